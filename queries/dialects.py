@@ -160,7 +160,7 @@ class _Inliner:
 
 
 def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
-    """The statement with a prefix before the names of its common table expressions, which may be "".
+    """The statement with a prefix, unless it is empty, before the names of its common tables.
 
     Some engines have these only at the top level of a statement, where equal names would clash.
     """

@@ -257,9 +257,10 @@ class Requests(AnyBank):
         heads, as in `head_score`. With `by`, keys as in `find`, it has the accuracy of the best
         head in each group of at least `min_count` pairs, or with `each` the best head of each
         group, in the order of the first key if it is a number or an interval, else the largest
-        first. Pairs closer than `apart` words are left out. `run` may be several runs. With
-        `within="document"` the words may be in different sentences, and a run that reads documents
-        is judged.
+        first. Groups by the distance of the two words have no accuracy of an offset, which follows
+        from the distance. Pairs closer than `apart` words are left out. `run` may be several runs.
+        With `within="document"` the words may be in different sentences, and a run that reads
+        documents is judged.
 
         If the request reads surprisal, the heads of the run that has it are judged.
 
@@ -293,6 +294,10 @@ class Requests(AnyBank):
             memory=memory,
         )  # fmt: skip
         in_intervals = isinstance(next(iter(finding.in_groups(checked).keys), None), tree.Interval)
+        by_distance = any(
+            isinstance(key, tree.Measure) and {key.one, key.other} == {dependent, head}
+            for key in checked.keys
+        )
         found = []
         for named in runs:
             with self.answering():
@@ -304,6 +309,8 @@ class Requests(AnyBank):
             )  # fmt: skip
             if judged.height and in_intervals:
                 judged = _in_order(judged, pairs.columns[2:])
+            if by and by_distance:
+                judged = scoring.without_offsets(judged)
             found.append(judged)
         frame = pl.concat(found)
         return scoring.without_p_values(frame) if checked.attention() else frame

@@ -303,10 +303,10 @@ def score(
     REQUEST is that of `attnbank find`. Each pair is judged like a dependency: the head must look
     from --from at --to more than at any other word, or the other way round. The answer is the best
     of all heads (how many were tried is in it), with an interval by documents, the highest accuracy
-    that a head can have, the best fixed offset, and two p values of the head against the offset,
-    corrected for all heads: by McNemar's test, which takes pairs for independent, and by documents,
-    which are. The head that is best on every second document is scored on the others. The same for
-    the control of random weights, if the bank has one.
+    that a head can have, the best fixed offset, how far the head is above it (gain, with the
+    interval of this difference), and p by documents, corrected for all heads. Head and offset that
+    are best on every second document are compared on the others, without any correction. The same
+    for the control of random weights, if the bank has one.
     """
     from attnbank.queries.patterns import check_ends
 

@@ -35,7 +35,7 @@ SELECTED = (
 So whether a head is right is still open, and there are p values.
 """
 _GROUPED = (
-    "n", "accuracy", "low", "high", "offset_accuracy",
+    "n", "accuracy", "low", "high", "offset_accuracy", "gain", "gain_low", "gain_high",
     "layer", "head", "direction", "offset", "run",
 )  # fmt: skip
 _OFFSETS = [-3, -2, -1, 1, 2, 3]
@@ -99,6 +99,12 @@ def _in_groups(
         counted = counted.sort("number")
     found = counted.join(groups, on="number", how="left", maintain_order="left")
     return found.select(*keys, *_GROUPED)
+
+
+def without_offsets(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with null for what a fixed offset finds: of groups by distance that is no news."""
+    told = ("offset_accuracy", "gain", "gain_low", "gain_high")
+    return frame.with_columns(**dict.fromkeys(told, pl.lit(None, pl.Float64)))
 
 
 def without_p_values(frame: pl.DataFrame) -> pl.DataFrame:

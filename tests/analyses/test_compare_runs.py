@@ -192,8 +192,8 @@ def test_every_head_against_the_best_offset(
         assert row["p_value"] == row["p_documents"]
         assert row["p_corrected"] == row["p_documents_corrected"]
         differences[row["layer"], row["head"], row["direction"]] = ahead
-        told = (row["gain_low"], row["gain_high"])
-        assert told == pytest.approx(paired_interval([*pairs.values()]), abs=1e-3)
+        ends = (row["gain_low"], row["gain_high"])
+        assert ends == pytest.approx(paired_interval([*pairs.values()]), abs=1e-3)
         assert row["clusters_needed"] == documents_to_detect([*pairs.values()], 0.05)
         outcomes: dict[int, list[bool]] = defaultdict(list)
         for word in words:

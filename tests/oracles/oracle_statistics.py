@@ -8,8 +8,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from statistics import NormalDist
+from typing import TypeVar
 
 import numpy as np
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 def sign_flips(differences: Sequence[int]) -> float:
@@ -81,8 +84,8 @@ def _sign(flip: int, place: int) -> int:
 
 
 def corrected(
-    differences: Mapping[Hashable, Mapping[int, int]], *, is_two_sided: bool = False
-) -> dict[Hashable, float]:
+    differences: Mapping[Name, Mapping[int, int]], *, is_two_sided: bool = False
+) -> dict[Name, float]:
     """Of each: in what share of the flips the largest statistic of all is at least its own (max-T).
 
     `differences` has those of each by cluster; one that has none above or below 0 is left out.

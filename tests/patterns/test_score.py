@@ -13,7 +13,7 @@ import new_banks
 import polars as pl
 import pytest
 from oracle_heads import Reading
-from oracle_statistics import interval
+from oracle_statistics import interval, paired_interval
 
 from attnbank.cli.app import run
 from attnbank.ingest import IngestOptions, ingest, save_relation
@@ -78,28 +78,41 @@ def test_a_control_of_random_weights_stands_beside_it(with_control: Path) -> Non
 def test_groups_are_those_of_the_hits(sample_bank: Path) -> None:
     one = Reading(sample_bank, "sample/minilm")
     with open_bank(sample_bank) as bank:
-        found = bank.score(OBJECTS, dependent="O", head="V", by="V.lemma, delta(V, O)")
+        found = bank.score(OBJECTS, dependent="O", head="V", by="V.lemma, O.upos")
+        distances = bank.score(OBJECTS, dependent="O", head="V", by="O.upos, delta(V, O)")
         (best,) = bank.score(OBJECTS, dependent="O", head="V").to_dicts()
     with duckdb.connect(str(sample_bank), read_only=True) as connection:
         lemma = dict(connection.execute("select id, lemma from word").fetchall())
-    groups: dict[tuple[str, int], list[int]] = defaultdict(list)
+    # What the distance is says whether the offset is right.
+    assert set(distances["offset_accuracy"]) == set(distances["gain_low"]) == {None}
+    assert distances["accuracy"].null_count() == 0
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for word in one.dependents("obj"):
         head = one.head(word)
         assert head is not None
-        groups[lemma[head], word - head].append(word)
+        groups[lemma[head], one.words[word].tag].append(word)
     key = best["layer"], best["head"], best["direction"]
-    wanted = {
-        group: (
-            len(words),
-            sum(one.found[word][key] == one.head(word) for word in words) / len(words),
-            sum(-group[1] == best["offset"] for _ in words) / len(words),
-        )
-        for group, words in groups.items()
-    }
-    assert {
-        (row["V.lemma"], row["delta(V, O)"]): (row["n"], row["accuracy"], row["offset_accuracy"])
-        for row in found.iter_rows(named=True)
-    } == wanted
+    told = {(row["V.lemma"], row["O.upos"]): row for row in found.iter_rows(named=True)}
+    assert told.keys() == groups.keys()
+    for group, words in groups.items():
+        counts: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+        right = there = 0
+        for word in words:
+            is_right = one.found[word][key] == one.head(word)
+            is_there = one.head(word) == word + best["offset"]
+            right, there = right + is_right, there + is_there
+            counted = counts[one.cluster[word]]
+            counted[0] += is_right and not is_there
+            counted[1] += is_there and not is_right
+            counted[2] += 1
+        row = told[group]
+        assert row["n"] == len(words)
+        assert row["accuracy"] == pytest.approx(right / len(words))
+        assert row["offset_accuracy"] == pytest.approx(there / len(words))
+        assert row["gain"] == pytest.approx((right - there) / len(words))
+        ends = paired_interval([(a, b, n) for a, b, n in counts.values()])
+        wanted = (None, None) if ends is None else pytest.approx(ends, abs=2e-3)
+        assert (row["gain_low"], row["gain_high"]) == wanted
     assert found["n"].to_list() == sorted(found["n"], reverse=True)
     assert found.select("layer", "head", "direction").unique().rows() == [key]
 
@@ -161,7 +174,7 @@ def test_each_group_has_its_own_best_head(sample_bank: Path) -> None:
             for offset in (-1, 1, -2, 2, -3, 3)
         }
         best = max(tried, key=lambda offset: tried[offset])
-        assert (row["offset"], row["offset_accuracy"]) == (best, tried[best] / len(words))
+        assert (row["offset"], row["offset_accuracy"]) == (best, None)
         outcomes: dict[int, list[bool]] = defaultdict(list)
         for word in words:
             outcomes[one.cluster[word]].append(word in right)

@@ -102,6 +102,60 @@ best as (
         partition by per_direction.number
         order by sum(per_direction.correct) desc, per_direction.layer, per_direction.head, per_direction.direction
     ) = 1
+),
+
+-- The pairs again, for those that only one of the two finds.
+judged as (
+    select
+        best.number,
+        gold.cluster,
+        best_offset."offset",
+        best_offset.accuracy as offset_accuracy,
+        case
+            when stands_at(best_offset."offset", best.side, gold.position, gold.head_position) then 1 else 0
+        end as by_offset,
+        case
+            when found_in(best.direction, gold.side, peak.most_attended, peak.most_attending) = gold.head_position
+                then 1
+            else 0
+        end as by_head
+    from best
+    inner join best_offset
+        on best_offset.number = best.number
+        and best_offset.judged_on = best.side
+    inner join gold
+        on gold.number = best.number
+        and judges(best.direction, gold.side)
+    inner join peak
+        on peak.sequence = gold.sequence
+        and peak.position = gold.position
+        and peak.layer = best.layer
+        and peak.head = best.head
+),
+
+per_cluster as (
+    select
+        judged.number,
+        judged."offset",
+        judged.offset_accuracy,
+        count(*) as n,
+        cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
+        cast(sum(judged.by_offset * (1 - judged.by_head)) as bigint) as only_offset
+    from judged
+    group by judged.number, judged.cluster, judged."offset", judged.offset_accuracy
+),
+
+compared as (
+    select
+        per_cluster.number,
+        per_cluster."offset",
+        per_cluster.offset_accuracy,
+        cast(sum(per_cluster.n) as bigint) as n,
+        cast(sum(per_cluster.only_head) as bigint) as only_head,
+        cast(sum(per_cluster.only_offset) as bigint) as only_offset,
+        clustered_pairs(per_cluster.only_head, per_cluster.only_offset, per_cluster.n) as effective
+    from per_cluster
+    group by per_cluster.number, per_cluster."offset", per_cluster.offset_accuracy
 )
 
 select
@@ -110,14 +164,15 @@ select
     best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
-    best_offset.accuracy as offset_accuracy,
+    compared.offset_accuracy,
+    ratio(compared.only_head - compared.only_offset, compared.n) as gain,
+    paired_low(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_low,
+    paired_high(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_high,
     best.layer,
     best.head,
     best.direction,
-    best_offset."offset",
+    compared."offset",
     $run as run
 from best
-left join best_offset
-    on best_offset.number = best.number
-    and best_offset.judged_on = best.side
+left join compared on compared.number = best.number
 order by best.n desc, best.number
