@@ -48,7 +48,7 @@ _REFERENCES = (
     "accuracy", "offset_accuracy", "held_out_accuracy", "", "in_sample_accuracy",
     "within_layer", "common_accuracy", "", "", "rule_based",
     "", "nearest", "head_match", "", "adjacent", "", "best_uuas", "ensemble_uuas", "",
-    "control_mean", "", "chance", "", "", "", "", "between_layers",
+    "control_mean", "", "chance", "held_out_gain", "", "", "", "between_layers",
 )  # fmt: skip
 """Columns that are drawn beside each other: a figure, and what it is to be held against, whose
 marks stand on bars of the first colour and so never have it."""

@@ -3,8 +3,7 @@
 -- grain: one row
 -- formula: as in head_score; held_out_accuracy and what else begins with held_out as in best_head_held_out
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,held_out_accuracy label=layer,head aside=n
---   domain=0,1
+-- plot: bars x=gain y=relation low=gain_low high=gain_high beside=held_out_gain label=layer,head aside=n
 -- empty: no dependent has the relation
 -- note: low and high are of a head that was chosen on these words, and too high for it; p_corrected allows for the choice,
 --   and so does what is held out, where one test is made and held_out_p needs no correction.

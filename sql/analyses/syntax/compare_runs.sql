@@ -9,7 +9,7 @@
 --   only_a − only_b in cluster d of D (a document, or a sentence: see clustered_by)
 -- formula: p_corrected = share of the signs with max_r |T_r(s)| ≥ |T_r(1)|, T as in head_score, where r are the relations with
 --   10 dependents or more, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
--- plot: bars x=difference y=relation low=difference_low high=difference_high aside=n label=accuracy_a,accuracy_b
+-- plot: bars x=difference y=relation low=difference_low high=difference_high aside=n
 -- empty: the corpus has no second finished run of words, or no relation has min_count dependents in both
 -- note: two models, two ways to merge sub-words, or trained and random weights: any two runs over one corpus. A word
 --   that one of them left out is counted in neither.
