@@ -38,6 +38,8 @@ _ESCAPES = {
 _LIGATURES = re.compile(r"([-`',])(?=\1)|([?!])(?=`)")
 """Characters that LaTeX would join with the next one, as two hyphens to a dash."""
 _NAMES = frozenset({"run", "corpus", "document", "model", "sentence"})
+_FEWEST_CLUSTERS = 5
+"""Documents whose sign flips can have a p value below 0.05: 1 / 2^4 is 0.0625."""
 _MOST_COLUMNS = 12
 """Values of a second key that stand side by side; more stand below each other."""
 
@@ -197,6 +199,26 @@ def _exact(value: float) -> str:
 def is_p_value(name: str) -> bool:
     """Whether a column of this name holds p values: `p_value`, `p_documents`, `held_out_p`."""
     return "p" in name.split("_")
+
+
+def too_few_clusters(frame: pl.DataFrame) -> str | None:
+    """Why p values of an analysis are empty, if that is for too few documents; else None."""
+    names = [name for name in frame.columns if is_p_value(name)]
+    if not names or "clusters" not in frame.columns or not frame["clusters"].dtype.is_integer():
+        return None
+    counts = [
+        row["clusters"]
+        for row in frame.select("clusters", *names).iter_rows(named=True)
+        if row["clusters"] is not None and None in row.values()
+    ]
+    # What is held out is in half of the clusters.
+    if min(counts, default=math.inf) >= 2 * _FEWEST_CLUSTERS:
+        return None
+    return (
+        f"p is empty where fewer than {_FEWEST_CLUSTERS} documents (or sentences: see clustered_by)"
+        f" are tested, or {_FEWEST_CLUSTERS + 1} in two runs: whatever is found, it could not be"
+        f" below 0.05 (here: {min(counts)})."
+    )
 
 
 def _total(widths: Sequence[int], gap: str) -> int:

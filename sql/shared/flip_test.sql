@@ -87,7 +87,10 @@ largest as materialized (
 observed as (
     select
         scaled.number,
-        case when $is_two_sided then abs(list_sum(scaled.differences)) else list_sum(scaled.differences) end as statistic
+        case
+            when $is_two_sided then abs(list_sum(scaled.differences))
+            else list_sum(scaled.differences)
+        end as statistic
     from scaled
 )
 

@@ -170,7 +170,10 @@ def test_every_head_against_the_best_offset(
     with open_bank(full_bank) as bank:
         rows = bank.query("head_score", relation=relation, run=names[0]).to_dicts()
         (best,) = bank.query("best_head", relation=relation, run=names[0]).to_dicts()
-    for name in ("layer", "head", "direction", "n", "accuracy", "low", "high", "offset", "gain"):
+    for name in (
+        "layer", "head", "direction", "n", "accuracy", "low", "high", "offset", "gain", "gain_low",
+        "gain_high",
+    ):  # fmt: skip
         assert rows[0][name] == best[name]
     heads = sorted(one.found[words[0]])
     differences: dict[Hashable, dict[int, int]] = {}

@@ -324,7 +324,9 @@ def test_the_demo_prints_table_1_and_what_to_type_next(
     assert run(["demo"]) == 0
     first, error = both(capsys)
     assert first.splitlines()[0] == "Run: sample/minilm"
-    assert first.splitlines()[1].split() == ["relation", "head", "accuracy", "baseline"]
+    assert first.splitlines()[1].split() == [
+        "relation", "head", "accuracy", "baseline", "n", "direction", "held_out", "findable",
+    ]  # fmt: skip
     assert "Next:\n  attnbank -b attnbank-demo.duckdb query best_head" in error
     size = Path("attnbank-demo.duckdb").stat().st_size
     assert run(["demo", "--quiet"]) == 0

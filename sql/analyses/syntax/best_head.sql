@@ -7,6 +7,7 @@
 -- formula: offset(r) = argmax_k |{d ∈ D(r) : d + k = head(d)}|; gain = accuracy − offset_accuracy
 -- formula: low, high = (p + z²/2m ∓ z √(p (1 − p) / m + z²/4m²)) / (1 + z²/m), where p is accuracy, z = 1.96 and m the
 --   number of independent dependents that tell as much as n in their documents (Korn and Graubard 1998)
+-- formula: gain_low, gain_high as in head_score
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,held_out_accuracy label=layer,head
 --   aside=n,offset domain=0,1
@@ -21,7 +22,8 @@
 --   is later_to_earlier, both others together; head_accuracy has the two directions apart.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, min_count, run, subtypes, possessive, offsets, clamped
--- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain
+-- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, gain_low
+-- column gain_high
 -- column held_out_accuracy double: accuracy on every second document (or sentence) of the head that is best on the others
 -- column findable, overall, run
 with
@@ -37,6 +39,93 @@ best as (
     qualify row_number() over (
         partition by hit.relation order by hit.correct desc, hit.layer, hit.head, hit.direction
     ) = 1
+),
+
+baseline as (
+    select fixed.*
+    from best_offset(
+        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        saved := as_saved($relation), offsets := $offsets, clamped := $clamped
+    ) as fixed
+),
+
+gold as (
+    select dependency.*, unnest(counted_as(dependency.relation, dependency.is_root)) as counted
+    from gold_pair(
+        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        saved := as_saved($relation)
+    ) as dependency
+),
+
+-- Where a clamped offset stops.
+extent as (
+    select
+        position.sequence,
+        word.sentence,
+        min(position.position) as first_position,
+        max(position.position) as last_position
+    from position
+    inner join word on word.id = position.word
+    where $clamped
+    group by position.sequence, word.sentence
+),
+
+judged as (
+    select
+        best.relation,
+        gold.cluster,
+        case
+            when
+                case
+                    when not $clamped or best.side = 'either'
+                        then stands_at(baseline."offset", best.side, gold.position, gold.head_position)
+                    when gold.position + baseline."offset" < extent.first_position then gold.is_root
+                    else least(gold.position + baseline."offset", extent.last_position) = gold.head_position
+                end
+                then 1
+            else 0
+        end as by_offset,
+        case
+            when found_in(best.direction, gold.side, peak.most_attended, peak.most_attending) = gold.head_position
+                then 1
+            else 0
+        end as by_head
+    from best
+    inner join baseline
+        on baseline.relation = best.relation
+        and baseline.side = best.side
+    inner join gold
+        on gold.counted = best.relation
+        and judges(best.direction, gold.side)
+    inner join peak
+        on peak.sequence = gold.sequence
+        and peak.position = gold.position
+        and peak.layer = best.layer
+        and peak.head = best.head
+    left join extent
+        on extent.sequence = gold.sequence
+        and extent.sentence = gold.sentence
+),
+
+per_cluster as (
+    select
+        judged.relation,
+        count(*) as n,
+        cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
+        cast(sum(judged.by_offset * (1 - judged.by_head)) as bigint) as only_offset
+    from judged
+    group by judged.relation, judged.cluster
+),
+
+compared as (
+    select
+        per_cluster.relation,
+        cast(sum(per_cluster.n) as bigint) as n,
+        cast(sum(per_cluster.only_head) as bigint) as only_head,
+        cast(sum(per_cluster.only_offset) as bigint) as only_offset,
+        clustered_pairs(per_cluster.only_head, per_cluster.only_offset, per_cluster.n) as effective
+    from per_cluster
+    group by per_cluster.relation
 ),
 
 halved as (
@@ -76,16 +165,16 @@ select
     baseline."offset",
     baseline.accuracy as offset_accuracy,
     share_above(best.correct, best.n, baseline.correct, baseline.n) as gain,
+    paired_low(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_low,
+    paired_high(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_high,
     held_out.accuracy as held_out_accuracy,
     best.findable,
     best.overall,
     (select chosen_run.name from chosen_run) as run
 from best
-left join best_offset(
-    runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-    saved := as_saved($relation), offsets := $offsets, clamped := $clamped
-) as baseline
+left join baseline
     on baseline.relation = best.relation
     and baseline.side = best.side
+left join compared on compared.relation = best.relation
 left join held_out on held_out.relation = best.relation
 order by best.n desc, best.relation

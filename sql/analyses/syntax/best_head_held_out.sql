@@ -74,7 +74,7 @@ best as (
         scored.findable,
         scored.overall,
         least(chosen.n_of_part, scored.n_of_part) as n_of_smaller,
-        least(chosen.n_of_part, scored.n_of_part) >= 10 and (chosen.relation <> 'all' or $relation is not null) as is_in_family
+        least(chosen.n_of_part, scored.n_of_part) >= 10 and chosen.relation <> 'all' as is_in_family
     from ranked as chosen
     inner join ranked as scored
         on scored.relation = chosen.relation

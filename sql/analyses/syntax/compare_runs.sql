@@ -290,7 +290,7 @@ family as (
     select compared.relation, row_number() over (order by compared.relation) as number
     from compared
     where compared.n >= 10
-        and (compared.relation <> 'all' or $relation is not null)
+        and compared.relation <> 'all'
 ),
 
 flip as (

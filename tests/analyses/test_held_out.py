@@ -1,0 +1,76 @@
+"""The head and the offset of one half, on the other: against loops over the dependents."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from oracle_heads import Reading
+from oracle_statistics import corrected, paired_interval, sign_flips
+
+from attnbank.queries import open_bank
+
+RUN = "sample/tiny"
+
+
+def test_head_and_offset_are_chosen_on_one_half_and_compared_on_the_other(full_bank: Path) -> None:
+    one = Reading(full_bank, RUN)
+    with open_bank(full_bank) as bank:
+        rows = bank.query("best_head_held_out", run=RUN).to_dicts()
+        every = bank.query("best_head_held_out", run=RUN, min_count=1).to_dicts()
+        chosen = {row["relation"]: row for row in bank.query("best_head", run=RUN).to_dicts()}
+    # Which relations are shown does not change what is said of them.
+    assert rows == [row for row in every if min(row["chosen_n"], row["n"]) >= 10]
+    assert len(rows) > 10 and len(every) > len(rows)
+    differences: dict[str, dict[int, int]] = {}
+    for row in rows:
+        words = one.dependents(row["relation"])
+        scored = [word for word in words if one.cluster[word] % 2 == 0]
+        choosing = [word for word in words if one.cluster[word] % 2 == 1]
+        head, _ = one.best(choosing)
+        assert (row["layer"], row["head"], row["direction"]) == head
+        offset = max(
+            (-1, 1, -2, 2, -3, 3), key=lambda k: sum(_away(one, word) == k for word in choosing)
+        )
+        assert row["offset"] == offset
+        counts: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+        right = there = 0
+        for word in scored:
+            is_right = bool(one.head(word)) and one.found[word][head] == one.head(word)
+            is_there = _away(one, word) == offset
+            right, there = right + is_right, there + is_there
+            counted = counts[one.cluster[word]]
+            counted[0] += is_right and not is_there
+            counted[1] += is_there and not is_right
+            counted[2] += 1
+        assert (row["n"], row["clusters"]) == (len(scored), len(counts))
+        assert row["accuracy"] == right / len(scored)
+        assert row["offset_accuracy"] == there / len(scored)
+        assert row["gain"] == pytest.approx((right - there) / len(scored))
+        ends = paired_interval([(a, b, n) for a, b, n in counts.values()])
+        assert (row["gain_low"], row["gain_high"]) == pytest.approx(ends, abs=2e-3)
+        differences[row["relation"]] = {
+            cluster: only_head - only_offset
+            for cluster, (only_head, only_offset, _) in counts.items()
+        }
+        if len(counts) < 5:
+            assert row["p_value"] is row["p_corrected"] is None
+        else:
+            flips = sign_flips([*differences[row["relation"]].values()])
+            assert row["p_value"] == pytest.approx(flips, rel=1e-12)
+        assert chosen[row["relation"]]["held_out_accuracy"] == row["accuracy"]
+    of_all = rows.pop(0)
+    assert of_all["relation"] == "all" and of_all["p_corrected"] == of_all["p_value"]
+    del differences["all"]
+    largest = corrected(differences)
+    tested = [row for row in rows if row["p_value"] is not None]
+    assert len(tested) > 10
+    for row in tested:
+        wanted = max(row["p_value"], largest.get(row["relation"], 1.0))
+        assert row["p_corrected"] == pytest.approx(wanted, rel=1e-12)
+
+
+def _away(one: Reading, word: int) -> int | None:
+    head = one.head(word)
+    return None if head is None else one.place[head][1] - one.place[word][1]
