@@ -260,8 +260,10 @@ create or replace macro clustered_variance(total, n) as case
 end;
 comment on macro clustered_variance is 'An aggregate over rows that are one cluster (document) each: the variance of the mean sum(total) / sum(n), as the clusters with an n above 0 differ. Null for a single one.';
 
-create or replace macro clustered_margin(total, n) as
-    student_quantile(clusters_with(n) - 1) * sqrt(clustered_variance(total, n));
+create or replace macro clustered_margin(total, n) as case
+    when clusters_with(n) > 1
+        then student_quantile(clusters_with(n) - 1) * sqrt(clustered_variance(total, n))
+end;
 comment on macro clustered_margin is 'An aggregate over rows that are one cluster (document) each: half the width of the 95 % interval of the mean sum(total) / sum(n), from the variance among the clusters with an n above 0. Null for a single one.';
 
 -- Bonett and Price 2012: a pair is added to either side, so that a difference of 0 has an interval, too.
