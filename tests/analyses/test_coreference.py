@@ -13,6 +13,7 @@ import new_banks
 import oracle_coreference as slow
 import pytest
 import transformers
+from oracle_statistics import interval, paired_interval, sign_flips
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models.loading import MINILM, place_of
@@ -326,8 +327,8 @@ def _best(counts: dict[tuple[int, int, str], tuple[int, int]], kind: str) -> tup
 def test_best_head(case: Case, slow_predictions: Any, candidates: str) -> None:
     counts = slow.counts(case.corpus, case.batches, slow_predictions, candidates)
     rows = case.rows(
-        "select kind, layer, head, accuracy, n, low, high, nearest, head_match, rule_based"
-        " from best_coreference_head(candidates := $candidates)",
+        "select kind, layer, head, accuracy, n, low, high, gain, gain_low, gain_high, nearest,"
+        " head_match, rule_based from best_coreference_head(candidates := $candidates)",
         candidates=candidates,
     )
     assert [row[0] for row in rows] == KINDS
@@ -337,17 +338,59 @@ def test_best_head(case: Case, slow_predictions: Any, candidates: str) -> None:
             "select baseline, kind, accuracy from coreference_baseline()"
         )
     }
-    for kind, layer, head, accuracy, n, low, high, *rules in rows:
+    for kind, layer, head, accuracy, n, low, high, gain, gain_low, gain_high, *rules in rows:
         assert (layer, head) == _best(counts, kind)
         correct, total = counts[layer, head, kind]
         assert (accuracy, n) == (correct / total, total)
-        assert 0 <= low < accuracy < high <= 1
+        found = _by_document(case, slow_predictions, candidates, kind, (layer, head))
+        _, *wanted = interval([[right for right, _ in each] for each in found]) or [None]
+        assert (low, high) == pytest.approx(tuple(wanted), abs=1e-3)
+        assert gain == pytest.approx(accuracy - max(rules))
+        ends = paired_interval(_alone(found))
+        assert (gain_low, gain_high) == pytest.approx(ends, abs=1e-3)
         assert rules == [baselines[name, kind] for name in ("nearest", "head_match", "rule_based")]
     one = case.rows(
         "from best_coreference_head(kind := 'proper', candidates := $candidates)",
         candidates=candidates,
     )
     assert [row[0] for row in one] == ["proper"]
+
+
+def _by_document(
+    case: Case, predictions: Any, candidates: str, kind: str, head: tuple[int, int], half: int = 0
+) -> list[list[tuple[bool, bool]]]:
+    """Of each document, whether the head and the best of the rules are right on each mention.
+
+    The rule is chosen on all documents; of the `half` 1 are the first, third, ..., of 2 the others.
+    """
+    judged = [
+        (key, each)
+        for key, each in case.judged().items()
+        if kind == "all" or each.mention.kind == kind
+    ]
+    documents = sorted({each.mention.document for each in case.judged().values()})
+    of_document: dict[Any, list[tuple[bool, list[bool]]]] = {each: [] for each in documents}
+    for key, each in judged:
+        taken = slow.baselines(case.corpus, each).values()
+        by_rules = [one is not None and one.head in each.right_words for one in taken]
+        by_head = predictions[candidates, key, *head] in each.right_words
+        of_document[each.mention.document].append((by_head, by_rules))
+    every = [rules for rows in of_document.values() for _, rules in rows]
+    best = max(range(3), key=lambda rule: sum(rules[rule] for rules in every))
+    kept = documents[half - 1 :: 2] if half else documents
+    return [[(right, rules[best]) for right, rules in of_document[each]] for each in kept]
+
+
+def _alone(found: list[list[tuple[bool, bool]]]) -> list[tuple[int, int, int]]:
+    """Of each document, what the head has right alone, what the rule has, and the mentions."""
+    return [
+        (
+            sum(right and not by_rule for right, by_rule in each),
+            sum(by_rule and not right for right, by_rule in each),
+            len(each),
+        )
+        for each in found
+    ]
 
 
 @pytest.mark.parametrize("candidates", ["mentions", "words"])
@@ -368,12 +411,15 @@ def test_best_head_held_out(case: Case, slow_predictions: Any, candidates: str) 
     chosen_on, scored_on = counts(0), counts(1)
     rows = case.rows(
         "select kind, layer, head, n, accuracy, chosen_n, chosen_accuracy, in_sample_accuracy,"
-        " optimism, low, high"
+        " optimism, low, high, gain, gain_low, gain_high, p_value"
         " from best_coreference_head_held_out(candidates := $candidates)",
         candidates=candidates,
     )
     assert [row[0] for row in rows] == KINDS
-    for kind, layer, head, n, accuracy, chosen_n, chosen_accuracy, in_sample, optimism, *_ in rows:
+    for (
+        kind, layer, head, n, accuracy, chosen_n, chosen_accuracy, in_sample, optimism, *ends,
+        gain, gain_low, gain_high, p_value,
+    ) in rows:  # fmt: skip
         assert (layer, head) == _best(chosen_on, kind)
         at = layer, head, kind
         top = scored_on[*_best(scored_on, kind), kind]
@@ -381,6 +427,18 @@ def test_best_head_held_out(case: Case, slow_predictions: Any, candidates: str) 
         assert (chosen_n, chosen_accuracy) == (chosen_on[at][1], chosen_on[at][0] / chosen_n)
         assert in_sample == top[0] / top[1]
         assert optimism == in_sample - accuracy >= 0
+        found = _by_document(case, slow_predictions, candidates, kind, (layer, head), half=2)
+        found = [each for each in found if each]
+        _, *wanted = interval([[right for right, _ in each] for each in found]) or [None]
+        assert ends == pytest.approx(wanted, abs=2e-3)
+        alone = _alone(found)
+        ahead = [only_head - only_rule for only_head, only_rule, _ in alone]
+        assert gain == pytest.approx(sum(ahead) / n)
+        assert (gain_low, gain_high) == pytest.approx(paired_interval(alone), abs=2e-3)
+        if len(found) < 5:
+            assert p_value is None
+        else:
+            assert p_value == pytest.approx(sign_flips(ahead), rel=1e-12)
 
 
 def test_distance(case: Case, slow_predictions: Any) -> None:

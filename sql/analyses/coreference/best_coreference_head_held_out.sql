@@ -4,10 +4,12 @@
 -- formula: head*(k) = argmax_h accuracy_h(k) over the mentions that the head is chosen on
 -- formula: accuracy(k) = accuracy_{head*(k)}(k) over the mentions that it is scored on
 -- formula: optimism(k) = max_h accuracy_h(k) − accuracy_{head*(k)}(k), both over the mentions that it is scored on
--- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
+-- formula: low, high as in best_head, by documents
+-- formula: gain = accuracy − rule_accuracy, on the mentions that the head is scored on; gain_low, gain_high and p_value as in
+--   head_score
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
--- plot: bars x=accuracy y=kind low=low high=high beside=in_sample_accuracy label=layer,head aside=n domain=0,1
+-- plot: bars x=accuracy y=kind low=low high=high beside=rule_accuracy,in_sample_accuracy label=layer,head aside=n domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
 -- note: halves are every second document of the corpus, or every second input where the source marks none or the run
 --   reads one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
@@ -22,54 +24,53 @@
 -- column chosen_n bigint: mentions that the head was chosen on
 -- column chosen_accuracy double: its accuracy on those
 -- column in_sample_accuracy double: the best accuracy of any head on the scored mentions, as the paper would report
--- column optimism, run
+-- column optimism
+-- column rule varchar: the rule that finds most of the mentions of the kind: nearest, head_match or rule_based
+-- column rule_accuracy double: its share of the scored mentions, in [0, 1]
+-- column gain double: accuracy minus rule_accuracy
+-- column gain_low, gain_high
+-- column clusters bigint: how many documents (or inputs, where the source marks none or the run reads one) they are in
+-- column p_value, run
 with
 
-prediction as (
-    select found.*
-    from coreference_prediction(candidates := $candidates, singletons := $singletons, run := $run) as found
+hit as materialized (
+    select counted.*
+    from coreference_hit(
+        candidates := $candidates, singletons := $singletons, run := $run, choose := $choose
+    ) as counted
+    where $kind is null
+        or counted.kind = $kind
 ),
 
-half as (
+per_head as (
     select
-        judged.sequence,
-        case
-            when $choose = 'train' then coalesce(document.split, '') = 'train'
-            when placed.by_sentences then dense_rank() over (order by judged.sequence) % 2 = 1
-            else placed.clusters_before % 2 = 0
-        end as is_chosen_on
-    from (select distinct prediction.document, prediction.sequence from prediction) as judged
-    inner join document on document.id = judged.document
-    inner join corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as placed
-        on placed.document = judged.document
-),
-
-per_kind as (
-    select
-        coalesce(prediction.kind, 'all') as kind,
-        half.is_chosen_on,
-        prediction.layer,
-        prediction.head,
-        count(*) filter (where prediction.is_right) as correct,
-        count(*) as n
-    from prediction
-    inner join half on half.sequence = prediction.sequence
-    group by
-        grouping sets (
-            (half.is_chosen_on, prediction.layer, prediction.head, prediction.kind),
-            (half.is_chosen_on, prediction.layer, prediction.head)
-        )
+        hit.kind,
+        hit.is_chosen_on,
+        hit.layer,
+        hit.head,
+        hit.rule,
+        cast(sum(hit.n) as bigint) as n,
+        count(*) as clusters,
+        sum(hit.correct) as correct,
+        clustered_n(hit.correct, hit.n) as effective,
+        ratio(sum(hit.rule_correct), sum(hit.n)) as rule_accuracy,
+        sum(hit.only_head) as only_head,
+        sum(hit.only_rule) as only_rule,
+        clustered_pairs(hit.only_head, hit.only_rule, hit.n) as effective_pairs,
+        list_sort(list(hit.only_head - hit.only_rule)) as differences
+    from hit
+    group by hit.kind, hit.is_chosen_on, hit.layer, hit.head, hit.rule
 ),
 
 ranked as (
     select
-        per_kind.*,
-        ratio(per_kind.correct, per_kind.n) as accuracy,
+        per_head.*,
+        ratio(per_head.correct, per_head.n) as accuracy,
         row_number() over (
-            partition by per_kind.kind, per_kind.is_chosen_on
-            order by per_kind.correct desc, per_kind.layer, per_kind.head
+            partition by per_head.kind, per_head.is_chosen_on
+            order by per_head.correct desc, per_head.layer, per_head.head
         ) as place
-    from per_kind
+    from per_head
 )
 
 select
@@ -78,12 +79,19 @@ select
     chosen.layer,
     chosen.head,
     scored.accuracy,
-    wilson_low(scored.correct, scored.n) as low,
-    wilson_high(scored.correct, scored.n) as high,
+    wilson_low(scored.accuracy * scored.effective, scored.effective) as low,
+    wilson_high(scored.accuracy * scored.effective, scored.effective) as high,
     chosen.n as chosen_n,
     chosen.accuracy as chosen_accuracy,
     in_sample.accuracy as in_sample_accuracy,
     in_sample.accuracy - scored.accuracy as optimism,
+    scored.rule,
+    scored.rule_accuracy,
+    ratio(scored.only_head - scored.only_rule, scored.n) as gain,
+    paired_low(scored.only_head, scored.only_rule, scored.n, scored.effective_pairs) as gain_low,
+    paired_high(scored.only_head, scored.only_rule, scored.n, scored.effective_pairs) as gain_high,
+    scored.clusters,
+    case when scored.clusters >= 5 then sign_flips(scored.differences) end as p_value,
     (select chosen_run.name from chosen_run) as run
 from ranked as chosen
 inner join ranked as scored
@@ -96,5 +104,4 @@ where chosen.is_chosen_on
     and not scored.is_chosen_on
     and not in_sample.is_chosen_on
     and in_sample.place = 1
-    and ($kind is null or chosen.kind = $kind)
 order by kind_place(chosen.kind)

@@ -4,7 +4,7 @@
 -- formula: distance(m) = |w(m) − w(a)|, where a is the nearest antecedent of m and w the position of a head word
 -- formula: accuracy(r) = |{m : distance(m) ∈ r, prediction(m) ∈ A(m)}| / |{m : distance(m) ∈ r}| for each range r,
 --   with prediction and A(m) as in coreference_accuracy
--- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
+-- formula: low, high as in best_head, by documents
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- plot: lines x=shortest,longest y=accuracy,nearest,head_match,rule_based low=low high=high domain=0,1
@@ -36,18 +36,26 @@ distance_range as (
 ),
 
 judged as (
-    select mention.sequence, mention.mention, distance_range.shortest, distance_range.longest
+    select
+        mention.sequence,
+        mention.mention,
+        input_cluster(placed.by_sentences, mention.sequence, mention.document) as cluster,
+        distance_range.shortest,
+        distance_range.longest
     from coreference_mention(singletons := $singletons, run := $run) as mention
+    inner join corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as placed
+        on placed.document = mention.document
     inner join distance_range
         on mention.word_distance >= distance_range.shortest
         and mention.word_distance <= coalesce(distance_range.longest, mention.word_distance)
     where $kind = 'all' or mention.kind = $kind
 ),
 
-prediction as (
+per_cluster as (
     select
         judged.shortest,
         judged.longest,
+        judged.cluster,
         found.layer,
         found.head,
         count(*) filter (where found.is_right) as correct,
@@ -58,7 +66,21 @@ prediction as (
     ) as found
         on found.sequence = judged.sequence
         and found.mention = judged.mention
-    group by judged.shortest, judged.longest, found.layer, found.head
+    group by judged.shortest, judged.longest, judged.cluster, found.layer, found.head
+),
+
+prediction as (
+    select
+        per_cluster.shortest,
+        per_cluster.longest,
+        per_cluster.layer,
+        per_cluster.head,
+        cast(sum(per_cluster.correct) as bigint) as correct,
+        cast(sum(per_cluster.n) as bigint) as n,
+        ratio(sum(per_cluster.correct), sum(per_cluster.n)) as accuracy,
+        clustered_n(per_cluster.correct, per_cluster.n) as effective
+    from per_cluster
+    group by per_cluster.shortest, per_cluster.longest, per_cluster.layer, per_cluster.head
 ),
 
 best as (
@@ -88,9 +110,9 @@ select
     prediction.n,
     prediction.layer,
     prediction.head,
-    cast(prediction.correct as double) / cast(prediction.n as double) as accuracy,
-    wilson_low(prediction.correct, prediction.n) as low,
-    wilson_high(prediction.correct, prediction.n) as high,
+    prediction.accuracy,
+    wilson_low(prediction.accuracy * prediction.effective, prediction.effective) as low,
+    wilson_high(prediction.accuracy * prediction.effective, prediction.effective) as high,
     rule.nearest,
     rule.head_match,
     rule.rule_based,

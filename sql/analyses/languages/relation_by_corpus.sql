@@ -4,7 +4,7 @@
 -- formula: (head, direction)*_c(r) = argmax_{h, v} accuracy_c(r, h, v), as in head_accuracy over the run of corpus c
 -- formula: common(r) = argmax_{h, v} of the mean over the corpora of overall_c(r, h, v), which is accuracy_c(r, h, v)
 --   unless the model is causal
--- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is accuracy and z = 1.96
+-- formula: low, high as in best_head, by documents
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=corpus low=low high=high beside=common_accuracy label=layer,head panel=relation aside=n domain=0,1
 -- empty: no relation has min_count dependents in a corpus (--min-count 1 shows them all)
@@ -36,7 +36,9 @@ corpus_run as (
 
 scored as (
     select corpus_run.corpus, corpus_run.language, corpus_run.name as run_name, hit.*
-    from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
+    from pair_hit(
+        runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, by_documents := true
+    ) as hit
     inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
         and ($relation is null or hit.relation = $relation)
@@ -77,8 +79,8 @@ select
     best.head,
     best.direction,
     best.accuracy,
-    wilson_low(best.correct, best.n) as low,
-    wilson_high(best.correct, best.n) as high,
+    wilson_low(best.accuracy * best.effective, best.effective) as low,
+    wilson_high(best.accuracy * best.effective, best.effective) as high,
     baseline."offset",
     baseline.accuracy as offset_accuracy,
     common.layer as common_layer,
