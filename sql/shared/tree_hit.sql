@@ -14,33 +14,23 @@
 -- column n bigint: dependencies
 -- column correct bigint: those of which the tree has the arc
 -- column found bigint: those of which it has the arc or the reverse
+-- column only_tree bigint: those of which it has either, and which do not join neighbouring words
+-- column only_chain bigint: those that join neighbouring words, and of which it has neither
 select
-    tree.run,
-    tree.source,
-    tree.layer,
-    tree.head,
-    tree.direction,
-    gold.cluster,
-    gold.class,
+    outcome.run,
+    outcome.source,
+    outcome.layer,
+    outcome.head,
+    outcome.direction,
+    outcome.cluster,
+    outcome.class,
     count(*) as n,
-    sum(
-        case
-            when list_extract(tree.heads, gold.position - tree.first_position + 1) = gold.head_position then 1
-            else 0
-        end
-    ) as correct,
-    sum(
-        case
-            when list_extract(tree.heads, gold.position - tree.first_position + 1) = gold.head_position
-                or list_extract(tree.heads, gold.head_position - tree.first_position + 1) = gold.position then 1
-            else 0
-        end
-    ) as found
-from tree_gold(runs := $runs, punctuation := $punctuation, classification := $classification) as gold
-inner join attention_tree as tree
-    on tree.run = gold.run
-    and tree.sequence = gold.sequence
-    and tree.sentence = gold.sentence
-where tree.root = $root
-    and tree.decoder = $decoder
-group by tree.run, tree.source, tree.layer, tree.head, tree.direction, gold.cluster, gold.class
+    sum(outcome.correct) as correct,
+    sum(outcome.found) as found,
+    sum(outcome.found * (1 - outcome.adjacent)) as only_tree,
+    sum((1 - outcome.found) * outcome.adjacent) as only_chain
+from tree_outcome(
+    runs := $runs, root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification
+) as outcome
+group by
+    outcome.run, outcome.source, outcome.layer, outcome.head, outcome.direction, outcome.cluster, outcome.class
