@@ -146,3 +146,18 @@ def test_best_trees_beside_chains_and_the_best_head(made: Made) -> None:
             assert _ends(row, "over_head") == pytest.approx(told, abs=1e-3)
             compared += 1
     assert compared == 4 * len(RELATIONS) + 4 and {row["findable"] for row in rows} == {1}
+
+
+def test_every_tree_beside_a_chain(made: Made) -> None:
+    """On all documents; a word that is set apart takes its dependencies from what is findable."""
+    with open_bank(made.path) as bank:
+        rows = bank.query("tree_accuracy", source=None).rows(named=True)
+    named = {where: tree for tree, where in TREES.items()}
+    assert len(rows) == len(TREES)
+    for row in rows:
+        tree = named[row["source"], row["layer"], row["head"]]
+        told = made.difference(tree, "adjacent words", halves=(0, 1))
+        assert _ends(row, "gain") == pytest.approx(told, abs=1e-3)
+        adjacent = made.has("adjacent words")
+        assert row["adjacent"] == pytest.approx(sum(adjacent) / len(adjacent))
+        assert row["findable"] == 1

@@ -43,8 +43,7 @@
 -- column low double: lower end of the 95 % interval of uuas; null, like the others, where all are in one document
 -- column high double: upper end of the 95 % interval of uuas
 -- column gain double: uuas minus that of adjacent words, on the same dependencies; null for chains and probes
--- column gain_low double: lower end of the 95 % interval of gain
--- column gain_high double: upper end of the 95 % interval of gain
+-- column gain_low, gain_high
 -- column over_head double: uuas minus that of the best head, on the same dependencies; null but for other trees of
 --   attention
 -- column over_head_low double: lower end of the 95 % interval of over_head
