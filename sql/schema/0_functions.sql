@@ -277,7 +277,7 @@ create or replace macro paired_end(only_a, only_b, n, z) as ratio(only_a - only_
 comment on macro paired_end is 'An end of the 95 % interval of the difference (only_a - only_b) / n of two shares of the same n cases, which may lie outside of [-1, 1]: the lower for z = -1.96, the upper for 1.96. only_a and only_b are the cases that one of the two has alone.';
 
 create or replace macro paired_low(only_a, only_b, n, effective) as case
-    when effective > 0
+    when effective > 0 and only_a is not null
         then greatest(
             cast(-1 as double),
             paired_end(
@@ -289,7 +289,7 @@ end;
 comment on macro paired_low is 'Lower end of the 95 % interval of the difference (only_a - only_b) / n, where n cases tell as much as effective independent ones (clustered_pairs). Null for null.';
 
 create or replace macro paired_high(only_a, only_b, n, effective) as case
-    when effective > 0
+    when effective > 0 and only_a is not null
         then least(
             cast(1 as double),
             paired_end(

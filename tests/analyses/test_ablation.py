@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import oracle_differences
+import oracle_statistics
 import pytest
 
 from attnbank.queries import open_bank
@@ -39,7 +40,8 @@ def bank(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for at, source in enumerate(sources, start=1):
         word = at if source == "agreement" else ""
         better = at % 3 > 0
-        pairs.append(f"1,{source},{at},npi,{word},{1 + (not better)},{1 + better}")
+        nouns = at % 2 if word else ""
+        pairs.append(f"1,{source},{at},npi,{word},{nouns},{1 + (not better)},{1 + better}")
         for set_ in range(1, SETS + 1):
             still = better if source == "same.tsv" else rng.random() < 0.6
             judged.append(f"1,a,{set_},{source},{at},{1 + (not still)},{1 + still}")
@@ -64,7 +66,9 @@ def bank(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 ["run,ablation,number,layer,head"]
                 + [f"1,a,{at},1,{at}" for at in range(1, SETS + 1)]
             ),
-            "minimal_pair": rows(["run,source,number,paradigm,word,good_nats,bad_nats", *pairs]),
+            "minimal_pair": rows(
+                ["run,source,number,paradigm,word,attractors,good_nats,bad_nats", *pairs]
+            ),
             "ablated_pair": rows(["run,ablation,number,source,pair,good_nats,bad_nats", *judged]),
             "ablated_surprisal": rows(["run,ablation,number,word,nats", *without]),
         },
@@ -115,12 +119,30 @@ def test_of_pairs_those_count_that_are_judged_otherwise(bank: Path, source: str)
         ).fetchall()
     with open_bank(bank) as opened:
         found = opened.query("ablation_effect")
+        beside = opened.query("minimal_pair", source=source)
+        agreement = opened.query("agreement_accuracy")
     (row,) = found.filter(found["outcome"] == source).to_dicts()
     clusters = {cluster for cluster, _, _ in rows}
     told = oracle_differences.shares(
         [[(bool(a), bool(b)) for own, a, b in rows if own == cluster] for cluster in clusters]
     )
     assert (row["difference"], row["low"], row["high"]) == pytest.approx(told, abs=1e-3)
+    names = ("difference", "difference_low", "difference_high")
+    for frame in (beside, agreement) if source == "agreement" else (beside,):
+        every = [each for each in frame.rows(named=True) if each["name"] == "s1"]
+        (own,) = [
+            each for each in every if each.get("paradigm", each.get("attractors")) in ("all", None)
+        ]
+        assert tuple(own[each] for each in names) == (row["difference"], row["low"], row["high"])
+        assert all(
+            each["difference"] is None
+            for each in frame.rows(named=True)
+            if each["name"] == "whole model"
+        )
+        share = oracle_statistics.interval(
+            [[bool(a) for at, a, _ in rows if at == cluster] for cluster in clusters]
+        )
+        assert share is not None and (own["low"], own["high"]) == pytest.approx(share[1:], abs=1e-3)
     if source == "same.tsv":
         assert row["n"] == 10 and row["difference"] == 0
         assert -0.3 < row["low"] < -0.2 and 0.2 < row["high"] < 0.3

@@ -307,14 +307,8 @@ every_tree as (
         wilson_low(scored.uuas * scored.effective, scored.effective) as low,
         wilson_high(scored.uuas * scored.effective, scored.effective) as high,
         ratio(scored.only_tree - scored.only_chain, scored.n) as gain,
-        case
-            when scored.only_tree is not null
-                then paired_low(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective)
-        end as gain_low,
-        case
-            when scored.only_tree is not null
-                then paired_high(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective)
-        end as gain_high,
+        paired_low(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_low,
+        paired_high(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_high,
         ratio(scored.not_by_head - scored.only_by_head, scored.n_of_head) as over_head,
         paired_low(
             scored.not_by_head, scored.only_by_head, scored.n_of_head, scored.over_head_effective
