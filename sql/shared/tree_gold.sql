@@ -1,8 +1,11 @@
 -- title: The gold dependencies that a decoded tree can have, in the inputs of some runs
 -- grain: one row per word that has a head among the words of its tree, in the inputs of each run
--- note: left out are roots, pairs of words that share a position, and, unless is_whole, pairs that no tree can have.
+-- note: left out are roots, pairs of words that share a position, and, unless is_whole, pairs that no tree can
+--   have.
 -- param runs
--- param is_whole boolean = false: keep pairs with a first word that is set apart, or with a word that the input lacks
+-- param within integer[] = []: run.id of runs whose trees must be able to have the dependencies, too
+-- param is_whole boolean = false: keep those too: pairs with a first word that is set apart, or a word that the input
+--   lacks, or that are not in the runs within
 -- param punctuation boolean = false: keep dependencies of which either word is punctuation
 -- param classification varchar = null {relation, length}: how they are classed; null for one class, all
 -- column run integer: run.id of the run
@@ -27,6 +30,24 @@ word_count as (
             else 'over 40 words'
         end as class
     from sentence
+),
+
+pair as (
+    select
+        each.*,
+        each.side is not null
+        and each.head_position is not null
+        and (
+            len($within) = 0
+            or each.dependent in (
+                select other.dependent
+                from gold_pair(runs := $within, subtypes := false, possessive := false) as other
+                where other.side is not null
+                    and other.head_position is not null
+            )
+        ) as is_judged
+    from gold_pair(runs := $runs, subtypes := false, possessive := false) as each
+    where not each.is_root
 )
 
 select
@@ -37,18 +58,17 @@ select
     pair.position,
     pair.head_position,
     pair.relation,
-    pair.side is not null and pair.head_position is not null as is_judged,
+    pair.is_judged,
     pair.cluster,
     case
         when $classification = 'relation' then pair.relation
         when $classification = 'length' then word_count.class
         else 'all'
     end as class
-from gold_pair(runs := $runs, subtypes := false, possessive := false) as pair
+from pair
 inner join word_count on word_count.sentence = pair.sentence
 inner join word as head_word on head_word.id = pair.head
-where not pair.is_root
-    and ($is_whole or (pair.side is not null and pair.head_position is not null))
+where ($is_whole or pair.is_judged)
     and (
         $punctuation
         or not (pair.relation in ('punct', 'p') or without_subtype(head_word.deprel) in ('punct', 'p'))

@@ -3,6 +3,7 @@
 -- param runs
 -- param root varchar = 'none' {none, gold}: what the trees know of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param within integer[] = []: run.id of runs whose trees must be able to have the dependencies, too
 -- param punctuation boolean = false: keep dependencies of which either word is punctuation
 -- param classification varchar = null {relation, length}: how they are classed; null for one class, all
 -- column run integer: run.id of the run
@@ -30,7 +31,8 @@ select
     sum(outcome.found * (1 - outcome.adjacent)) as only_tree,
     sum((1 - outcome.found) * outcome.adjacent) as only_chain
 from tree_outcome(
-    runs := $runs, root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification
+    runs := $runs, root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
+    within := $within
 ) as outcome
 group by
     outcome.run, outcome.source, outcome.layer, outcome.head, outcome.direction, outcome.cluster, outcome.class

@@ -3,6 +3,7 @@
 -- param runs
 -- param root varchar = 'none' {none, gold}: what the trees know of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param within integer[] = []: run.id of runs whose trees must be able to have the dependencies, too
 -- param punctuation boolean = false: keep dependencies of which either word is punctuation
 -- param classification varchar = null {relation, length}: how they are classed; null for one class, all
 -- column run integer: run.id of the run
@@ -34,7 +35,7 @@ select
         else 0
     end as found,
     case when abs(gold.position - gold.head_position) = 1 then 1 else 0 end as adjacent
-from tree_gold(runs := $runs, punctuation := $punctuation, classification := $classification) as gold
+from tree_gold(runs := $runs, punctuation := $punctuation, classification := $classification, within := $within) as gold
 inner join attention_tree as tree
     on tree.run = gold.run
     and tree.sequence = gold.sequence

@@ -21,6 +21,8 @@
 --   is either.
 -- note: two trees differ where the interval of their difference leaves out 0, whether or not their own intervals
 --   overlap: the same dependencies are easy for both.
+-- note: models that are set side by side must be judged on the same words: with words_of := 'a causal run' the trees of
+--   an encoder are chosen and scored without the first word of each input.
 -- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its
 --   uas counts roots; its intervals go by sentences. With a class of length it has no row.
 -- note: with classification := 'relation' uuas is the recall of each relation.
@@ -29,6 +31,8 @@
 -- param measure varchar = 'uuas' {uuas, uas}: by what the best head and layer are chosen
 -- param classification varchar = null {relation, length}: also one row for each relation, or range of sentence lengths
 -- param punctuation boolean = false: judge dependencies of punctuation too
+-- param words_of varchar = null: name or id of another run over the corpus; judge only dependencies that its trees can
+--   have, too
 -- param run
 -- column tree varchar: best head, best layer, all heads, ensemble, random weights, adjacent words, next word,
 --   previous word, or probe: and its kind
@@ -38,7 +42,7 @@
 -- column class varchar: the relation, or the range of the length of the sentence in words; all for all dependencies
 -- column n bigint: gold dependencies that are judged
 -- column findable double: their share of all between two words, in [0, 1]: 1 unless a first word is set apart, as in
---   causal models; null for probes
+--   causal models, or the words of another run are judged; null for probes
 -- column uuas double: share of the dependencies that the tree has in either direction, in [0, 1]
 -- column low double: lower end of the 95 % interval of uuas; null, like the others, where all are in one document
 -- column high double: upper end of the 95 % interval of uuas
@@ -67,11 +71,29 @@ control_run as materialized (
     where list_contains(runs_with_decoded_trees(), control.id)
 ),
 
+other_run as materialized (
+    select coalesce(list(run.id) filter (where run.id is not null), []) as ids
+    from chosen_run
+    left join run
+        on run.corpus = chosen_run.corpus
+        and run.unit = 'word'
+        and run.finished is not null
+        and (run.name = $words_of or cast(run.id as varchar) = $words_of)
+    where refuse_unless(
+        $words_of is null or run.id is not null,
+        concat(
+            'There is no finished run ', $words_of, ' of words over the corpus of ', chosen_run.name,
+            '. Type: attnbank info'
+        )
+    )
+),
+
 hit as materialized (
     select each.*, list_contains((select control_run.ids from control_run), each.run) as is_control
     from tree_hit(
         runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
-        root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification
+        root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
+        within := (select other_run.ids from other_run)
     ) as each
 ),
 
@@ -130,7 +152,8 @@ of_attention as materialized (
         outcome.adjacent
     from tree_outcome(
         runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
-        root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification
+        root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
+        within := (select other_run.ids from other_run)
     ) as outcome
     inner join best
         on best.run = outcome.run
@@ -154,7 +177,8 @@ gold as materialized (
     select each.*
     from tree_gold(
         runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
-        punctuation := $punctuation, classification := $classification, is_whole := true
+        punctuation := $punctuation, classification := $classification,
+        within := (select other_run.ids from other_run), is_whole := true
     ) as each
     where each.cluster % 2 = 0
         and exists (select hit.run from hit)
@@ -361,6 +385,7 @@ every_tree as (
     where probe_score.edges > 0
         and exists (select hit.run from hit)
         and (probe_score.relation = 'all' or $classification = 'relation')
+        and $words_of is null
 )
 
 select every_tree.*
