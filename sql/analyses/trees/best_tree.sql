@@ -24,7 +24,7 @@
 -- note: models that are set side by side must be judged on the same words: with words_of := 'a causal run' the trees of
 --   an encoder are chosen and scored without the first word of each input.
 -- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its
---   uas counts roots; its intervals go by sentences. With a class of length it has no row.
+--   uas counts roots. Its intervals are of resampled documents. With a class of length it has no row.
 -- note: with classification := 'relation' uuas is the recall of each relation.
 -- param root varchar = 'none' {none, gold}: what the trees know of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
