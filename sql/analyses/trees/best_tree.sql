@@ -124,7 +124,7 @@ best as (
             named.direction,
             ratio(sum(named.found), sum(named.n)) as chosen_uuas,
             row_number() over (
-                partition by named.tree
+                partition by named.tree, named.run
                 order by
                     sum(case when $measure = 'uas' then named.correct else named.found end) desc,
                     named.layer, named.head, named.direction
@@ -412,5 +412,6 @@ order by
         else 9
     end,
     every_tree.tree,
+    every_tree.run,
     every_tree.n desc,
     every_tree.uuas desc
