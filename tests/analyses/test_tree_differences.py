@@ -22,6 +22,7 @@ TREES = {
     "all heads": ("all", None, None),
     "ensemble": ("ensemble", None, None),
 }
+SEEDS = {"seed 1": ("head", 1, 1), "seed 2": ("head", 1, 2)}
 GOOD = {"best head": 0.6, "other head": 0.1, "best layer": 0.4, "all heads": 0.3, "ensemble": 0.6}
 RELATIONS = ("nsubj", "obj", "det")
 Dependency = tuple[int, str, list[int | None], int]
@@ -44,25 +45,25 @@ class Made:
                 count = int(rng.integers(3, 10))
                 heads = _heads(count, rng)
                 sentences.append(f"{number},{document},{number},{count}")
-                for run in (1, 2):
-                    sequences.append(f"{3 * number + run},{run},{document},{number}")
+                for run in (1, 2, 3, 4):
+                    sequences.append(f"{4 * number + run},{run},{document},{number}")
                 for place, head in enumerate(heads):
                     word = len(words) + 1
                     relation = "root" if head is None else RELATIONS[int(rng.integers(3))]
                     gold_head = 0 if head is None else head + 1
                     words.append(f"{word},{number},{place + 1},w,{gold_head},{relation}")
-                    positions += [f"{3 * number + run},{place + 1},{word}" for run in (1, 2)]
+                    positions += [f"{4 * number + run},{place + 1},{word}" for run in (1, 2, 3, 4)]
                     if head is not None:
                         self.gold.append((document, relation, heads, place))
-                for tree, (source, layer, head_) in [*TREES.items(), ("seed 1", ("head", 1, 1))]:
+                for tree, (source, layer, head_) in [*TREES.items(), *SEEDS.items()]:
                     own = heads if rng.random() < GOOD.get(tree, 0) else _heads(count, rng)
                     self.trees[tree] += [own] * (count - 1)
                     of_word = ", ".join("null" if each is None else str(each + 1) for each in own)
-                    for run in (2,) if tree == "seed 1" else (1,):
-                        decoded.append(
-                            f"{run};none;spanning;{source};{layer or ''};{head_ or ''};both;"
-                            f"{3 * number + run};{number};1;[{of_word}];1"
-                        )
+                    run = [*SEEDS].index(tree) + 2 if tree in SEEDS else 1
+                    decoded.append(
+                        f"{run};none;spanning;{source};{layer or ''};{head_ or ''};both;"
+                        f"{4 * number + run};{number};1;[{of_word}];1"
+                    )
         rows = "\n".join
         self.path = make_bank(
             path,
@@ -70,8 +71,8 @@ class Made:
                 "document": rows(
                     ["id,index", *(f"{each},{each}" for each in range(1, DOCUMENTS + 1))]
                 ),
-                "model": "id,name,layers,heads,random_seed\n1,tiny,1,2,\n2,tiny,1,2,1",
-                "run": "id,name,model\n1,r,1\n2,seed 1,2",
+                "model": "id,name,layers,heads,random_seed\n1,tiny,1,2,\n2,tiny,1,2,1\n3,tiny,1,2,2\n4,tiny,1,2,3",
+                "run": "id,name,model\n1,r,1\n2,seed 1,2\n3,seed 2,3\n4,not decoded,4",
                 "sentence": rows(["id,document,index,words", *sentences]),
                 "word": rows(["id,sentence,index,form,head_index,deprel", *words]),
                 "sequence": rows(["id,run,document,sentence", *sequences]),
@@ -139,13 +140,14 @@ def test_best_trees_beside_chains_and_the_best_head(made: Made) -> None:
         told = made.difference(name, "adjacent words", row["class"])
         assert _ends(row, "gain") == pytest.approx(told, abs=1e-3)
         if tree == "best head":
-            assert (row["layer"], row["head"]) == (1, 1)
+            assert (row["layer"], row["head"]) == TREES[tree][1:]
             assert _ends(row, "over_head") == (None, None, None)
         else:
+            assert tree != "random weights" or (row["layer"], row["head"]) == SEEDS[name][1:]
             told = made.difference(name, "best head", row["class"])
             assert _ends(row, "over_head") == pytest.approx(told, abs=1e-3)
             compared += 1
-    assert compared == 4 * len(RELATIONS) + 4 and {row["findable"] for row in rows} == {1}
+    assert compared == 5 * len(RELATIONS) + 5 and {row["findable"] for row in rows} == {1}
 
 
 def test_every_tree_beside_a_chain(made: Made) -> None:

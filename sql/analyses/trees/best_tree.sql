@@ -1,6 +1,6 @@
 -- title: How many gold dependencies the best trees of attention have, beside chains, random weights and probes
 -- paper: Htut et al. 2019 and Limisiewicz et al. 2020, beside Clark et al. 2019, section 5, table 3
--- grain: one row per (tree, class), the trees in a fixed order
+-- grain: one row per (tree, class), of random weights per seed as well; the trees in a fixed order
 -- formula: (head, direction)* = argmax of uuas (or uas) over the dependencies of one half of the documents
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the dependencies of the other half;
 --   uas of d → g alone
@@ -15,8 +15,8 @@
 -- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
 --   reads one. All trees but those of probes are scored on the half that chose nothing; the ensemble took its heads
 --   from the other half too.
--- note: random weights is the best head of the newest run of random weights of the same build over the corpus, if
---   its trees were decoded (attnbank compute attention_tree --run CONTROL).
+-- note: random weights is the best head of each run of random weights of the same build over the corpus, one per seed,
+--   if its trees were decoded (attnbank compute attention_tree --run CONTROL); the column run tells them apart.
 -- note: chains join neighbouring words: the head of each is the next word, or the previous word; of adjacent words it
 --   is either.
 -- note: two trees differ where the interval of their difference leaves out 0, whether or not their own intervals
