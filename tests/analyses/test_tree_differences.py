@@ -71,7 +71,10 @@ class Made:
                 "document": rows(
                     ["id,index", *(f"{each},{each}" for each in range(1, DOCUMENTS + 1))]
                 ),
-                "model": "id,name,layers,heads,random_seed\n1,tiny,1,2,\n2,tiny,1,2,1\n3,tiny,1,2,2\n4,tiny,1,2,3",
+                "model": rows(
+                    ["id,name,layers,heads,random_seed", "1,tiny,1,2,"]
+                    + [f"{1 + seed},tiny,1,2,{seed}" for seed in (1, 2, 3)]
+                ),
                 "run": "id,name,model\n1,r,1\n2,seed 1,2\n3,seed 2,3\n4,not decoded,4",
                 "sentence": rows(["id,document,index,words", *sentences]),
                 "word": rows(["id,sentence,index,form,head_index,deprel", *words]),
@@ -136,7 +139,8 @@ def test_best_trees_beside_chains_and_the_best_head(made: Made) -> None:
         if tree in ("adjacent words", "next word", "previous word"):
             assert _ends(row, "gain") == _ends(row, "over_head") == (None, None, None)
             continue
-        name = row["run"] if tree == "random weights" else tree
+        name = f"seed {row['seed']}" if tree == "random weights" else tree
+        assert row["run"] == ("r" if name == tree else name)
         told = made.difference(name, "adjacent words", row["class"])
         assert _ends(row, "gain") == pytest.approx(told, abs=1e-3)
         if tree == "best head":

@@ -10,13 +10,13 @@
 --   lack, only_chain those the other way round; over_head likewise, beside the best head; their 95 % intervals are
 --   those of paired shares (Bonett and Price 2012), with n as above
 -- run: unit=word needs=decoded_trees usual=sentence
--- plot: bars x=uuas y=tree,class low=low high=high label=layer,head aside=n domain=0,1
+-- plot: bars x=uuas y=tree,seed,class low=low high=high label=layer,head aside=n domain=0,1
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
 -- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
 --   reads one. All trees but those of probes are scored on the half that chose nothing; the ensemble took its heads
 --   from the other half too.
 -- note: random weights is the best head of each run of random weights of the same build over the corpus, one per seed,
---   if its trees were decoded (attnbank compute attention_tree --run CONTROL); the column run tells them apart.
+--   if its trees were decoded (attnbank compute attention_tree --run CONTROL).
 -- note: chains join neighbouring words: the head of each is the next word, or the previous word; of adjacent words it
 --   is either.
 -- note: two trees differ where the interval of their difference leaves out 0, whether or not their own intervals
@@ -36,6 +36,7 @@
 -- param run
 -- column tree varchar: best head, best layer, all heads, ensemble, random weights, adjacent words, next word,
 --   previous word, or probe: and its kind
+-- column seed integer: seed of the random weights; null for other trees
 -- column layer smallint: 1-based layer; null where it is not of one
 -- column head smallint: 1-based head; null where it is not of one
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier; null where it has none
@@ -321,6 +322,7 @@ extent as (
 every_tree as (
     select
         scored.tree,
+        case when scored.tree = 'random weights' then model.random_seed end as seed,
         scored.layer,
         scored.head,
         scored.direction,
@@ -353,12 +355,14 @@ every_tree as (
         run.name as run
     from scored
     inner join run on run.id = scored.run
+    inner join model on model.id = run.model
     inner join extent
         on extent.run = scored.run
         and extent.class = scored.class
     union all
     select
         concat('probe: ', probe.kind) as tree,
+        null as seed,
         null as layer,
         null as head,
         null as direction,
@@ -412,6 +416,6 @@ order by
         else 9
     end,
     every_tree.tree,
-    every_tree.run,
+    every_tree.seed,
     every_tree.n desc,
     every_tree.uuas desc
