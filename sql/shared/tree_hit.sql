@@ -18,21 +18,36 @@
 -- column only_tree bigint: those of which it has either, and which do not join neighbouring words
 -- column only_chain bigint: those that join neighbouring words, and of which it has neither
 select
-    outcome.run,
-    outcome.source,
-    outcome.layer,
-    outcome.head,
-    outcome.direction,
-    outcome.cluster,
-    outcome.class,
+    tree.run,
+    tree.source,
+    tree.layer,
+    tree.head,
+    tree.direction,
+    gold.cluster,
+    gold.class,
     count(*) as n,
-    sum(outcome.correct) as correct,
-    sum(outcome.found) as found,
-    sum(outcome.found * (1 - outcome.adjacent)) as only_tree,
-    sum((1 - outcome.found) * outcome.adjacent) as only_chain
-from tree_outcome(
-    runs := $runs, root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
-    within := $within
-) as outcome
-group by
-    outcome.run, outcome.source, outcome.layer, outcome.head, outcome.direction, outcome.cluster, outcome.class
+    sum(has_arc(tree.heads, tree.first_position, gold.position, gold.head_position)) as correct,
+    sum(has_edge(tree.heads, tree.first_position, gold.position, gold.head_position)) as found,
+    sum(
+        case
+            when abs(gold.position - gold.head_position) = 1 then 0
+            else has_edge(tree.heads, tree.first_position, gold.position, gold.head_position)
+        end
+    ) as only_tree,
+    sum(
+        case
+            when abs(gold.position - gold.head_position) = 1
+                then 1 - has_edge(tree.heads, tree.first_position, gold.position, gold.head_position)
+            else 0
+        end
+    ) as only_chain
+from tree_gold(
+    runs := $runs, punctuation := $punctuation, classification := $classification, within := $within
+) as gold
+inner join attention_tree as tree
+    on tree.run = gold.run
+    and tree.sequence = gold.sequence
+    and tree.sentence = gold.sentence
+where tree.root = $root
+    and tree.decoder = $decoder
+group by tree.run, tree.source, tree.layer, tree.head, tree.direction, gold.cluster, gold.class

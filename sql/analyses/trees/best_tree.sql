@@ -137,43 +137,6 @@ best as (
     where each.place = 1
 ),
 
-of_attention as materialized (
-    select
-        best.tree,
-        best.layer,
-        best.head,
-        best.direction,
-        best.chosen_uuas,
-        best.run,
-        outcome.dependent,
-        outcome.cluster,
-        outcome.class,
-        outcome.found,
-        outcome.correct,
-        outcome.adjacent
-    from tree_outcome(
-        runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
-        root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
-        within := (select other_run.ids from other_run)
-    ) as outcome
-    inner join best
-        on best.run = outcome.run
-        and best.source = outcome.source
-        and best.layer is not distinct from outcome.layer
-        and best.head is not distinct from outcome.head
-        and best.direction = outcome.direction
-    where outcome.cluster % 2 = 0
-),
-
-beside_head as (
-    select own.*, best_head.found as found_by_head
-    from of_attention as own
-    left join of_attention as best_head
-        on best_head.dependent = own.dependent
-        and best_head.tree = 'best head'
-        and own.tree <> 'best head'
-),
-
 gold as materialized (
     select each.*
     from tree_gold(
@@ -183,6 +146,45 @@ gold as materialized (
     ) as each
     where each.cluster % 2 = 0
         and exists (select hit.run from hit)
+),
+
+of_attention as materialized (
+    select
+        best.tree,
+        best.layer,
+        best.head,
+        best.direction,
+        best.chosen_uuas,
+        best.run,
+        gold.dependent,
+        gold.cluster,
+        gold.class,
+        has_edge(tree.heads, tree.first_position, gold.position, gold.head_position) as found,
+        has_arc(tree.heads, tree.first_position, gold.position, gold.head_position) as correct,
+        case when abs(gold.position - gold.head_position) = 1 then 1 else 0 end as adjacent
+    from best
+    inner join attention_tree as tree
+        on tree.run = best.run
+        and tree.source = best.source
+        and tree.layer is not distinct from best.layer
+        and tree.head is not distinct from best.head
+        and tree.direction = best.direction
+    inner join gold
+        on gold.run = tree.run
+        and gold.sequence = tree.sequence
+        and gold.sentence = tree.sentence
+    where tree.root = $root
+        and tree.decoder = $decoder
+        and gold.is_judged
+),
+
+beside_head as (
+    select own.*, best_head.found as found_by_head
+    from of_attention as own
+    left join of_attention as best_head
+        on best_head.dependent = own.dependent
+        and best_head.tree = 'best head'
+        and own.tree <> 'best head'
 ),
 
 chain as (
