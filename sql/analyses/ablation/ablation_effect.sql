@@ -92,7 +92,9 @@ per_cluster as materialized (
     from (
         select
             outcome_sum.*,
-            unnest(case when outcome_sum.own_class = 'all' then ['all'] else ['all', outcome_sum.own_class] end) as class
+            unnest(
+                case when outcome_sum.own_class = 'all' then ['all'] else ['all', outcome_sum.own_class] end
+            ) as class
         from outcome_sum
     ) as classed
     group by classed.outcome, classed.class, classed.cluster, classed.ablation, classed.number

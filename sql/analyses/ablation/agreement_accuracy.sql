@@ -54,8 +54,18 @@ per_cluster as (
         by_attractors.cluster,
         sum(case when by_attractors.margin > 0 then cast(1 as double) else cast(0 as double) end) as correct,
         cast(count(*) as double) as n,
-        sum(case when by_attractors.margin > 0 and by_attractors.whole_margin <= 0 then 1 when by_attractors.whole_margin is not null then 0 end) as better,
-        sum(case when by_attractors.margin <= 0 and by_attractors.whole_margin > 0 then 1 when by_attractors.whole_margin is not null then 0 end) as worse,
+        sum(
+            case
+                when by_attractors.margin > 0 and by_attractors.whole_margin <= 0 then 1
+                when by_attractors.whole_margin is not null then 0
+            end
+        ) as better,
+        sum(
+            case
+                when by_attractors.margin <= 0 and by_attractors.whole_margin > 0 then 1
+                when by_attractors.whole_margin is not null then 0
+            end
+        ) as worse,
         sum(by_attractors.margin) as margin,
         sum(cast(by_attractors.distance as double)) as distance
     from by_attractors

@@ -53,8 +53,18 @@ per_cluster as (
         by_paradigm.cluster,
         count(*) as n,
         sum(case when by_paradigm.margin > 0 then 1 else 0 end) as correct,
-        sum(case when by_paradigm.margin > 0 and by_paradigm.whole_margin <= 0 then 1 when by_paradigm.whole_margin is not null then 0 end) as better,
-        sum(case when by_paradigm.margin <= 0 and by_paradigm.whole_margin > 0 then 1 when by_paradigm.whole_margin is not null then 0 end) as worse,
+        sum(
+            case
+                when by_paradigm.margin > 0 and by_paradigm.whole_margin <= 0 then 1
+                when by_paradigm.whole_margin is not null then 0
+            end
+        ) as better,
+        sum(
+            case
+                when by_paradigm.margin <= 0 and by_paradigm.whole_margin > 0 then 1
+                when by_paradigm.whole_margin is not null then 0
+            end
+        ) as worse,
         sum(by_paradigm.margin) as margin
     from by_paradigm
     group by
