@@ -159,7 +159,8 @@ def side_by_side(bank: Requests, side: Side, subjects: Sequence[Subject]) -> pl.
             rows = [((name.replace("_", " "),), frame[name].mean(), "") for name in side.values]
         else:
             rows = [
-                (tuple(str(row[key]) for key in side.keys), row[side.value],
+                (tuple("" if row[key] is None else str(row[key]) for key in side.keys),
+                 row[side.value],
                  "-".join(str(row[each]) for each in side.named if row[each] is not None))
                 for row in frame.iter_rows(named=True)
             ]  # fmt: skip

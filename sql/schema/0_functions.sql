@@ -277,7 +277,7 @@ create or replace macro paired_end(only_a, only_b, n, z) as ratio(only_a - only_
 comment on macro paired_end is 'An end of the 95 % interval of the difference (only_a - only_b) / n of two shares of the same n cases, which may lie outside of [-1, 1]: the lower for z = -1.96, the upper for 1.96. only_a and only_b are the cases that one of the two has alone.';
 
 create or replace macro paired_low(only_a, only_b, n, effective) as case
-    when effective > 0
+    when effective > 0 and only_a is not null
         then greatest(
             cast(-1 as double),
             paired_end(
@@ -289,7 +289,7 @@ end;
 comment on macro paired_low is 'Lower end of the 95 % interval of the difference (only_a - only_b) / n, where n cases tell as much as effective independent ones (clustered_pairs). Null for null.';
 
 create or replace macro paired_high(only_a, only_b, n, effective) as case
-    when effective > 0
+    when effective > 0 and only_a is not null
         then least(
             cast(1 as double),
             paired_end(
@@ -331,6 +331,16 @@ create or replace macro clusters_to_detect(difference, variance, clusters) as ca
         )
 end;
 comment on macro clusters_to_detect is 'In how many clusters (documents) like these a difference would be found significant (one-sided, 0.05) in four of five samples, where the variance of the mean over so many clusters is known (clustered_variance): 5 at least, since the sign flips of fewer cannot be.';
+
+create or replace macro has_arc(heads, first_position, position, head_position) as case
+    when list_extract(heads, position - first_position + 1) = head_position then 1 else 0
+end;
+comment on macro has_arc is '1 if the head of the word at a position is at head_position in a decoded tree (heads and first_position of attention_tree), else 0.';
+
+create or replace macro has_edge(heads, first_position, position, head_position) as greatest(
+    has_arc(heads, first_position, position, head_position), has_arc(heads, first_position, head_position, position)
+);
+comment on macro has_edge is '1 if a decoded tree joins the words at two positions in either direction, else 0; see has_arc.';
 
 create or replace macro kind_place(kind) as list_position(['all', 'pronoun', 'proper', 'nominal'], kind);
 comment on macro kind_place is 'The place of a kind of mention in the order in which the analyses list them.';

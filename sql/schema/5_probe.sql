@@ -81,12 +81,12 @@ comment on column probe_score.relation is 'Relation of the dependent to its head
 comment on column probe_score.n is 'Words of that relation, roots included in all.';
 comment on column probe_score.correct is 'Those whose head (for a root: ROOT) is the one that the probe gives the highest probability; of equals ROOT, then the leftmost.';
 comment on column probe_score.uas is 'Unlabelled attachment score: correct / n.';
-comment on column probe_score.uas_low is 'Lower end of its 95 % interval: percentile bootstrap over sentences; null, like the others, where all such words are in one sentence.';
+comment on column probe_score.uas_low is 'Lower end of its 95 % interval: percentile bootstrap over documents (over sentences, where the source marks none or the run reads one); null, like the others, where all such words are in one.';
 comment on column probe_score.uas_high is 'Upper end of its 95 % interval.';
 comment on column probe_score.edges is 'Gold edges between two words, neither of them punctuation.';
 comment on column probe_score.found is 'Those of which at least one end has the other for its predicted head.';
 comment on column probe_score.uuas is 'Undirected, unlabelled attachment score: found / edges; null where there is no edge.';
-comment on column probe_score.uuas_low is 'Lower end of its 95 % interval: percentile bootstrap over sentences.';
+comment on column probe_score.uuas_low is 'Lower end of its 95 % interval, as of uas.';
 comment on column probe_score.uuas_high is 'Upper end of its 95 % interval.';
 
 create table probe_weight (

@@ -49,17 +49,12 @@ select
     wilson_high(
         ratio(sum(tree.found), sum(tree.n)) * clustered_n(tree.found, tree.n), clustered_n(tree.found, tree.n)
     ) as high,
-    max(chain.adjacent) as baseline,
+    ratio(sum(tree.found - tree.only_tree + tree.only_chain), sum(tree.n)) as baseline,
     cast(sum(tree.n) as bigint) as n
 from tree_hit(
     runs := case when $measure = 'uuas' then $runs else [] end, root := 'none', decoder := 'spanning',
     punctuation := false
 ) as tree
-inner join (
-    select gold.run, share_of(abs(gold.position - gold.head_position) = 1) as adjacent
-    from tree_gold(runs := case when $measure = 'uuas' then $runs else [] end, punctuation := false) as gold
-    group by gold.run
-) as chain on chain.run = tree.run
 where tree.source = 'head'
 group by tree.run, tree.layer, tree.head, tree.direction
 union all

@@ -5,6 +5,7 @@
 -- column pair integer: minimal_pair.number
 -- column cluster bigint: as in asked_pair
 -- column name varchar: name of the set of heads that is disabled, or whole model
+-- column whole_margin double: the margin of the whole model; null for itself
 select
     asked.source,
     asked.pair,
@@ -15,7 +16,8 @@ select
     cast(null as varchar) as ablation,
     cast(null as integer) as number,
     'whole model' as name,
-    asked.margin
+    asked.margin,
+    cast(null as double) as whole_margin
 from asked_pair(runs := $runs) as asked
 union all
 select
@@ -28,7 +30,8 @@ select
     chosen.ablation,
     chosen.number,
     chosen.name,
-    ablated_pair.bad_nats - ablated_pair.good_nats
+    ablated_pair.bad_nats - ablated_pair.good_nats,
+    asked.margin
 from asked_pair(runs := $runs) as asked
 inner join chosen_set(runs := $runs, ablation := $ablation) as chosen on chosen.run = asked.run
 inner join ablated_pair

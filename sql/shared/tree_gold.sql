@@ -1,7 +1,11 @@
 -- title: The gold dependencies that a decoded tree can have, in the inputs of some runs
 -- grain: one row per word that has a head among the words of its tree, in the inputs of each run
--- note: left out are roots, pairs of words that share a position, and pairs with a first word that is set apart.
+-- note: left out are roots, pairs of words that share a position, and, unless is_whole, pairs that no tree can
+--   have.
 -- param runs
+-- param within integer[] = []: run.id of runs whose trees must be able to have the dependencies, too
+-- param is_whole boolean = false: keep those too: pairs with a first word that is set apart, or a word that the input
+--   lacks, or that are not in the runs within
 -- param punctuation boolean = false: keep dependencies of which either word is punctuation
 -- param classification varchar = null {relation, length}: how they are classed; null for one class, all
 -- column run integer: run.id of the run
@@ -9,6 +13,7 @@
 -- column position smallint: position of the dependent
 -- column head_position
 -- column relation
+-- column is_judged boolean: whether a tree can have it; true unless is_whole
 -- column cluster bigint: its document, or its sentence where the source marks none or the run reads one, modulo 100;
 --   the odd ones are the half that is chosen on
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
@@ -25,6 +30,24 @@ word_count as (
             else 'over 40 words'
         end as class
     from sentence
+),
+
+pair as (
+    select
+        each.*,
+        each.side is not null
+        and each.head_position is not null
+        and (
+            len($within) = 0
+            or each.dependent in (
+                select other.dependent
+                from gold_pair(runs := $within, subtypes := false, possessive := false) as other
+                where other.side is not null
+                    and other.head_position is not null
+            )
+        ) as is_judged
+    from gold_pair(runs := $runs, subtypes := false, possessive := false) as each
+    where not each.is_root
 )
 
 select
@@ -35,18 +58,17 @@ select
     pair.position,
     pair.head_position,
     pair.relation,
+    pair.is_judged,
     pair.cluster,
     case
         when $classification = 'relation' then pair.relation
         when $classification = 'length' then word_count.class
         else 'all'
     end as class
-from gold_pair(runs := $runs, subtypes := false, possessive := false) as pair
+from pair
 inner join word_count on word_count.sentence = pair.sentence
 inner join word as head_word on head_word.id = pair.head
-where pair.side is not null
-    and not pair.is_root
-    and pair.head_position is not null
+where ($is_whole or pair.is_judged)
     and (
         $punctuation
         or not (pair.relation in ('punct', 'p') or without_subtype(head_word.deprel) in ('punct', 'p'))

@@ -3,6 +3,7 @@
 -- param runs
 -- param root varchar = 'none' {none, gold}: what the trees know of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
+-- param within integer[] = []: run.id of runs whose trees must be able to have the dependencies, too
 -- param punctuation boolean = false: keep dependencies of which either word is punctuation
 -- param classification varchar = null {relation, length}: how they are classed; null for one class, all
 -- column run integer: run.id of the run
@@ -14,6 +15,8 @@
 -- column n bigint: dependencies
 -- column correct bigint: those of which the tree has the arc
 -- column found bigint: those of which it has the arc or the reverse
+-- column only_tree bigint: those of which it has either, and which do not join neighbouring words
+-- column only_chain bigint: those that join neighbouring words, and of which it has neither
 select
     tree.run,
     tree.source,
@@ -23,20 +26,24 @@ select
     gold.cluster,
     gold.class,
     count(*) as n,
+    sum(has_arc(tree.heads, tree.first_position, gold.position, gold.head_position)) as correct,
+    sum(has_edge(tree.heads, tree.first_position, gold.position, gold.head_position)) as found,
     sum(
         case
-            when list_extract(tree.heads, gold.position - tree.first_position + 1) = gold.head_position then 1
-            else 0
+            when abs(gold.position - gold.head_position) = 1 then 0
+            else has_edge(tree.heads, tree.first_position, gold.position, gold.head_position)
         end
-    ) as correct,
+    ) as only_tree,
     sum(
         case
-            when list_extract(tree.heads, gold.position - tree.first_position + 1) = gold.head_position
-                or list_extract(tree.heads, gold.head_position - tree.first_position + 1) = gold.position then 1
+            when abs(gold.position - gold.head_position) = 1
+                then 1 - has_edge(tree.heads, tree.first_position, gold.position, gold.head_position)
             else 0
         end
-    ) as found
-from tree_gold(runs := $runs, punctuation := $punctuation, classification := $classification) as gold
+    ) as only_chain
+from tree_gold(
+    runs := $runs, punctuation := $punctuation, classification := $classification, within := $within
+) as gold
 inner join attention_tree as tree
     on tree.run = gold.run
     and tree.sequence = gold.sequence

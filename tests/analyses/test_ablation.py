@@ -1,4 +1,4 @@
-"""Effects of ablations and their intervals, beside NumPy's own resamples of the same documents."""
+"""Effects of ablations and their intervals, beside those that loops and NumPy come to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import oracle_differences
+import oracle_statistics
 import pytest
 
 from attnbank.queries import open_bank
@@ -33,6 +35,16 @@ def bank(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             for at in range(1, SETS + 1):
                 worse = loss + (at == 1) * 0.3 + shift / 4 + rng.normal() / 3
                 without.append(f"1,a,{at},{number},{worse}")
+    pairs, judged = [], []
+    sources = ["agreement"] * number + ["alone.tsv"] * 40 + ["same.tsv"] * 10
+    for at, source in enumerate(sources, start=1):
+        word = at if source == "agreement" else ""
+        better = at % 3 > 0
+        nouns = at % 2 if word else ""
+        pairs.append(f"1,{source},{at},npi,{word},{nouns},{1 + (not better)},{1 + better}")
+        for set_ in range(1, SETS + 1):
+            still = better if source == "same.tsv" else rng.random() < 0.6
+            judged.append(f"1,a,{set_},{source},{at},{1 + (not still)},{1 + still}")
     rows = "\n".join
     every = range(1, DOCUMENTS + 1)
     return make_bank(
@@ -54,6 +66,10 @@ def bank(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 ["run,ablation,number,layer,head"]
                 + [f"1,a,{at},1,{at}" for at in range(1, SETS + 1)]
             ),
+            "minimal_pair": rows(
+                ["run,source,number,paradigm,word,attractors,good_nats,bad_nats", *pairs]
+            ),
+            "ablated_pair": rows(["run,ablation,number,source,pair,good_nats,bad_nats", *judged]),
             "ablated_surprisal": rows(["run,ablation,number,word,nats", *without]),
         },
     )
@@ -70,7 +86,8 @@ def test_effects_are_those_of_numpy(bank: Path, relation: str) -> None:
         ).fetchall()
     with open_bank(bank) as opened:
         found = opened.query("ablation_effect", classification="relation")
-    (row,) = found.filter(found["class"] == relation).to_dicts()
+    own_class = (found["class"] == relation) & (found["outcome"] == "surprisal")
+    (row,) = found.filter(own_class).to_dicts()
     document = np.array([each[0] for each in rows])
     number = np.array([each[1] for each in rows])
     difference = np.array([each[2] for each in rows])
@@ -81,16 +98,54 @@ def test_effects_are_those_of_numpy(bank: Path, relation: str) -> None:
     assert row["whole"] == pytest.approx(np.mean([each[3] for each in rows]))
     assert row["control_mean"] == pytest.approx(np.mean(means[1:]))
     assert row["p"] == pytest.approx((1 + sum(each >= means[0] for each in means[1:])) / SETS)
-    rng = np.random.default_rng(1)
-    sums = np.array([difference[chosen & (document == each)].sum() for each in range(1, 31)])
-    counts = np.array([(chosen & (document == each)).sum() for each in range(1, 31)])
-    drawn = rng.integers(0, DOCUMENTS, (20_000, DOCUMENTS))
-    resampled = sums[drawn].sum(1) / counts[drawn].sum(1)
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    # Ends of 1,000 resamples: their own standard error is near a tenth of the interval's half.
-    within = 0.25 * (high - low) / 2
-    assert row["low"] == pytest.approx(low, abs=within)
-    assert row["high"] == pytest.approx(high, abs=within)
+    told = oracle_differences.means(
+        [difference[chosen & (document == each)].tolist() for each in range(1, DOCUMENTS + 1)]
+    )
+    assert (row["difference"], row["low"], row["high"]) == pytest.approx(told, rel=2e-3)
+
+
+@pytest.mark.parametrize("source", ["agreement", "alone.tsv", "same.tsv"])
+def test_of_pairs_those_count_that_are_judged_otherwise(bank: Path, source: str) -> None:
+    """By documents, of a file by pairs; where all are judged alike there is an interval, too."""
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        rows = connection.execute(
+            "select coalesce(word.sentence, pair.number), ablated.good_nats < ablated.bad_nats,"
+            " pair.good_nats < pair.bad_nats from ablated_pair as ablated"
+            " inner join minimal_pair as pair"
+            " on pair.source = ablated.source and pair.number = ablated.pair"
+            " left join word on word.id = pair.word"
+            " where pair.source = ? and ablated.number = 1",
+            [source],
+        ).fetchall()
+    with open_bank(bank) as opened:
+        found = opened.query("ablation_effect")
+        beside = opened.query("minimal_pair", source=source)
+        agreement = opened.query("agreement_accuracy")
+    (row,) = found.filter(found["outcome"] == source).to_dicts()
+    clusters = {cluster for cluster, _, _ in rows}
+    told = oracle_differences.shares(
+        [[(bool(a), bool(b)) for own, a, b in rows if own == cluster] for cluster in clusters]
+    )
+    assert (row["difference"], row["low"], row["high"]) == pytest.approx(told, abs=1e-3)
+    names = ("difference", "difference_low", "difference_high")
+    for frame in (beside, agreement) if source == "agreement" else (beside,):
+        every = [each for each in frame.rows(named=True) if each["name"] == "s1"]
+        (own,) = [
+            each for each in every if each.get("paradigm", each.get("attractors")) in ("all", None)
+        ]
+        assert tuple(own[each] for each in names) == (row["difference"], row["low"], row["high"])
+        assert all(
+            each["difference"] is None
+            for each in frame.rows(named=True)
+            if each["name"] == "whole model"
+        )
+        share = oracle_statistics.interval(
+            [[bool(a) for at, a, _ in rows if at == cluster] for cluster in clusters]
+        )
+        assert share is not None and (own["low"], own["high"]) == pytest.approx(share[1:], abs=1e-3)
+    if source == "same.tsv":
+        assert row["n"] == 10 and row["difference"] == 0
+        assert -0.3 < row["low"] < -0.2 and 0.2 < row["high"] < 0.3
 
 
 def test_draws_are_even_and_independent(bank: Path) -> None:

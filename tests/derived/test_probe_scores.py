@@ -106,7 +106,7 @@ def test_right_branching_is_the_next_word(reading: duckdb.DuckDBPyConnection) ->
     assert found[is_word].tolist() == _flat(sentences, chains)[is_word].tolist()
 
 
-def test_intervals_are_percentiles_over_resampled_sentences(
+def test_intervals_are_percentiles_over_resampled_documents(
     reading: duckdb.DuckDBPyConnection,
 ) -> None:
     task = probe_tasks.task(reading, "attention")
@@ -114,7 +114,10 @@ def test_intervals_are_percentiles_over_resampled_sentences(
     is_correct, is_edge, is_found = judge(sentences, right_branching(sentences))
     frame = scores(sentences, right_branching(sentences), 120, np.random.default_rng(5))
     rng = np.random.default_rng(5)
-    count = len(sentences.sequence)
+    document = dict(reading.execute("select id, document from sequence").fetchall())
+    documents = list(dict.fromkeys(document[each] for each in sentences.sequence.tolist()))
+    count = len(documents)
+    assert 1 < count < len(sentences.sequence)
     drawn = np.concatenate(
         [rng.multinomial(count, [1 / count] * count, size=size) for size in (50, 50, 20)]
     )
@@ -122,7 +125,8 @@ def test_intervals_are_percentiles_over_resampled_sentences(
     shares, undirected = [], []
     for times in drawn:
         n = correct = edges = found = 0
-        for repeats, (begin, end) in zip(times, spans, strict=True):
+        for number, (begin, end) in zip(sentences.sequence.tolist(), spans, strict=True):
+            repeats = times[documents.index(document[number])]
             n += repeats * sentences.is_scored[0, begin:end].sum()
             correct += repeats * is_correct[0, begin:end].sum()
             edges += repeats * is_edge[0, begin:end].sum()
@@ -141,7 +145,12 @@ def test_intervals_are_percentiles_over_resampled_sentences(
     for each in frame[1:].iter_rows(named=True):
         is_of = sentences.relation == sentences.relations.index(each["relation"])
         counted = (sentences.is_scored & is_of)[0]
-        if sum(counted[begin:end].any() for begin, end in spans) == 1:
+        of = [
+            document[number]
+            for number, (begin, end) in zip(sentences.sequence.tolist(), spans, strict=True)
+            if counted[begin:end].any()
+        ]
+        if len({*of}) == 1:
             alone += 1
             assert each["uas_low"] is each["uas_high"] is None
         else:

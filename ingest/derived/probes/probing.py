@@ -147,9 +147,7 @@ def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tu
     every = np.arange(len(sentences.sequence))
     if share == 0 or len(every) < 2:
         return every, every[:0]
-    clusters, cluster = np.unique(sentences.cluster, return_inverse=True)
-    if len(clusters) == 1:
-        cluster = every
+    cluster = sentences.clusters
     order = rng.permutation(cluster.max() + 1)
     sizes = np.bincount(cluster)[order]
     count = int(np.searchsorted(np.cumsum(sizes), share * len(every))) + 1

@@ -44,22 +44,23 @@ def scores(
 ) -> pl.DataFrame:
     """The rows of `probe_score`, without the column `probe`: `all`, then the most frequent first.
 
-    `predicted` is as in `judge`. Intervals are percentiles over resamples of the sentences, and
-    null where all that is counted is in one.
+    `predicted` is as in `judge`. Intervals are percentiles over resamples of the documents (of the
+    sentences, where all are of one), and null where all that is counted is in one.
     """
     count = len(sentences.relations)
-    sentence = np.repeat(np.arange(len(sentences.lengths)), sentences.lengths)
+    cluster = np.repeat(sentences.clusters, sentences.lengths)
+    clusters = int(cluster.max()) + 1
 
-    def per_sentence(which: Bools) -> Floats:
-        """Counts [S, 1 + relations]: of the whole sentence first, then of each relation."""
-        cell = sentence * (count + 1) + sentences.relation + 1
-        own = np.bincount(cell[which], minlength=len(sentences.lengths) * (count + 1))
+    def per_cluster(which: Bools) -> Floats:
+        """Counts [C, 1 + relations]: of the whole cluster first, then of each relation."""
+        cell = cluster * (count + 1) + sentences.relation + 1
+        own = np.bincount(cell[which], minlength=clusters * (count + 1))
         table = own.reshape(-1, count + 1).astype(np.float64)
         table[:, 0] = table.sum(1)  # column 0 holds words without a relation
         return table
 
     judged = judge(sentences, predicted)
-    tables = [per_sentence(each) for each in (sentences.is_scored, *judged)]
+    tables = [per_cluster(each) for each in (sentences.is_scored, *judged)]
     totals = [each.sum(0) for each in tables]
     drawn = _resampled(tables, resamples, rng)
     columns: dict[str, object] = {"relation": ["all", *sentences.relations]}
@@ -80,12 +81,12 @@ def scores(
 
 
 def _resampled(tables: list[Floats], resamples: int, rng: np.random.Generator) -> list[Floats]:
-    """Totals [resamples, R] of each table [S, R], for resamples of S sentences with replacement."""
-    sentences = len(tables[0])
+    """Totals [resamples, R] of each table [C, R], for resamples of C clusters with replacement."""
+    clusters = len(tables[0])
     parts: list[list[Floats]] = []
     for begin in range(0, resamples, _RESAMPLES_AT_ONCE):
         size = min(_RESAMPLES_AT_ONCE, resamples - begin)
-        times = rng.multinomial(sentences, np.full(sentences, 1 / sentences), size=size)
+        times = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=size)
         parts.append([times.astype(np.float64) @ table for table in tables])
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 

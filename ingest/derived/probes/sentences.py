@@ -128,6 +128,12 @@ class Sentences:
     pieces: pa.Array  # [N] joined by PIECE_SEPARATOR; None for special tokens
 
     @property
+    def clusters(self) -> Ints:
+        """The documents of the sentences, from 0, [S]; of one document each is its own."""
+        names, numbers = np.unique(self.cluster, return_inverse=True)
+        return numbers if len(names) > 1 else np.arange(len(self.cluster))
+
+    @property
     def lengths(self) -> Ints:
         """The number of positions of each sentence, [S]."""
         return np.diff(self.start)

@@ -3,7 +3,9 @@
 --   what the heads were chosen by
 -- grain: one row per (ablation, set, outcome, class), the largest loss first
 -- formula: difference = mean_i without(i) − mean_i whole(i), over the same words or pairs
--- formula: low, high: 95 % of 1,000 resamples of the documents, the same ones for both (paired bootstrap)
+-- formula: low, high: of surprisal difference ∓ t √Var(difference), from the variance among D documents, with Student's t
+--   for D − 1; of pairs the 95 % interval of a difference of paired shares (Bonett and Price 2012), where n is the number
+--   of independent pairs that tell as much (by documents)
 -- formula: p = (1 + |{c ∈ controls : c is at least as bad}|) / (1 + |controls|), where at least as bad is a difference
 --   in surprisal that is as large, or in accuracy that is as small
 -- run: needs=ablations
@@ -15,8 +17,9 @@
 -- note: the classification repeated tells words whose form stood before in their sentence (in a run of ingest --repeat:
 --   the second time) from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs
 --   with such a subject.
--- note: intervals go by documents, at most 100 groups of them; by sentences where the source marks none or the run
---   reads one, and by pairs where they are from a file. Null where the words of a class are all in one.
+-- note: intervals go by documents; by sentences where the source marks none or the run reads one, and by pairs where they
+--   are from a file. Null where the words of a class are all in one; of surprisal also where the mean difference is the
+--   same in all.
 -- param ablation
 -- param classification varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each
 --   paradigm
@@ -55,11 +58,13 @@ outcome_sum as materialized (
     select
         outcome.outcome,
         outcome.cluster,
-        outcome.class,
+        outcome.class as own_class,
         outcome.ablation,
         outcome.number,
         sum(outcome.whole) as whole,
         sum(outcome.without) as without,
+        sum(case when outcome.without > outcome.whole then cast(1 as double) else cast(0 as double) end) as better,
+        sum(case when outcome.without < outcome.whole then cast(1 as double) else cast(0 as double) end) as worse,
         cast(count(*) as double) as n
     from outcome(
         runs := (select read_run.ids from read_run), relation := $relation, classification := $classification,
@@ -71,137 +76,54 @@ outcome_sum as materialized (
     group by outcome.outcome, outcome.cluster, outcome.class, outcome.ablation, outcome.number
 ),
 
-place as materialized (
-    select
-        each.outcome,
-        each.cluster,
-        1 + (row_number() over (partition by each.outcome order by each.cluster) - 1) % 100 as group_number
-    from (select distinct outcome_sum.outcome, outcome_sum.cluster from outcome_sum) as each
-),
-
 -- The classes, and all of them together.
-classed as (
-    select
-        outcome_sum.outcome,
-        place.group_number,
-        unnest(case when outcome_sum.class = 'all' then ['all'] else ['all', outcome_sum.class] end) as class,
-        outcome_sum.ablation,
-        outcome_sum.number,
-        outcome_sum.whole,
-        outcome_sum.without,
-        outcome_sum.n
-    from outcome_sum
-    inner join place
-        on place.outcome = outcome_sum.outcome
-        and place.cluster = outcome_sum.cluster
-),
-
-per_group as materialized (
+per_cluster as materialized (
     select
         classed.outcome,
         classed.class,
-        classed.group_number,
+        classed.cluster,
         classed.ablation,
         classed.number,
         sum(classed.whole) as whole,
         sum(classed.without) as without,
+        sum(classed.better) as better,
+        sum(classed.worse) as worse,
         sum(classed.n) as n
-    from classed
-    group by classed.outcome, classed.class, classed.group_number, classed.ablation, classed.number
+    from (
+        select
+            outcome_sum.*,
+            unnest(
+                case when outcome_sum.own_class = 'all' then ['all'] else ['all', outcome_sum.own_class] end
+            ) as class
+        from outcome_sum
+    ) as classed
+    group by classed.outcome, classed.class, classed.cluster, classed.ablation, classed.number
 ),
 
 effect as materialized (
     select
-        per_group.outcome,
-        per_group.class,
-        per_group.ablation,
-        per_group.number,
-        cast(sum(per_group.n) as bigint) as n,
-        sum(per_group.whole) / sum(per_group.n) as whole,
-        sum(per_group.without) / sum(per_group.n) as without,
-        (sum(per_group.without) - sum(per_group.whole)) / sum(per_group.n) as difference
-    from per_group
-    group by per_group.outcome, per_group.class, per_group.ablation, per_group.number
-),
-
--- How many groups the resamples of an outcome draw from.
-size as materialized (
-    select place.outcome, max(place.group_number) as groups
-    from place
-    group by place.outcome
-    having max(place.group_number) > 1
-),
-
-every_group as (
-    select size.outcome, each.group_number
-    from size
-    inner join (select unnest(range(1, 101)) as group_number) as each on each.group_number <= size.groups
-),
-
-resample as materialized (
-    select each.*
-    from resampled(sizes := (select list(size.groups) from size)) as each
+        per_cluster.outcome,
+        per_cluster.class,
+        per_cluster.ablation,
+        per_cluster.number,
+        cast(sum(per_cluster.n) as bigint) as n,
+        sum(per_cluster.whole) / sum(per_cluster.n) as whole,
+        sum(per_cluster.without) / sum(per_cluster.n) as without,
+        (sum(per_cluster.without) - sum(per_cluster.whole)) / sum(per_cluster.n) as difference,
+        sum(per_cluster.better) as better,
+        sum(per_cluster.worse) as worse,
+        nullif(
+            clustered_margin(per_cluster.without - per_cluster.whole, per_cluster.n), 0
+        ) as margin,
+        clustered_pairs(per_cluster.better, per_cluster.worse, per_cluster.n) as effective
+    from per_cluster
+    group by per_cluster.outcome, per_cluster.class, per_cluster.ablation, per_cluster.number
 ),
 
 chosen as materialized (
     select known_set.*
     from known_set
     where known_set.control_of is null
-),
-
-in_groups as (
-    select
-        effect.outcome,
-        effect.class,
-        effect.ablation,
-        effect.number,
-        values_of(list_sort(
-            list({
-                'place': every_group.group_number,
-                'value': coalesce(per_group.without - per_group.whole, cast(0 as double))
-            })
-        )) as differences,
-        values_of(list_sort(
-            list({'place': every_group.group_number, 'value': coalesce(per_group.n, cast(0 as double))})
-        )) as counts
-    from effect
-    inner join chosen
-        on chosen.ablation = effect.ablation
-        and chosen.number = effect.number
-    inner join every_group on every_group.outcome = effect.outcome
-    left join per_group
-        on per_group.outcome = effect.outcome
-        and per_group.class = effect.class
-        and per_group.ablation = effect.ablation
-        and per_group.number = effect.number
-        and per_group.group_number = every_group.group_number
-    group by effect.outcome, effect.class, effect.ablation, effect.number
-    having count(per_group.n) > 1
-),
-
-resampled as (
-    select
-        in_groups.outcome,
-        in_groups.class,
-        in_groups.ablation,
-        in_groups.number,
-        list_inner_product(in_groups.differences, resample.times) as total,
-        list_inner_product(in_groups.counts, resample.times) as n
-    from in_groups
-    inner join size on size.outcome = in_groups.outcome
-    inner join resample on resample.size = size.groups
-),
-
-sorted as (
-    select
-        resampled.outcome,
-        resampled.class,
-        resampled.ablation,
-        resampled.number,
-        list_sort(list(resampled.total / resampled.n)) as differences
-    from resampled
-    where resampled.n > 0
-    group by resampled.outcome, resampled.class, resampled.ablation, resampled.number
 ),
 
 beside as (
@@ -254,10 +176,14 @@ select
     effect.whole,
     effect.without,
     effect.difference,
-    list_extract(sorted.differences, cast(greatest(1, len(sorted.differences) // 40) as bigint)) as low,
-    list_extract(
-        sorted.differences, cast(len(sorted.differences) + 1 - greatest(1, len(sorted.differences) // 40) as bigint)
-    ) as high,
+    case
+        when effect.outcome = 'surprisal' then effect.difference - effect.margin
+        else paired_low(effect.better, effect.worse, effect.n, effect.effective)
+    end as low,
+    case
+        when effect.outcome = 'surprisal' then effect.difference + effect.margin
+        else paired_high(effect.better, effect.worse, effect.n, effect.effective)
+    end as high,
     coalesce(beside.controls, 0) as controls,
     beside.control_mean,
     cast(1 + beside.as_bad as double) / (1 + beside.controls) as p,
@@ -266,11 +192,6 @@ from chosen
 inner join effect
     on effect.ablation = chosen.ablation
     and effect.number = chosen.number
-left join sorted
-    on sorted.outcome = effect.outcome
-    and sorted.class = effect.class
-    and sorted.ablation = effect.ablation
-    and sorted.number = effect.number
 left join beside
     on beside.outcome = effect.outcome
     and beside.class = effect.class

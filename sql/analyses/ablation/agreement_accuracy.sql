@@ -2,6 +2,8 @@
 -- paper: Linzen et al. 2016 (Assessing the ability of LSTMs to learn syntax-sensitive dependencies); Goldberg 2019
 -- grain: one row per (ablation, set, attractors), those of the whole model first
 -- formula: accuracy = share of verbs with ln P(the verb as it is written) > ln P(its form in the other number)
+-- formula: difference = (better − worse) / n, where better are the verbs that agree without the heads alone, worse those
+--   that do so in the whole model alone
 -- run: needs=pairs
 -- plot: lines x=attractors y=accuracy color=name low=low high=high rule=chance
 -- note: the pairs are made from the trees of the corpus (attnbank surprisal RUN --agreement): a finite verb that agrees in
@@ -16,6 +18,9 @@
 -- column n bigint: verbs
 -- column accuracy double: share of verbs that are more probable than their other form, in [0, 1]
 -- column low, high
+-- column difference double: accuracy minus that of the whole model, on the same verbs; null for that
+-- column difference_low double: lower end of the 95 % interval of difference, a paired difference by documents
+-- column difference_high double: upper end of that interval
 -- column margin double: mean of ln P(the verb) − ln P(its other form), in nats
 -- column distance double: mean number of words from the subject to the verb
 -- column chance double: 0.5
@@ -34,7 +39,8 @@ by_attractors as (
         unnest([least(judged.attractors, 2), cast(null as integer)]) as attractors,
         judged.cluster,
         judged.distance,
-        judged.margin
+        judged.margin,
+        judged.whole_margin
     from judged_pair(runs := (select read_run.ids from read_run), ablation := $ablation) as judged
     where judged.source = 'agreement'
 ),
@@ -48,6 +54,18 @@ per_cluster as (
         by_attractors.cluster,
         sum(case when by_attractors.margin > 0 then cast(1 as double) else cast(0 as double) end) as correct,
         cast(count(*) as double) as n,
+        sum(
+            case
+                when by_attractors.margin > 0 and by_attractors.whole_margin <= 0 then 1
+                when by_attractors.whole_margin is not null then 0
+            end
+        ) as better,
+        sum(
+            case
+                when by_attractors.margin <= 0 and by_attractors.whole_margin > 0 then 1
+                when by_attractors.whole_margin is not null then 0
+            end
+        ) as worse,
         sum(by_attractors.margin) as margin,
         sum(cast(by_attractors.distance as double)) as distance
     from by_attractors
@@ -65,6 +83,9 @@ averaged as (
         cast(sum(per_cluster.n) as bigint) as n,
         sum(per_cluster.correct) / sum(per_cluster.n) as accuracy,
         clustered_n(per_cluster.correct, per_cluster.n) as effective,
+        sum(per_cluster.better) as better,
+        sum(per_cluster.worse) as worse,
+        clustered_pairs(per_cluster.better, per_cluster.worse, per_cluster.n) as pairs,
         sum(per_cluster.margin) / sum(per_cluster.n) as margin,
         sum(per_cluster.distance) / sum(per_cluster.n) as distance
     from per_cluster
@@ -79,6 +100,9 @@ select
     averaged.accuracy,
     wilson_low(averaged.accuracy * averaged.effective, averaged.effective) as low,
     wilson_high(averaged.accuracy * averaged.effective, averaged.effective) as high,
+    ratio(averaged.better - averaged.worse, averaged.n) as difference,
+    paired_low(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_low,
+    paired_high(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_high,
     averaged.margin,
     averaged.distance,
     cast(0.5 as double) as chance,

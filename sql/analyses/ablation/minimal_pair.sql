@@ -2,12 +2,14 @@
 -- paper: Warstadt et al. 2020 (BLiMP: the benchmark of linguistic minimal pairs for English), section 4
 -- grain: one row per (source, paradigm, ablation, set), those of the whole model first
 -- formula: accuracy = share of pairs with ln P(good) > ln P(bad)
+-- formula: difference = (better − worse) / n, where better are the pairs that are right without the heads alone, worse
+--   those that are right in the whole model alone
 -- run: needs=pairs
 -- plot: bars x=accuracy y=paradigm low=low high=high beside=chance panel=source,name aside=n domain=0,1
 -- note: the pairs are those of attnbank surprisal RUN --pairs FILE, of --agreement too, whose paradigm is the relation of
 --   the subject. Of a file whole sentences are compared: of a causal model without the first word where nothing stands
 --   before it, of a masked model by pseudo-log-likelihood (Salazar et al. 2020).
--- note: the intervals are Wilson's, every pair by itself. Pairs that the model cannot be asked for are left out.
+-- note: the intervals are Wilson's, by documents; of a file every pair is by itself, and a single one has none. Pairs that the model cannot be asked for are left out.
 -- param ablation
 -- param source varchar = null: only pairs of this file, or agreement; null for all
 -- column source
@@ -17,6 +19,9 @@
 -- column n bigint: pairs
 -- column accuracy double: share of pairs whose good one is the more probable, in [0, 1]
 -- column low, high
+-- column difference double: accuracy minus that of the whole model, on the same pairs; null for that
+-- column difference_low double: lower end of the 95 % interval of difference, a paired difference by documents
+-- column difference_high double: upper end of that interval
 -- column margin double: mean of ln P(good) − ln P(bad), in nats
 -- column chance double: 0.5
 -- column run
@@ -29,26 +34,61 @@ by_paradigm as (
         judged.ablation,
         judged.number,
         judged.name,
-        judged.margin
+        judged.cluster,
+        judged.margin,
+        judged.whole_margin
     from judged_pair(
         runs := (select coalesce(list(chosen_run.id), []) from chosen_run), ablation := $ablation
     ) as judged
     where $source is null or judged.source = $source
 ),
 
-averaged as (
+per_cluster as (
     select
         by_paradigm.source,
         by_paradigm.paradigm,
         by_paradigm.ablation,
         by_paradigm.number,
         by_paradigm.name,
+        by_paradigm.cluster,
         count(*) as n,
-        share_of(by_paradigm.margin > 0) as accuracy,
-        avg(by_paradigm.margin) as margin
+        sum(case when by_paradigm.margin > 0 then 1 else 0 end) as correct,
+        sum(
+            case
+                when by_paradigm.margin > 0 and by_paradigm.whole_margin <= 0 then 1
+                when by_paradigm.whole_margin is not null then 0
+            end
+        ) as better,
+        sum(
+            case
+                when by_paradigm.margin <= 0 and by_paradigm.whole_margin > 0 then 1
+                when by_paradigm.whole_margin is not null then 0
+            end
+        ) as worse,
+        sum(by_paradigm.margin) as margin
     from by_paradigm
     group by
-        by_paradigm.source, by_paradigm.paradigm, by_paradigm.ablation, by_paradigm.number, by_paradigm.name
+        by_paradigm.source, by_paradigm.paradigm, by_paradigm.ablation, by_paradigm.number, by_paradigm.name,
+        by_paradigm.cluster
+),
+
+averaged as (
+    select
+        per_cluster.source,
+        per_cluster.paradigm,
+        per_cluster.ablation,
+        per_cluster.number,
+        per_cluster.name,
+        cast(sum(per_cluster.n) as bigint) as n,
+        ratio(sum(per_cluster.correct), sum(per_cluster.n)) as accuracy,
+        clustered_n(per_cluster.correct, per_cluster.n) as effective,
+        sum(per_cluster.better) as better,
+        sum(per_cluster.worse) as worse,
+        clustered_pairs(per_cluster.better, per_cluster.worse, per_cluster.n) as pairs,
+        sum(per_cluster.margin) / sum(per_cluster.n) as margin
+    from per_cluster
+    group by
+        per_cluster.source, per_cluster.paradigm, per_cluster.ablation, per_cluster.number, per_cluster.name
 )
 
 select
@@ -58,8 +98,11 @@ select
     averaged.name,
     averaged.n,
     averaged.accuracy,
-    wilson_low(averaged.accuracy * averaged.n, averaged.n) as low,
-    wilson_high(averaged.accuracy * averaged.n, averaged.n) as high,
+    wilson_low(averaged.accuracy * averaged.effective, averaged.effective) as low,
+    wilson_high(averaged.accuracy * averaged.effective, averaged.effective) as high,
+    ratio(averaged.better - averaged.worse, averaged.n) as difference,
+    paired_low(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_low,
+    paired_high(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_high,
     averaged.margin,
     cast(0.5 as double) as chance,
     (select chosen_run.name from chosen_run) as run

@@ -10,7 +10,8 @@
 -- note: UAS counts words, roots included; UUAS counts the edges between two words. Punctuation is left out of both.
 -- note: a first word that is set apart (run.first_word) is judged here, and may be found, as every word: a probe finds a
 --   whole tree. So n is larger than in the analyses of single heads, where it is neither.
--- note: the intervals are of resampled sentences of the test run; what another training run would give is not in them.
+-- note: the intervals are of resampled documents of the test run (of sentences, where the source marks none or the run
+--   reads one); what another training run would give is not in them.
 -- note: where the training differs from the published code: it learns for one epoch, from one sentence at a time; here
 --   it goes on for up to 100 epochs, in batches of 16 sentences, until the loss of held-out documents falls no more, and
 --   the best epoch is kept. There a word may be its own head, a mistake that only that probe can make; here it may not.

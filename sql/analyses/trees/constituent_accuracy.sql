@@ -21,6 +21,10 @@
 -- column f1 double: mean over the sentences of their F1, in [0, 1]
 -- column low double: lower end of the 95 % interval of f1; null, like high, where all are in one document
 -- column high double: upper end of the 95 % interval of f1
+-- column gain double: f1 minus that of right-branching trees, on the same sentences; null for these
+-- column gain_low double: lower end of the 95 % interval of gain, from the variance of the difference among documents; null,
+--   like gain_high, where all are in one, or where it is the same in all
+-- column gain_high double: upper end of the 95 % interval of gain
 -- column precision double: share of the phrases of the trees that are gold, in [0, 1]
 -- column recall double: share of the gold phrases (with that label) that the trees have, in [0, 1]
 -- column sentences bigint: sentences with a gold phrase
@@ -275,6 +279,8 @@ scored as (
         in_document.head,
         sum(in_document.f1) / sum(in_document.sentences) as f1,
         clustered_margin(in_document.f1, in_document.sentences) as margin,
+        sum(in_document.f1 - chain.f1) / sum(in_document.sentences) as gain,
+        nullif(clustered_margin(in_document.f1 - chain.f1, in_document.sentences), 0) as gain_margin,
         ratio(sum(in_document.found), sum(in_document.proposed)) as precision,
         case
             when sum(in_document.asked) > 0
@@ -283,6 +289,10 @@ scored as (
         sum(in_document.sentences) as sentences,
         sum(in_document.asked) as n
     from in_document
+    left join in_document as chain
+        on chain.source = 'right-branching'
+        and chain.cluster = in_document.cluster
+        and in_document.source <> 'right-branching'
     group by in_document.source, in_document.layer, in_document.head
 )
 
@@ -293,6 +303,13 @@ select
     scored.f1,
     within_share(scored.f1 - scored.margin) as low,
     within_share(scored.f1 + scored.margin) as high,
+    scored.gain,
+    case
+        when scored.gain_margin is not null then greatest(cast(-1 as double), scored.gain - scored.gain_margin)
+    end as gain_low,
+    case
+        when scored.gain_margin is not null then least(cast(1 as double), scored.gain + scored.gain_margin)
+    end as gain_high,
     scored.precision,
     scored.recall,
     cast(scored.sentences as bigint) as sentences,

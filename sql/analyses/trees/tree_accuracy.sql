@@ -29,9 +29,12 @@
 -- column found bigint: those that it has in either direction
 -- column uas double: share of the dependencies that the tree has, in [0, 1]
 -- column correct bigint: those that it has
--- column n bigint: gold dependencies between two words
--- column adjacent double: share of them that join neighbouring words
+-- column n bigint: gold dependencies between two words that a tree can have
+-- column findable double: their share of all between two words, in [0, 1]: 1 unless a first word is set apart, as in
+--   causal models
+-- column adjacent double: share of the n that join neighbouring words
 -- column gain double: uuas minus adjacent
+-- column gain_low, gain_high
 -- column run
 with
 
@@ -47,9 +50,11 @@ hit as (
     where $source is null or each.source = $source
 ),
 
-chain as (
-    select share_of(abs(gold.position - gold.head_position) = 1) as adjacent
-    from tree_gold(runs := (select read_run.ids from read_run), punctuation := $punctuation) as gold
+extent as (
+    select share_of(gold.is_judged) as findable
+    from tree_gold(
+        runs := (select read_run.ids from read_run), punctuation := $punctuation, is_whole := true
+    ) as gold
 ),
 
 scored as (
@@ -61,7 +66,10 @@ scored as (
         sum(hit.found) as found,
         sum(hit.correct) as correct,
         sum(hit.n) as n,
-        clustered_n(hit.found, hit.n) as effective
+        clustered_n(hit.found, hit.n) as effective,
+        sum(hit.only_tree) as only_tree,
+        sum(hit.only_chain) as only_chain,
+        clustered_pairs(hit.only_tree, hit.only_chain, hit.n) as gain_effective
     from hit
     group by hit.source, hit.layer, hit.head, hit.direction
 )
@@ -78,9 +86,12 @@ select
     ratio(scored.correct, scored.n) as uas,
     cast(scored.correct as bigint) as correct,
     cast(scored.n as bigint) as n,
-    chain.adjacent,
-    ratio(scored.found, scored.n) - chain.adjacent as gain,
+    extent.findable,
+    ratio(scored.found - scored.only_tree + scored.only_chain, scored.n) as adjacent,
+    ratio(scored.only_tree - scored.only_chain, scored.n) as gain,
+    paired_low(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_low,
+    paired_high(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_high,
     (select chosen_run.name from chosen_run) as run
 from scored
-cross join chain
+cross join extent
 order by scored.found desc, scored.source, scored.layer, scored.head, scored.direction

@@ -19,7 +19,9 @@
 -- param corpora
 -- param run
 -- column corpus, language
--- column n bigint: gold dependencies between two words
+-- column n bigint: gold dependencies between two words that a tree can have
+-- column findable double: their share of all between two words, in [0, 1]: 1 unless a first word is set apart, as in
+--   causal models
 -- column layer, head
 -- column direction varchar: of the head that is best over the other corpora: dependent_to_head, head_to_dependent,
 --   both or later_to_earlier
@@ -34,6 +36,8 @@
 -- column ensemble_uuas double: share that the trees of the ensemble have, whose heads half of the documents chose; null
 --   without one
 -- column adjacent double: share of the dependencies that join neighbouring words
+-- column gain double: uuas minus adjacent
+-- column gain_low, gain_high
 -- column run varchar: name of the run over the corpus
 with
 
@@ -57,7 +61,10 @@ scored as materialized (
         sum(hit.found) as found,
         ratio(sum(hit.found), sum(hit.n)) as uuas,
         ratio(sum(hit.correct), sum(hit.n)) as uas,
-        clustered_n(hit.found, hit.n) as effective
+        clustered_n(hit.found, hit.n) as effective,
+        sum(hit.only_tree) as only_tree,
+        sum(hit.only_chain) as only_chain,
+        clustered_pairs(hit.only_tree, hit.only_chain, hit.n) as gain_effective
     from tree_hit(
         runs := (select list(corpus_run.id) from corpus_run),
         root := $root, decoder := $decoder, punctuation := $punctuation
@@ -92,10 +99,10 @@ chosen as (
     ) = 1
 ),
 
-chain as (
-    select gold.run, share_of(abs(gold.position - gold.head_position) = 1) as adjacent
+extent as (
+    select gold.run, share_of(gold.is_judged) as findable
     from tree_gold(
-        runs := (select list(corpus_run.id) from corpus_run), punctuation := $punctuation
+        runs := (select list(corpus_run.id) from corpus_run), punctuation := $punctuation, is_whole := true
     ) as gold
     group by gold.run
 )
@@ -104,6 +111,7 @@ select
     corpus_run.corpus,
     corpus_run.language,
     cast(of_head.n as bigint) as n,
+    extent.findable,
     chosen.layer,
     chosen.head,
     chosen.direction,
@@ -116,7 +124,10 @@ select
     best.direction as best_direction,
     best.uuas as best_uuas,
     ensemble.uuas as ensemble_uuas,
-    chain.adjacent,
+    ratio(of_head.found - of_head.only_tree + of_head.only_chain, of_head.n) as adjacent,
+    ratio(of_head.only_tree - of_head.only_chain, of_head.n) as gain,
+    paired_low(of_head.only_tree, of_head.only_chain, of_head.n, of_head.gain_effective) as gain_low,
+    paired_high(of_head.only_tree, of_head.only_chain, of_head.n, of_head.gain_effective) as gain_high,
     corpus_run.name as run
 from chosen
 inner join corpus_run on corpus_run.id = chosen.run
@@ -126,7 +137,7 @@ inner join of_head
     and of_head.head = chosen.head
     and of_head.direction = chosen.direction
 inner join best on best.run = chosen.run
-inner join chain on chain.run = chosen.run
+inner join extent on extent.run = chosen.run
 left join scored as ensemble
     on ensemble.run = chosen.run
     and ensemble.source = 'ensemble'
