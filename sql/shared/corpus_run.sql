@@ -1,32 +1,21 @@
 -- title: The runs of one model over every corpus with trees, one per corpus
--- grain: one row per corpus
+-- grain: one row per corpus; with is_control, per (corpus, seed)
 -- run: unit=word needs=trees usual=sentence
 -- note: the runs that are like the one that answers: its model, context, unit, way to merge pieces, and what stands
 --   before the text. Of several over one corpus: itself, else one over the whole corpus, one that reads multiword tokens
---   and the edges of words alike, the one that the bank prefers, the newest. With is_control they are of the newest
---   model of random weights and the same build.
+--   and the edges of words alike, the one that the bank prefers, the newest.
 -- param run, corpora
--- param is_control boolean = false: the runs of random weights instead
+-- param is_control boolean = false: the controls of these runs instead, one per seed of random weights (control_run);
+--   those of a run of random weights are its siblings
 -- column id integer: run.id
 -- column name, corpus, language
+-- column seed integer: seed of the random weights of a control; null otherwise
 with
 
 anchor as (
-    select run.*, model.layers as model_layers, model.heads as model_heads
+    select run.*
     from run
     inner join chosen_run on chosen_run.id = run.id
-    inner join model on model.id = run.model
-),
-
-control_model as (
-    select max(model.id) as id
-    from model
-    inner join anchor
-        on anchor.model_layers = model.layers
-        and anchor.model_heads = model.heads
-        and anchor.model <> model.id
-    where model.random_seed is not null
-        and model.id in (select run.model from run where run.finished is not null)
 ),
 
 like_anchor as (
@@ -54,12 +43,17 @@ like_anchor as (
     left join preferred_run on preferred_run.run = run.id
     where run.unit = 'word'
         and run.finished is not null
-        and run.model = case when $is_control then (select control_model.id from control_model) else anchor.model end
+        and run.model = anchor.model
         and list_contains(runs_with_trees(), run.id)
 )
 
-select like_anchor.id, like_anchor.name, corpus.name as corpus, corpus.language
+select run.id, run.name, corpus.name as corpus, corpus.language, control.seed
 from like_anchor
-inner join corpus on corpus.id = like_anchor.corpus
+left join control_run() as control
+    on $is_control
+    and control.run = like_anchor.id
+    and control.control <> like_anchor.id
+inner join run on run.id = case when $is_control then control.control else like_anchor.id end
+inner join corpus on corpus.id = run.corpus
 where like_anchor.place = 1
     and ($corpora is null or list_contains($corpora, corpus.name))

@@ -3,14 +3,14 @@
 -- grain: one row per pair of different corpora, the earlier name first, of each relation
 -- formula: agreement(a, b) = ρ(rank_a, rank_b), the correlation of the ranks of all heads and directions by their
 --   accuracy in the two corpora; equal accuracies share the mean of their ranks
--- formula: control(a, b) is the same of a model of random weights over the two corpora
+-- formula: control(a, b) is the mean of the same over the seeds of random weights that are over both corpora
 -- run: unit=word needs=trees usual=sentence
 -- plot: matrix x=corpus_a y=corpus_b color=distance
 -- empty: the model was run over one corpus only, or no two have min_count dependents of the relation
 -- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. A corpus with
 --   fewer than min_count dependents of the relation is left out.
--- note: control is null where the bank has no runs of random weights with the same number of layers and heads over both
---   corpora (attnbank ingest ... --random-weights 1). What two languages share by their word order alone it shares, too.
+-- note: control is null where the bank has no runs of random weights of the same build over both corpora (attnbank
+--   ingest ... --random-weights 1..5). What two languages share by their word order alone it shares, too.
 -- note: of a causal model the heads are ranked in the direction later_to_earlier alone, in which all are judged on the same
 --   dependents (see gold_dependency).
 -- note: agreement is null where all heads of a corpus are equally good.
@@ -26,7 +26,10 @@
 -- column heads bigint: heads and directions that are ranked
 -- column agreement double: Spearman's rank correlation of their accuracies, in [-1, 1]
 -- column distance double: 1 − agreement, in [0, 2]
--- column control double: the same of random weights; null where there are none
+-- column control double: the same of random weights, the mean over their seeds; null where there are none
+-- column control_low double: its lowest value of a seed
+-- column control_high double: its highest value of a seed
+-- column control_seeds bigint: seeds of random weights that are over both corpora
 -- column run varchar: name of the run that answered, of whose model the others are
 with
 
@@ -39,7 +42,7 @@ corpus_run as (
 ),
 
 scored as (
-    select corpus_run.is_control, corpus_run.corpus, corpus_run.language, hit.*
+    select corpus_run.is_control, corpus_run.seed, corpus_run.corpus, corpus_run.language, hit.*
     from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
     inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
@@ -51,14 +54,15 @@ scored as (
 ranked as (
     select
         scored.*,
-        2 * rank() over (partition by scored.is_control, scored.corpus order by scored.accuracy)
-        + count(*) over (partition by scored.is_control, scored.corpus, scored.accuracy) - 1 as twice_rank
+        2 * rank() over (partition by scored.run order by scored.accuracy)
+        + count(*) over (partition by scored.run, scored.accuracy) - 1 as twice_rank
     from scored
 ),
 
 summed as (
     select
         one.is_control,
+        one.seed,
         one.corpus as corpus_a,
         other.corpus as corpus_b,
         min(one.language) as language_a,
@@ -72,11 +76,12 @@ summed as (
     from ranked as one
     inner join ranked as other
         on other.is_control = one.is_control
+        and other.seed is not distinct from one.seed
         and other.layer = one.layer
         and other.head = one.head
         and other.direction = one.direction
         and other.corpus > one.corpus
-    group by one.is_control, one.corpus, other.corpus
+    group by one.is_control, one.seed, one.corpus, other.corpus
 ),
 
 correlated as (
@@ -88,6 +93,19 @@ correlated as (
             cast(0 as double)
         ) as agreement
     from summed
+),
+
+control as (
+    select
+        correlated.corpus_a,
+        correlated.corpus_b,
+        avg(correlated.agreement) as agreement,
+        min(correlated.agreement) as low,
+        max(correlated.agreement) as high,
+        count(correlated.agreement) as seeds
+    from correlated
+    where correlated.is_control
+    group by correlated.corpus_a, correlated.corpus_b
 )
 
 select
@@ -100,11 +118,13 @@ select
     trained.agreement,
     1 - trained.agreement as distance,
     control.agreement as control,
+    control.low as control_low,
+    control.high as control_high,
+    coalesce(control.seeds, 0) as control_seeds,
     (select chosen_run.name from chosen_run) as run
 from correlated as trained
-left join correlated as control
-    on control.is_control
-    and control.corpus_a = trained.corpus_a
+left join control
+    on control.corpus_a = trained.corpus_a
     and control.corpus_b = trained.corpus_b
 where not trained.is_control
 order by trained.corpus_a, trained.corpus_b
