@@ -76,22 +76,26 @@ output_options = stacked(
 
 def write_frame(
     ctx: click.Context, frame: pl.DataFrame, *, wraps: bool = False, title: str | None = None,
-    hint: str | None = None,
+    note: str | None = None, hint: str | None = None,
 ) -> None:  # fmt: skip
     """Write a result to standard output, or to the file that -o names. Raises as `destination`.
 
     With `wraps` the last column is wrapped in a narrow terminal. People see `title` above the
-    rows, in place of a column `run` with one value. `hint` is why there may be no rows.
+    rows, in place of a column `run` with one value, and `note` below them. `hint` is why there may
+    be no rows.
     """
     has_title = title is not None and choose_format(ctx) in FOR_PEOPLE
     if has_title and "run" in frame.columns and frame["run"].n_unique() < 2:
         frame = frame.drop("run")
-    write_frames(ctx, [frame], count=lambda: frame.height, wraps=wraps, title=title, hint=hint)
+    write_frames(
+        ctx, [frame], count=lambda: frame.height, wraps=wraps, title=title, note=note, hint=hint
+    )
 
 
 def write_frames(
     ctx: click.Context, frames: Iterable[pl.DataFrame], *, count: Callable[[], int],
-    wraps: bool = False, title: str | None = None, hint: str | None = None,
+    wraps: bool = False, title: str | None = None, note: str | None = None,
+    hint: str | None = None,
 ) -> None:  # fmt: skip
     """Write a result that comes in parts, of which one is in memory, like `write_frame`.
 
@@ -109,6 +113,9 @@ def write_frames(
                 write_heading([title], chosen, file)
             part = _first_rows(whole)
             write(part, chosen, file, terminal_width(ctx), wraps=wraps)
+            if note is not None:
+                _write_lines([""] if chosen == "markdown" else [], file)  # else it is a row
+                write_heading([note], chosen, file)
             file.flush()
             for _ in whole:  # the rest is not shown, but counted
                 check_reader(ctx)

@@ -146,7 +146,11 @@ class IngestOptions:
     )
     trust_remote_code: bool = _of_model(False, TRUST_HELP)
     random_weights: int | None = _of_model(
-        None, "Give the model random weights from this seed: a control.", least=0, metavar="SEED"
+        None,
+        "Give the model random weights from this seed: a control. 1..5 makes a run of each of the"
+        " five seeds.",
+        least=0,
+        metavar="SEED|FIRST..LAST",
     )
     device: str = _of_model(
         "auto",

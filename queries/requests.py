@@ -252,8 +252,8 @@ class Requests(AnyBank):
         """Judge every head on the pairs of words that a request finds, as on a relation.
 
         `dependent` and `head` are two nodes of the request, taken for those of a dependency. The
-        result has one row for the best head of a run, as in the analysis `best_head_test`, and a
-        second one for the run's control of random weights, if the bank has one; with `every`, all
+        result has one row for the best head of a run, as in the analysis `best_head_test`, and one
+        for each seed of random weights that the bank has beside it, in order; with `every`, all
         heads, as in `head_score`. With `by`, keys as in `find`, it has the accuracy of the best
         head in each group of at least `min_count` pairs, or with `each` the best head of each
         group, in the order of the first key if it is a number or an interval, else the largest

@@ -139,7 +139,10 @@ def _run(row: dict[str, Any]) -> list[str]:
     if (row["keep"] or "").startswith("top:"):
         held += f" (the {row['keep'].removeprefix('top:')} largest from each position)"
     held = held if is_whole else "peaks and sums of their attention"
-    seed = "" if row["random_seed"] is None else f" (random weights, seed {row['random_seed']})"
+    others = [str(seed) for seed in row["sibling_seeds"]]
+    beside = f", with seed{'s' * (len(others) > 1)} {listed(others)}" if others else ""
+    seed = row["random_seed"]
+    weights = "" if seed is None else f" (random weights, seed {seed}{beside})"
     end = f"finished {row['finished']} UTC"
     if row["finished"] is None:
         end = f"interrupted after {row['batches']:,} batches; run the same ingest to resume"
@@ -149,7 +152,7 @@ def _run(row: dict[str, Any]) -> list[str]:
     }
     return [
         f"run {row['id']}  {row['name']}",
-        f"model {row['model']}{seed}, corpus {row['corpus']}",
+        f"model {row['model']}{weights}, corpus {row['corpus']}",
         ", ".join(shape),
         *([", ".join(chosen)] if chosen else []),
         *conduct_lines(row["batching"], None, None),

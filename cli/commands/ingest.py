@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -46,6 +47,7 @@ from attnbank.ingest.options import (
     INPUTS,
     KEEP,
     MODEL,
+    MOST_RANDOM,
     NO_MODEL,
     PART,
     IngestOptions,
@@ -67,6 +69,39 @@ def _models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [*beginning(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
 
 
+MOST_SEEDS = 100
+"""Runs that one command makes of random weights: more are a slip of the keyboard."""
+
+
+def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> range | None:
+    """The callback of --random-weights: a seed, 3, or all from the first to the last, 1..5."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]+)(?:\.\.([0-9]+))?", value)
+    if found is None:
+        raise CallError(
+            f"{value[:40]!r} is not a seed of --random-weights.",
+            "Give one, as in 3, or the first and the last, as in 1..5.",
+        )
+    first, last = int(found[1][:20]), int((found[2] or found[1])[:20])
+    if max(first, last) > MOST_RANDOM:
+        raise CallError(
+            f"A seed of --random-weights is at most {MOST_RANDOM:,}.", "Give a smaller one."
+        )
+    if first > last:
+        raise CallError(
+            f"--random-weights {value} ends before it begins.",
+            f"Give the smaller seed first: {last}..{first}.",
+        )
+    if last - first >= MOST_SEEDS:
+        raise CallError(
+            f"--random-weights {value} is {last - first + 1:,} runs, and one command makes at"
+            f" most {MOST_SEEDS}.",
+            f"Give fewer seeds: {first}..{first + 4}.",
+        )
+    return range(first, last + 1)
+
+
 _GROUPS = {
     title: [each.name for each in fields(IngestOptions) if each.metadata.get("group") == title]
     for title in (CORPUS, MODEL, INPUTS, PART, KEEP)
@@ -84,6 +119,7 @@ _GROUPS = {
     IngestOptions,
     model={"shell_complete": _models},
     format={"type": click.Choice(list(formats()))},
+    random_weights={"callback": _seeds, "least": None, "most": None},
 )
 @option("--dry-run", "Print what it would write, and how big, and stop there.", False)
 @option(
@@ -99,7 +135,7 @@ _GROUPS = {
 @quiet_option()
 def ingest(
     ctx: click.Context, /, dry_run: bool, losses: bool, engine: str, to: str | None,
-    master: str | None, **values: Any,
+    master: str | None, random_weights: range | None, **values: Any,
 ) -> None:  # fmt: skip
     """Fill a bank with what a model's heads look at in a corpus.
 
@@ -109,11 +145,18 @@ def ingest(
     there is none. An ingest that was interrupted goes on when it is typed again.
     """
     check_engine(ctx)
-    options = IngestOptions(bank=bank_path(ctx), **values)
+    seeds = random_weights or (None,)
+    runs = [IngestOptions(bank=bank_path(ctx), random_weights=seed, **values) for seed in seeds]
+    options = runs[0]
+    if len(runs) > 1 and to is not None:
+        raise CallError(
+            f"--random-weights of {len(runs)} seeds fills a bank, not an export.",
+            "Give one seed, or leave --to out.",
+        )
     if losses:
         _check_losses(options, dry_run=dry_run, to=to)
     if dry_run:
-        _estimate(options)
+        _estimate(options, len(runs))
     elif options.series is not None:
         if to is not None:
             raise CallError("--series fills a bank, not an export.", "Leave --to out.")
@@ -137,9 +180,13 @@ def ingest(
             f"To query it on Spark: attnbank query best_head --engine spark --data {to}",
         )
     else:
-        print_report(report := fill(options), options.bank)
-        if losses:
-            _measure_losses(options, report)
+        checked = _checked(options, reads_bank=True)
+        for number, each in enumerate(runs, start=1):
+            report = fill(each, checked)
+            count = f" ({number} of {len(runs)})" if len(runs) > 1 else ""
+            print_report(report, each.bank, count, is_first=number == 1)
+            if losses:
+                _measure_losses(each, report)
         if not is_quiet():
             notify(f"Next: {typed_for(options.bank)} {_next(report, options)}")
 
@@ -246,9 +293,12 @@ def print_measured(done: Measured) -> None:
         )
 
 
-def fill(options: IngestOptions) -> Report:
-    """Ingest, and show the progress. Raises as `resumable_progress` and `ingest` do."""
-    checked = _checked(options, reads_bank=True)
+def fill(options: IngestOptions, checked: CheckedCorpus | None = None) -> Report:
+    """Ingest, and show the progress. Raises as `resumable_progress` and `ingest` do.
+
+    The corpus may be `checked` already: several runs then read it once.
+    """
+    checked = checked or _checked(options, reads_bank=True)
     from attnbank.ingest import ingest
 
     with resumable_progress() as display:
@@ -274,7 +324,7 @@ def resumable_progress() -> Iterator[ProgressDisplay]:
         with ProgressDisplay() as display:
             yield display
     except KeyboardInterrupt as error:
-        kept = str(error) or "no batch was written yet"
+        kept = str(error) or "no batch of this run was written yet"
         raise AttnbankError(f"Interrupted; {kept}. Run the same command to resume.") from error
     except CorpusError as error:
         count = len(error.problems)
@@ -288,8 +338,7 @@ def resumable_progress() -> Iterator[ProgressDisplay]:
         ) from error
 
 
-def _estimate(options: IngestOptions) -> None:
-    runs = 1
+def _estimate(options: IngestOptions, runs: int) -> None:
     checked = _checked(options, reads_bank=False)
     with resumable_progress() as display:
         from attnbank.ingest import estimate, estimate_series
@@ -351,9 +400,13 @@ _MADE_AGAIN = frozenset(
 """Tables that a run which replaces another fills as that one did."""
 
 
-def print_report(report: Report, place: Path) -> None:
-    """Say what an ingest did; `place` is the bank or export that it filled."""
-    _print_problems(report.problems, "skipped")
+def print_report(report: Report, place: Path, count: str = "", *, is_first: bool = True) -> None:
+    """Say what an ingest did; `place` is the bank or export that it filled.
+
+    `count` says which of several runs it is; what all say of the corpus, the first says alone.
+    """
+    if is_first:
+        _print_problems(report.problems, "skipped")
     written = place.rglob("*") if place.is_dir() else [place]
     total = size(sum(each.stat().st_size for each in written if each.is_file()))
     kept = {"weights": "", "peaks": ", of which only peaks and sums are kept"}.get(
@@ -363,8 +416,7 @@ def print_report(report: Report, place: Path) -> None:
     lines = [
         f"{report.sentences:,} sentence{'s' * (report.sentences != 1)}, {report.words:,} words,"
         f" {report.weights:,} {of_measure(report.measure)}{kept}; {place} is {total}",
-        *_corpus_lines(report),
-        *reading_lines(vars(report)),
+        *([*_corpus_lines(report), *reading_lines(vars(report))] if is_first else []),
     ]
     if report.replaced is not None:
         gone = [f"the probe {each}" for each in report.replaced.probes] + [
@@ -373,7 +425,7 @@ def print_report(report: Report, place: Path) -> None:
             if table not in _MADE_AGAIN and not table.startswith("probe")
         ]
         lines += [f"deleted with the replaced run: {', '.join(gone)}"] if gone else []
-    notify(f"Run {report.run} {_STATES[report.state]}:", *(f"  {each}" for each in lines))
+    notify(f"Run {report.run} {_STATES[report.state]}{count}:", *(f"  {each}" for each in lines))
 
 
 def _corpus_lines(found: Report | Estimate) -> list[str]:

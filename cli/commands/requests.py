@@ -306,7 +306,7 @@ def score(
     that a head can have, the best fixed offset, how far the head is above it (gain, with the
     interval of this difference), and p by documents, corrected for all heads. Head and offset that
     are best on every second document are compared on the others, without any correction. The same
-    for the control of random weights, if the bank has one.
+    for the controls of random weights, if the bank has any: a row for each seed, then their range.
     """
     from attnbank.queries.patterns import check_ends
 
@@ -320,7 +320,22 @@ def score(
         frame = bank.score(request, dependent=dependent, head=head, run=run or None, **options)
         output.record(ctx, bank, frame["run"][0] if frame.height else None, request=request)
     hint = "the request matches no pairs in the run"
-    output.write_frame(ctx, frame, title=_title_of_scores(frame), hint=hint)
+    controls = frame[1:] if len(run) < 2 and "tried" in frame.columns else frame.clear()
+    output.write_frame(
+        ctx, frame, title=_title_of_scores(frame), note=_range_of(controls), hint=hint
+    )
+
+
+def _range_of(controls: pl.DataFrame) -> str | None:
+    """What the best heads of several seeds of random weights find, from the worst to the best."""
+    if controls.height < 2:
+        return None
+    told = []
+    for name in ("accuracy", "held_out_accuracy"):
+        values = controls[name].drop_nulls().to_list()
+        if values:
+            told.append(f"{name} {min(values):.3f} to {max(values):.3f}")
+    return f"random weights ({controls.height} seeds): {', '.join(told)}"
 
 
 def _title_of_scores(frame: pl.DataFrame) -> str | None:

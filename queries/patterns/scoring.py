@@ -49,8 +49,8 @@ def judged(
     """Heads judged on some pairs: word, head_word (word.id), and keys if these make groups.
 
     With `every` all heads, the rows of `head_score`; else the best one, a row of `best_head_test`
-    without `relation`, and if `has_control` one for the run's control of random weights; with keys
-    the best in each group. `run` None leaves the choice to the analysis.
+    without `relation`, and if `has_control` one for each of its `controls`; with keys the best in
+    each group. `run` None leaves the choice to the analysis.
     """
     keys = pairs.columns[2:]
     name = "head_score" if every else "best_head_test"
@@ -66,10 +66,16 @@ def judged(
             return _in_groups(bank, pairs, best, each=each, min_count=min_count)
         found = [best]
         if best.height and has_control:
-            statement = registry.statement("patterns/control_run")
-            controls = bank.connection.execute(statement, {"run": best["run"][0]}).fetchall()
-            found += [bank.query(name, relation=RELATION, run=control) for (control,) in controls]
+            beside = controls(bank, best["run"][0])
+            found += [bank.query(name, relation=RELATION, run=control) for control in beside]
     return pl.concat(found).drop("relation")
+
+
+def controls(bank: AnyBank, run: str) -> list[str]:
+    """The runs of random weights beside a run of trained ones, in the order of their seeds."""
+    statement = registry.statement("patterns/control_run")
+    rows = bank.connection.execute(statement, {"run": run}).fetchall()
+    return [name for (name,) in rows]
 
 
 def _in_groups(

@@ -14,6 +14,7 @@ import polars as pl
 
 from attnbank.queries import contents, pictures
 from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.patterns.scoring import controls
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections.comparing import compare
 from attnbank.queries.sections.plan import Answer, Drawn, Missing, Section, Side
@@ -75,13 +76,13 @@ def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
 def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
     """What the bank says to a section, or why it cannot and what to type. Raises BankError."""
     analysis = registry.find(section.analysis)
-    control = _control_of(bank, of)
-    if section.analysis == CONTROL and (of.main is None or control is None):
+    beside = _controls_of(bank, of)
+    if section.analysis == CONTROL and (of.main is None or not beside):
         why = "The bank has no finished run of random weights to compare the main run with."
-        return Missing(section, why, _ingest(bank, of, ("--random-weights", "1")))
+        return Missing(section, why, _ingest(bank, of, ("--random-weights", "1..5")))
     try:
         if section.analysis == CONTROL and of.main is not None:
-            run = {"run_a": of.main.name, "run_b": control}
+            run = {"run_a": of.main.name, "run_b": beside[0]}
         else:
             run = _run_for(bank, analysis, of)
         values = {**section.values, **run}
@@ -95,7 +96,7 @@ def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
     compared = None
     if section.published is not None:
         with suppress(CallError, QueryError):  # it may need more than the section itself
-            compared = compare(bank, section.published, run, control)
+            compared = compare(bank, section.published, run, beside)
     return Answer(
         section,
         analysis.title,
@@ -230,13 +231,11 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
     return {} if best == usual else {"run": best.name}
 
 
-def _control_of(bank: AnyBank, of: Subject) -> str | None:
+def _controls_of(bank: AnyBank, of: Subject) -> list[str]:
     if of.main is None:
-        return None
-    statement = registry.statement("patterns/control_run")
+        return []
     with bank.answering():
-        rows = bank.connection.execute(statement, {"run": of.main.name}).fetchall()
-    return str(rows[0][0]) if rows else None
+        return controls(bank, of.main.name)
 
 
 def _drawn(

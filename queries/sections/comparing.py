@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,15 +20,17 @@ STANFORD = frozenset({"dobj", "prep", "pobj"})
 
 
 def compare(
-    bank: AnyBank, name: str, run: dict[str, Any], control: str | None = None
+    bank: AnyBank, name: str, run: dict[str, Any], controls: Sequence[str] = ()
 ) -> Comparison:
-    """Published figures beside ours, of relations also `control`'s. Raises as `Bank.query`."""
+    """Published figures beside ours, of relations also of `controls`. Raises as `Bank.query`."""
     told = published()[name]
     values = {**told.get("values", {}), **run}
     if "relation" in told:
         ours = _by_relation(bank, told["compares"], values)
-        beside = control and _by_relation(bank, told["compares"], {**values, "run": control})
-        rows = _relations(told["relation"], ours, beside or None)
+        beside = [
+            _by_relation(bank, told["compares"], {**values, "run": each}) for each in controls
+        ]
+        rows = _relations(told["relation"], ours, beside)
     else:
         frame = bank.query(told["compares"], **values)
         if "model" in told:
@@ -58,7 +60,7 @@ def _by_relation(bank: AnyBank, analysis: str, values: dict[str, Any]) -> Heads:
     return {row["relation"]: row for row in plain}, {row["relation"]: row for row in possessive}
 
 
-def _relations(told: list[Row], ours: Heads, control: Heads | None) -> list[Row]:
+def _relations(told: list[Row], ours: Heads, controls: list[Heads]) -> list[Row]:
     """Rows of table 1: a relation of the paper and the one of the treebank that means the same."""
     is_universal = not UNIVERSAL.isdisjoint(ours[0]) and STANFORD.isdisjoint(ours[0])
     rows = []
@@ -79,9 +81,9 @@ def _relations(told: list[Row], ours: Heads, control: Heads | None) -> list[Row]
             ),
             "n": f"{row['n']}" if row else ABSENT,
         }
-        if control is not None:
-            _, other = _counterpart(each, control)
-            made["random weights"] = per_cent(other["accuracy"]) if other else ABSENT
+        if controls:
+            others = [_counterpart(each, control)[1] for control in controls]
+            made["random weights"] = _range([other["accuracy"] for other in others if other])
         rows.append(made | {"how far it is fair": " ".join(filter(None, remarks))})
     return rows
 
@@ -105,20 +107,30 @@ def _models(told: list[Row], frame: pl.DataFrame) -> list[Row]:
 
 
 def _probes(told: list[Row], frame: pl.DataFrame) -> list[Row]:
-    """Rows of table 3: the newest probe of each kind, on trained and on random weights."""
+    """Rows of table 3: the newest probe of each kind, and of each seed of random weights."""
     rows = []
     for each in told:
         is_random = pl.col("random_seed").is_not_null() == each.get("random", False)
-        found = frame.filter(is_random, kind=each["kind"]).tail(1).to_dicts()
+        fitting = frame.filter(is_random, kind=each["kind"])
+        alike = fitting.join(
+            fitting.tail(1), on=["model", "embeddings"], how="semi", nulls_equal=True
+        )
+        found = alike.unique("random_seed", keep="last").sort("random_seed")
         rows.append(
             {
                 "probe": each["name"],
                 "paper: UAS": f"{each['uas']}",
-                "UAS": per_cent(found[0]["uas"]) if found else ABSENT,
-                "scored on": found[0]["test_run"] if found else ABSENT,
+                "UAS": _range(found["uas"].to_list()),
+                "scored on": ", ".join(found["test_run"]) or ABSENT,
             }
         )
     return rows
+
+
+def _range(shares: list[float]) -> str:
+    """The lowest and the highest of some shares, in per cent; one figure where they are alike."""
+    ends = {per_cent(share): None for share in (min(shares), max(shares))} if shares else {}
+    return "\N{EN DASH}".join(ends) or ABSENT
 
 
 def per_cent(share: float | None) -> str:

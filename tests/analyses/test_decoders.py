@@ -22,6 +22,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "one document": {"unit": "token", "format": "lines", "limit": 12},
     "made": {"unit": "token", "repeat": 7, "limit": 5},
     "control": {"unit": "token", "repeat": 7, "limit": 5, "random_weights": 3},
+    "sibling": {"unit": "token", "repeat": 7, "limit": 5, "random_weights": 1},
 }
 MODELS = {"gpt2": True, "bert": False}
 """Whether each is causal."""
@@ -135,17 +136,28 @@ def test_the_control_is_the_same_head_of_another_run(
 ) -> None:
     _, _, names = bank
     for name in slow.PATTERNS:
-        own = _rows(connection, f"{name}(run := '{names['control']}')", 2)
+        own, other = (
+            _rows(connection, f"{name}(run := '{names[what]}')", 2)
+            for what in ("control", "sibling")
+        )
         beside = _rows(
             connection, f"{name}(run := '{names['made']}', control_run := '{names['control']}')", 2
         )
         assert {key: row["control"] for key, row in beside.items()} == {
             key: row["weight"] for key, row in own.items()
         }
+        for key, row in beside.items():
+            weights = [each[key]["weight"] for each in (own, other)]
+            assert (row["control_low"], row["control_high"]) == (min(weights), max(weights))
+        assert {row["control_seeds"] for row in beside.values()} == {2}
+        assert any(row["control_low"] < row["control_high"] for row in beside.values())
         assert {row["control_run"] for row in beside.values()} == {names["control"]}
         assert {row["run"] for row in beside.values()} == {names["made"]}
         alone = _rows(connection, f"{name}(run := '{names['made']}')", 2)
         assert {row["control"] for row in alone.values()} == {None}
+        assert {row["control_seeds"] for row in alone.values()} == {0}
+        of_trained = f"{name}(run := '{names['control']}', control_run := '{names['made']}')"
+        assert {row["control_seeds"] for row in _rows(connection, of_trained, 2).values()} == {1}
 
 
 def test_a_control_that_is_not_there(

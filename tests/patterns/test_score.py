@@ -25,10 +25,11 @@ OBJECTS = "pattern { V -[obj]-> O }"
 
 @pytest.fixture(scope="module")
 def with_control(sample_bank: Path, sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bank of the sample with a control of random weights."""
+    """The bank of the sample with a control of random weights, of two seeds."""
     bank = new_banks.put(tmp_path_factory.mktemp("control") / "bank.duckdb")
     shutil.copy(sample_bank, bank)
-    ingest(IngestOptions((str(sample),), bank, "minilm", random_weights=3))
+    for seed in (3, 1):
+        ingest(IngestOptions((str(sample),), bank, "minilm", random_weights=seed))
     return bank
 
 
@@ -64,12 +65,13 @@ def test_the_pairs_of_a_relation_get_its_row(sample_bank: Path, relation: str) -
 
 
 @pytest.mark.slow
-def test_a_control_of_random_weights_stands_beside_it(with_control: Path) -> None:
+def test_each_seed_of_random_weights_stands_beside_it(with_control: Path) -> None:
     with open_bank(with_control) as bank:
         found = bank.score(OBJECTS, dependent="O", head="V")
-        assert found["run"].to_list() == ["sample/minilm", "sample/minilm-random-3"]
-        control = bank.query("best_head_test", relation="obj", run="sample/minilm-random-3")
-        assert found[1:].equals(control.drop("relation"))
+        controls = ["sample/minilm-random-1", "sample/minilm-random-3"]
+        assert found["run"].to_list() == ["sample/minilm", *controls]
+        each = [bank.query("best_head_test", relation="obj", run=name) for name in controls]
+        assert found[1:].equals(pl.concat(each).drop("relation"))
         alone = bank.score(OBJECTS, dependent="O", head="V", run="sample/minilm-random-3")
         assert alone["run"].to_list() == ["sample/minilm-random-3"]
 
@@ -314,13 +316,23 @@ def test_a_node_that_there_is_not(sample_bank: Path, dependent: str, head: str, 
 def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["-b", str(with_control), "score", OBJECTS, "--from", "O", "--to", "V"]
     assert run(call) == 0
-    told, head, _, *rows = capsys.readouterr().out.splitlines()
+    told, head, _, *rows, spread = capsys.readouterr().out.splitlines()
     assert told == "The best of 144 heads and directions, chosen on these pairs"
-    assert [row.split()[-1] for row in rows] == ["sample/minilm", "sample/minilm-random-3"]
+    names = ["sample/minilm", "sample/minilm-random-1", "sample/minilm-random-3"]
+    assert [row.split()[-1] for row in rows] == names
     assert "p_documents_corrected" in head and "<0.001" in rows[0] and "e-" not in "".join(rows)
     assert run([*call, "-f", "csv"]) == 0
-    (row, _) = csv.DictReader(capsys.readouterr().out.splitlines())
+    (row, *controls) = csv.DictReader(capsys.readouterr().out.splitlines())
     assert 0 < float(row["p_corrected"]) < 0.001
+    ranges = [
+        f"{name} {low:.3f} to {high:.3f}"
+        for name in ("accuracy", "held_out_accuracy")
+        for low, high in [sorted(float(control[name]) for control in controls)]
+    ]
+    assert spread == f"random weights (2 seeds): {', '.join(ranges)}"
+    assert run([*call, "-f", "markdown"]) == 0
+    *_, blank, last = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert (blank, last.replace("\\", "")) == ("", spread)
     assert run([*call, "--by", "V.upos"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "Run: sample/minilm"
     assert run([*call, "--by", "V.upos", "--every"]) == 2

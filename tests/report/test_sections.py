@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import click
 import new_banks
 import polars as pl
 import pytest
+from case_bank import make_bank
 
 from attnbank.cli.app import app, run
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
-from attnbank.queries.sections.comparing import MEASURES, middle
+from attnbank.queries.sections.comparing import MEASURES, compare, middle
 from attnbank.queries.sections.plan import Section, published
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_write
@@ -166,14 +168,15 @@ def test_a_control_stands_beside_the_trained_model(
     corpus, bank = str(sample / "press.conllu"), new_banks.put(tmp_path / "control.duckdb")
     model = str(tiny_model("bert"))
     ingest(IngestOptions((corpus,), bank, model))
-    ingest(IngestOptions((corpus,), bank, model, random_weights=1))
+    for seed in (2, 1):
+        ingest(IngestOptions((corpus,), bank, model, random_weights=seed))
     with open_bank(bank) as opened:
-        trained, control = opened.runs()["name"].to_list()
+        trained, other, control = opened.runs()["name"].to_list()
         best = {
             run: dict(
                 opened.query("best_head", run=run, subtypes=True)["relation", "accuracy"].rows()
             )
-            for run in (trained, control)
+            for run in (trained, other, control)
         }
     told = ask(bank, "control")
     assert isinstance(told, Answer) and told.runs == (trained, control)
@@ -184,7 +187,10 @@ def test_a_control_stands_beside_the_trained_model(
     rows = {row["paper"]: row for row in table.comparison.rows.iter_rows(named=True)}
     for paper, relation in (("all", "all"), ("det", "det"), ("dobj", "obj")):
         assert rows[paper]["accuracy"] == f"{100 * best[trained][relation]:.1f}"
-        assert rows[paper]["random weights"] == f"{100 * best[control][relation]:.1f}"
+        low, high = sorted(100 * best[run][relation] for run in (other, control))
+        told_range = f"{low:.1f}" if low == high else f"{low:.1f}\N{EN DASH}{high:.1f}"
+        assert rows[paper]["random weights"] == told_range
+    assert best[other]["all"] != best[control]["all"]
     both = [(row["accuracy"], row["random weights"]) for row in rows.values()]
     assert any(one != other for one, other in both)  # two models, on many relations
 
@@ -257,3 +263,21 @@ def test_a_bank_without_trees_says_what_to_type(
                 assert " CORPUS " in told.command  # the bank's own corpus would not do
     surface = ["figure-1", "relative-position", "figure-2", "figure-4"]
     assert answered == [*surface, "patterns", "classes", "functions"]
+
+
+def test_probes_of_several_seeds_give_their_range(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "cases" / "table_3.toml").read_text(encoding="utf-8")
+    given = tomllib.loads(text)["given"]
+    given["model"] += "5,another,1\n"
+    given["run"] += "6,dev/another,5,1\n"
+    probes = {16: (0.2, 5), 17: (0.284, 5), 18: (0.9, 6), 19: (0.233, 2)}  # 18: of another model
+    for number, (uas, run_id) in probes.items():
+        given["probe"] += f"{number},attention_words,{run_id},model,root,\n"
+        given["probe_score"] += f"{number},all,1,{uas},0.1,0.9,0.5\n"
+    with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as bank:
+        told = compare(bank, "table_3", {})
+    rows = {row["probe"]: row for row in told.rows.iter_rows(named=True)}
+    both = rows["attention and words, random weights"]
+    assert (both["UAS"], both["scored on"]) == ("23.3\N{EN DASH}28.4", "dev/seed-5, dev/random")
+    one = rows["attention only"]
+    assert (one["UAS"], one["scored on"]) == ("55.5", "dev/tiny")

@@ -27,6 +27,9 @@
 -- column weight_high double: upper end of the 95 % interval of weight
 -- column weight_chance double: weight of even attention
 -- column control double: weight of the head of the same number in the control; null without one
+-- column control_low double: the lowest such weight of the control and of the same random weights of other seeds
+-- column control_high double: the highest one
+-- column control_seeds bigint: how many runs these are of: 1 unless the control has siblings (attnbank info)
 -- column control_run varchar: name of the control; null without one
 -- column n bigint: positions that have something there
 -- column sequences, run
@@ -42,6 +45,9 @@ select
     scored.weight_high,
     scored.weight_chance,
     scored.control,
+    scored.control_low,
+    scored.control_high,
+    scored.control_seeds,
     scored.control_run,
     scored.n,
     scored.sequences,

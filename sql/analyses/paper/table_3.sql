@@ -1,12 +1,12 @@
 -- title: Table 3 as the paper prints it: what each probe finds, in per cent of the words
 -- paper: Clark et al. 2019, section 5, table 3
--- grain: one row per kind of probe that the bank has, in the paper's order
+-- grain: one row per kind of probe that the bank has, in the paper's order; of random weights per (kind, seed)
 -- formula: uas = 100 × |{d : the head found is the gold one}| / |{d}| over the words d, and uuas over the edges, as
 --   in probe_accuracy
 -- empty: no probe of that run keeps the word vector of ROOT in its place
 -- note: the newest probe on trained weights decides which model and which part of which corpus are shown. Each row is the
---   newest probe of its kind for these; random weights are the controls. Probes with ROOT at the published place are left
---   out, and so is punctuation.
+--   newest probe of its kind for these; random weights are the controls, and run tells their seed. Probes with ROOT at
+--   the published place are left out, and so is punctuation.
 -- note: the paper's structural probe is not here: it does not probe attention.
 -- note: the training differs from the published one, and a word is not a candidate for its own head: see probe_accuracy.
 -- param run varchar = null: name or id of the run that the probes are scored on; by default that of the newest probe on
@@ -36,7 +36,8 @@ described_probe as (
         test_run.corpus,
         test_run.name as run,
         model.name as model,
-        model.random_seed is not null as is_random
+        model.random_seed is not null as is_random,
+        case when probe.kind in ('attention', 'attention_words') then model.random_seed end as seed
     from asked_probe() as asked
     inner join probe on probe.id = asked.id
     inner join run as test_run on test_run.id = probe.test_run
@@ -62,7 +63,7 @@ newest_probe as (
         and shown.corpus = described_probe.corpus
         and shown.test_split is not distinct from described_probe.test_split
     qualify row_number() over (
-        partition by described_probe.name order by described_probe.id desc
+        partition by described_probe.name, described_probe.seed order by described_probe.id desc
     ) = 1
 )
 
@@ -86,4 +87,4 @@ order by list_position(
         'Attention + words'
     ],
     newest_probe.name
-)
+), newest_probe.seed

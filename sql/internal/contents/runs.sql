@@ -55,6 +55,17 @@ disabled as (
     group by ablation_set.run
 ),
 
+sibling as (
+    select control.run, list(control.seed order by control.seed) as seeds
+    from control_run() as control
+    inner join run on run.id = control.run
+    inner join model on model.id = run.model
+    where model.random_seed is not null
+        and model.random_seed <> control.seed
+        and run.finished is not null
+    group by control.run
+),
+
 left_out as (
     select run.id as run, count(*) as skipped
     from skipped
@@ -87,6 +98,7 @@ select
     map_extract_value(run.options, 'mask_seed') as mask_seed,
     map_extract_value(run.options, 'earlier_batch_tokens') as earlier_batch_tokens,
     model.random_seed,
+    coalesce(sibling.seeds, []) as sibling_seeds,
     cast(coalesce(held.sequences, 0) as bigint) as sequences,
     cast(coalesce(seen.sentences, 0) as bigint) as sentences,
     cast(coalesce(seen.words, 0) as bigint) as words,
@@ -125,6 +137,7 @@ left join held on held.run = run.id
 left join seen on seen.run = run.id
 left join measured on measured.run = run.id
 left join disabled on disabled.run = run.id
+left join sibling on sibling.run = run.id
 left join left_out on left_out.run = run.id
 left join unspelled on unspelled.corpus = run.corpus
 left join inner_of_run on inner_of_run.run = run.id

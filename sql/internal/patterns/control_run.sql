@@ -1,5 +1,5 @@
 -- The runs of random weights beside a run of trained ones (see control_run), in the order of their seeds.
-select control_run.name, control.seed
+select control_run.name
 from control_run() as control
 inner join run as control_run on control_run.id = control.control
 inner join run on run.id = control.run

@@ -1,0 +1,111 @@
+"""`ingest --random-weights 1..3`: a run for each seed, as if each had been asked for by itself."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from attnbank.cli.app import run as attnbank
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.progress import Progress
+from attnbank.ingest.store import pipeline
+
+NAMES = [f"press/tiny-bert-random-{seed}" for seed in (1, 2, 3)]
+
+
+@pytest.fixture
+def typed(sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path) -> list[str]:
+    """The command without its seeds, over a copy of a file that may go."""
+    corpus = Path(shutil.copy(sample / "press.conllu", tmp_path))
+    model = ["--model", str(tiny_model("bert")), "--batch-tokens", "256"]
+    return ["-b", str(tmp_path / "bank.duckdb"), "ingest", str(corpus), *model]
+
+
+def _rows(bank: str | Path, select: str) -> list[tuple[object, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(select).fetchall()
+
+
+def test_each_seed_gets_the_run_that_it_gets_alone(
+    typed: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert attnbank([*typed, "--random-weights", "1..3"]) == 0
+    told = capsys.readouterr().err
+    for number, name in enumerate(NAMES, start=1):
+        assert f"Run {name} is finished ({number} of 3):\n" in told
+    assert told.count("no sentences skipped") == 1  # what is of the corpus stands once
+    alone = ["-b", str(tmp_path / "alone.duckdb"), *typed[2:]]
+    for seed in "123":
+        assert attnbank([*alone, "--random-weights", seed]) == 0
+    assert "(1 of" not in capsys.readouterr().err
+    for select in (
+        "select id, name, corpus, batches, finished is not null from run order by id",
+        "select * from model order by id",
+        "select * from attention order by all",
+    ):
+        assert _rows(typed[1], select) == _rows(alone[1], select)
+    assert len({sha256 for (sha256,) in _rows(typed[1], "select sha256 from model")}) == 3
+
+
+@pytest.mark.slow
+def test_what_is_there_stays_and_what_was_interrupted_goes_on(
+    typed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
+
+    def interrupt(progress: Progress) -> None:
+        if progress.stage == "running" and progress.done > 10:
+            raise KeyboardInterrupt
+
+    bank, corpus, model = typed[1], typed[3], typed[5]
+    with pytest.raises(KeyboardInterrupt, match="are kept"):
+        options = IngestOptions((corpus,), Path(bank), model, batch_tokens=256, random_weights=2)
+        ingest(options, interrupt)
+    assert attnbank([*typed, "--random-weights", "1"]) == 0
+    capsys.readouterr()
+    assert attnbank([*typed, "--random-weights", "1..3"]) == 0
+    told = capsys.readouterr().err
+    assert f"Run {NAMES[0]} is already in the bank; nothing was added (1 of 3):" in told
+    assert f"Run {NAMES[1]} is finished; it resumed where it had stopped (2 of 3):" in told
+    assert f"Run {NAMES[2]} is finished (3 of 3):" in told
+    before = _rows(bank, "select name, finished from run order by name")
+    assert [name for name, _ in before] == NAMES
+    assert attnbank([*typed, "--random-weights", "2..3", "--replace", "-q"]) == 0
+    after = _rows(bank, "select name, finished from run order by name")
+    changed = [old != new for old, new in zip(before, after, strict=True)]
+    assert changed == [False, True, True]
+
+
+def test_a_dry_run_tells_how_many(typed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert attnbank([*typed, "--random-weights", "0..4", "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("runs       5  (what follows is of one of them)\n")
+    assert not Path(typed[1]).exists()
+
+
+@pytest.mark.parametrize(
+    ("seeds", "told"),
+    [
+        ("5..1", ["ends before it begins.", "smaller seed first: 1..5."]),
+        ("1..1000000", ["is 1,000,000 runs, and one command makes at most 100.", "1..5"]),
+        ("1..", ["'1..' is not a seed", "as in 1..5"]),
+        ("x..y", ["'x..y' is not a seed", "as in 1..5"]),
+        ("1,3", ["'1,3' is not a seed", "as in 1..5"]),
+        ("-1", ["'-1' is not a seed", "as in 1..5"]),
+        ("٣", ["'٣' is not a seed", "as in 1..5"]),
+        ("1..2147483648", ["at most 2,147,483,647", "smaller"]),
+        ("1..2 --engine spark --to x", ["fills a bank, not an export", "leave --to out"]),
+        ("1..2 --series step*", ["--series makes a run of each checkpoint", ""]),
+        ("1..2 --model none", ["--model none writes the text alone", ""]),
+    ],
+)
+def test_seeds_that_there_are_not(
+    typed: list[str], seeds: str, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert attnbank([*typed, "--random-weights", *seeds.split()]) == 2
+    fact, remedy = capsys.readouterr().err.splitlines()
+    assert fact.startswith("Error: ") and told[0] in fact and told[1] in remedy
+    assert not Path(typed[1]).exists()
