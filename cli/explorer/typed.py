@@ -78,7 +78,7 @@ class _Asked(NamedTuple):
     def told(self) -> str:
         """The model for people."""
         name = self.given or self.name
-        return name if self.seed is None else f"{name} (random weights)"
+        return name if self.seed is None else f"{name} (random weights, seed {self.seed})"
 
     @property
     def seed(self) -> int | None:

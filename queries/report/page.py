@@ -134,6 +134,7 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         origin=of_runs(
             every,
             {name for each in answered for name in each.runs}
+            | {name for each in answered if each.comparison for name in each.comparison.controls}
             | {each.main.name for each in subjects if each.main is not None},
         ),
         beside=[each for each in beside if each[1] is not None],

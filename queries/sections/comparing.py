@@ -32,6 +32,7 @@ def compare(
         ]
         rows = _relations(told["relation"], ours, beside)
     else:
+        controls = ()
         frame = bank.query(told["compares"], **values)
         if "model" in told:
             rows = _models(told["model"], frame)
@@ -46,7 +47,9 @@ def compare(
                 }
                 for each in told["claim"]
             ]
-    return Comparison(pl.DataFrame(rows), told["source"], told["setup"], told["differs"])
+    return Comparison(
+        pl.DataFrame(rows), told["source"], told["setup"], told["differs"], tuple(controls)
+    )
 
 
 Row = dict[str, Any]

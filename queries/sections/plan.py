@@ -61,12 +61,16 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Published figures beside ours, as text, with their source and why they may differ."""
+    """Published figures beside ours, as text, with their source and why they may differ.
+
+    `controls` are the runs that answered for random weights.
+    """
 
     rows: pl.DataFrame
     source: str
     setup: str
     differs: str
+    controls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

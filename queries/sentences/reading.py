@@ -118,7 +118,7 @@ def names(bank: AnyBank, run: Run) -> dict[str, str]:
     if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
         model = PurePath(model.replace("\\", "/")).name
     if found["random_seed"] is not None:
-        model += " (random weights)"
+        model += f" (random weights, seed {found['random_seed']})"
     told = {"run": found["name"], "corpus": found["corpus"], "measure": found["measure"]}
     return told | {"model": model}
 

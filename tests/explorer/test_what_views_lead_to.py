@@ -333,6 +333,6 @@ def test_a_typed_sentence_is_read_by_the_weights_of_the_run(
                 assert weight == pytest.approx(expected, rel=1e-4), name
             weights.append(drawn.weights)
             told = seen(client, "/typed", **given).text
-            assert ("(random weights)" in told) == (seed is not None)
+            assert ("(random weights, seed 1)" in told) == (seed is not None)
             assert "is not the one that the run" not in told
     assert weights[0] != weights[1]

@@ -184,6 +184,7 @@ def test_a_control_stands_beside_the_trained_model(
     table = ask(bank, "table-1")
     assert isinstance(table, Answer) and table.comparison is not None
     assert table.runs == (trained,)
+    assert table.comparison.controls == (control, other)
     rows = {row["paper"]: row for row in table.comparison.rows.iter_rows(named=True)}
     for paper, relation in (("all", "all"), ("det", "det"), ("dobj", "obj")):
         assert rows[paper]["accuracy"] == f"{100 * best[trained][relation]:.1f}"
@@ -193,6 +194,11 @@ def test_a_control_stands_beside_the_trained_model(
     assert best[other]["all"] != best[control]["all"]
     both = [(row["accuracy"], row["random weights"]) for row in rows.values()]
     assert any(one != other for one, other in both)  # two models, on many relations
+    assert run(["-b", str(bank), "report", "-q", "-o", str(tmp_path / "report.html")]) == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"<strong>Random weights:</strong> <bdi>{control}</bdi>, <bdi>{other}</bdi>." in page
+    for seed in (1, 2):
+        assert f"random weights (seed {seed})" in page  # where it is described
 
 
 def test_a_run_that_is_not_there_is_told(sample_bank: Path) -> None:
