@@ -1,4 +1,4 @@
-"""What the intervals and the p values of the analyses are worth, on corpora that are drawn at random.
+"""What the intervals and p values of the analyses are worth, on corpora that are drawn at random.
 
     python tests/benchmarks/simulations.py [--draws 2000] [--write]
 
@@ -16,9 +16,8 @@ gives, and some corpora of each cell are compared with sql/shared/flip_test.sql.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -34,8 +33,8 @@ BEGIN, END = "<!-- simulations: begin -->", "<!-- simulations: end -->"
 SPREADS = (0.0, 0.3, 0.6)
 DOCUMENTS = (2, 4, 8, 16, 30, 100)
 TESTED = (5, 8, 16, 30, 100)
-HEADS, LAYERS, RELATIONS = 144, 12, 30
-Z80, Z95 = 0.8416212335729, 1.6448536269515
+HEADS, HEADS_OF_LAYER, LARGER_HEADS, RELATIONS = 144, 12, 540, 30
+GAINS = (0.05, 0.1, 0.2)
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -127,8 +126,9 @@ def draw_heads(
     offset = numbers.binomial(n, logistic(intercept(base, spread) + text))
     size = (draws, len(gains), documents)
     own = numbers.normal(0, spread * 0.5**0.5, size)
-    layers = numbers.normal(0, spread * 0.5**0.5, (draws, LAYERS, documents))
-    own += layers[:, np.arange(len(gains)) * LAYERS // len(gains)]
+    of_layer = np.arange(len(gains)) // HEADS_OF_LAYER
+    layers = numbers.normal(0, spread * 0.5**0.5, (draws, of_layer[-1] + 1, documents))
+    own += layers[:, of_layer]
     at = {gain: intercept(base + gain, spread * 2**0.5) for gain in set(gains)}
     odds = np.array([at[gain] for gain in gains])[:, None]
     right = numbers.binomial(np.broadcast_to(n, size), logistic(odds + text + own))
@@ -148,9 +148,7 @@ def draw_relations(
     sides = [
         numbers.binomial(
             n,
-            logistic(
-                intercept(base, spread * 2**0.5) + text + numbers.normal(0, spread, n.shape)
-            ),
+            logistic(intercept(base, spread * 2**0.5) + text + numbers.normal(0, spread, n.shape)),
         )
         for _ in range(2)
     ]
@@ -243,16 +241,20 @@ class Macros:
         if documents <= 11:
             flips = np.arange(2**documents)[:, None] >> np.arange(documents)
             return np.asarray(1.0 - 2 * (flips % 2))
-        (drawn,) = self.connection.execute(
-            "select drawn(flip, place) // 65536 % 2 as bit from range(2000) as flips(flip),"
-            f" range({documents}) as places(place) order by flip, place"
-        ).fetchnumpy().values()
+        (drawn,) = (
+            self.connection.execute(
+                "select drawn(flip, place) // 65536 % 2 as bit from range(2000) as flips(flip),"
+                f" range({documents}) as places(place) order by flip, place"
+            )
+            .fetchnumpy()
+            .values()
+        )
         signs = 1.0 - 2 * np.asarray(drawn).reshape(2000, documents)
         signs[0] = 1
         return np.asarray(signs)
 
     def corrected(self, differences: Counts, *, is_two_sided: bool = False) -> float:
-        """The least p_corrected of one corpus by flip_test itself; differences by head, document."""
+        """The least p_corrected of a corpus by flip_test itself; differences by head, document."""
         entries = [
             [head, document, int(difference)]
             for head, of_head in enumerate(differences)
@@ -289,7 +291,7 @@ class Macros:
         return best, p
 
     def max_t(self, differences: Counts, *, is_two_sided: bool = False) -> tuple[Counts, Floats]:
-        """Of each corpus what has the largest statistic, and p_corrected: never below its p_value."""
+        """Of each corpus what has the largest statistic, and p_corrected: at least its p_value."""
         best, p = self.largest(differences, is_two_sided=is_two_sided)
         chosen = differences[np.arange(len(best)), best]
         if is_two_sided:
@@ -322,7 +324,7 @@ def holds(ends: tuple[Floats, ...], truth: float) -> float:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page: a row for each thing and spread, a column for each number of documents."""
+    """A table of the page, with what it shows."""
 
     title: str
     columns: Sequence[str]
@@ -330,26 +332,41 @@ class Table:
 
     def text(self) -> str:
         lines = ["| " + " | ".join(each) + " |" for each in (self.columns, *self.rows)]
-        lines.insert(1, "|" + " --- |" * 2 + " ---: |" * (len(self.columns) - 2))
+        lines.insert(1, "|" + " --- |" + " ---: |" * (len(self.columns) - 1))
         return f"{self.title}\n\n" + "\n".join(lines)
-
-
-def per_cent(share: float | None, decimals: int = 1) -> str:
-    return "" if share is None else f"{100 * share:.{decimals}f}"
 
 
 Measured = dict[str, float | None]
 
 
-def rows_of(measure: Callable[[int, float], Measured], documents: Sequence[int]) -> list[list[str]]:
-    """The rows of a table: `measure` gives the shares of a number of documents and a spread."""
-    told = {(many, spread): measure(many, spread) for spread in SPREADS for many in documents}
-    names = list(told[documents[0], SPREADS[0]])
-    return [
-        [name, f"{spread:g}", *(per_cent(told[many, spread][name]) for many in documents)]
-        for name in names
-        for spread in SPREADS
+def per_cent(share: float | None, decimals: int = 0) -> str:
+    return "" if share is None else f"{100 * share:.{decimals}f}"
+
+
+def by_documents(
+    title: str,
+    what: str,
+    measure: Callable[[int, float], Measured],
+    documents: Sequence[int],
+    decimals: int = 0,
+) -> Table:
+    """A table with a row for each thing and a column for each number of documents.
+
+    `measure` gives the shares of a number of documents and a spread; a cell has those of all
+    spreads.
+    """
+    told = {many: [measure(many, spread) for spread in SPREADS] for many in documents}
+    rows = [
+        [
+            name,
+            *(
+                " / ".join(per_cent(each[name], decimals) for each in told[many]).strip("/ ")
+                for many in documents
+            ),
+        ]
+        for name in told[documents[0]][0]
     ]
+    return Table(title, (what, *(f"{many} documents" for many in documents)), rows)
 
 
 class Simulations:
@@ -362,13 +379,12 @@ class Simulations:
     def numbers(self, *cell: float) -> np.random.Generator:
         return np.random.default_rng([int(1000 * each) for each in cell])
 
-    def chunks(self, documents: int) -> Iterable[int]:
+    @staticmethod
+    def chunks(draws: int, documents: int) -> Iterable[int]:
         """How many corpora at a time, so that the heads of all of them fit into memory."""
         most = max(1, 40_000 // documents)
-        done = 0
-        while done < self.draws:
-            yield min(most, self.draws - done)
-            done += most
+        for done in range(0, draws, most):
+            yield min(most, draws - done)
 
     def coverage(self, documents: int, spread: float) -> Measured:
         """How often 95 % intervals have the true figure."""
@@ -376,37 +392,40 @@ class Simulations:
         populations = {
             "": Population(spread),
             ", 5 words a document": Population(spread, words=5),
-            ", accuracy 0.9": Population(spread, base=0.9),
-            ", uneven": Population(spread, shape=0.4),
+            ", of 0.95": Population(spread, base=0.9),
+            ", documents of very uneven size": Population(spread, shape=0.4),
         }
-        wilson, paired, mean = [], [], []
+        accuracy, gain, nats = [], [], []
         for population in populations.values():
             pairs = draw_pairs(numbers, 2 * self.draws, documents, population, 0.05)
-            wilson.append(holds(self.macros.wilson(pairs.n, pairs.right), population.base + 0.05))
-            paired.append(holds(self.macros.paired(pairs), 0.05))
+            accuracy.append(holds(self.macros.wilson(pairs.n, pairs.right), population.base + 0.05))
+            gain.append(holds(self.macros.paired(pairs), 0.05))
             skewed = numbers.gamma(pairs.n) - pairs.n  # sums of exponential differences
             total = pairs.n * (0.1 + numbers.normal(0, spread, pairs.n.shape)) + skewed
-            mean.append(holds(self.macros.mean(pairs.n, total), 0.1))
-        measured: Measured = {}
-        for title, shares in (("accuracy", wilson), ("gain", paired), ("nats", mean)):
-            for name, share in zip(populations, shares, strict=True):
-                measured[f"{title}{name}"] = share
-        return measured
-
+            nats.append(holds(self.macros.mean(pairs.n, total), 0.1))
+        named = {"accuracy": accuracy, "gain": gain, "mean of nats": nats}
+        return {
+            f"{name}{of}": share
+            for name, shares in named.items()
+            for of, share in zip(populations, shares, strict=True)
+            if name == "accuracy" or of != ", of 0.95"
+        }
 
     def selection(self, documents: int, spread: float) -> Measured:
         """How often the interval of a chosen head has its true accuracy: all heads are equal."""
         numbers = self.numbers(2, documents, spread)
         same, other = [], []
-        for draws in self.chunks(documents):
+        for draws in self.chunks(self.draws, documents):
             n, _, right = draw_heads(numbers, draws, documents, Population(spread), [0.0] * HEADS)
             each = np.arange(draws)
             same.append(self.macros.wilson(n, right[each, best_of(right)]))
             chosen = best_of(right[:, :, ::2])
             other.append(self.macros.wilson(n[:, 1::2], right[each, chosen][:, 1::2]))
         return {
-            "best of 144 heads, on the words it was chosen on": holds(joined(same), 0.4),
-            "best of 144 heads, held out": holds(joined(other), 0.4) if documents >= 4 else None,
+            "on the words that it was chosen on": holds(joined(same), 0.4),
+            "on the other half of the documents": holds(joined(other), 0.4)
+            if documents >= 4
+            else None,
         }
 
     def false_positives(self, documents: int, spread: float) -> Measured:
@@ -417,10 +436,10 @@ class Simulations:
         other = self.macros.sign_flips(-pairs.differences)
         both = 2 * np.minimum(one, other)
         mcnemar = self.macros.mcnemar(pairs)
-        uneven = draw_pairs(numbers, 2 * self.draws, documents, Population(spread, shape=0.4), 0)
+        uneven = draw_pairs(numbers, self.draws, documents, Population(spread, shape=0.4), 0)
         max_t, bonferroni, held_out = [], [], []
-        for draws in self.chunks(documents):
-            n, offset, right = draw_heads(
+        for draws in self.chunks(self.draws, documents):
+            _, offset, right = draw_heads(
                 numbers, draws, documents, Population(spread), [0.0] * HEADS
             )
             differences = right - offset[:, None]
@@ -430,26 +449,82 @@ class Simulations:
             held_out.append(self.macros.sign_flips(chosen[:, 1::2]))
         relations = draw_relations(numbers, self.draws, documents, Population(spread))
         return {
-            "one head (p_value of head_score)": below(one),
+            "one head (`p_value` of `head_score`)": below(one),
             "one head, documents of very uneven size": below(
                 self.macros.sign_flips(uneven.differences)
             ),
-            "best of 144 heads (p_corrected of head_score)": below(np.concatenate(max_t)),
-            "best of 144 heads, by Bonferroni": below(np.concatenate(bonferroni)),
-            "best of 144 heads, held out (held_out_p)": (
+            "the best of 144 heads (`p_corrected` of `head_score`)": below(np.concatenate(max_t)),
+            "the same by Bonferroni": below(np.concatenate(bonferroni)),
+            "the best of 144 heads, held out (`held_out_p`)": (
                 below(np.concatenate(held_out)) if documents >= 10 else None
             ),
-            "30 relations (p_corrected of best_head_held_out)": below(
+            "30 relations (`p_corrected` of `best_head_held_out`)": below(
                 self.macros.max_t(relations)[1]
             ),
-            "two models (p_value of compare_runs)": below(both) if documents >= 6 else None,
-            "two models, 30 relations (p_corrected of compare_runs)": (
+            "two models (`p_value` of `compare_runs`)": below(both) if documents >= 6 else None,
+            "two models, 30 relations (`p_corrected` of `compare_runs`)": (
                 below(self.macros.max_t(relations, is_two_sided=True)[1])
                 if documents >= 6
                 else None
             ),
-            "one head, by McNemar's test (printed nowhere)": below(mcnemar),
+            "one head by McNemar's test, which no command prints": below(mcnemar),
         }
+
+    def power(self, documents: int, spread: float) -> Measured:
+        """How often the one head of 144 that is better is the best one and p_corrected is small."""
+        measured: Measured = {}
+        for gain in GAINS:
+            numbers = self.numbers(4, documents, spread, gain)
+            found: dict[str, list[Floats]] = {"max-T": [], "Bonferroni": []}
+            for draws in self.chunks(self.draws // 2, documents):
+                _, offset, right = draw_heads(
+                    numbers, draws, documents, Population(spread), [gain] + [0.0] * (HEADS - 1)
+                )
+                differences = right - offset[:, None]
+                tests = (self.macros.max_t, self.macros.bonferroni)
+                for test, by_test in zip(tests, found.values(), strict=True):
+                    best, p = test(differences)
+                    by_test.append(np.where(best == 0, p, 1))
+            for name, p_values in found.items():
+                measured[f"{gain:g}, {name}"] = below(np.concatenate(p_values))
+        return measured
+
+    def needed(self, spread: float, words: float) -> list[str]:
+        """How many documents a gain of 0.05 takes, and what clusters_needed of few ones tells."""
+        numbers = self.numbers(5, spread, words)
+        population = Population(spread, words=words)
+        (many,) = self.macros.needed(draw_pairs(numbers, 1, 20_000, population, 0.05))
+        documents = int(many)
+        pairs = draw_pairs(numbers, self.draws, documents, population, 0.05)
+        row = [
+            f"{words:g}",
+            f"{spread:g}",
+            f"{documents}",
+            per_cent(below(self.macros.sign_flips(pairs.differences))),
+        ]
+        for pilot in (8, 16, 30):
+            told = self.macros.needed(draw_pairs(numbers, self.draws, pilot, population, 0.05))
+            low, high = np.quantile(told, [0.1, 0.9])
+            row.append(f"{low:.0f} to {high:.0f}")
+        return row
+
+    def larger_model(self, documents: int, spread: float) -> Measured:
+        """How often the model with more heads is ahead, where all heads of both are equal."""
+        numbers = self.numbers(6, documents, spread)
+        ahead: dict[str, list[Floats]] = {"`--choose all`": [], "`--choose half`": []}
+        for draws in self.chunks(self.draws // 2, documents):
+            _, _, right = draw_heads(
+                numbers, draws, documents, Population(spread), [0.0] * (HEADS + LARGER_HEADS)
+            )
+            each = np.arange(draws)
+            smaller, larger = right[:, :HEADS], right[:, HEADS:]
+            for name, part in zip(ahead, (slice(None), slice(0, None, 2)), strict=True):
+                rest = part if part == slice(None) else slice(1, None, 2)
+                difference = larger[each, best_of(larger[:, :, part])][:, rest].sum(1) - smaller[
+                    each, best_of(smaller[:, :, part])
+                ][:, rest].sum(1)
+                ahead[name].append((np.sign(difference) + 1) / 2)
+        return {name: float(np.concatenate(parts).mean()) for name, parts in ahead.items()}
 
 
 def joined(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
@@ -460,12 +535,92 @@ def below(p: Floats) -> float:
     return float((p <= 0.05).mean())
 
 
+def tables(simulations: Simulations) -> Iterable[Table]:
+    """The tables of the page, in order."""
+    yield by_documents(
+        "**How often a 95 % interval has the true figure**, in per cent:",
+        "interval of",
+        simulations.coverage,
+        DOCUMENTS,
+    )
+    yield by_documents(
+        "**What choosing does to an interval.** 144 heads are equally good, and one of them is"
+        " chosen: how often the interval of its accuracy has its true accuracy, in per cent:",
+        "the best head of 144",
+        simulations.selection,
+        DOCUMENTS,
+    )
+    yield by_documents(
+        "**How often p is 0.05 or less where nothing is better than anything**, in per cent (at"
+        " most 5 are wanted):",
+        "p of",
+        simulations.false_positives,
+        TESTED,
+        1,
+    )
+    yield by_documents(
+        "**How often the one better head of 144 is found**, that is, has the most to show for it"
+        " and a corrected p of 0.05 or less, in per cent:",
+        "its gain, and the correction",
+        simulations.power,
+        TESTED,
+    )
+    yield Table(
+        "**How many documents show that one head is better by 0.05**, by `clusters_needed` of a"
+        " very large corpus; in how many of a hundred corpora of that size p is 0.05 or less (80"
+        " are wanted); and what `clusters_needed` says in eight of ten corpora that have only 8, 16"
+        " or 30 documents:",
+        (
+            "words a document",
+            "spread",
+            "documents needed",
+            "found in",
+            "told by 8 documents",
+            "told by 16",
+            "told by 30",
+        ),
+        [simulations.needed(spread, words) for words in (5, 40) for spread in SPREADS],
+    )
+    yield by_documents(
+        f"**How often a model of {LARGER_HEADS} heads is ahead of one of {HEADS}** when every head"
+        " of both is equally good, in per cent (50 are wanted):",
+        "`compare_runs` with",
+        simulations.larger_model,
+        DOCUMENTS[1:],
+    )
+
+
+def report(simulations: Simulations) -> str:
+    """What stands between the markers."""
+    error = 100 * (0.05 * 0.95 / simulations.draws) ** 0.5
+    start = (
+        f"Each figure is of {simulations.draws:,} corpora or more (of how many are found and who is"
+        f" ahead: of half as many); one of 5 % or of 95 % has a standard error of {error:.1f}. A"
+        " cell has three figures, for a spread of 0 / 0.3 / 0.6."
+    )
+    return "\n\n".join([start, *(table.text() for table in tables(simulations))])
+
+
+def between_markers(page: str, text: str) -> str:
+    """The page with the text in the place of what is between its markers."""
+    before, found, rest = page.partition(BEGIN)
+    _, closed, after = rest.partition(END)
+    if not found or not closed:
+        raise SystemExit(f"{PAGE.name} lacks a line {BEGIN} or, after it, {END}")
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description="Simulate the intervals and p values.")
+    asked.add_argument("--draws", type=int, default=2000, help="corpora a cell (2000)")
+    asked.add_argument("--write", action="store_true", help="put the tables into docs/trust.md")
+    given = asked.parse_args()
+    text = report(Simulations(given.draws))
+    if not given.write:
+        print(text)
+        return
+    PAGE.write_text(between_markers(PAGE.read_text("utf-8"), text), "utf-8")
+
+
 if __name__ == "__main__":
-    s = Simulations()
-    t = time.time()
-    for r in []:
-        print(r, flush=True)
-    print(time.time() - t)
-    for r in rows_of(s.false_positives, TESTED):
-        print(r, flush=True)
-    print(time.time() - t)
+    main()
