@@ -93,7 +93,7 @@ bench: $(STAMP) $(WEB)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/benchmarks/bench_all.py $(CORPUS)
 
 simulations: $(STAMP)
-	@echo "Simulating intervals and p values for docs/trust.md (about 5 minutes)"
+	@echo "Simulating intervals and p values for docs/trust.md (about 7 minutes)"
 	@$(BIN)/python tests/benchmarks/simulations.py --write
 
 # Served with the pages, which fetch nothing when they are read.
