@@ -44,7 +44,7 @@ def student_quantile(freedom: float) -> float:
     return low
 
 
-def of_one_size(sizes: Sequence[int]) -> float:
+def of_one_size(sizes: Sequence[float]) -> float:
     """How many documents of one size these are worth (Kish), 2 at least."""
     return max(2.0, sum(sizes) ** 2 / sum(size**2 for size in sizes))
 
