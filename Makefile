@@ -3,6 +3,7 @@
 # make web: the programs of the pages that attnbank publish writes, from npm.
 # make checkpoints: a small decoder at thirty steps of its training, in checkpoints/.
 # make corpora: the real text that some tests need.  make bench [CORPUS=FILE]: how fast it is.
+# make simulations: what intervals and p values are worth, the tables of docs/trust.md.
 PYTHON ?= python3
 VENV := .venv
 SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(10**9))")
@@ -18,7 +19,7 @@ LIVE := $(VENV)/sample.duckdb
 # Where PyTorch has its CPU builds (its page "Get started"): on Linux the build on PyPI brings CUDA.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: demo test slow soak screenshots lint web docs live bench checkpoints corpora clean
+.PHONY: demo test slow soak screenshots lint web docs live bench simulations checkpoints corpora clean
 
 demo: $(DEMO)
 	@$(BIN)/attnbank demo
@@ -90,6 +91,10 @@ corpora:
 
 bench: $(STAMP) $(WEB)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/benchmarks/bench_all.py $(CORPUS)
+
+simulations: $(STAMP)
+	@echo "Simulating intervals and p values for docs/trust.md (about 7 minutes)"
+	@$(BIN)/python tests/benchmarks/simulations.py --write
 
 # Served with the pages, which fetch nothing when they are read.
 $(MERMAID):

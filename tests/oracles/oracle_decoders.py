@@ -145,18 +145,21 @@ def mean(
     middle = sum(each for _, each, _ in values) / whole
     documents = documents or {document for document, _, _ in values}
     of: dict[int, float] = defaultdict(float)
+    sizes: dict[int, float] = defaultdict(float)
     for at, (document, each, number) in enumerate(values):
         if number:
-            of[document if len(documents) > 1 else at] += each - middle * number
+            cluster = document if len(documents) > 1 else at
+            of[cluster] += each - middle * number
+            sizes[cluster] += number
     if len(of) < 2:
         return middle, None, None
     variance = float(np.var(list(of.values()), ddof=1)) * len(of) / whole**2
-    half = _quantile(len(of) - 1) * math.sqrt(variance)
+    half = _quantile(oracle_statistics.of_one_size(list(sizes.values())) - 1) * math.sqrt(variance)
     return middle, max(0.0, middle - half), min(1.0, middle + half)
 
 
 @cache
-def _quantile(freedom: int) -> float:
+def _quantile(freedom: float) -> float:
     return oracle_statistics.student_quantile(freedom)
 
 

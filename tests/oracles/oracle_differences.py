@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from oracle_statistics import student_quantile
+from oracle_statistics import of_one_size, student_quantile
 
 Interval = tuple[float, float | None, float | None]
 NORMAL = 1.959963984540054
@@ -25,7 +25,7 @@ def shares(clusters: Sequence[Sequence[tuple[bool, bool]]]) -> Interval:
         return mean, None, None
     alone = float(every.var()) / n
     effect = max(1.0, _among(differences) / alone) if alone > 1e-15 else 1.0
-    independent = n / effect * (NORMAL / student_quantile(len(differences) - 1)) ** 2
+    independent = n / effect * (NORMAL / _quantile(differences)) ** 2
     a = (float((every > 0).mean()) * independent + 1) / (independent + 2)
     b = (float((every < 0).mean()) * independent + 1) / (independent + 2)
     half = NORMAL * math.sqrt((a + b - (a - b) ** 2) / (independent + 2))
@@ -38,8 +38,12 @@ def means(clusters: Sequence[Sequence[float]]) -> Interval:
     mean = float(np.concatenate(differences).mean())
     if len(differences) < 2 or not _among(differences) > 1e-15:
         return mean, None, None
-    half = student_quantile(len(differences) - 1) * math.sqrt(_among(differences))
+    half = _quantile(differences) * math.sqrt(_among(differences))
     return mean, mean - half, mean + half
+
+
+def _quantile(clusters: Sequence[np.ndarray]) -> float:
+    return student_quantile(of_one_size([len(each) for each in clusters]) - 1)
 
 
 def _among(clusters: Sequence[np.ndarray]) -> float:

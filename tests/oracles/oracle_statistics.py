@@ -30,7 +30,7 @@ def sign_flips(differences: Sequence[int]) -> float:
     return float(Fraction(as_large, ways.total()))
 
 
-def student_quantile(freedom: int) -> float:
+def student_quantile(freedom: float) -> float:
     """The 0.975 quantile of Student's t, by bisection on a sum over its density."""
     constant = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
     constant /= math.sqrt(freedom * math.pi)
@@ -42,6 +42,11 @@ def student_quantile(freedom: int) -> float:
         below = 0.5 + float(np.trapezoid(density, steps))
         low, high = (middle, high) if below < 0.975 else (low, middle)
     return low
+
+
+def of_one_size(sizes: Sequence[float]) -> float:
+    """How many documents of one size these are worth (Kish), 2 at least."""
+    return max(2.0, sum(sizes) ** 2 / sum(size**2 for size in sizes))
 
 
 def interval(outcomes: Sequence[Sequence[bool]]) -> tuple[float, float, float] | None:
@@ -59,7 +64,7 @@ def interval(outcomes: Sequence[Sequence[bool]]) -> tuple[float, float, float] |
         residuals = np.array([float((each - share).sum()) for each in documents])
         among = float(residuals.var(ddof=1)) * len(documents)  # residuals add up to 0
         effect = among / n**2 / (share * (1 - share) / n)
-    z = student_quantile(len(documents) - 1)
+    z = student_quantile(of_one_size([len(each) for each in documents]) - 1)
     m = n / max(1.0, effect)
     middle = (share + z**2 / (2 * m)) / (1 + z**2 / m)
     half = z * math.sqrt(share * (1 - share) / m + z**2 / (4 * m**2)) / (1 + z**2 / m)
@@ -124,7 +129,7 @@ def paired_interval(pairs: Sequence[tuple[int, int, int]]) -> tuple[float, float
     among = float(residuals.var(ddof=1)) * len(documents) / n**2  # residuals add up to 0
     z = 1.959963984540054
     effect = max(1.0, among / alone) if alone > 1e-15 else 1.0
-    m = n / effect * (z / student_quantile(len(documents) - 1)) ** 2
+    m = n / effect * (z / student_quantile(of_one_size([n for *_, n in documents]) - 1)) ** 2
     one, other = (only_a / n * m + 1) / (m + 2), (only_b / n * m + 1) / (m + 2)
     half = z * math.sqrt(max(0.0, one + other - (one - other) ** 2) / (m + 2))
     return max(-1.0, one - other - half), min(1.0, one - other + half)

@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 PAGES = [page.relative_to(ROOT / "docs").as_posix() for page in readme_blocks.pages()]
 LONG = (
     "how-to/ask-larger-models.md", "how-to/compare-languages.md", "how-to/trees-from-attention.md",
-    "how-to/turn-heads-off.md",
+    "how-to/turn-heads-off.md", "trust.md",
 )  # fmt: skip
 """Pages whose models read for minutes."""
 

@@ -90,7 +90,8 @@ def blocks(text: str) -> list[list[Step]]:
 def pages() -> list[Path]:
     """The pages of the documentation whose commands are run."""
     folder = ROOT / "docs"
-    written = [folder / "index.md", folder / "tutorial.md", *sorted(folder.glob("how-to/*.md"))]
+    own = ("index.md", "trust.md", "tutorial.md")
+    written = [*(folder / name for name in own), *sorted(folder.glob("how-to/*.md"))]
     return [page for page in written if blocks(page.read_text(encoding="utf-8"))]
 
 

@@ -4,8 +4,8 @@
 -- grain: one row per (ablation, set, outcome, class), the largest loss first
 -- formula: difference = mean_i without(i) − mean_i whole(i), over the same words or pairs
 -- formula: low, high: of surprisal difference ∓ t √Var(difference), from the variance among D documents, with Student's t
---   for D − 1; of pairs the 95 % interval of a difference of paired shares (Bonett and Price 2012), where n is the number
---   of independent pairs that tell as much (by documents)
+--   for (Σ n)² / Σ n² − 1, at least 1, where n are the words of each; of pairs the 95 % interval of a difference of paired
+--   shares (Bonett and Price 2012), where n is the number of independent pairs that tell as much (by documents)
 -- formula: p = (1 + |{c ∈ controls : c is at least as bad}|) / (1 + |controls|), where at least as bad is a difference
 --   in surprisal that is as large, or in accuracy that is as small
 -- run: needs=ablations
