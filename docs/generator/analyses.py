@@ -157,7 +157,10 @@ def _cautions(analysis: Analysis) -> Iterator[str]:
     """Cautions that follow from what an analysis reads and returns, besides its notes."""
     names = {each.name for each in analysis.columns}
     if {"low", "high"} <= names and "Wilson" in " ".join(each.help for each in analysis.columns):
-        yield (f"The intervals {_taken(analysis)}, and know nothing of how the head was picked.")
+        yield (
+            "The intervals go by documents (the cases of one need not be independent of each other),"
+            " and know nothing of how the head was picked."
+        )
     if "peak" in _tables(analysis):
         yield (
             "Which position has the largest weight may differ between processors where two weights"
@@ -165,13 +168,6 @@ def _cautions(analysis: Analysis) -> Iterator[str]:
         )
     if analysis.empty:
         yield f"The answer has no rows where this holds: {plain(analysis.empty)}."
-
-
-def _taken(analysis: Analysis) -> str:
-    """What its Wilson intervals take cases for: independent, or only as documents allow."""
-    if "wilson_low(" in analysis.statement and "effective" not in analysis.statement:
-        return "take the cases for independent of each other, which those of one text are not quite"
-    return "go by documents: the cases of one need not be independent of each other"
 
 
 def _tables(analysis: Analysis) -> set[str]:

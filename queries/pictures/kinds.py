@@ -443,6 +443,8 @@ def bars(scene: Scene) -> Drawn:
         colors = scene.kind_colors(NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
         for channel in ("color", "shape"):
             colors[channel]["legend"] |= {"orient": "top", "offset": 4}
+            if scene.look.width is not None:  # it begins where the bars do, and not the column
+                colors[channel]["legend"]["columns"] = 1
         edge = {"stroke": theme.background, "strokeWidth": 1}
         layers.append(
             layer(

@@ -53,7 +53,7 @@ def test_the_pairs_of_a_relation_get_its_row(sample_bank: Path, relation: str) -
         assert every.equals(bank.query("head_score", relation=relation))
     assert found.equals(tested.drop("relation"))
     shared = [name for name in wanted.columns if name in found.columns]
-    assert len(shared) == 14 and found.select(shared).equals(wanted.select(shared))
+    assert len(shared) == 16 and found.select(shared).equals(wanted.select(shared))
     assert found.select(pl.col("^held_out_.*$")).row(0) == held_out.select(
         "n", "layer", "head", "direction", "accuracy", "low", "high", "offset",
         "offset_accuracy", "gain", "gain_low", "gain_high", "p_value",

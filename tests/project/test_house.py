@@ -17,7 +17,7 @@ MAY_READ = {
     "queries": {"queries", "sql"},
     "sql": {"sql"},
 }
-MOST_FILES = 25
+MOST_FILES = 26
 MOST_LINES = 800
 
 
