@@ -12,7 +12,7 @@ import pytest
 
 from attnbank.queries import open_bank
 
-SETS = 12
+SETS = 20
 DOCUMENTS = 30
 
 

@@ -13,7 +13,7 @@
 -- note: surprisal in nats a word: above 0 the model does worse without the heads. Of pairs (agreement, files) the share
 --   in which the good one is the more probable: below 0 it does worse.
 -- note: controls are the sets that were drawn at random beside the set (attnbank ablate --controls); p is exact, and
---   with n controls not below 1 / (n + 1).
+--   with n controls not below 1 / (n + 1): with fewer than 19 it could not be 0.05, whatever is found, and is empty.
 -- note: the classification repeated tells words whose form stood before in their sentence (in a run of ingest --repeat:
 --   the second time) from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs
 --   with such a subject.
@@ -38,7 +38,7 @@
 -- column high double: upper end of the 95 % interval of difference
 -- column controls bigint: random sets beside it
 -- column control_mean double: mean difference of these
--- column p double: how likely a random set is at least as bad; null without controls
+-- column p double: how likely a random set is at least as bad; null with fewer than 19 controls
 -- column run
 with
 
@@ -186,7 +186,7 @@ select
     end as high,
     coalesce(beside.controls, 0) as controls,
     beside.control_mean,
-    cast(1 + beside.as_bad as double) / (1 + beside.controls) as p,
+    case when beside.controls >= 19 then ratio(1 + beside.as_bad, 1 + beside.controls) end as p,
     (select chosen_run.name from chosen_run) as run
 from chosen
 inner join effect
