@@ -23,7 +23,7 @@ from attnbank.cli.options import (
     stacked,
 )
 from attnbank.cli.safe_echo import Terminal, closed, safe_echo
-from attnbank.queries.formats import csv_text, json_rows, too_few_clusters
+from attnbank.queries.formats import csv_text, json_rows, why_p_is_empty
 from attnbank.sql import provenance
 from attnbank.sql.bank.paths import without_secrets
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
@@ -120,7 +120,7 @@ def write_frames(
             for _ in whole:  # the rest is not shown, but counted
                 check_reader(ctx)
     rows = count()
-    if chosen in FOR_PEOPLE and (note := too_few_clusters(part)) is not None:
+    if chosen in FOR_PEOPLE and (note := why_p_is_empty(part)) is not None:
         safe_echo(note, err=True)
     if not rows and (chosen == "table" or hint is not None):
         safe_echo(f"No rows{f': {hint}' if hint else ''}.", err=True)

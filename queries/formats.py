@@ -40,6 +40,8 @@ _LIGATURES = re.compile(r"([-`',])(?=\1)|([?!])(?=`)")
 _NAMES = frozenset({"run", "corpus", "document", "model", "sentence"})
 _FEWEST_CLUSTERS = 5
 """Documents whose sign flips can have a p value below 0.05: 1 / 2^4 is 0.0625."""
+_FEWEST_CONTROLS = 19
+"""Random sets beside which p can be 0.05: 1 / 20."""
 _MOST_COLUMNS = 12
 """Values of a second key that stand side by side; more stand below each other."""
 
@@ -201,24 +203,29 @@ def is_p_value(name: str) -> bool:
     return "p" in name.split("_")
 
 
-def too_few_clusters(frame: pl.DataFrame) -> str | None:
-    """Why p values of an analysis are empty, if that is for too few documents; else None."""
+def why_p_is_empty(frame: pl.DataFrame) -> str | None:
+    """Why p values of an analysis are empty, if documents or controls are too few; else None."""
     names = [name for name in frame.columns if is_p_value(name)]
-    if not names or "clusters" not in frame.columns or not frame["clusters"].dtype.is_integer():
-        return None
-    counts = [
-        row["clusters"]
-        for row in frame.select("clusters", *names).iter_rows(named=True)
-        if row["clusters"] is not None and None in row.values()
-    ]
-    # What is held out is in half of the clusters.
-    if min(counts, default=math.inf) >= 2 * _FEWEST_CLUSTERS:
-        return None
-    return (
-        f"p is empty where fewer than {_FEWEST_CLUSTERS} documents (or sentences: see clustered_by)"
-        f" are tested, or {_FEWEST_CLUSTERS + 1} in two runs: whatever is found, it could not be"
-        f" below 0.05 (here: {min(counts)})."
-    )
+    few = {
+        # What is held out is in half of the clusters.
+        "clusters": (
+            2 * _FEWEST_CLUSTERS,
+            f"p is empty where fewer than {_FEWEST_CLUSTERS} documents (or sentences: see"
+            f" clustered_by) are tested, or {_FEWEST_CLUSTERS + 1} in two runs",
+        ),
+        "controls": (
+            _FEWEST_CONTROLS,
+            f"p is empty with fewer than {_FEWEST_CONTROLS} random sets (ablate --controls)",
+        ),
+    }
+    for column, (enough, fact) in few.items():
+        if not names or column not in frame.columns or not frame[column].dtype.is_integer():
+            continue
+        rows = frame.select(column, *names).iter_rows(named=True)
+        counts = [row[column] for row in rows if row[column] and None in row.values()]
+        if min(counts, default=enough) < enough:
+            return f"{fact}: whatever is found, it could not be 0.05 (here: {min(counts)})."
+    return None
 
 
 def _total(widths: Sequence[int], gap: str) -> int:

@@ -158,8 +158,8 @@ def _cautions(analysis: Analysis) -> Iterator[str]:
     names = {each.name for each in analysis.columns}
     if {"low", "high"} <= names and "Wilson" in " ".join(each.help for each in analysis.columns):
         yield (
-            "The intervals go by documents (the cases of one need not be independent of each other),"
-            " and know nothing of how the head was picked."
+            "The intervals go by documents (the cases of one need not be independent), and know"
+            " nothing of how the head was picked."
         )
     if "peak" in _tables(analysis):
         yield (

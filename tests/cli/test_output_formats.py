@@ -22,7 +22,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import app, run
 from attnbank.cli.output import ENDINGS, FORMATS, write
-from attnbank.queries.formats import display_width, markdown, table
+from attnbank.queries.formats import display_width, markdown, table, why_p_is_empty
 from attnbank.queries.results import frame_of
 
 FRAME = pl.DataFrame(
@@ -468,3 +468,21 @@ def _in_terminal(command: list[str], columns: int) -> str:
         process.wait()
     os.close(ours)
     return shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"clusters": [3], "p_value": [None]}, "fewer than 5 documents"),
+        ({"clusters": [9, 40], "held_out_p": [None, 0.2]}, "(here: 9)"),  # four and five in a half
+        ({"controls": [5], "p": [None]}, "fewer than 19 random sets"),
+        ({"clusters": [3], "p_value": [0.03]}, None),
+        ({"clusters": [12], "p_value": [None]}, None),  # of a request about attention
+        ({"controls": [0], "p": [None]}, None),  # none were asked for
+        ({"clusters": ["few"], "p_value": [None]}, None),  # of a statement of one's own
+        ({"clusters": [3], "accuracy": [None]}, None),
+    ],
+)
+def test_an_empty_p_value_is_explained(given: dict[str, list[object]], told: str | None) -> None:
+    note = why_p_is_empty(pl.DataFrame(given))
+    assert note is None if told is None else note is not None and told in note

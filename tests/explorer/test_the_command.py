@@ -166,7 +166,7 @@ def test_who_leaves_has_no_place_in_the_line(explored: Path) -> None:
                 told = error.read().decode()
             except OSError:
                 pass
-        assert "as many requests wait already as may" in told and "Reload" in told
+        assert "too many requests are waiting" in told and "Reload" in told
         assert opener.open(f"{home}/bank").status == 200
         while len(statements := at_work()) < 2:
             time.sleep(0.05)
