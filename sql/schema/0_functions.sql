@@ -340,13 +340,13 @@ create or replace macro clusters_to_detect(difference, variance, clusters) as ca
 end;
 comment on macro clusters_to_detect is 'In how many clusters (documents) like these a difference would be found significant (one-sided, 0.05) in four of five samples, where the variance of the mean over so many clusters is known (clustered_variance): 5 at least, since the sign flips of fewer cannot be.';
 
-create or replace macro has_arc(heads, first_position, position, head_position) as case
-    when list_extract(heads, position - first_position + 1) = head_position then 1 else 0
+create or replace macro has_arc(heads, first_position, place, head_position) as case
+    when list_extract(heads, place - first_position + 1) = head_position then 1 else 0
 end;
 comment on macro has_arc is '1 if the head of the word at a position is at head_position in a decoded tree (heads and first_position of attention_tree), else 0.';
 
-create or replace macro has_edge(heads, first_position, position, head_position) as greatest(
-    has_arc(heads, first_position, position, head_position), has_arc(heads, first_position, head_position, position)
+create or replace macro has_edge(heads, first_position, place, head_position) as greatest(
+    has_arc(heads, first_position, place, head_position), has_arc(heads, first_position, head_position, place)
 );
 comment on macro has_edge is '1 if a decoded tree joins the words at two positions in either direction, else 0; see has_arc.';
 
