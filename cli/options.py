@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from shlex import join, quote
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BANK = "attnbank.duckdb"
 _TYPED = "attnbank.typed"
+_LINE = "attnbank.line"
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -355,19 +356,62 @@ SECTIONS = {
 """The options that stand below a heading of their own in the help of every command, by name."""
 
 
+def _is_bank(typed: str) -> bool:
+    """Whether an argument is a file that is a bank, or is called as one."""
+    with suppress(OSError, ValueError):  # a sentence is longer than the name of a file may be
+        path = Path(typed).expanduser()
+        if path.is_file():
+            if path.suffix == ".duckdb":
+                return True
+            with path.open("rb") as file:
+                return file.read(12)[8:] == b"DUCK"
+    return False
+
+
+def _refuse_bank(ctx: click.Context, typed: str, missing: Sequence[str] = ()) -> None:
+    """Raise CallError if an argument is a bank, which no -b names; `missing` are to be added."""
+    if remembered(ctx, "bank") is not None or ctx.resilient_parsing or not _is_bank(typed):
+        return
+    line = list(ctx.meta[_LINE])
+    line.remove(typed)
+    right = [join(["attnbank", "-b", typed, *line]), *missing]
+    raise CallError(f"{typed} is a bank, which -b names.", f"Type: {' '.join(right)}")
+
+
 class BankCommand(click.Command):
-    """A command with -b and --debug; `sections` are headings of its help, with names of options."""
+    """A command with -b and --debug; `sections` are headings of its help, with names of options.
+
+    `takes_banks` is true if its arguments may be banks, and -b is one that it makes.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, and keep them as they were typed."""
+        """Read the arguments, and keep them as they were typed. Raises CallError for a bank."""
         ctx.meta[_TYPED] = tuple(args)
+        if not (self.takes_banks or {*args} & {*ctx.help_option_names}):
+            self._check_first(ctx, args)
         return super().parse_args(ctx, args)
 
+    def _check_first(self, ctx: click.Context, args: list[str]) -> None:
+        parser = self.make_parser(ctx)
+        parser.ignore_unknown_options = True
+        try:
+            values, rest, _ = parser.parse_args([*args])
+        except click.UsageError:  # which is told when the arguments are read
+            return
+        arguments = [each for each in self.params if isinstance(each, click.Argument)]
+        typed = [values.get(str(each.name)) for each in arguments]
+        flat = [part for each in typed for part in (each if isinstance(each, tuple) else (each,))]
+        given = [each for each in [*flat, *rest] if isinstance(each, str)]
+        if given and values.get("bank") is None:
+            needed = [each.make_metavar(ctx) for each in arguments if each.required]
+            _refuse_bank(ctx, given[0], needed[len(given) - 1 :])
+
     def __init__(
-        self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None, **kwargs: Any
-    ) -> None:
+        self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None,
+        takes_banks: bool = False, **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(*args, **kwargs)
-        self.sections = sections or {}
+        self.sections, self.takes_banks = sections or {}, takes_banks
         _shared_options(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -410,12 +454,18 @@ class BankGroup(click.Group):
         """List the names of the commands in the order of the help."""
         return [name for names in self.sections().values() for name in names]
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; those of the first group are the whole line."""
+        ctx.meta.setdefault(_LINE, tuple(args))
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first argument names. Raises click.UsageError if there is none."""
         name = args[0]
         if not (self.get_command(ctx, name) or name.startswith("-") or ctx.resilient_parsing):
+            _refuse_bank(ctx, name, ["info"] if ctx.parent is None and len(args) == 1 else [])
             meant = did_you_mean(name, self.list_commands(ctx))
             raise click.UsageError(f"There is no {self.noun} {name}. {meant}".strip(), ctx)
         return super().resolve_command(ctx, args)

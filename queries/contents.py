@@ -38,12 +38,18 @@ class Contents:
     departures: pl.DataFrame
     tables: pl.DataFrame
 
+    @property
+    def filled(self) -> pl.DataFrame:
+        """The tables that have rows, for people: most banks fill a third of them."""
+        return self.tables.filter(self.tables["rows"] > 0)
+
     def _repr_html_(self) -> str:
-        parts = ("runs", "models", "corpora", "skipped", "tables")
+        frames = {each: getattr(self, each) for each in ("runs", "models", "corpora", "skipped")}
+        frames["tables"] = self.filled
         return (
             f"<p><code>{escape(shown_path(self.path))}</code>: {self.bytes:,} bytes,"
             f" format {self.format}, written by attnbank {escape(self.created_by)}</p>"
-            + "".join(of_frame(getattr(self, part), part.capitalize()) for part in parts)
+            + "".join(of_frame(frame, part.capitalize()) for part, frame in frames.items())
         )
 
 

@@ -104,10 +104,17 @@ class Fit:
     misfit: str | None
     reserve: str | None
 
-    def __str__(self) -> str:
-        """The run's name, followed by what speaks against it, if anything, in brackets."""
-        reason = self.misfit or self.reserve
-        return self.name if reason is None else f"{self.name} ({reason})"
+
+def _with_reasons(fits: list[Fit], most: int = 20) -> str:
+    """The names of runs, at most so many for a reason, each followed by what is against them."""
+    reasons: dict[str | None, list[str]] = {}
+    for fit in fits:
+        reasons.setdefault(fit.misfit or fit.reserve, []).append(fit.name)
+    return ", ".join(
+        listed(names, most)
+        + ("" if reason is None else f" ({'each: ' * (len(names) > 1)}{reason})")
+        for reason, names in reasons.items()
+    )
 
 
 def choose_run(
@@ -255,11 +262,11 @@ def _none_fits(path: Path, analysis: Analysis, fits: list[Fit]) -> QueryError:
         fact = f"No run of {path} is one that {analysis.name} takes by default"
         if usual:
             return QueryError(
-                f"{fact}.", f"Name one of these (--run, run=): {listed(map(str, usual))}."
+                f"{fact}.", f"Name one of these (--run, run=): {_with_reasons(usual)}."
             )
-        fact += f": {listed(map(str, able), 8)}."
+        fact += f": {_with_reasons(able, 8)}."
     elif fits:
-        unfit = listed(map(str, fits), 8)
+        unfit = _with_reasons(fits, 8)
         fact = f"No run in {path} is suitable for {analysis.name}: {unfit}."
     else:
         fact = f"{path} has no run."

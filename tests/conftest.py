@@ -5,9 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatchcase
 from functools import cache
 from itertools import permutations
 from pathlib import Path
@@ -23,6 +21,8 @@ import real_text
 from forked import Forked
 from hypothesis import settings
 from once import Once
+
+pytest_plugins = ["selection"]
 
 # The same examples on every machine, however slow, and no folder left behind.
 settings.register_profile("attnbank", derandomize=True, deadline=None, database=None)
@@ -42,58 +42,6 @@ _TRAINING = (
         "nsubj ROOT det dobj punct",
     ),
 )
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
-    parser.addoption(
-        "--soak", type=int, metavar="SEED", help="also run those that take hours, from this seed"
-    )
-
-
-def pytest_report_header(config: pytest.Config) -> str:
-    seed = config.getoption("--soak")
-    return "" if seed is None else f"seed of the soak: {seed} (make soak SEED={seed} repeats it)"
-
-
-def _is_left_to(item: pytest.Item, marker: str, case: str, place: int) -> bool:
-    """Whether an item has the marker, and its case fits none of the patterns, or not the number.
-
-    `place` counts the cases of a test from 0. Of every n cases it is another one, or a grid would
-    be left with one value of its last parameter.
-    """
-    found = item.get_closest_marker(marker)
-    return found is not None and not any(
-        place % each == place // each % each if isinstance(each, int) else fnmatchcase(case, each)
-        for each in found.args
-    )
-
-
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    is_slow = config.getoption("--slow")
-    places: Counter[str] = Counter()
-    for item in items:
-        test, _, case = item.nodeid.partition("[")
-        case, place = case.removesuffix("]"), places[test]
-        places[test] += 1
-        is_unusual = _is_left_to(item, "usual", case, place)
-        if is_unusual:
-            item.add_marker(pytest.mark.slow)
-        is_usual = item.get_closest_marker("usual") is not None and not is_unusual
-        if _is_left_to(item, "few", case, place) and not is_usual:
-            item.add_marker(pytest.mark.soak)
-        if "soak" in item.keywords:
-            if config.getoption("--soak") is None:
-                item.add_marker(pytest.mark.skip(reason="takes hours: run with --soak"))
-            continue
-        if "slow" not in item.keywords:
-            continue
-        of_case = item.callspec.marks if isinstance(item, pytest.Function) and case else ()
-        is_one_of_many = is_unusual or any(each.name == "slow" for each in of_case)
-        why = f"{'one of many cases' if is_one_of_many else 'takes minutes'}: run with --slow"
-        if not is_slow:
-            item.add_marker(pytest.mark.skip(reason=why))
 
 
 def pytest_collection() -> None:

@@ -227,7 +227,7 @@ def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> No
     )
 
 
-@command("import", "parquet/ -b copy.duckdb")
+@command("import", "parquet/ -b copy.duckdb", takes_banks=True)
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path())
 @_partial_option
 @quiet_option()
@@ -250,7 +250,7 @@ def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None
     )
 
 
-@command("merge", "shard-*.duckdb -b whole.duckdb", cls=BankCommand)
+@command("merge", "shard-*.duckdb -b whole.duckdb", cls=BankCommand, takes_banks=True)
 @click.argument("banks", metavar="BANK...", nargs=-1, required=True, type=click.Path())
 @_partial_option
 @quiet_option()

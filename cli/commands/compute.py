@@ -32,6 +32,7 @@ from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import every, find
+from attnbank.sql.suggest import listed
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
@@ -40,6 +41,8 @@ _run_option = run_option("Name or id of the run. Otherwise the one that answers.
 _common_options = stacked(
     option("--replace", "Compute it anew if the bank has it already.", False), quiet_option()
 )
+_NAMES = "{names}"
+"""What stands for the name of a computation in the reason why it was skipped."""
 _NOT_COMPUTED = "; nothing was computed (--replace recomputes)"
 
 
@@ -127,7 +130,7 @@ def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool) -
             done = keep_all(bank_path(ctx), run, display, replace=replace)
         notify(
             f"{len(done.kept):,} answers saved, {done.already:,} were already in the bank.",
-            *(f"Skipped: {name} ({reason})" for name, reason in done.skipped.items()),
+            *(f"Skipped: {told}" for told in _told(done.skipped)),
         )
 
     if ctx.invoked_subcommand is not None:
@@ -139,6 +142,17 @@ def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool) -
         guarded(ctx, work)
     else:
         safe_echo(*ctx.get_help().split("\n"))
+
+
+def _told(skipped: Mapping[str, str]) -> list[str]:
+    """Why computations were skipped, each reason once, with the names of all that it is about."""
+    alike: dict[str, list[str]] = {}
+    for name, reason in skipped.items():
+        alike.setdefault(reason.replace(name, _NAMES), []).append(name)
+    return [
+        reason.replace(_NAMES, listed(names)) if _NAMES in reason else f"{listed(names)} ({reason})"
+        for reason, names in alike.items()
+    ]
 
 
 MOST_BYTES = 64_000_000

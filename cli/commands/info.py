@@ -106,7 +106,7 @@ def _for_people(contents: Contents) -> str:
             if (row["reason"] in LEFT_OUT) == is_left_out
         ]
         paragraphs += [[name, *departures]] if departures else []
-    tables = (f"{shown(name)} {rows:,}" for name, rows in contents.tables.rows())
+    tables = (f"{shown(name)} {rows:,}" for name, rows in contents.filled.rows())
     paragraphs.append([f"rows  {', '.join(tables)}"])
     return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
 

@@ -139,7 +139,7 @@ def _serve(folder: Path, port: int) -> None:
     serve(folder, port, opens_browser=sys.stdout.isatty())
 
 
-@command("fetch", "https://HOST/gum/bank.duckdb gum.duckdb", cls=BankCommand)
+@command("fetch", "https://HOST/gum/bank.duckdb gum.duckdb", cls=BankCommand, takes_banks=True)
 @click.argument("url")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @quiet_option()

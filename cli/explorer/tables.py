@@ -87,7 +87,7 @@ def contents(context: RequestContext, shown: dict[str, Any]) -> None:
                 ("Corpora", "corpora", found.corpora),
                 ("Models", "models", found.models),
                 ("Skipped", "left_out", found.skipped),
-                ("Tables", "tables", found.tables),
+                ("Tables", "tables", found.filled),
             )
         ],
     }

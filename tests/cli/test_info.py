@@ -153,6 +153,13 @@ def test_people_read_it_as_text(bank: Path, capsys: pytest.CaptureFixture[str]) 
         "word 6",
     ):
         assert told in text, told
+    rows = text.splitlines()[-1].removeprefix("rows  ").split(", ")
+    with open_bank(bank) as opened:
+        found = opened.info()
+    filled = {name for name, count in found.tables.rows() if count > 0}
+    assert {row.split()[0] for row in rows} == filled == {"bank", *GIVEN}  # no table without a row
+    page = found._repr_html_()
+    assert ">word</td>" in page and ">attention</td>" not in page
 
 
 def test_programs_read_it_as_json(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:

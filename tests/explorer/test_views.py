@@ -362,6 +362,7 @@ def test_the_bank_is_told(client: TestClient, runs: dict[str, str]) -> None:
     page = seen(client, "/bank")
     assert all(name in page.text for name in runs.values())
     assert ["kept.result", "1"] in page.rows  # what was computed is a table of another schema
+    assert not [row for row in page.rows if len(row) == 2 and row[1] == "0"]
 
 
 @pytest.mark.slow

@@ -183,6 +183,22 @@ def test_no_run_that_fits_is_told(tmp_path: Path, analysis: str, runs: str, mess
         opened.query(analysis)
 
 
+def test_a_reason_is_told_once_for_all_its_runs(tmp_path: Path) -> None:
+    runs = "id,name,unit\n1,t,token\n2,w,word\n3,u,token\n"
+    bank = make_bank(tmp_path / "bank.duckdb", {"run": runs, "word": WORDS, "model": MODELS})
+    with open_bank(bank) as opened:
+        for analysis, expected in (
+            (
+                "attention_tree",
+                "t, u (each: its positions are tokens), w (no trees were decoded from it)",
+            ),
+            ("figure_3", "t, w, u (each: it was ingested without --gradients)"),
+        ):
+            with pytest.raises(QueryError) as told:
+                opened.query(analysis)
+            assert told.value.fact.endswith(f" is suitable for {analysis}: {expected}."), told.value
+
+
 def test_where_only_an_unusual_run_fits_sql_says_to_name_it(tmp_path: Path) -> None:
     given = {"run": "id,name,context\n1,d,document\n", "word": WORDS, "model": MODELS}
     message = r"d \(its inputs are documents\)\.\nType: the name of one that can"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from attnbank.ingest.store.saved import Relation, save
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
-from attnbank.sql.registry import analyses
+from attnbank.sql.registry import analyses, every
 
 
 @pytest.fixture(scope="module")
@@ -304,6 +305,32 @@ def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_reason_is_told_once_for_all_analyses(
+    tmp_path: Path,
+    sample: Path,
+    tiny_model: Callable[[str], Path],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
+    ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
+    ingest(IngestOptions((str(sample / "press.conllu"),), bank, model, subword="first"))
+    assert run(["-b", str(bank), "compute", "--all"]) == 0
+    told = "".join(capfd.readouterr())
+    lines = [line for line in told.splitlines() if line.startswith("Skipped")]
+    at = f"Skipped: No run in {bank} is suitable for"
+    runs = "press/tiny-bert, press/tiny-bert/first"
+    assert {
+        f"{at} head_history, head_onset, relation_history: {runs} (each: its model is not known to"
+        " be a checkpoint of a training)",
+        f"{at} agreement_accuracy, minimal_pair: {runs} (each: it has no pairs)",
+        f"{at} head_ablation: {runs} (each: it was ingested without --ablate)",
+        "Skipped: table_3, probe_accuracy, probe_heads (The bank has no probe)",
+    } <= {*lines}
+    about = re.findall(r"\b(?:" + "|".join(every()) + r")\b", " ".join(lines))
+    assert len(about) == len({*about})
+
+
 def test_a_long_answer_is_not_kept(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from attnbank.cli.commands import compute as keeping
 
