@@ -55,8 +55,8 @@ def test_skipped_by_a_mark():
 SLOW, SOAK = "4 slow (--slow)", "3 soak (--soak=SEED)"
 SLOW_CASES, SOAK_CASES = "3 slow (--slow)", "2 soak (--soak=SEED)"
 SKIPPED = [
-    "skipped: 2, no npm",
     "skipped: 2, no Java",
+    "skipped: 2, no npm",
     "skipped: 2 for 2 more reasons (-rs lists them)",
 ]
 

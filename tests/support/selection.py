@@ -112,7 +112,8 @@ def pytest_terminal_summary(
         parts = [f"{count:,} {why}" for why, count in left.most_common()]
         terminalreporter.write_line(f"not run: {', '.join(parts)}")
     skipped = Counter(map(_reason, terminalreporter.stats.get("skipped", ())))
-    told = skipped.most_common(MOST_REASONS if len(skipped) <= MOST_REASONS else MOST_REASONS - 1)
+    by_count = sorted(skipped.items(), key=lambda of_reason: (-of_reason[1], of_reason[0]))
+    told = by_count[: MOST_REASONS if len(skipped) <= MOST_REASONS else MOST_REASONS - 1]
     for reason, count in told:
         terminalreporter.write_line(f"skipped: {count:,}, {reason.splitlines()[0]}")
     if rest := skipped - Counter(dict(told)):
