@@ -1,4 +1,4 @@
-"""The command line. Nothing else in the package imports click."""
+"""The command line; nothing else in the package imports click."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Makes the generated pages of the documentation.
 
-`python docs/make.py` writes all of them; `make docs` does that and builds the site.
+`python docs/make.py` writes all of them, and the map of the folders in CONTRIBUTING.md; `make docs`
+does that and builds the site.
+`python docs/make.py --map` writes only the map.
 `python docs/make.py --pictures` writes the pictures of the README, which are kept in git, into
 docs/pictures/, with the packaged model.
 """
@@ -14,7 +16,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent / "tests" / "support")]
 
-from generator import analyses, commands, faults, pictures, schema  # noqa: E402
+from generator import analyses, commands, faults, house, pictures, schema  # noqa: E402
 from generator.example import Answers, Examples  # noqa: E402
 
 
@@ -32,6 +34,9 @@ def write(made: dict[str, str], folder: Path = DOCS) -> None:
 
 def main() -> None:
     """Write the pages that are asked for, and delete pages of analyses that no longer exist."""
+    house.CONTRIBUTING.write_text(house.with_map(), encoding="utf-8")
+    if "--map" in sys.argv:
+        return
     with tempfile.TemporaryDirectory(prefix="attnbank-docs-") as folder:
         if "--pictures" in sys.argv:
             write(pictures.pictures(Examples(Path(folder))))

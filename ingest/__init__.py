@@ -1,4 +1,4 @@
-"""From annotated text and a model to rows in a bank.
+"""Fills a bank: runs a model over an annotated corpus and writes what its heads attend to.
 
 `ingest(IngestOptions(...))` does all of it; `estimate` counts what it would write;
 `ingest_to_export` fills an export, with an engine that runs the model elsewhere. Heavy packages

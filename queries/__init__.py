@@ -1,4 +1,4 @@
-"""The analyses, from Python.
+"""Opens banks for reading, and returns analyses and requests as Polars frames.
 
     from attnbank.queries import open_bank
 

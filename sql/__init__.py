@@ -1,4 +1,4 @@
-"""Every statement of attnbank, as text, and the door to a bank's file.
+"""The SQL files, and the code that opens, checks and compacts the file of a bank.
 
 - `schema/*.sql` make the tables and views of a bank, in the order of their names, and
   `schema/migrations/<N>.sql` bring a bank of format N - 1 to format N;

@@ -1,1 +1,1 @@
-"""One module per command. None imports anything heavy before its command runs."""
+"""The commands, grouped into modules that import nothing heavy until a command runs."""

@@ -1,4 +1,4 @@
-"""The explorer: pages on a bank for a browser on the same machine, which read and never write.
+"""`attnbank explore`: read-only pages on a bank, in a browser on the same machine.
 
 `site` has the addresses and opens the port, `security` says who is answered, `bank_cache` holds the
 open bank, `heads`, `head`, `sentences` and `tables` fill the pages, and `templates` and `static`

@@ -1,4 +1,4 @@
-"""Publishing: a bank as a folder that any file host serves, with pages that ask it in the browser.
+"""`attnbank publish`: a bank as a folder that any file host serves, asked in the browser.
 
 `publishing` makes the folder, `answers` and `sheets` what the pages show before DuckDB is there,
 `bundle` finds the programs that go with it, `serving` shows a folder as a host would. `page` has

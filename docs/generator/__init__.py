@@ -1,1 +1,1 @@
-"""Generates pages from the commands, the schema, the analyses and the faults."""
+"""Generates pages of the docs, their pictures, and the map in CONTRIBUTING.md."""

@@ -1,0 +1,1 @@
+"""Turns the attention maps of a batch into rows: tokens merged to words, peaks, sums."""

@@ -1,0 +1,1 @@
+"""Computes and keeps results that SQL cannot: head distances, decoded trees, probes."""

@@ -1,0 +1,1 @@
+"""Makes the inputs of the model (a sentence, a document, a pair), and batches of them."""

@@ -1,1 +1,1 @@
-"""What a model's own head predicts: the surprisal of words, and what it is without some heads."""
+"""Measures the surprisal of words and minimal pairs, with all heads and without some."""

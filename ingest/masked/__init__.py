@@ -1,0 +1,1 @@
+"""Masks words as BERT's training does: gradients, and the loss without single heads."""

@@ -1,0 +1,1 @@
+"""Merges several banks or exports into one, and cuts an excerpt out of a bank."""

@@ -1,4 +1,4 @@
-"""Requests in Grew's language, with edges of attention and coreference, as SELECTs over a bank."""
+"""Compiles requests in Grew's language, with edges of attention and coreference, to SQL."""
 
 from attnbank.queries.patterns.finding import (
     Question,

@@ -1,4 +1,4 @@
-"""Pictures of analyses: a frame goes in, a Vega-Lite specification or a file's bytes come out.
+"""Makes plots: a frame goes in, a Vega-Lite specification or a picture file comes out.
 
     from attnbank.queries.pictures import Facts, draw, specification
 

@@ -1,1 +1,1 @@
-"""The report: the sections of a bank as one page that asks for nothing outside itself."""
+"""`attnbank report`: lays the sections out as one self-contained HTML page."""

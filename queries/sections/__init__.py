@@ -1,7 +1,6 @@
-"""The sections of a report: which analyses stand in it, in which order, and how to read them.
+"""The sections of a report, with published figures beside those of the bank.
 
-An answer is data: rows, a picture, published figures beside ours. There is no
-HTML here: the report lays the sections out.
+An answer is data: rows, a picture, published figures. There is no HTML here: `report` lays it out.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""`attnbank show`: one sentence and what heads attend to in it."""

@@ -1,4 +1,4 @@
-"""The analyses on Apache Spark, over the Parquet files that `attnbank export` writes.
+"""The same analyses and requests on Spark, over the Parquet files of `attnbank export`.
 
     from attnbank.queries.spark import open_export
 

@@ -26,6 +26,13 @@ def test_it_names_folders_and_files_that_there_are() -> None:
         assert is_example or each in new or (ROOT / each).exists(), each
 
 
+def test_it_names_targets_that_make_knows() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", TEXT, re.MULTILINE))
+    assert {"test", "slow", "soak", "docs", "lint", "simulations"} <= named <= targets
+
+
 def test_the_header_lines_are_those_that_are_read() -> None:
     from attnbank.sql import header
 

@@ -1,1 +1,1 @@
-"""The language of requests: its grammar, its tree, and what is wrong with a request."""
+"""Parses a request: its grammar, its syntax tree, its error messages."""

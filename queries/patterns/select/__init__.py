@@ -1,1 +1,1 @@
-"""A request as one SELECT."""
+"""Builds one SELECT from a parsed request."""

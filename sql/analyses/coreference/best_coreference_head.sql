@@ -37,6 +37,7 @@ scored as (
         hit.head,
         cast(sum(hit.n) as bigint) as n,
         cast(sum(hit.correct) as bigint) as correct,
+        ratio(sum(hit.correct), sum(hit.n)) as accuracy,
         clustered_n(hit.correct, hit.n) as effective,
         cast(sum(hit.only_head) as bigint) as only_head,
         cast(sum(hit.only_rule) as bigint) as only_rule,
@@ -46,7 +47,7 @@ scored as (
 ),
 
 best as (
-    select scored.*, ratio(scored.correct, scored.n) as accuracy
+    select scored.*
     from scored
     qualify row_number() over (
         partition by scored.kind
