@@ -37,6 +37,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+# One thread a process, before anything imports torch: on a busy machine teams of threads spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import polars as pl
 import real_models
 from command_server import Served
@@ -211,7 +214,6 @@ class _Asking:
         kept = {name: value for name, value in os.environ.items() if name[:8] != "ATTNBANK"}
         self.environment = {
             **kept, "ATTNBANK": "encoder.duckdb", "COLUMNS": "100", "HF_HUB_OFFLINE": "1",
-            "OMP_NUM_THREADS": "1",
         }  # fmt: skip
         (folder / "sample").symlink_to(ROOT / SAMPLE)
         (folder / "notes.txt").write_text("Rain fell.\n", encoding="utf-8")
