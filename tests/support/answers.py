@@ -4,8 +4,8 @@
     python tests/support/answers.py compare FOLDER [--banks DIR]
 
 `save` asks every analysis of three banks, by default and of each run; the requests and commands of
-the documentation; the help of each command; and wrong calls (wrong_calls.txt, and for each command
-no arguments, an unknown option and a missing bank). It keeps the rows as Parquet, and exit
+the documentation; the help of each command; and wrong or odd calls (wrong_calls.txt, and for each
+command no arguments, an unknown option and a missing bank). It keeps the rows as Parquet, and exit
 statuses and messages in answers.json. `compare` asks again, and prints what differs. It exits with
 1 if rows or an exit status do, and with 0 if only messages do, which somebody should read.
 
