@@ -4,8 +4,8 @@
     python tests/support/answers.py compare FOLDER [--banks DIR]
 
 `save` asks every analysis of three banks, by default and of each run; the requests and commands of
-the documentation; the help of each command; and wrong calls (wrong_calls.txt, and for each command
-no arguments, an unknown option and a missing bank). It keeps the rows as Parquet, and exit
+the documentation; the help of each command; and wrong or odd calls (wrong_calls.txt, and for each
+command no arguments, an unknown option and a missing bank). It keeps the rows as Parquet, and exit
 statuses and messages in answers.json. `compare` asks again, and prints what differs. It exits with
 1 if rows or an exit status do, and with 0 if only messages do, which somebody should read.
 
@@ -36,6 +36,9 @@ from contextlib import chdir
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+# One thread a process, before anything imports torch: on a busy machine teams of threads spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import polars as pl
 import real_models
@@ -211,7 +214,6 @@ class _Asking:
         kept = {name: value for name, value in os.environ.items() if name[:8] != "ATTNBANK"}
         self.environment = {
             **kept, "ATTNBANK": "encoder.duckdb", "COLUMNS": "100", "HF_HUB_OFFLINE": "1",
-            "OMP_NUM_THREADS": "1",
         }  # fmt: skip
         (folder / "sample").symlink_to(ROOT / SAMPLE)
         (folder / "notes.txt").write_text("Rain fell.\n", encoding="utf-8")
