@@ -72,10 +72,10 @@ def test_what_is_there_stays_and_what_was_interrupted_goes_on(
     assert f"Run {NAMES[0]} is already in the bank; nothing was added (1 of 3):" in told
     assert f"Run {NAMES[1]} is finished; it resumed where it had stopped (2 of 3):" in told
     assert f"Run {NAMES[2]} is finished (3 of 3):" in told
-    before = _rows(bank, "select name, finished from run order by name")
+    before = _rows(bank, "select name, id from run order by name")
     assert [name for name, _ in before] == NAMES
     assert attnbank([*typed, "--random-weights", "2..3", "--replace", "-q"]) == 0
-    after = _rows(bank, "select name, finished from run order by name")
+    after = _rows(bank, "select name, id from run order by name")
     changed = [old != new for old, new in zip(before, after, strict=True)]
     assert changed == [False, True, True]
 
