@@ -38,10 +38,18 @@ _ESCAPES = {
 _LIGATURES = re.compile(r"([-`',])(?=\1)|([?!])(?=`)")
 """Characters that LaTeX would join with the next one, as two hyphens to a dash."""
 _NAMES = frozenset({"run", "corpus", "document", "model", "sentence"})
-_FEWEST_CLUSTERS = 5
-"""Documents whose sign flips can have a p value below 0.05: 1 / 2^4 is 0.0625."""
-_FEWEST_CONTROLS = 19
-"""Random sets beside which p can be 0.05: 1 / 20."""
+_OF_DOCUMENTS = (
+    "p is empty where fewer than 5 documents (or sentences: see clustered_by) are tested, or 6 in"
+    " two runs: whatever the result, it could not be below 0.05"
+)
+_FEWEST = (
+    ("p_value", "clusters", 6, _OF_DOCUMENTS),
+    ("p_corrected", "clusters", 5, _OF_DOCUMENTS),
+    ("held_out_p", "clusters", 10, _OF_DOCUMENTS),  # every second document is held out
+    ("p", "controls", 19, "p is empty with fewer than 19 random sets (ablate --controls): whatever"
+     " the result, it could not be 0.05"),
+)  # fmt: skip
+"""P values that are empty below a number of documents or controls, and what to say of them."""
 _MOST_COLUMNS = 12
 """Values of a second key that stand side by side; more stand below each other."""
 
@@ -205,26 +213,12 @@ def is_p_value(name: str) -> bool:
 
 def why_p_is_empty(frame: pl.DataFrame) -> str | None:
     """Why p values of an analysis are empty, if documents or controls are too few; else None."""
-    names = [name for name in frame.columns if is_p_value(name)]
-    few = {
-        # What is held out is in half of the clusters.
-        "clusters": (
-            2 * _FEWEST_CLUSTERS,
-            f"p is empty where fewer than {_FEWEST_CLUSTERS} documents (or sentences: see"
-            f" clustered_by) are tested, or {_FEWEST_CLUSTERS + 1} in two runs",
-        ),
-        "controls": (
-            _FEWEST_CONTROLS,
-            f"p is empty with fewer than {_FEWEST_CONTROLS} random sets (ablate --controls)",
-        ),
-    }
-    for column, (enough, fact) in few.items():
-        if not names or column not in frame.columns or not frame[column].dtype.is_integer():
-            continue
-        rows = frame.select(column, *names).iter_rows(named=True)
-        counts = [row[column] for row in rows if row[column] and None in row.values()]
-        if min(counts, default=enough) < enough:
-            return f"{fact}: whatever is found, it could not be 0.05 (here: {min(counts)})."
+    for name, column, fewest, fact in _FEWEST:
+        if {name, column} <= {*frame.columns} and frame[column].dtype.is_integer():
+            is_few = frame[name].is_null() & frame[column].is_between(1, fewest - 1)
+            counts = frame[column].filter(is_few).to_list()
+            if counts:
+                return f"{fact} (here: {min(counts)})."
     return None
 
 

@@ -69,11 +69,26 @@ create or replace macro stands_at(distance, judged_on, place, head_place) as cas
 end;
 comment on macro stands_at is 'Whether a head stands at a fixed offset from its dependent; on either, whether the earlier of the two words does from the later.';
 
+create or replace macro offset_finds(
+    distance, judged_on, place, head_place, is_root, is_clamped, first_place, last_place
+) as case
+    when not is_clamped or judged_on = 'either' then stands_at(distance, judged_on, place, head_place)
+    when place + distance < first_place then is_root
+    else least(place + distance, last_place) = head_place
+end;
+comment on macro offset_finds is 'Whether a fixed offset finds the head of a dependent. Clamped (as in the published code), a place behind the last word of the sentence is the last word, and one before the first is the root.';
+
 create or replace macro found_in(direction, side, attended, attending) as case
     when direction = 'dependent_to_head' or (direction = 'later_to_earlier' and side = 'left') then attended
     else attending
 end;
 comment on macro found_in is 'What holds in a direction for a dependent of a side: of the word that the dependent attends to most, or of the word that attends to it most.';
+
+create or replace macro chooses(choose, split, cluster) as case
+    when choose = 'train' then coalesce(split, '') = 'train'
+    else cluster % 2 = 1
+end;
+comment on macro chooses is 'Whether heads are chosen on a dependent: half, if its cluster is an odd one (see gold_dependency); train, if its split is train.';
 
 create or replace macro counted_as(relation, is_root) as case when is_root then ['all'] else [relation, 'all'] end;
 comment on macro counted_as is 'The relations that a dependent counts in: its own and all; a root, which has no head to find, in all alone.';

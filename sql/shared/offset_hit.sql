@@ -50,12 +50,10 @@ judged as (
         sided.counted_as,
         sided.judged_on,
         sided."offset",
-        case
-            when not $clamped or sided.judged_on = 'either'
-                then stands_at(sided."offset", sided.judged_on, sided.position, sided.head_position)
-            when sided.position + sided."offset" < extent.first_position then sided.is_root
-            else least(sided.position + sided."offset", extent.last_position) = sided.head_position
-        end as is_right
+        offset_finds(
+            sided."offset", sided.judged_on, sided.position, sided.head_position, sided.is_root, $clamped,
+            extent.first_position, extent.last_position
+        ) as is_right
     from sided
     inner join extent
         on extent.sequence = sided.sequence

@@ -17,11 +17,7 @@ with
 gold as (
     select
         dependency.*,
-        case
-            when $choose is null then false
-            when $choose = 'train' then coalesce(dependency.split, '') = 'train'
-            else dependency.cluster % 2 = 1
-        end as is_chosen_on
+        $choose is not null and chooses($choose, dependency.split, dependency.cluster) as is_chosen_on
     from gold_pair(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
     ) as dependency

@@ -477,6 +477,7 @@ def _in_terminal(command: list[str], columns: int) -> str:
         ({"clusters": [9, 40], "held_out_p": [None, 0.2]}, "(here: 9)"),  # four and five in a half
         ({"controls": [5], "p": [None]}, "fewer than 19 random sets"),
         ({"clusters": [3], "p_value": [0.03]}, None),
+        ({"clusters": [8], "p_value": [0.2], "p_corrected": [None]}, None),  # outside the family
         ({"clusters": [12], "p_value": [None]}, None),  # of a request about attention
         ({"controls": [0], "p": [None]}, None),  # none were asked for
         ({"clusters": ["few"], "p_value": [None]}, None),  # of a statement of one's own

@@ -95,7 +95,7 @@ def test_each_analysis_is_installed_while_what_it_reads_is_a_stub() -> None:
     assert registry.read_by("best_head") == {
         "chosen_run",
         "best_offset",
-        "gold_pair",
+        "head_against_offset",
         "held_out_hit",
         "pair_hit",
     }

@@ -49,83 +49,32 @@ baseline as (
     ) as fixed
 ),
 
-gold as (
-    select dependency.*, unnest(counted_as(dependency.relation, dependency.is_root)) as counted
-    from gold_pair(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation)
-    ) as dependency
-),
-
--- Where a clamped offset stops.
-extent as (
-    select
-        position.sequence,
-        word.sentence,
-        min(position.position) as first_position,
-        max(position.position) as last_position
-    from position
-    inner join word on word.id = position.word
-    where $clamped
-    group by position.sequence, word.sentence
-),
-
-judged as (
-    select
-        best.relation,
-        gold.cluster,
-        case
-            when
-                case
-                    when not $clamped or best.side = 'either'
-                        then stands_at(baseline."offset", best.side, gold.position, gold.head_position)
-                    when gold.position + baseline."offset" < extent.first_position then gold.is_root
-                    else least(gold.position + baseline."offset", extent.last_position) = gold.head_position
-                end
-                then 1
-            else 0
-        end as by_offset,
-        case
-            when found_in(best.direction, gold.side, peak.most_attended, peak.most_attending) = gold.head_position
-                then 1
-            else 0
-        end as by_head
-    from best
-    inner join baseline
-        on baseline.relation = best.relation
-        and baseline.side = best.side
-    inner join gold
-        on gold.counted = best.relation
-        and judges(best.direction, gold.side)
-    inner join peak
-        on peak.sequence = gold.sequence
-        and peak.position = gold.position
-        and peak.layer = best.layer
-        and peak.head = best.head
-    left join extent
-        on extent.sequence = gold.sequence
-        and extent.sentence = gold.sentence
-),
-
-per_cluster as (
-    select
-        judged.relation,
-        count(*) as n,
-        cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
-        cast(sum(judged.by_offset * (1 - judged.by_head)) as bigint) as only_offset
-    from judged
-    group by judged.relation, judged.cluster
-),
-
 compared as (
     select
-        per_cluster.relation,
-        cast(sum(per_cluster.n) as bigint) as n,
-        cast(sum(per_cluster.only_head) as bigint) as only_head,
-        cast(sum(per_cluster.only_offset) as bigint) as only_offset,
-        clustered_pairs(per_cluster.only_head, per_cluster.only_offset, per_cluster.n) as effective
-    from per_cluster
-    group by per_cluster.relation
+        judged.relation,
+        cast(sum(judged.n) as bigint) as n,
+        cast(sum(judged.only_head) as bigint) as only_head,
+        cast(sum(judged.only_offset) as bigint) as only_offset,
+        clustered_pairs(judged.only_head, judged.only_offset, judged.n) as effective
+    from head_against_offset(
+        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        saved := as_saved($relation), clamped := $clamped,
+        heads := (
+            select
+                list([
+                    best.relation,
+                    cast(best.layer as varchar),
+                    cast(best.head as varchar),
+                    best.direction,
+                    cast(baseline."offset" as varchar)
+                ])
+            from best
+            inner join baseline
+                on baseline.relation = best.relation
+                and baseline.side = best.side
+        )
+    ) as judged
+    group by judged.relation
 ),
 
 halved as (

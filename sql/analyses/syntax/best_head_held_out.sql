@@ -99,27 +99,14 @@ gold as (
     ) as dependency
 ),
 
--- Every dependent that the head of its relation is judged on, in either half.
+-- The dependents that the head of their relation was chosen on, and is judged on.
 sought as (
-    select
-        best.relation,
-        best.layer,
-        best.head,
-        best.direction,
-        best.side,
-        gold.side as stands,
-        gold.sequence,
-        gold.position,
-        gold.head_position,
-        gold.cluster,
-        case
-            when $choose = 'train' then coalesce(gold.split, '') = 'train'
-            else gold.cluster % 2 = 1
-        end as is_chosen_on
+    select best.relation, best.side, gold.position, gold.head_position
     from gold
     inner join best
         on best.relation = gold.counted
         and judges(best.direction, gold.side)
+    where chooses($choose, gold.split, gold.cluster)
 ),
 
 tried as (
@@ -131,7 +118,6 @@ best_offset as (
     select sought.relation, tried."offset"
     from sought
     inner join tried on reaches(tried."offset", sought.side)
-    where sought.is_chosen_on
     group by sought.relation, tried."offset"
     qualify row_number() over (
         partition by sought.relation
@@ -143,47 +129,29 @@ best_offset as (
     ) = 1
 ),
 
-judged as (
-    select
-        sought.relation,
-        sought.cluster,
-        best_offset."offset",
-        case
-            when stands_at(best_offset."offset", sought.side, sought.position, sought.head_position) then 1 else 0
-        end as by_offset,
-        case
-            when found_in(sought.direction, sought.stands, peak.most_attended, peak.most_attending)
-                = sought.head_position
-                then 1
-            else 0
-        end as by_head
-    from sought
-    inner join peak
-        on peak.sequence = sought.sequence
-        and peak.position = sought.position
-        and peak.layer = sought.layer
-        and peak.head = sought.head
-    inner join best_offset on best_offset.relation = sought.relation
-    where not sought.is_chosen_on
-),
-
-per_cluster as (
-    select
-        judged.relation,
-        judged.cluster,
-        judged."offset",
-        count(*) as n,
-        cast(sum(judged.by_offset) as bigint) as by_offset,
-        cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
-        cast(sum(judged.by_offset * (1 - judged.by_head)) as bigint) as only_offset
-    from judged
-    group by judged.relation, judged.cluster, judged."offset"
+per_cluster as materialized (
+    select judged.*
+    from head_against_offset(
+        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        saved := as_saved($relation), choose := $choose,
+        heads := (
+            select
+                list([
+                    best.relation,
+                    cast(best.layer as varchar),
+                    cast(best.head as varchar),
+                    best.direction,
+                    cast(best_offset."offset" as varchar)
+                ])
+            from best
+            inner join best_offset on best_offset.relation = best.relation
+        )
+    ) as judged
 ),
 
 compared as (
     select
         per_cluster.relation,
-        per_cluster."offset",
         count(*) as clusters,
         ratio(sum(per_cluster.by_offset), sum(per_cluster.n)) as offset_accuracy,
         cast(sum(per_cluster.n) as bigint) as n,
@@ -195,7 +163,7 @@ compared as (
                 then sign_flips(list_sort(list(per_cluster.only_head - per_cluster.only_offset)))
         end as p_value
     from per_cluster
-    group by per_cluster.relation, per_cluster."offset"
+    group by per_cluster.relation
 ),
 
 family as (
@@ -225,7 +193,7 @@ select
     best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
-    compared."offset",
+    best_offset."offset",
     compared.offset_accuracy,
     ratio(compared.only_head - compared.only_offset, compared.n) as gain,
     paired_low(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_low,
@@ -250,6 +218,7 @@ select
     best.overall,
     (select chosen_run.name from chosen_run) as run
 from best
+left join best_offset on best_offset.relation = best.relation
 left join compared on compared.relation = best.relation
 left join flip on flip.relation = best.relation
 where best.n_of_smaller >= $min_count

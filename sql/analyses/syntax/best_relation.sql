@@ -42,7 +42,11 @@ total as (
 
 -- Where a clamped offset stops.
 extent as (
-    select position.sequence, word.sentence, max(position.position) as last_position
+    select
+        position.sequence,
+        word.sentence,
+        min(position.position) as first_position,
+        max(position.position) as last_position
     from position
     inner join word on word.id = position.word
     where $clamped
@@ -69,13 +73,10 @@ judged as (
         judging.direction,
         judged_side(judging.direction, gold.side) as judged_on,
         case
-            when
-                case
-                    when $clamped and baseline.side <> 'either'
-                        then least(gold.position + baseline."offset", extent.last_position) = gold.head_position
-                    else stands_at(baseline."offset", baseline.side, gold.position, gold.head_position)
-                end
-                then 1
+            when offset_finds(
+                baseline."offset", baseline.side, gold.position, gold.head_position, gold.is_root, $clamped,
+                extent.first_position, extent.last_position
+            ) then 1
             else 0
         end as by_offset
     from gold

@@ -133,10 +133,7 @@ common as (
         gold_a.relation,
         gold_a.is_root,
         gold_a.cluster,
-        case
-            when $choose = 'train' then coalesce(gold_a.split, '') = 'train'
-            else $choose = 'all' or gold_a.cluster % 2 = 1
-        end as is_chosen_on,
+        $choose = 'all' or chooses($choose, gold_a.split, gold_a.cluster) as is_chosen_on,
         case
             when gold_a.side = gold_b.side or gold_b.side = 'both' then gold_a.side
             when gold_a.side = 'both' then gold_b.side
