@@ -74,3 +74,26 @@ def test_head_and_offset_are_chosen_on_one_half_and_compared_on_the_other(full_b
 def _away(one: Reading, word: int) -> int | None:
     head = one.head(word)
     return None if head is None else one.place[head][1] - one.place[word][1]
+
+
+@pytest.mark.parametrize("clamped", [False, True])
+def test_the_interval_of_a_gain_is_of_the_same_offset(full_bank: Path, clamped: bool) -> None:
+    """Each gain of `best_head` is what the pairs add up to that only one of the two finds."""
+    with open_bank(full_bank) as bank:
+        best = bank.query("best_head", run=RUN, clamped=clamped, min_count=1).to_dicts()
+        heads = [
+            [str(row[name]) for name in ("relation", "layer", "head", "direction", "offset")]
+            for row in best
+        ]
+        sums = bank.sql(
+            "select relation, sum(n), sum(only_head) - sum(only_offset) from head_against_offset("
+            "runs := (select list(id) from run where name = $run), clamped := $clamped,"
+            " heads := $heads) group by relation",
+            {"run": RUN, "clamped": clamped, "heads": heads},
+        ).rows()
+    told = {relation: (n, ahead / n) for relation, n, ahead in sums}
+    assert len(best) > 10
+    for row in best:
+        assert told[row["relation"]] == (row["n"], pytest.approx(row["gain"]))
+        if row["gain_low"] is not None:
+            assert row["gain_low"] < row["gain"] < row["gain_high"]
