@@ -398,13 +398,15 @@ class BankCommand(click.Command):
             values, rest, _ = parser.parse_args([*args])
         except click.UsageError:  # which is told when the arguments are read
             return
-        arguments = [each for each in self.params if isinstance(each, click.Argument)]
-        typed = [values.get(str(each.name)) for each in arguments]
-        flat = [part for each in typed for part in (each if isinstance(each, tuple) else (each,))]
-        given = [each for each in [*flat, *rest] if isinstance(each, str)]
-        if given and values.get("bank") is None:
-            needed = [each.make_metavar(ctx) for each in arguments if each.required]
-            _refuse_bank(ctx, given[0], needed[len(given) - 1 :])
+        arguments = [param for param in self.params if isinstance(param, click.Argument)]
+        typed: list[str] = []
+        for argument in arguments:
+            value = values.get(str(argument.name))
+            typed += value if isinstance(value, tuple) else [] if value is None else [value]
+        typed += [value for value in rest if isinstance(value, str)]
+        if typed and values.get("bank") is None:
+            needed = [argument.make_metavar(ctx) for argument in arguments if argument.required]
+            _refuse_bank(ctx, typed[0], needed[len(typed) - 1 :])
 
     def __init__(
         self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None,

@@ -44,7 +44,7 @@ class Contents:
         return self.tables.filter(self.tables["rows"] > 0)
 
     def _repr_html_(self) -> str:
-        frames = {each: getattr(self, each) for each in ("runs", "models", "corpora", "skipped")}
+        frames = {name: getattr(self, name) for name in ("runs", "models", "corpora", "skipped")}
         frames["tables"] = self.filled
         return (
             f"<p><code>{escape(shown_path(self.path))}</code>: {self.bytes:,} bytes,"

@@ -130,7 +130,7 @@ def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool) -
             done = keep_all(bank_path(ctx), run, display, replace=replace)
         notify(
             f"{len(done.kept):,} answers saved, {done.already:,} were already in the bank.",
-            *(f"Skipped: {told}" for told in _told(done.skipped)),
+            *(f"Skipped: {line}" for line in _skipped_by_reason(done.skipped)),
         )
 
     if ctx.invoked_subcommand is not None:
@@ -144,14 +144,14 @@ def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool) -
         safe_echo(*ctx.get_help().split("\n"))
 
 
-def _told(skipped: Mapping[str, str]) -> list[str]:
-    """Why computations were skipped, each reason once, with the names of all that it is about."""
-    alike: dict[str, list[str]] = {}
+def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
+    """Why computations were skipped: a line for each reason, with their names."""
+    by_reason: dict[str, list[str]] = {}
     for name, reason in skipped.items():
-        alike.setdefault(reason.replace(name, _NAMES), []).append(name)
+        by_reason.setdefault(reason.replace(name, _NAMES), []).append(name)
     return [
         reason.replace(_NAMES, listed(names)) if _NAMES in reason else f"{listed(names)} ({reason})"
-        for reason, names in alike.items()
+        for reason, names in by_reason.items()
     ]
 
 

@@ -70,20 +70,20 @@ def _models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 
 
 MOST_SEEDS = 100
-"""Runs that one command makes of random weights: more are a slip of the keyboard."""
+"""The most runs of random weights that one command makes: a longer range is a slip of the hand."""
 
 
 def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> range | None:
     """The callback of --random-weights: a seed, 3, or all from the first to the last, 1..5."""
     if value is None:
         return None
-    found = re.fullmatch(r"([0-9]+)(?:\.\.([0-9]+))?", value)
-    if found is None:
+    match = re.fullmatch(r"([0-9]+)(?:\.\.([0-9]+))?", value)
+    if match is None:
         raise CallError(
             f"{value[:40]!r} is not a seed of --random-weights.",
             "Give one, as in 3, or the first and the last, as in 1..5.",
         )
-    first, last = int(found[1][:20]), int((found[2] or found[1])[:20])
+    first, last = int(match[1][:20]), int((match[2] or match[1])[:20])
     if max(first, last) > MOST_RANDOM:
         raise CallError(
             f"A seed of --random-weights is at most {MOST_RANDOM:,}.", "Give a smaller one."
@@ -181,12 +181,12 @@ def ingest(
         )
     else:
         checked = _checked(options, reads_bank=True)
-        for number, each in enumerate(runs, start=1):
-            report = fill(each, checked)
+        for number, run in enumerate(runs, start=1):
+            report = fill(run, checked)
             count = f" ({number} of {len(runs)})" if len(runs) > 1 else ""
-            print_report(report, each.bank, count, is_first=number == 1)
+            print_report(report, run.bank, count, is_first=number == 1)
             if losses:
-                _measure_losses(each, report)
+                _measure_losses(run, report)
         if not is_quiet():
             notify(f"Next: {typed_for(options.bank)} {_next(report, options)}")
 

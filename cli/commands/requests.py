@@ -330,12 +330,12 @@ def _range_of(controls: pl.DataFrame) -> str | None:
     """What the best heads of several seeds of random weights find, from the worst to the best."""
     if controls.height < 2:
         return None
-    told = []
+    ranges = []
     for name in ("accuracy", "held_out_accuracy"):
         values = controls[name].drop_nulls().to_list()
         if values:
-            told.append(f"{name} {min(values):.3f} to {max(values):.3f}")
-    return f"random weights ({controls.height} seeds): {', '.join(told)}"
+            ranges.append(f"{name} {min(values):.3f} to {max(values):.3f}")
+    return f"random weights ({controls.height} seeds): {', '.join(ranges)}"
 
 
 def _title_of_scores(frame: pl.DataFrame) -> str | None:

@@ -108,9 +108,9 @@ def _in_groups(
 
 
 def without_offsets(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with null for what a fixed offset finds: of groups by distance that is no news."""
-    told = ("offset_accuracy", "gain", "gain_low", "gain_high")
-    return frame.with_columns(**dict.fromkeys(told, pl.lit(None, pl.Float64)))
+    """The frame with null for what a fixed offset finds, which groups by distance decide."""
+    columns = ("offset_accuracy", "gain", "gain_low", "gain_high")
+    return frame.with_columns(**dict.fromkeys(columns, pl.lit(None, pl.Float64)))
 
 
 def without_p_values(frame: pl.DataFrame) -> pl.DataFrame:

@@ -28,7 +28,7 @@ def compare(
     if "relation" in told:
         ours = _by_relation(bank, told["compares"], values)
         beside = [
-            _by_relation(bank, told["compares"], {**values, "run": each}) for each in controls
+            _by_relation(bank, told["compares"], {**values, "run": control}) for control in controls
         ]
         rows = _relations(told["relation"], ours, beside)
     else:
@@ -118,13 +118,13 @@ def _probes(told: list[Row], frame: pl.DataFrame) -> list[Row]:
         alike = fitting.join(
             fitting.tail(1), on=["model", "embeddings"], how="semi", nulls_equal=True
         )
-        found = alike.unique("random_seed", keep="last").sort("random_seed")
+        probes = alike.unique("random_seed", keep="last").sort("random_seed")
         rows.append(
             {
                 "probe": each["name"],
                 "paper: UAS": f"{each['uas']}",
-                "UAS": _range(found["uas"].to_list()),
-                "scored on": ", ".join(found["test_run"]) or ABSENT,
+                "UAS": _range(probes["uas"].to_list()),
+                "scored on": ", ".join(probes["test_run"]) or ABSENT,
             }
         )
     return rows

@@ -60,7 +60,7 @@ def scores(
         return table
 
     judged = judge(sentences, predicted)
-    tables = [per_cluster(each) for each in (sentences.is_scored, *judged)]
+    tables = [per_cluster(words) for words in (sentences.is_scored, *judged)]
     totals = [each.sum(0) for each in tables]
     drawn = _resampled(tables, resamples, rng)
     columns: dict[str, object] = {"relation": ["all", *sentences.relations]}
