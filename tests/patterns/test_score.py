@@ -53,7 +53,7 @@ def test_the_pairs_of_a_relation_get_its_row(sample_bank: Path, relation: str) -
         distances = bank.score(request, dependent="O", head="V", by="delta(V, O)")
         assert every.equals(bank.query("head_score", relation=relation))
     assert found.equals(tested.drop("relation"))
-    assert distances.height > 2  # what the distance is says whether the offset is right
+    assert distances.height > 1  # what the distance is says whether the offset is right
     assert set(distances["offset_accuracy"]) == set(distances["gain"]) == {None}
     shared = [name for name in wanted.columns if name in found.columns]
     assert len(shared) == 16 and found.select(shared).equals(wanted.select(shared))
