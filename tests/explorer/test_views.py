@@ -196,7 +196,7 @@ def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
             & (held_out["head"] == one["head"])
         )
         assert held == (f"{chosen['accuracy'][0]:.3f}" if chosen.height else "")
-    assert "Nearest heads" in page.text and "How it looks" in page.text
+    assert "Nearest heads" in page.text and "Surface patterns" in page.text
 
 
 @pytest.mark.slow
@@ -206,14 +206,14 @@ def test_a_head_tells_what_got_worse_without_it(
     with open_bank(explored) as bank:
         (row,) = bank.query("ablation_effect", run=runs["decoder"]).to_dicts()
     page = seen(client, "/head/2-3", run=runs["decoder"])
-    assert "Without it" in page.text and f"Run: {runs['decoder']}" in page.text
+    assert "Ablation" in page.text and f"Run: {runs['decoder']}" in page.text
     (shown,) = (each for each in page.rows if each[:2] == ["two", "two heads"])
     assert shown[2:4] == ["1-1, 2-3", "zero"]
     assert [shown[at] for at in (6, 7, 8)] == [
         f"{row[name]:.3f}" for name in ("whole", "without", "difference")
     ]
     for head, run in (("2-2", runs["decoder"]), ("2-3", runs["single"])):
-        assert "Without it" not in seen(client, f"/head/{head}", run=run).text
+        assert "Ablation" not in seen(client, f"/head/{head}", run=run).text
 
 
 @pytest.mark.usual("dependent_to_head")
@@ -235,7 +235,7 @@ def test_examples_are_right_and_wrong_as_the_analysis_counts(
     marked = {each for each in forms if each in page.text}
     assert marked and page.text.count("[") >= len(lines)  # a word of each at the least
     shown = seen(client, lines[0])
-    assert "What each word looks at most" in shown.text
+    assert "The word that each word attends to most" in shown.text
 
 
 def test_the_map_has_every_head(client: TestClient, explored: Path, runs: dict[str, str]) -> None:

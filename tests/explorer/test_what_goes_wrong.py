@@ -83,7 +83,7 @@ def test_a_run_without_trees_has_what_needs_none(client: TestClient, runs: dict[
     assert grid.status_code == 200 and "Attention to the previous token" in grid.text
     head = client.get(f"/head/1-1?{urlencode({'run': runs['plain']})}")
     assert head.status_code == 200
-    assert "How it looks" in head.text and "Not computed yet" in head.text
+    assert "Surface patterns" in head.text and "Not computed yet" in head.text
     asked = client.get(f"/?{urlencode({'run': runs['plain'], 'relation': 'obj'})}")
     assert asked.status_code == 400 and 'role="alert"' in asked.text
 

@@ -59,7 +59,7 @@
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
     } catch {
-      button.textContent = "Copying is not allowed here";
+      button.textContent = "The browser does not allow copying";
     }
     setTimeout(() => { button.textContent = usual; }, 2000);
   };

@@ -20,7 +20,7 @@ export class Compiler {
   async #compile(asked) {
     this.python ??= this.#load().catch((error) => {
       this.python = null;
-      throw error instanceof Fault ? error : new Fault(`The compiler of requests cannot be loaded: ${error.message}`, "Reload the page, or choose a request of the list.");
+      throw error instanceof Fault ? error : new Fault(`The compiler of requests cannot be loaded: ${error.message}`, "Reload the page, or choose a request from the list.");
     });
     const compile = await this.python;
     return JSON.parse(compile(JSON.stringify({ ...asked, runs: this.manifest.runs, usual: this.manifest.usual })));
@@ -33,7 +33,7 @@ export class Compiler {
     const python = await loadPyodide({ indexURL: home });
     for (const name of ["lark.zip", "attnbank.zip"]) {
       const answer = await fetch(`${home}${name}`);
-      if (!answer.ok) throw new Fault(`The host does not give ${name}: ${answer.status}.`);
+      if (!answer.ok) throw new Fault(`The host did not return ${name}: ${answer.status}.`);
       python.unpackArchive(await answer.arrayBuffer(), "zip", { extractDir: "/attnbank" });
     }
     python.runPython("import sys; sys.path.insert(0, '/attnbank')");

@@ -80,7 +80,7 @@ export class Database {
   // DuckDB as an address within the browser: the file is compressed, unless its host undoes that.
   async #program() {
     const answer = await fetch(`${this.pages}duckdb-eh.wasm.gz`);
-    if (!answer.ok) throw new Fault(`The host does not give DuckDB: ${answer.status} ${answer.statusText}.`);
+    if (!answer.ok) throw new Fault(`The host did not return DuckDB: ${answer.status} ${answer.statusText}.`);
     const bytes = new Uint8Array(await answer.arrayBuffer());
     const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
     const whole = isPacked
@@ -120,9 +120,9 @@ export class Database {
     try {
       answer = await fetch(this.url, options);
     } catch {
-      throw new Fault("The bank cannot be reached.", "Look whether you are online, then try again.");
+      throw new Fault("The bank cannot be reached.", "Check your connection, then try again.");
     }
-    if (!answer.ok && answer.status !== 416) throw new Fault(`The host does not give the bank: ${answer.status} ${answer.statusText}.`);
+    if (!answer.ok && answer.status !== 416) throw new Fault(`The host did not return the bank: ${answer.status} ${answer.statusText}.`);
     return answer;
   }
 
@@ -133,7 +133,7 @@ export class Database {
       throw new Fault(
         "This host does not answer requests for a part of a file, and the bank is too large to be"
         + ` downloaded whole (${Math.round(size / 1e6)} MB).`,
-        "Put it on a host that does, or download it and ask it with attnbank.",
+        "Put it on a host that does, or download it and query it with attnbank.",
       );
     }
     const reader = (await this.#ask()).body.getReader();
@@ -145,10 +145,10 @@ export class Database {
       if (at + value.length > size) throw new Fault("The bank is not the one that was published: it is larger.");
       bytes.set(value, at);
       at += value.length;
-      this.tell("This host gives no parts of files: downloading the whole bank", at / size);
+      this.tell("This host cannot return parts of a file: downloading the whole bank", at / size);
     }
-    if (at < size) throw new Fault("The bank broke off.", "Reload the page.");
-    if (!isBank(bytes)) throw new Fault("What this page is to open is not a bank.");
+    if (at < size) throw new Fault("The download of the bank was cut off.", "Reload the page.");
+    if (!isBank(bytes)) throw new Fault("The file of this page is not a bank.");
     return bytes;
   }
 

@@ -66,7 +66,7 @@ class App {
     if (!this.files.has(name)) {
       const asked = fetch(`${this.home}${name}`).then(async (answer) => {
         if (answer.status === 404 || answer.status === 403) return null;
-        if (!answer.ok) throw new Fault(`The host does not give ${name}: ${answer.status}.`, "Try again later.");
+        if (!answer.ok) throw new Fault(`The host did not return ${name}: ${answer.status}.`, "Try again later.");
         return answer.json();
       });
       asked.catch(() => this.files.delete(name));

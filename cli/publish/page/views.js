@@ -427,7 +427,7 @@ export async function analysis(asked) {
     if (found.plot && heightOf(answer)) {
       asked.plotCommand = plotCommand(asked, name, given);
       if (answer.file === null) {
-        asked.note("The picture is published for the default values only; the command below draws it for these.");
+        asked.note("The picture is published only for the default settings; the command below draws it for these.");
       } else if (asked.app.manifest.pictures.includes(`${answer.file}/${name}`)) {
         shown.picture = Object.fromEntries(["light", "dark"].map((theme) => [theme, `answers/${answer.file}/${name}.${theme}.svg`]));
       }
