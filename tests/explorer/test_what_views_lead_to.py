@@ -214,7 +214,7 @@ def test_the_overview_names_relations_that_are_above_chance(
             assert text == "no relation significantly above an offset"
         assert f"relation={row['relation']}" in str(given["href"])
     assert f"{len(certain)} of {len(rows)} heads" in page.text
-    assert f"corrected for {rows[0]['tried']:,} heads" in page.text
+    assert f"corrected for the {rows[0]['tried']:,} combinations" in page.text
     empty = seen(client, "/overview", min_count=100_000)
     assert "No relation has 100000 dependents" in empty.text
 
