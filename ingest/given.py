@@ -51,7 +51,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.opening import existing
 from attnbank.sql.bank.rows import MOST_HEADS
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.lookup import find_corpus
 
 WordOf = int | tuple[int, int] | None
 """The 0-based index of a token's word, the first and the last of several words that share it, or
@@ -156,7 +156,10 @@ class GivenRun:
             self._connection = stack.enter_context(
                 ingesting(options.bank, has_deleted=options.replace)
             )
-            corpus = self._corpus(options.paths[0])
+            corpus, _ = find_corpus(
+                self._connection, options.bank, options.paths[0],
+                "Write its text first: attnbank ingest CORPUS --model none",
+            )  # fmt: skip
             model = runs.model_id(self._connection, self._facts)
             # As `ingest` does: heads of causal models rest on whatever is first.
             first_word: FirstWord | None = "special" if self._facts.causal else None
@@ -164,7 +167,7 @@ class GivenRun:
                 corpus, model, self._facts, options, 32_000, device=_GIVEN, first_word=first_word,
                 misspelled_words=0 if self._spelled else None,
             )  # fmt: skip
-            run = runs.find_run(self._connection, wanted)
+            run = runs.find_same_run(self._connection, wanted)
             if run is not None and options.replace:
                 delete_run(self._connection, run.id)
                 run = None
@@ -396,16 +399,6 @@ class GivenRun:
                 missing = "not-given", "the run was finished without its maps"
                 found.append(one.skip(*(missing if one.spans else empty)))
         return found
-
-    def _corpus(self, name: str) -> int:
-        found = dict(self._connection.execute("select name, id from corpus").fetchall())
-        if name not in found:
-            raise CallError(
-                f"The bank has no corpus {name}.",
-                f"{did_you_mean(name, [*found])} It has: {listed([*found]) or 'none'}. Write its"
-                " text first: attnbank ingest CORPUS --model none".strip(),
-            )
-        return int(found[name])
 
     def _all(self) -> Iterator[tuple[Any, ...]]:
         named = {"corpus": self._run.corpus}

@@ -114,7 +114,7 @@ def fill(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
             model.batching, opened.first_word, None if opened.bos is None else opened.bos.text,
         )  # fmt: skip
-        run = runs.find_run(connection, wanted)
+        run = runs.find_same_run(connection, wanted)
         plans = None if series is None else series.plans
         if run is None:
             maps = model.facts.layers * (1 if options.measure in OF_LAYERS else model.facts.heads)

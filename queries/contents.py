@@ -14,8 +14,9 @@ from attnbank.sql.bank.opening import size_of
 from attnbank.sql.bank.paths import shown_path
 from attnbank.sql.errors import CallError
 from attnbank.sql.html import of_frame
+from attnbank.sql.lookup import find_run
 from attnbank.sql.quoting import literal, place
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import did_you_mean
 
 _BYTES_UNROUNDED, _BYTES_ROUNDED = 3.8, 2.5
 """Bytes that a weight takes in the file, as measured; rounded means to at most 5 decimals."""
@@ -118,18 +119,12 @@ def relation(bank: AnyBank, name: str) -> tuple[str, str]:
 
 def of_run(bank: AnyBank, table: str, run: str | int) -> str:
     """The SQL condition for the rows of a table that are of a run; CallError if there is none."""
-    rows = bank.connection.execute("select id, name from run order by id").fetchall()
-    ids = [number for number, name in rows if str(run) in (str(number), name)]
-    if not ids:
-        names = [name for _, name in rows]
-        raise CallError(
-            f"There is no run {run}.", f"{did_you_mean(str(run), names)} It has: {listed(names)}."
-        )
+    number, _ = find_run(bank.connection, bank.path, run)
     columns = list(schema(bank, table)["column"])
     if "run" in columns:
-        return f"run = {ids[0]}"
+        return f"run = {number}"
     if "sequence" in columns:
-        return f"sequence in (select sequence.id from sequence where sequence.run = {ids[0]})"
+        return f"sequence in (select sequence.id from sequence where sequence.run = {number})"
     raise CallError(f"Table {table} has no column run or sequence.", "Leave out run.")
 
 

@@ -13,6 +13,7 @@ from attnbank.queries.any_bank import AnyBank
 from attnbank.queries.connections import MEMORY
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
+from attnbank.sql.lookup import find_corpus
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 from attnbank.sql.subprocess_guard import check_limits
 from attnbank.sql.suggest import did_you_mean, listed
@@ -207,12 +208,12 @@ class Requests(AnyBank):
     def _found(
         self, checked: Checked, statement: str, corpus: str | None, timeout: float, memory: int
     ) -> pl.DataFrame:
-        from attnbank.queries.patterns import finding, unknown
+        from attnbank.queries.patterns import unknown
 
         check_limits(timeout, memory)
         with self.answering():
             if corpus is not None:
-                finding.check_corpus(self.connection, corpus)
+                find_corpus(self.connection, self.path, corpus)
             unknown.check_enhanced(self.connection, checked)
         found = self.found_by(statement, timeout, memory)
         with self.answering():

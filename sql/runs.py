@@ -17,7 +17,7 @@ from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.relations import without_subtype
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import did_you_mean, listed, unknown_name
 
 _IN_PART = "only "
 RANDOM = "its weights are random"
@@ -235,16 +235,15 @@ def _check_named(
     path: Path, analysis: Analysis, fits: list[Fit], asked: str, *, is_read: bool
 ) -> None:
     found = [each for each in fits if asked in (str(each.id), each.name)]
-    able = [each.name for each in fits if each.misfit is None]
-    runs = f"Runs that fit {analysis.name}: {listed(able)}."
-    that_fit = runs if able else f"No run fits {analysis.name}."
     if not found:
-        meant = did_you_mean(asked, [each.name for each in fits])
-        raise CallError(f"There is no run {asked} in {path}.", f"{meant} {that_fit}".strip())
+        raise unknown_name("run", asked, path, [each.name for each in fits])
     if is_read and all(each.misfit is not None for each in found):
+        able = [each.name for each in fits if each.misfit is None]
         raise CallError(
             f"{analysis.name} cannot read the run {asked}: {found[0].misfit}.",
-            that_fit if able else _how_to_ingest(path, analysis, fits),
+            f"Runs that fit {analysis.name}: {listed(able)}."
+            if able
+            else _how_to_ingest(path, analysis, fits),
         )
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from attnbank.sql.bank.paths import shown_path
+from attnbank.sql.errors import CallError
 
 _JOINERS = "\u200c\u200d"
 """Characters without a picture of their own that Persian, Hindi and others spell words with."""
@@ -22,6 +26,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return ""
     names = [by_folded[each] for each in near]
     return f"Did you mean {', '.join(names[:-1]) + ' or ' if names[1:] else ''}{names[-1]}?"
+
+
+def unknown_name(
+    kind: str, name: str, bank: str | Path, known: Collection[str], more: str = ""
+) -> CallError:
+    """The error for a run, a corpus, ... that a bank does not have; `more` ends what to type."""
+    has = f"It has: {listed(known)}." if known else "It has none."
+    return CallError(
+        f"There is no {kind} {name} in {shown_path(bank)}.",
+        " ".join(filter(None, (did_you_mean(name, known), has, more))),
+    )
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:

@@ -12,14 +12,15 @@ from attnbank.queries.patterns import HitOptions, RequestError, finding
 from attnbank.queries.patterns.language import tree
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.runs import Run
+from attnbank.sql.suggest import unknown_name
 
 
 def compiled(asked: str) -> str:
     """The statement of a request, or what is wrong with it: JSON from JSON.
 
-    Given are `request`, `by` (keys to count by, or nothing), `corpus`, `limit`, `sample`, `run` (a
-    name or an id, or nothing), `runs` (what a Run has, and `keep`) and `usual`: the id of the run
-    that answers for `attention`, `weights` and `surprisal`, null where none does.
+    Given are `bank` (its name), `request`, `by` (keys to count by, or nothing), `corpus`, `limit`,
+    `sample`, `run` (a name or an id, or nothing), `runs` (what a Run has, and `keep`) and `usual`:
+    the id of the run that answers for `attention`, `weights` and `surprisal`, null where none does.
     """
     try:
         return json.dumps(_compiled(json.loads(asked)))
@@ -59,7 +60,8 @@ def _run(asked: dict[str, Any], request: str, by: str) -> Run | None:
         named = (each for each in runs.values() if asked["run"] in (each["name"], str(each["id"])))
         facts = next(named, None)
         if facts is None:
-            raise CallError(f"There is no run {asked['run']}.", "Choose one of the list.")
+            names = [row["name"] for row in runs.values()]
+            raise unknown_name("run", asked["run"], asked["bank"], names)
     else:
         facts = runs.get(asked["usual"][about])
         if facts is None:

@@ -23,7 +23,7 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import OF
 from attnbank.sql.outputs.tables import condition
 from attnbank.sql.quoting import literal, place
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import listed, unknown_name
 
 Keep = Literal["weights", "peaks"]
 _MAPS = ("attention", "attention_top", "gradient")
@@ -58,16 +58,12 @@ def chosen_runs(bank: str | Path, runs: Sequence[str] = ()) -> dict[int, str]:
         rows = connection.execute(
             "select id, name, finished is not null from run order by id"
         ).fetchall()
-    known = [name for _, name, _ in rows]
     found: dict[int, str] = {}
     for asked in runs:
         row = next((each for each in rows if asked == each[1]), None)
         row = row or next((each for each in rows if asked == str(each[0])), None)
         if row is None:
-            near = did_you_mean(asked, known)
-            raise CallError(
-                f"There is no run {asked} in {bank}.", f"{near} It has: {listed(known)}.".strip()
-            )
+            raise unknown_name("run", asked, bank, [name for _, name, _ in rows])
         if not row[2]:
             raise CallError(
                 f"The run {row[1]} is not finished.",

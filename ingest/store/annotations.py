@@ -23,8 +23,9 @@ from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.references import Reference, references
 from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import KIND_OF
+from attnbank.sql.lookup import find_corpus
 from attnbank.sql.quoting import literal, place, quoted
-from attnbank.sql.suggest import did_you_mean, listed, shown
+from attnbank.sql.suggest import shown
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _PLAIN = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
@@ -81,7 +82,7 @@ def annotate(
     reads = (found.path,)
     with changing(Path(bank), "nothing was kept", _SETTINGS, reads=reads) as connection:
         _check_free(connection, table, replace=replace)
-        number = None if corpus is None else _corpus(connection, Path(bank), corpus)
+        number = None if corpus is None else find_corpus(connection, bank, corpus)[0]
         found = word_files.describe(connection, found)
         rows = word_files.stage(connection, found)
         left_out = _place(connection, found, number, rows, skip_bad=skip_bad)
@@ -126,16 +127,6 @@ def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> 
         raise CallError(
             f"A table cannot be called {name}: that is {kind}.", "Name another one: --name TABLE"
         )
-
-
-def _corpus(connection: DuckDBPyConnection, bank: Path, name: str) -> int:
-    corpora = dict(connection.execute("select name, id from corpus order by id").fetchall())
-    if name not in corpora:
-        raise CallError(
-            f"There is no corpus {name} in {bank}.",
-            f"{did_you_mean(name, corpora)} It has: {listed(corpora) or 'none'}.".strip(),
-        )
-    return int(corpora[name])
 
 
 def _place(

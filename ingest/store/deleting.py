@@ -14,6 +14,7 @@ from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.bank.references import Reference, references
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import quoted
+from attnbank.sql.suggest import unknown_name
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,18 @@ def delete(
     named = {"run": runs, "corpus": corpora, "model": models}
     if dry_run:
         with open_to_read(bank) as connection:
-            return _found(connection, _ids(connection, named))
-    bank = existing(bank)
-    before = bank.stat().st_size
+            return _found(connection, _ids(connection, bank, named))
+    file = existing(bank)
+    before = file.stat().st_size
     settings = {"memory_limit": "1GB"}
     with changing(bank, "nothing was deleted", settings, has_deleted=True) as connection:
-        ids = _ids(connection, named)
+        ids = _ids(connection, bank, named)
         found = _found(connection, ids)
         with transaction(connection):
             for target, numbers in ids.items():
                 delete_rows(connection, target, numbers)
         unused = _unused(connection)
-    return replace(found, unused=unused, freed=before - bank.stat().st_size)
+    return replace(found, unused=unused, freed=before - file.stat().st_size)
 
 
 def delete_run(connection: DuckDBPyConnection, run: int) -> Deletion:
@@ -113,34 +114,36 @@ def _doomed(
 
 
 def _ids(
-    connection: DuckDBPyConnection, named: Mapping[str, Sequence[str]]
+    connection: DuckDBPyConnection, bank: Path, named: Mapping[str, Sequence[str]]
 ) -> dict[str, list[int]]:
-    found = {kind: _numbers(connection, kind, asked) for kind, asked in named.items() if asked}
+    ids = {
+        kind: _find_rows(connection, bank, kind, names) for kind, names in named.items() if names
+    }
     for kind in ("corpus", "model"):
-        for number in found.get(kind, []):
-            _check_unused(connection, kind, number, found.get("run", []))
-    return found
+        for number in ids.get(kind, []):
+            _check_unused(connection, kind, number, ids.get("run", []))
+    return ids
 
 
-def _numbers(connection: DuckDBPyConnection, kind: str, asked: Sequence[str]) -> list[int]:
+def _find_rows(
+    connection: DuckDBPyConnection, bank: Path, kind: str, named: Sequence[str]
+) -> list[int]:
+    """The ids of the runs, corpora or models with these names or ids, each once."""
     rows = connection.execute(f"select id, name from {kind} order by id").fetchall()
-    found: list[int] = []
-    for each in asked:
-        own = [number for number, name in rows if each == name] or [
-            number for number, _ in rows if each == str(number)
+    ids: dict[int, None] = {}
+    for text in named:
+        same = [id for id, name in rows if name == text] or [
+            id for id, _ in rows if str(id) == text
         ]
-        if not own:
-            names = ", ".join(name for _, name in rows)
+        if not same:
+            raise unknown_name(kind, text, bank, [name for _, name in rows])
+        if len(same) > 1:  # models may share a name
             raise CallError(
-                f"The bank has no {kind} {each}.", f"It has: {names}." if names else "It has none."
+                f"{len(same)} {kind}s are called {text}.",
+                f"Give an id: {', '.join(map(str, same))}.",
             )
-        if len(own) > 1:
-            raise CallError(
-                f"{len(own)} {kind}s are called {each}.", f"Give an id: {', '.join(map(str, own))}."
-            )
-        if own[0] not in found:
-            found.append(own[0])
-    return found
+        ids[same[0]] = None
+    return list(ids)
 
 
 def _check_unused(connection: DuckDBPyConnection, kind: str, number: int, gone: list[int]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from attnbank.ingest.store.writer import changing
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
+from attnbank.sql.lookup import find_run
 
 _UNCHANGED = "the default run is unchanged"
 
@@ -18,15 +19,10 @@ def prefer(bank: Path, run: str | int) -> str:
     there is no such run, or it is unfinished or random; BankError where the bank cannot be written.
     """
     with changing(bank, _UNCHANGED) as connection:
-        fits = "select fit.id, fit.name, fit.reserve from run_fit() as fit order by fit.id"
-        rows = connection.execute(fits).fetchall()
-        found = [row for row in rows if str(run) in (str(row[0]), row[1])]
-        if not found:
-            raise CallError(
-                f"There is no run {run} in {bank}.",
-                f"It has: {', '.join(row[1] for row in rows) or 'none'}.",
-            )
-        number, name, reserve = found[0]
+        number, name = find_run(connection, bank, run)
+        ((reserve,),) = connection.execute(
+            "select fit.reserve from run_fit() as fit where fit.id = ?", [number]
+        ).fetchall()
         if reserve is not None:
             raise CallError(
                 f"The run {name} cannot be the default run: {reserve}.",
@@ -40,7 +36,7 @@ def prefer(bank: Path, run: str | int) -> str:
                 [number],
             )
             connection.execute("insert into preferred_run values (?)", [number])
-    return str(name)
+    return name
 
 
 def prefer_none(bank: Path) -> None:

@@ -99,7 +99,7 @@ def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     return new
 
 
-def find_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run | None:
+def find_same_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run | None:
     """The newest run of the same model over the same corpus with the same options, or None."""
     shape = _shape(wanted.options)
     for row in _found(connection, "run", wanted.columns):
@@ -202,7 +202,7 @@ def start_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run:
         started=provenance.now(), unknown_words=0, joined_words=0,
         misspelled_words=wanted.misspelled_words,
     )  # fmt: skip
-    made = find_run(connection, wanted)
+    made = find_same_run(connection, wanted)
     assert made is not None
     return made
 

@@ -14,7 +14,7 @@ from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import unknown_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,10 +121,7 @@ def forget(bank: Path, name: str) -> None:
         rows = connection.execute("select name from saved_relation order by name").fetchall()
         known = [row[0] for row in rows]
         if name not in known:
-            raise CallError(
-                f"There is no saved relation {name} in {bank}.",
-                f"{did_you_mean(name, known)} It has: {listed(known) or 'none'}.".strip(),
-            )
+            raise unknown_name("saved relation", name, bank, known)
         with transaction(connection):
             _remove(connection, name)
 

@@ -357,14 +357,3 @@ def head_keys(request: str, heads: str, source: str | None, target: str | None) 
             keys.append(f"weight({head}, {source}, {target})")
         keys += [f"looks_at({head}, {source})", f"looks_at({head}, {source}).weight"]
     return ", ".join(keys)
-
-
-def check_corpus(connection: Asked, name: str) -> tuple[int, str]:
-    """The id and the name of a corpus. Raises CallError if the bank has none with that name."""
-    rows = connection.execute("select id, name from corpus order by id").fetchall()
-    for number, known in rows:
-        if known == name:
-            return number, known
-    names = [known for _, known in rows]
-    remedy = f"{did_you_mean(name, names)} It has: {listed(names)}."
-    raise CallError(f"The bank has no corpus {name}.", remedy.strip())

@@ -35,6 +35,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
+from attnbank.sql.lookup import find_corpus
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 
 MOST_PANELS = 150
@@ -283,11 +284,9 @@ def show(bank: Requests, asked: ShowOptions) -> Shown:
 
 
 def _called(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run, list[Chosen]]:
-    from attnbank.queries.patterns.finding import check_corpus
-
     with bank.answering():
         if asked.corpus is not None:
-            check_corpus(bank.connection, asked.corpus)
+            find_corpus(bank.connection, bank.path, asked.corpus)
         one = choosing.called(bank, str(asked.sentence), asked.corpus)
         of = one.corpus, one.corpus_name
         taken = choosing.run_over(bank, asked.run_name, needs, of)
@@ -298,12 +297,11 @@ def _called(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run,
 def _found(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run, list[Chosen]]:
     """The first sentences that a request finds among those that a run has read, and the run."""
     from attnbank.queries.patterns import HitOptions, reads_run
-    from attnbank.queries.patterns.finding import check_corpus
 
     request, named, hits = str(asked.sentence), asked.run_name, asked.hits
     read_by = bank.run_of_request(request, named) if reads_run(request) else None
     with bank.answering():
-        of = None if asked.corpus is None else check_corpus(bank.connection, asked.corpus)
+        of = None if asked.corpus is None else find_corpus(bank.connection, bank.path, asked.corpus)
         named = named if read_by is None else read_by.name
         taken = choosing.run_over(bank, named, needs, of)
     for limit in (_AT_FIRST * hits, None):

@@ -14,7 +14,7 @@ from attnbank.sql import macros, provenance, registry
 from attnbank.sql.bank import formats, result_cache
 from attnbank.sql.bank.error_messages import explain, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.errors import BankError
 from attnbank.sql.outputs.atomic import unwritten
 from attnbank.sql.outputs.manifests import (
     MANIFEST,
@@ -25,7 +25,7 @@ from attnbank.sql.outputs.manifests import (
 )
 from attnbank.sql.provenance import KEY
 from attnbank.sql.quoting import literal, place, quoted
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import unknown_name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -134,11 +134,7 @@ def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) ->
     except (TypeError, ValueError) as error:
         raise BankError(f"The bank {path} has runs whose ids are not numbers.") from error
     if run is not None and not found:
-        names = [str(row[1]) for row in rows]
-        raise CallError(
-            f"There is no run {run} in {path}.",
-            f"{did_you_mean(run, names)} It has: {listed(names)}.".strip(),
-        )
+        raise unknown_name("run", run, path, [str(row[1]) for row in rows])
     return found
 
 

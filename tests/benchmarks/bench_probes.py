@@ -131,7 +131,7 @@ def main() -> None:
 def _measure(bank: Path, run: str, kind: str, arguments: argparse.Namespace) -> None:
     options = ProbeOptions(batch_sentences=arguments.batch_sentences)
     with open_to_read(bank) as connection, connection.cursor() as cursor:
-        task = read_task(cursor, kind, run, run, options)
+        task = read_task(cursor, bank, kind, run, run, options)
         part = task.test
         every = np.arange(len(part.sentences.sequence))
         chosen = every[np.linspace(0, len(every) - 1, arguments.sentences).astype(int)]

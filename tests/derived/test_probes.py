@@ -146,7 +146,7 @@ def test_nothing_held_out(toy_bank: Path) -> None:
 
 def test_whole_documents_are_held_out(toy_bank: Path) -> None:
     with open_to_read(toy_bank) as connection, connection.cursor() as cursor:
-        task = read_task(cursor, "attention", "train", "test", ProbeOptions())
+        task = read_task(cursor, toy_bank, "attention", "train", "test", ProbeOptions())
     assert task.train is not None
     sentences = task.train.sentences
     chosen, kept = hold_out(sentences, 0.1, np.random.default_rng(0))
@@ -185,7 +185,7 @@ def test_sentences_without_a_tree_are_left_out(toy_bank: Path) -> None:
 
 def test_attention_in_any_order_of_rows(toy_bank: Path) -> None:
     with open_to_read(toy_bank) as connection, connection.cursor() as cursor:
-        task = read_task(cursor, "attention", "train", "test", ProbeOptions())
+        task = read_task(cursor, toy_bank, "attention", "train", "test", ProbeOptions())
         sentences, run = task.test.sentences, task.test.run
         chosen = np.array([0, 3, 7, 8])
         wanted = (sentences.sequence[chosen], sentences.lengths[chosen])
@@ -224,7 +224,7 @@ def test_a_model_without_special_tokens(
             row[0] for row in cursor.execute("select name from run order by id").fetchall()
         )
         options = ProbeOptions(epochs=1, resamples=1, model=str(tiny_model("gpt2")))
-        task = read_task(cursor, "attention", train, test, options)
+        task = read_task(cursor, path, "attention", train, test, options)
         scorer = probe_tasks.random_scorer(task)
         every = np.arange(len(task.test.sentences.sequence))
         for batch in Batches(cursor, task, task.test, every, probe_tasks.CPU):

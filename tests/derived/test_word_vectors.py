@@ -202,7 +202,7 @@ def _two_runs(
 
 def _task(bank: Path, train: str, test: str, **options: Any) -> Task:
     with open_to_read(bank) as connection, connection.cursor() as cursor:
-        return read_task(cursor, "attention_words", train, test, ProbeOptions(**options))
+        return read_task(cursor, bank, "attention_words", train, test, ProbeOptions(**options))
 
 
 @pytest.mark.slow

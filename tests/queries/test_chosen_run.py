@@ -120,7 +120,7 @@ def test_the_preferred_run_comes_first_where_it_fits(path: Path) -> None:
     [
         ("control", "cannot be the default run: its weights are random"),
         ("half", "cannot be the default run: it is not finished"),
-        ("frist", "There is no run frist in .*\nIt has: first, second"),
+        ("frist", "There is no run frist in .*\nDid you mean first\\? It has: first, second"),
     ],
 )
 def test_what_may_not_be_preferred_is_refused(path: Path, run: str, message: str) -> None:

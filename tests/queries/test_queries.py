@@ -134,7 +134,7 @@ def test_a_corpus_without_trees_is_told(tmp_path: Path) -> None:
 
 
 def test_a_run_must_exist_and_fit(small: Bank) -> None:
-    with pytest.raises(CallError, match=r"no run wrds .*\nDid you mean words\? Runs that fit"):
+    with pytest.raises(CallError, match=r"no run wrds .*\nDid you mean words\? It has: "):
         small.query("best_head", run="wrds")
     with pytest.raises(
         CallError,

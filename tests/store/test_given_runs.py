@@ -346,7 +346,7 @@ def test_the_text_alone(stories: str, tmp_path: Path, capsys: pytest.CaptureFixt
         assert not opened.info().runs.height
         assert opened.sql("select count(*) as n from word")["n"][0] == 338
     with (
-        pytest.raises(CallError, match="The bank has no corpus storys") as told,
+        pytest.raises(CallError, match="There is no corpus storys in") as told,
         add_run(path, "storys", "mine", layers=1, heads=1),
     ):
         pass

@@ -24,7 +24,7 @@ TRAIN, TEST = "stories/model", "press/model"
 def task(connection: duckdb.DuckDBPyConnection, kind: str, root_at: str = "root") -> Task:
     (model,) = connection.execute("select distinct name from model").fetchall()[0]
     options = ProbeOptions(root_at=root_at, batch_sentences=5, model=model)
-    return read_task(connection, kind, TRAIN, TEST, options)
+    return read_task(connection, Path("bank.duckdb"), kind, TRAIN, TEST, options)
 
 
 def random_scorer(task: Task) -> nn.Module:

@@ -114,7 +114,7 @@ def commands(
         "-o": Command(("query", "best_head", "--run", "2", "-o", "out.csv"), (
             one, two, ("query", "best_head", "--run", "1", "-o", "out.csv"))),
         "-o parquet": Command(("query", "head_accuracy", "-o", "out.parquet"), (one,)),
-        "delete": Command(("delete", "1", "--yes"), (one, two), done="has no run 1"),
+        "delete": Command(("delete", "1", "--yes"), (one, two), done="no run 1 in"),
         "annotate": Command(
             ("annotate", "own.csv"), (one, ("sql", WORDS, "-o", "own.csv")),
             done="already has a table own",

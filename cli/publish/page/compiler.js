@@ -23,7 +23,7 @@ export class Compiler {
       throw error instanceof Fault ? error : new Fault(`The compiler of requests cannot be loaded: ${error.message}`, "Reload the page, or choose a request from the list.");
     });
     const compile = await this.python;
-    return JSON.parse(compile(JSON.stringify({ ...asked, runs: this.manifest.runs, usual: this.manifest.usual })));
+    return JSON.parse(compile(JSON.stringify({ ...asked, bank: this.manifest.name, runs: this.manifest.runs, usual: this.manifest.usual })));
   }
 
   async #load() {

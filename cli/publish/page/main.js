@@ -77,7 +77,7 @@ class App {
 
   runOf(name) {
     const found = this.manifest.runs.find((each) => each.name === name) ?? this.manifest.runs.find((each) => String(each.id) === name);
-    if (!found) throw new Fault(`There is no run ${name}.`, `The bank has: ${this.manifest.runs.map((each) => each.name).join(", ")}.`);
+    if (!found) throw new Fault(`There is no run ${name} in ${this.manifest.name}.`, `It has: ${this.manifest.runs.map((each) => each.name).join(", ")}.`);
     return found;
   }
 

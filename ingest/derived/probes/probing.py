@@ -73,7 +73,7 @@ def train_probe(
     device = device_of(options.device)
     path = Path(bank)
     with open_to_read(path) as connection:
-        task = read_task(connection, kind, learns_from, str(test_run), options)
+        task = read_task(connection, path, kind, learns_from, str(test_run), options)
         same = [] if replace else _find_same(connection, task)
         if same:
             remove_parts(path.resolve())  # of a process that was killed when it had only to compact

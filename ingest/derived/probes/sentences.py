@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
+from attnbank.sql.lookup import find_run
 from attnbank.sql.runs import run_fits
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import listed
 
 PIECE_SEPARATOR = "\x1f"
 PUNCTUATION = ("punct", "p")
@@ -56,19 +58,14 @@ class ProbeRun:
         return f"{self.model} (weights {self.sha256[:8]})"
 
 
-def find_run(
-    connection: DuckDBPyConnection, asked: str, *, reads_attention: bool = True
+def find_probe_run(
+    connection: DuckDBPyConnection, bank: Path, named: str, *, reads_attention: bool = True
 ) -> ProbeRun:
     """The run with this name or id; CallError if it is unsuitable, QueryError if unfinished."""
+    number, _ = find_run(connection, bank, named)
     weights = "true" if reads_attention else None
     fits = run_fits(connection, RunChoice("word", ("sentence",), weights=weights))
-    fit = next((each for each in fits if asked in (each.name, str(each.id))), None)
-    if fit is None:
-        named = [each.name for each in fits]
-        raise CallError(
-            f"The bank has no run {asked}.",
-            f"{did_you_mean(asked, named)} {_suitable(connection, weights)}".strip(),
-        )
+    (fit,) = (fit for fit in fits if fit.id == number)
     if fit.misfit is not None:
         raise CallError(
             f"A probe cannot read the run {fit.name}: {fit.misfit}.", _suitable(connection, weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from attnbank.ingest.derived.probes.sentences import (
     Ints,
     ProbeRun,
     Sentences,
-    find_run,
+    find_probe_run,
     read_sentences,
 )
 from attnbank.sql.errors import CallError, QueryError
@@ -50,6 +51,7 @@ class Task:
 
 def read_task(
     connection: DuckDBPyConnection,
+    bank: Path,
     kind: str,
     train_run: str | None,
     test_run: str,
@@ -57,10 +59,11 @@ def read_task(
 ) -> Task:
     """Find the runs, read their sentences and word vectors. Raises as train_probe does."""
     splits = options.train_split, options.test_split
-    test = find_run(connection, test_run, reads_attention=kind in WITH_ATTENTION)
+    reads_attention = kind in WITH_ATTENTION
+    test = find_probe_run(connection, bank, test_run, reads_attention=reads_attention)
     if train_run is None:
         return Task(kind, options, None, _part(connection, test, splits[1]))
-    train = find_run(connection, train_run, reads_attention=kind in WITH_ATTENTION)
+    train = find_probe_run(connection, bank, train_run, reads_attention=reads_attention)
     if train.id == test.id and (None in splits or splits[0] == splits[1]):
         raise CallError(
             f"The run {test.name} would be scored on the sentences that the probe learnt from.",
