@@ -24,7 +24,7 @@ from attnbank.sql.subprocess_guard import INTERRUPT_GRACE, Guarded, can_fork
 def status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -> int:
     """Call a function, print what goes wrong, `debug` also the traceback; the exit status.
 
-    `bank` is the one that it reads, as for `explain`.
+    `bank` is the one that it reads, as for `error_message`.
     """
     try:
         work()
@@ -44,7 +44,7 @@ def status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -
             raise
         if debug:
             traceback.print_exc()
-        fact, remedy, status = explain(error, bank)
+        fact, remedy, status = error_message(error, bank)
         safe_echo(f"Error: {fact}", *filter(None, [remedy]), err=True)
         return status
     return 0
@@ -129,7 +129,7 @@ def print_warnings(debug: bool) -> Iterator[None]:
         yield
 
 
-def explain(error: BaseException, bank: Path | None = None) -> tuple[str, str, int]:
+def error_message(error: BaseException, bank: Path | None = None) -> tuple[str, str, int]:
     """What an error means, what to type, and the exit status of a command that fails with it.
 
     Of an error that nobody expected, the rows of the `bank` that was read may be the cause.

@@ -21,13 +21,14 @@ from attnbank.queries.results import CachedResult, frame_of, kept_result, query_
 from attnbank.queries.user_queries import as_declared, join
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers
-from attnbank.sql.bank.error_messages import explained, is_damage
+from attnbank.sql.bank.error_messages import is_damage, translate_errors
 from attnbank.sql.bank.opening import open_to_ask
 from attnbank.sql.bank.paths import named, shown_path
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import place
 from attnbank.sql.registry import analyses
+from attnbank.sql.relations import TO_HEAD
 from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run, settled
 from attnbank.sql.subprocess_guard import check_limits, out_of_time
 
@@ -137,8 +138,8 @@ class Bank(Requests):
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Within, errors of DuckDB are a BankError or a QueryError that says what to do."""
-        with explained(self.path), self._cursors.answering():
+        """Context manager that raises errors of DuckDB as a BankError or a QueryError."""
+        with translate_errors(self.path), self._cursors.answering():
             try:
                 yield
             except duckdb.InterruptException as error:
@@ -216,7 +217,7 @@ class Bank(Requests):
                     rows = self.frame_of(self._statement(analysis, given), given)
                 else:
                     rows = found.rows
-            except duckdb.Error as error:
+            except duckdb.Error as error:  # of the analysis, unless of the bank: see `answering`
                 if is_damage(error) or isinstance(error, duckdb.InterruptException):
                     raise
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
@@ -376,7 +377,7 @@ class Bank(Requests):
         run: str | int | None = None,
         corpus: str | None = None,
         relation: str | None = None,
-        direction: str = "dependent_to_head",
+        direction: str = TO_HEAD,
         coreference: bool = False,
         tree: bool = False,
         decoded: str | None = None,

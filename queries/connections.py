@@ -194,7 +194,7 @@ class Sandbox(Cursors):
     ) -> Iterator[pl.DataFrame]:
         """The same in parts, each computed when asked for; at least one, for the columns."""
         connection = self.own()
-        with self.answering(), self._explaining():
+        with self.answering(), self._translate_errors():
             _check(connection, connection.extract_statements(statement))
             if self.is_other_version:
                 # This version's macros, made in memory, hide those of the file; its views cannot.
@@ -212,7 +212,7 @@ class Sandbox(Cursors):
                     yield frame_of_arrow(reader.schema.empty_table(), names, wide)
 
     @contextmanager
-    def _explaining(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (MemoryError, duckdb.Error, RuntimeError, ValueError, TypeError, OSError) as error:
@@ -266,13 +266,13 @@ def _check(connection: duckdb.DuckDBPyConnection, parts: Sequence[Any]) -> None:
         )
     kind = parts[0].type.name
     if kind == "EXPLAIN":  # EXPLAIN ANALYZE runs what it explains
-        inner = connection.extract_statements(_explained(parts[0].query))
+        inner = connection.extract_statements(_statement_of_explain(parts[0].query))
         kind = inner[0].type.name if len(inner) == 1 else "EXPLAIN"
     if kind not in _READS:
         raise QueryError(f"Only statements that read run here, not {kind}.", "Give one SELECT.")
 
 
-def _explained(statement: str) -> str:
+def _statement_of_explain(statement: str) -> str:
     """What EXPLAIN (ANALYZE) explains, by DuckDB's tokens; QueryError for options in brackets."""
     text = statement.encode()
     found = duckdb.tokenize(statement)

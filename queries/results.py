@@ -208,7 +208,7 @@ def kept_result(
         table.validate(full=True)
         frame = frame_of_arrow(table, table.column_names)
     except (duckdb.BinderException, duckdb.CatalogException, pa.ArrowException, OSError):
-        return None
+        return None  # an older bank's table, or a damaged answer: it is computed again
     if frame.columns != [each.name for each in analysis.columns] or frame.height != count:
         return None
     return CachedResult(frame, finished, seconds)

@@ -1,8 +1,13 @@
-"""The parts of a relation: `1:2$subsem@deep`, as Grew calls them. UD has the first two, SUD all."""
+"""Relations: the directions in which a head can find one, and the parts of their names."""
 
 from __future__ import annotations
 
 import re
+
+# As the macro directions() of banks lists them. A bidirectional model has the first two, a causal
+# one all.
+DIRECTIONS = ("dependent_to_head", "head_to_dependent", "later_to_earlier")
+TO_HEAD, TO_DEPENDENT, TO_EARLIER = DIRECTIONS
 
 PARTS = {
     "1": r"^([^:$@]*)",
@@ -10,7 +15,10 @@ PARTS = {
     "subsem": r"^[^$@]*[$]([^@]*)",
     "deep": r"^[^@]*@(.*)$",
 }
-"""What extracts each part of a relation, in any dialect of regular expressions."""
+"""What extracts each part of a relation, in any dialect of regular expressions.
+
+The parts are `1:2$subsem@deep`, as Grew calls them; UD has the first two, SUD all.
+"""
 
 
 def without_subtype(relation: str) -> str:

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from attnbank.cli.exit_status import explain
+from attnbank.cli.exit_status import error_message
 from attnbank.cli.explorer import colours, head, heads, sentences, tables, typed
 from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext, link
@@ -33,8 +33,8 @@ from attnbank.cli.explorer.visit import Visit
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.queries.formats import csv_text
 from attnbank.queries.pictures import sentence
-from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql.errors import AttnbankError, BankError, CallError
+from attnbank.sql.relations import DIRECTIONS
 
 _HERE = Path(__file__).resolve().parent
 _AT_ONCE = 12
@@ -236,7 +236,7 @@ def _html(request: Request, template: str, shown: dict[str, Any], status: int) -
 
 
 def _error_page(request: Request, error: Exception, notes: Sequence[str] = ()) -> Response:
-    fact, remedy, exit_status = explain(error, request.app.state.cache.path)
+    fact, remedy, exit_status = error_message(error, request.app.state.cache.path)
     status = 400 if exit_status == 2 else 422
     if fact.startswith("unexpected "):
         status = 500

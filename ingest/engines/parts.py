@@ -169,7 +169,7 @@ def _write(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> in
         take_name(hidden, file)  # unless another task was faster
     except OSError as error:
         raise unwritten(file, error) from error
-    except duckdb.Error as error:
+    except duckdb.Error as error:  # of a file of an export, not of a bank
         number = errno.ENOSPC if is_full_disk(error) else errno.EIO
         raise unwritten(file, OSError(number, first_line(error))) from error
     finally:

@@ -49,7 +49,7 @@ class OnSpark:
 
         pool = ThreadPoolExecutor(len(parts))
         try:
-            with _explained():
+            with _translate_spark_errors():
                 for told in pool.map(run, parts):
                     if isinstance(told, tuple):
                         raise AttnbankError(*told)
@@ -85,8 +85,8 @@ def _task(folder: Path, work: Work) -> Callable[[bytes], bytes | tuple[str, str]
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Within, an error of Spark, such as an executor that died, becomes one for people."""
+def _translate_spark_errors() -> Iterator[None]:
+    """Context manager that raises errors of Spark, such as a dead executor, as AttnbankError."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

@@ -16,7 +16,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.sql.bank import formats, result_cache
 from attnbank.sql.bank.connections import connect_beside
-from attnbank.sql.bank.error_messages import explain, is_damage, is_full_disk
+from attnbank.sql.bank.error_messages import bank_error, is_damage, is_full_disk
 from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.bank.rows import fault_of_rows
 from attnbank.sql.errors import BankError, first_line
@@ -87,7 +87,7 @@ class Source:
             if is_full_disk(error):
                 raise
             if is_damage(error):
-                raise explain(error, Path(self.shown)) from error
+                raise bank_error(error, Path(self.shown)) from error
             raise unfit(self.shown, first_line(error)) from error
 
 

@@ -283,8 +283,11 @@ def _check_config_file(name: str, path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
-    """Within, what a library raises is a ModelError, or a CallError if a hub name may not exist."""
+def translate_loading_errors(name: str) -> Iterator[None]:
+    """Context manager that raises a library's error as a ModelError.
+
+    It is a CallError if a hub name may not exist.
+    """
     try:
         yield
     except (AttnbankError, KeyboardInterrupt, SystemExit, GeneratorExit):

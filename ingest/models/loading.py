@@ -23,10 +23,10 @@ from attnbank.ingest.models.files import (
     check_special_tokens,
     check_vocabulary,
     check_weights,
-    explained,
     find_files,
     place_of,
     setting,
+    translate_loading_errors,
     vocabulary_rows,
 )
 from attnbank.ingest.models.runtime import (
@@ -157,7 +157,7 @@ def load(
     Raises CallError for an unknown name or an unusable device, ModelError for an unusable model.
     """
     target = device_of(device)
-    with explained(name), quiet(), enough_memory(name, target):
+    with translate_loading_errors(name), quiet(), enough_memory(name, target):
         opened = _open(name, revision, masked_lm, trust_remote_code)
         config, tokenizer = opened.config, opened.tokenizer
         head: Head | None = "masked" if masked_lm else None
@@ -270,7 +270,7 @@ def describe(
     with_head: bool = False,
 ) -> Described:
     """A model's size and tokenizer, without reading its weights. Raises as `load` does."""
-    with explained(name), quiet():
+    with translate_loading_errors(name), quiet():
         opened = _open(name, revision, masked_lm, trust_remote_code)
         if with_head:
             _own_head(name, opened.config, opened.tokenizer)

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from attnbank.ingest.inputs.plan import Shared
-from attnbank.ingest.models.files import explained
+from attnbank.ingest.models.files import translate_loading_errors
 from attnbank.sql.errors import CallError
 
 _TIMES = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
@@ -101,7 +101,7 @@ def _folders(folder: Path) -> list[str]:
 def _branches(model: str) -> list[str]:
     from huggingface_hub import HfApi
 
-    with explained(model):
+    with translate_loading_errors(model):
         found = HfApi().list_repo_refs(model)
     return [each.name for each in (*found.branches, *found.tags)]
 

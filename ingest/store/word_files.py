@@ -424,6 +424,6 @@ def _of_line(connection: DuckDBPyConnection, found: WordFile) -> tuple[str, str]
         rows = connection.execute(
             "select line, error_type from reject_errors order by line, column_idx limit 1"
         ).fetchall()
-    except duckdb.Error:
+    except duckdb.Error:  # the line is only more to say of an error that is told anyway
         return None
     return next(((f":{line}", _REASONS.get(kind, kind.lower())) for line, kind in rows), None)

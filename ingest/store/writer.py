@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.compaction import checkpoint_and_compact
-from attnbank.sql.bank.error_messages import explain, explained
+from attnbank.sql.bank.error_messages import translate_errors
 from attnbank.sql.bank.opening import existing, open_to_write
 
 WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count": "1"}
@@ -34,27 +34,23 @@ def changing(
     """
     version = provenance.version()
     connection = open_to_write(bank, version, dict(settings or {}), makes=False, reads=reads)
-    try:
-        with explained(bank, kept, "type the same command again"):
-            yield connection
-            checkpoint_and_compact(connection, existing(bank), has_deleted=has_deleted)
-    finally:
-        connection.close()
+    with closing(connection), translate_errors(bank, kept, "type the same command again"):
+        yield connection
+        checkpoint_and_compact(connection, existing(bank), has_deleted=has_deleted)
 
 
 @contextmanager
 def ingesting(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
     """A bank, made if there is none, open for an ingest; errors of DuckDB become BankErrors."""
     connection = open_to_write(bank, provenance.version(), WRITER)
-    try:
+    again = (
+        "type the same command: it goes on where it stopped"
+        " (with --dry-run it says how much it takes)"
+    )
+    # The corpus is read and the model run here: what they raise is not about the bank.
+    with closing(connection), translate_errors(bank, again=again, only_duckdb=True):
         yield connection
         checkpoint_and_compact(connection, bank, has_deleted=has_deleted)
-    except duckdb.Error as error:
-        again = "type the same command: it goes on where it stopped"
-        again += " (with --dry-run it says how much it takes)"
-        raise explain(error, bank, again=again) from error
-    finally:
-        connection.close()
 
 
 def insert_row(connection: DuckDBPyConnection, table: str, **values: Any) -> None:

@@ -62,7 +62,7 @@ def open_export(session: SparkSession, *folders: str | Path) -> Exported:
     own = session.newSession()
     for name, value in _SETTINGS.items():
         own.conf.set(name, value)
-    with _explained(", ".join(map(str, folders))):
+    with _translate_spark_errors(", ".join(map(str, folders))):
         exports = [Export(own, str(folder)) for folder in folders]
         return Exported(exports[0] if len(exports) == 1 else Merged(exports))
 
@@ -122,7 +122,7 @@ class Exported(Requests):
 
     def answering(self) -> AbstractContextManager[None]:
         """As `AnyBank.answering`."""
-        return _explained(self._source.folder)
+        return _translate_spark_errors(self._source.folder)
 
     def found_by(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
         """As `AnyBank.found_by`; Spark has no such limits."""
@@ -226,8 +226,8 @@ def _schema(analysis: Analysis) -> pl.Schema:
 
 
 @contextmanager
-def _explained(where: str) -> Iterator[None]:
-    """Within, an error of Spark becomes a QueryError; `where` is the folders that it reads."""
+def _translate_spark_errors(where: str) -> Iterator[None]:
+    """Context manager that raises errors of Spark as a QueryError; `where` is what it reads."""
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 

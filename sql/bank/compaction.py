@@ -53,7 +53,7 @@ def checkpoint_and_compact(
     with connection:
         try:
             connection.execute("checkpoint")
-        except duckdb.Error as error:
+        except duckdb.Error as error:  # everything is committed, so that a warning is enough
             reason = "the disk is full" if is_full_disk(error) else str(error).splitlines()[0]
             warnings.warn(
                 f"Everything is committed, but still in the write-ahead log {path}.wal: {reason}."
@@ -116,7 +116,7 @@ def _copy(connection: DuckDBPyConnection, path: Path, total: int, unused: int) -
             keep_owner_and_mode(copy, path.stat())
             # The old file is still open, and so locked: no other process can have begun to write.
             copy.replace(path)
-    except (duckdb.Error, OSError):
+    except (duckdb.Error, OSError):  # the bank is whole, only larger than it need be
         warnings.warn(
             f"{unused / 1e6:.1f} MB of {path} are unused, and the disk has no space for the copy"
             " that would free them.",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from attnbank.sql.bank.error_messages import explain, is_ending, is_locked
+from attnbank.sql.bank.error_messages import is_ending, is_locked, translate_errors
 from attnbank.sql.bank.paths import check_is_duckdb
 from attnbank.sql.outputs.atomic import files_of_bank, part_names
 from attnbank.sql.quoting import literal
@@ -94,21 +94,17 @@ def connect(
     """Open the file at a place (`bank_file`) for writing, without checking or changing it.
 
     It reaches the bank, its log and a part of it, and what `reads` names. `shown` is the path as
-    the user wrote it, `told` what `explain` says if the disk is full. Raises BankError if DuckDB
-    cannot open it.
+    the user wrote it, `told` what `translate_errors` says if the disk is full. Raises BankError if
+    DuckDB cannot open it.
     """
-    import duckdb
-
     named = Path(place if shown is None else shown)
     check_is_duckdb(named, place)
     for reader in list(readers):
         if reader.path.absolute().resolve() == place.resolve():
             reader.let_go()
-    try:
-        wanted = STORAGE | WRITER | GUARDED | dict(settings or {})
+    wanted = STORAGE | WRITER | GUARDED | dict(settings or {})
+    with translate_errors(named, *told):
         connection = once_unlocked(lambda: connected(str(place), wanted))
-    except duckdb.Error as error:
-        raise explain(error, named, *told) from error
     with closed_on_error(connection):
         _restrict(connection, (*files_of_bank(place), *reads), (next(part_names(place)),))
     return connection

@@ -167,23 +167,32 @@ def cause_of(error: BaseException) -> BankError | None:
 
 
 @contextmanager
-def explained(path: Path, kept: str = _KEPT, again: str = _AGAIN) -> Iterator[None]:
-    """Within, errors of DuckDB become those of `explain`; run no statement of a user's within."""
+def translate_errors(
+    path: Path, kept: str = _KEPT, again: str = _AGAIN, *, only_duckdb: bool = False
+) -> Iterator[None]:
+    """Context manager that raises DuckDB's errors on a bank as `bank_error`.
+
+    For some damage, and where memory is short, DuckDB passes on a plain error of C++ or Python;
+    with `only_duckdb` those are left alone, since other code runs here that may raise them. A
+    statement of the user's must not run here: its mistakes are not the bank's.
+    """
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
-        raise explain(error, path, kept, again) from error
+        raise bank_error(error, path, kept, again) from error
     except (RuntimeError, ValueError, OverflowError, IndexError, MemoryError) as error:
+        if only_duckdb:
+            raise
         if (cause := cause_of(error)) is not None:
             raise cause from error
-        if not is_damage(error):  # for some damage, DuckDB passes on a plain error of C++
+        if not is_damage(error):
             raise
         raise damaged(path, error) from error
 
 
-def explain(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN) -> BankError:
+def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN) -> BankError:
     """What an error of DuckDB on a bank means; `kept` and `again` are said of a full disk."""
     import duckdb
 

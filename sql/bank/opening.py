@@ -20,7 +20,7 @@ from attnbank.sql.bank.connections import (
     once_unlocked,
     transaction,
 )
-from attnbank.sql.bank.error_messages import damaged, explain, explained
+from attnbank.sql.bank.error_messages import damaged, translate_errors
 from attnbank.sql.bank.formats import (
     Types,
     check_format,
@@ -148,7 +148,7 @@ def _open(
 
             door = remote.register(connection, address)
             name = door.name
-        with explained(Path(path)):
+        with translate_errors(Path(path)):
             once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
             if address is not None:
                 door.shut()
@@ -232,7 +232,7 @@ def open_to_write(
         with postponed():  # it takes less than a second, and may leave nothing behind
             make(place, Path(path), created_by)
     connection = _connected_to_write(place, Path(path), settings, reads)
-    with closed_on_error(connection), explained(Path(path), *_UNCHANGED):
+    with closed_on_error(connection), translate_errors(Path(path), *_UNCHANGED):
         own = types_of(connection)
         if makes and is_empty(connection, own):
             _fill(connection, created_by)
@@ -266,7 +266,7 @@ def upgrade(path: str | Path) -> Upgrade:
     """
     path = Path(path)
     connection = _connected_to_write(existing(path), path)
-    with closed_on_error(connection), explained(path, *_UNCHANGED):
+    with closed_on_error(connection), translate_errors(path, *_UNCHANGED):
         now = own = types_of(connection)
         before = check_format(connection, path, own, upgrades=True)
         if before == registry.FORMAT:
@@ -283,7 +283,7 @@ def upgrade(path: str | Path) -> Upgrade:
                 check_tables(path, now)
                 reinstall(connection)
                 connection.execute("update bank set format = ?", [registry.FORMAT])
-    with explained(path, "the bank is upgraded", _UNCHANGED[1]):
+    with translate_errors(path, "the bank is upgraded", _UNCHANGED[1]):
         checkpoint_and_compact(connection, path)
     tables = [name for name in now if name not in own]
     columns = [f"{name}.{each}" for name in own for each in now[name] if each not in own[name]]
@@ -339,14 +339,9 @@ def make(place: Path, shown: Path, created_by: str) -> None:
 
 @contextmanager
 def _new_file(place: Path, shown: Path, kept: str) -> Iterator[Path]:
-    import duckdb
-
     try:
-        with new_part(place) as part:
-            try:
-                yield part.path / place.name
-            except duckdb.Error as error:
-                raise explain(error, shown, kept, _AGAIN) from error
+        with new_part(place) as part, translate_errors(shown, kept, _AGAIN, only_duckdb=True):
+            yield part.path / place.name
     except OSError as error:
         raise BankError(f"Cannot make {shown}: {error.strerror}.", "Check the path.") from error
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from attnbank.sql import macros, provenance, registry
 from attnbank.sql.bank import formats, result_cache
-from attnbank.sql.bank.error_messages import explain, is_full_disk
+from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError
 from attnbank.sql.outputs.atomic import unwritten
@@ -115,7 +115,9 @@ def write_tables(
     except duckdb.Error as error:
         if is_full_disk(error):
             raise unwritten(named, OSError(errno.ENOSPC, "No space left on device")) from error
-        raise explain(error, path, "nothing was exported", "type the same command again") from error
+        raise bank_error(
+            error, path, "nothing was exported", "type the same command again"
+        ) from error
     except OSError as error:
         raise unwritten(named, error) from error
 

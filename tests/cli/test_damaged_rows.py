@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from attnbank.cli.app import run
-from attnbank.cli.exit_status import explain
+from attnbank.cli.exit_status import error_message
 
 TOLD = "is damaged: its table peak has rows that no map has."
 
@@ -32,7 +32,7 @@ def test_show_tells_it(damaged: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_any_error_is_looked_into(damaged: Path, full_bank: Path) -> None:
-    assert TOLD in explain(IndexError("of a list"), damaged)[0]
+    assert TOLD in error_message(IndexError("of a list"), damaged)[0]
     told = "unexpected IndexError: of a list"
-    assert explain(IndexError("of a list"), full_bank)[0] == told
-    assert explain(IndexError("of a list"), damaged.with_name("none.duckdb"))[0] == told
+    assert error_message(IndexError("of a list"), full_bank)[0] == told
+    assert error_message(IndexError("of a list"), damaged.with_name("none.duckdb"))[0] == told

@@ -19,7 +19,7 @@ import pytest
 import toy_attention as toy
 from forked import Ended, Forked
 
-from attnbank.sql.bank.error_messages import explain
+from attnbank.sql.bank.error_messages import bank_error
 
 # Reads in many ways, one after the other, and says how each ended.
 ASK = """
@@ -92,10 +92,12 @@ def _is_plain(text: str) -> bool:
 def test_what_the_system_has_read_and_duckdb_cannot_use_is_damage() -> None:
     """Whatever words DuckDB finds for it; what the system says of a file has another cause."""
     found = duckdb.IOException("IO Error: Metadata block index 225 exceeds metadata block count 64")
-    assert "b.duckdb is damaged: Metadata block index 225" in str(explain(found, Path("b.duckdb")))
+    assert "b.duckdb is damaged: Metadata block index 225" in str(
+        bank_error(found, Path("b.duckdb"))
+    )
     for code in (errno.EMFILE, errno.EIO, errno.ELOOP, errno.EISDIR):
         refused = duckdb.IOException(f'Cannot open file "b.duckdb": {os.strerror(code)}')
-        told = str(explain(refused, Path("b.duckdb")))
+        told = str(bank_error(refused, Path("b.duckdb")))
         assert "damaged" not in told and os.strerror(code) in told
 
 

@@ -17,7 +17,7 @@ import toy_attention as toy
 
 from attnbank.cli.app import run
 from attnbank.sql import registry
-from attnbank.sql.bank.error_messages import explain, is_full_disk
+from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 
 LIMITED = """
@@ -184,4 +184,4 @@ def test_what_follows_on_a_full_disk_is_known_by_what_was_before(text: str) -> N
     except duckdb.Error as error:
         later = error
     assert is_full_disk(later)
-    assert "is full; all stays" in str(explain(later, Path("b.duckdb"), "all stays"))
+    assert "is full; all stays" in str(bank_error(later, Path("b.duckdb"), "all stays"))

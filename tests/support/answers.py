@@ -47,7 +47,7 @@ from readme_blocks import ROOT, SAMPLE, pages, stable, without_sizes
 
 import attnbank
 from attnbank.cli.app import SECTIONS
-from attnbank.cli.exit_status import explain
+from attnbank.cli.exit_status import error_message
 from attnbank.queries import analyses, open_bank
 
 _BANKS = {
@@ -244,7 +244,7 @@ class _Asking:
             try:
                 rows = asked()
             except Exception as error:  # whatever it is: it is compared
-                *lines, status = explain(error)
+                *lines, status = error_message(error)
                 return Answer(name, status, err=self._plain("\n".join(map(str, lines))))
         return Answer(name, 0, err=self._plain("\n".join(str(w.message) for w in told)), rows=rows)
 

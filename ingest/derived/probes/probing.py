@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import polars as pl
 import torch
@@ -35,7 +35,7 @@ from attnbank.ingest.store.writer import insert_row, next_ids
 from attnbank.sql import provenance
 from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import transaction
-from attnbank.sql.bank.error_messages import explain
+from attnbank.sql.bank.error_messages import translate_errors
 from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.bank.references import references
 from attnbank.sql.errors import QueryError
@@ -81,20 +81,15 @@ def train_probe(
     began, started = time.perf_counter(), provenance.now()
     # Opened for writing before the training, so that a bank in use is refused now and not after it.
     connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
-    try:
+    saved = "nothing of the probe was kept", "type the same command again"
+    with closing(connection), translate_errors(path, *saved, only_duckdb=True):
         with connection.cursor() as reading:
             columns, tables = _run_task(reading, task, device, on_progress)
         columns |= {"device": str(device), "started": started}
         probe = _write(connection, task, columns, tables)
-        found = _report(connection, task, probe, time.perf_counter() - began)
+        report = _report(connection, task, probe, time.perf_counter() - began)
         checkpoint_and_compact(connection, path, has_deleted=replace)
-    except duckdb.Error as error:
-        raise explain(
-            error, path, "nothing of the probe was kept", "type the same command again"
-        ) from error
-    finally:
-        connection.close()
-    return found
+    return report
 
 
 def _run_task(
