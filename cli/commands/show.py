@@ -37,6 +37,7 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
 from attnbank.sql.outputs import atomic
+from attnbank.sql.relations import DIRECTIONS, TO_HEAD
 
 if TYPE_CHECKING:
     import polars as pl
@@ -245,8 +246,8 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     "--direction",
     "Whether the dependent should look at its head, the head at its dependent, or (causal models)"
     " the later of the two at the earlier.",
-    "dependent_to_head",
-    choices=["dependent_to_head", "head_to_dependent", "later_to_earlier"],
+    TO_HEAD,
+    choices=list(DIRECTIONS),
 )
 @option("--coreference", "Show the mentions of each entity.", False)
 @option("--tree", "Add the tree to a picture.", False)

@@ -15,10 +15,10 @@ from attnbank.cli.explorer.bank_cache import Answer
 from attnbank.cli.explorer.request import Link, RequestContext, hit_of, link
 from attnbank.cli.explorer.sentences import small_map
 from attnbank.queries.sentences.choosing import layer_and_head
-from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry, runs
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.relations import DIRECTIONS
 
 _Made = TypeVar("_Made")
 _EXAMPLES = 12

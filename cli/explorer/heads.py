@@ -15,10 +15,10 @@ from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.drawing import of_one_corpus
 from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
 from attnbank.queries.pictures.parts import is_significant
-from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.registry import analyses
+from attnbank.sql.relations import DIRECTIONS
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
 _MARK = 6.5

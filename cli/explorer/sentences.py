@@ -17,10 +17,10 @@ from attnbank.queries.patterns import HitOptions, head_keys, listing
 from attnbank.queries.patterns.concordance import nodes_of
 from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.sentences.choosing import SentenceNotReadError, called, held, run_over
-from attnbank.queries.sentences.reading import DIRECTIONS
 from attnbank.queries.sentences.showing import MOST_PANELS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.relations import DIRECTIONS
 
 MOST_HITS = 10_000
 """Hits that can be paged through; the command line has all of them."""

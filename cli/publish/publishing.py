@@ -43,6 +43,7 @@ from attnbank.sql.outputs.atomic import (
     output_file,
     output_folder,
 )
+from attnbank.sql.relations import DIRECTIONS
 from attnbank.sql.runs import Run, chosen_run
 
 BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
@@ -295,6 +296,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "models": info.models.select("name", "layers", "heads").to_dicts(),
         "defaults": defaults,
         "shown": shown,
+        "directions": DIRECTIONS,
         "usual": {each: _usual(bank, each) for each in ("attention", "weights", "surprisal")},
         "relations": [
             "all",

@@ -31,11 +31,11 @@ from attnbank.ingest.derived.tree_decoding import (
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql import registry
 from attnbank.sql.errors import QueryError
+from attnbank.sql.relations import TO_DEPENDENT, TO_EARLIER, TO_HEAD
 from attnbank.sql.runs import Run
 
-DIRECTIONS = ("dependent_to_head", "head_to_dependent")
-BOTH = "both"
-OF_CAUSAL = "later_to_earlier"
+_BIDIRECTIONAL = (TO_HEAD, TO_DEPENDENT)
+_BOTH = "both"
 """The only direction of a causal model, in which a word sees no later one."""
 
 _MOST_SENTENCES = 1_000
@@ -64,7 +64,7 @@ def tree_ensemble(
         between = attention[:, own.positions[:, None], own.positions]
         for dependent, head, relation in own.pairs:
             for direction, seen in zip(
-                DIRECTIONS, (between, between.transpose(0, 2, 1)), strict=True
+                _BIDIRECTIONAL, (between, between.transpose(0, 2, 1)), strict=True
             ):
                 row = seen[:, dependent].copy()
                 row[:, dependent] = -1
@@ -79,7 +79,7 @@ def tree_ensemble(
         (
             *(relation, direction, rank, *divmod(head, run.heads), correct),
             len(found[relation, direction]),
-            direction == max(DIRECTIONS, key=lambda each: finds[relation, each]),
+            direction == max(_BIDIRECTIONAL, key=lambda each: finds[relation, each]),
         )
         for (relation, direction), heads in together.items()
         for rank, (head, correct) in enumerate(heads, 1)
@@ -241,7 +241,7 @@ class _Trees:
             " where run.id = ?",
             [run.id],
         ).fetchall()
-        self._directions = (OF_CAUSAL,) if is_causal else (*DIRECTIONS, BOTH)
+        self._directions = (TO_EARLIER,) if is_causal else (*_BIDIRECTIONAL, _BOTH)
         self._sources = _Sources(run)
         self.labels = [(*each, way) for way in self._directions for each in self._sources.labels]
         if self._ensemble.any():
@@ -255,10 +255,10 @@ class _Trees:
         every = self._sources.with_means(attention)
         turned = every.transpose(0, 2, 1)
         scores_of = {
-            DIRECTIONS[0]: every,
-            DIRECTIONS[1]: turned,
-            BOTH: (every + turned) / 2,
-            OF_CAUSAL: every + turned,  # one of the two is 0
+            TO_HEAD: every,
+            TO_DEPENDENT: turned,
+            _BOTH: (every + turned) / 2,
+            TO_EARLIER: every + turned,  # one of the two is 0
         }
         scores = [scores_of[each] for each in self._directions]
         found = [
@@ -275,7 +275,7 @@ class _Trees:
     def _tree(self, scores: Floats, root: int | None, direction: str = "") -> Ints:
         if self._is_projective:
             return projective_trees(scores, root)
-        if direction in (BOTH, OF_CAUSAL):
+        if direction in (_BOTH, TO_EARLIER):
             return spanning_trees(scores, root or 0)
         return arborescences(scores, root)
 
@@ -287,10 +287,10 @@ def _weights_of_ensemble(connection: DuckDBPyConnection, run: Run) -> Floats:
     alike, in both directions, a tree of minilm had 43 % of the edges of GUM dev, and not 59 %.)
     """
     rows = connection.execute(registry.statement("derived/heads_of_trees"), {"run": run.id})
-    weights = np.zeros((len(DIRECTIONS), run.layers * run.heads))
+    weights = np.zeros((len(_BIDIRECTIONAL), run.layers * run.heads))
     for direction, layer, head, weight in rows.fetchall():
         place = run.numbers.index(layer) * run.heads + head - 1
-        weights[DIRECTIONS.index(direction), place] += weight
+        weights[_BIDIRECTIONAL.index(direction), place] += weight
     return weights
 
 

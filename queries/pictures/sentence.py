@@ -21,6 +21,7 @@ from attnbank.queries.pictures.svg import FONT, element, isolated, width, wrappe
 from attnbank.queries.pictures.theme import POINTS, Look, Palette, theme_of
 from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
 from attnbank.sql.errors import CallError
+from attnbank.sql.relations import TO_HEAD
 from attnbank.sql.suggest import shown
 
 ELSEWHERE = -1
@@ -92,7 +93,7 @@ class Facts:
     corpus: str
     measure: str = "weights"
     relation: str | None = None
-    direction: str = "dependent_to_head"
+    direction: str = TO_HEAD
     coreference: bool = False
     least: float = 0.01
     notes: tuple[str, ...] = ()

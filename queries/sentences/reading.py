@@ -16,13 +16,12 @@ from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import Chosen, as_analysis
 from attnbank.sql import registry, runs
 from attnbank.sql.errors import BankError, CallError, QueryError
-from attnbank.sql.relations import without_subtype
+from attnbank.sql.relations import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
 from attnbank.sql.runs import Run
 
 MOST = 150
 """Positions of a sentence that are shown at most."""
 _KINDS = ("word", "token")
-DIRECTIONS = ("dependent_to_head", "head_to_dependent", "later_to_earlier")
 SOURCES = ("head", "layer", "all", "ensemble")
 """Whose attention a decoded tree is of: each head that is shown, its layer, all heads, or those
 that were chosen for each relation."""
@@ -40,7 +39,7 @@ class ShowOptions:
     run: str | int | None = None
     corpus: str | None = None
     relation: str | None = None
-    direction: str = DIRECTIONS[0]
+    direction: str = TO_HEAD
     coreference: bool = False
     tree: bool = False
     decoded: str | None = None
@@ -467,7 +466,7 @@ def _gold_arcs(
     for word, head in pairs:
         if word in first and head in first and first[word] != first[head]:
             backward = asked.direction == "head_to_dependent" or (
-                asked.direction == "later_to_earlier" and first[head] > first[word]
+                asked.direction == TO_EARLIER and first[head] > first[word]
             )
             ends = (first[head], first[word]) if backward else (first[word], first[head])
             rows.append((*ends, (backward, word, head) in peak_of))

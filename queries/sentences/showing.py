@@ -36,6 +36,7 @@ from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
 from attnbank.sql.lookup import find_corpus
+from attnbank.sql.relations import TO_EARLIER
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 
 MOST_PANELS = 150
@@ -226,7 +227,7 @@ def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
             ),
         )  # fmt: skip
         labels = [_label(row[each]) for each in analysis.plot.label]
-        labels += [] if direction in (None, "later_to_earlier") else [direction.replace("_", " ")]
+        labels += [] if direction in (None, TO_EARLIER) else [direction.replace("_", " ")]
         found.append(one)
         panels += [replace(each, label=", ".join(labels)) for each in one.panels]
     first = found[0]

@@ -14,8 +14,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from attnbank.queries import analyses
+from attnbank.queries import analyses, open_bank
 from attnbank.sql.header import Analysis
+from attnbank.sql.relations import DIRECTIONS
 
 every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
 
@@ -130,6 +131,16 @@ def test_the_scalar_functions_answer_the_same_in_both(sample_bank: Path, shell: 
     new, old = in_python(sample_bank, statement), in_shell(shell, sample_bank, statement)
     assert _equal(old, new)
     assert new == [pytest.approx({"low": 0.3967781, "high": 0.8922087}, abs=0.5e-7)]  # as typed
+
+
+def test_python_and_the_headers_name_the_directions_as_a_bank_does(sample_bank: Path) -> None:
+    with open_bank(sample_bank) as bank:
+        (directions,) = bank.sql("select directions() as directions")["directions"].to_list()
+    assert tuple(directions) == DIRECTIONS
+    for analysis in analyses().values():
+        for parameter in analysis.parameters:
+            if parameter.name == "direction" and parameter.choices:
+                assert {*parameter.choices} - {"both"} == {*DIRECTIONS}
 
 
 def test_everything_has_a_comment(full_bank: Path) -> None:

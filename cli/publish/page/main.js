@@ -47,7 +47,7 @@ class App {
     this.compiler = new Compiler(this.pages, this.manifest, tell);
     this.templates = new nunjucks.Environment([], { autoescape: true, trimBlocks: true, lstripBlocks: true });
     for (const [name, filter] of Object.entries(FILTERS)) this.templates.addFilter(name, filter);
-    const globals = { layout: "fragment.html", link, directions: views.DIRECTIONS, step: views.step, bank_name: this.manifest.name, is_live: false };
+    const globals = { layout: "fragment.html", link, directions: this.manifest.directions, step: views.step, bank_name: this.manifest.name, is_live: false };
     for (const [name, value] of Object.entries(globals)) this.templates.addGlobal(name, value);
     document.getElementById("anywhere").textContent = `attnbank -b ${this.shell(this.bankUrl)} info`;
     addEventListener("hashchange", () => this.show());

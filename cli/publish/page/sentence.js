@@ -3,7 +3,7 @@
 import { link } from "./addresses.js";
 import { fixed, frameOf, rowsOf } from "./cells.js";
 import { Fault } from "./database.js";
-import { ask, commandOf, DIRECTIONS, table } from "./views.js";
+import { ask, commandOf, table } from "./views.js";
 
 const MOST_PANELS = 16;
 const IN_A_FILE = 4;
@@ -16,7 +16,7 @@ export async function sentence(asked) {
   const relation = asked.text("relation") || null;
   const shown = {
     sentence: name, heads: asked.text("head").trim(), relation: relation ?? "",
-    direction: asked.chosen("direction", DIRECTIONS), coreference: asked.flag("coreference"),
+    direction: asked.chosen("direction", app.manifest.directions), coreference: asked.flag("coreference"),
     tree: asked.flag("tree"), special: !asked.flag("plain"), before: 0, decoded: "",
   };
   if (!name) return shown;
@@ -34,7 +34,7 @@ export async function sentence(asked) {
     const found = await read(asked, asking);
     const rows = {
       head: heads.map((each) => each.join("-")).join(","), run: run.name, relation,
-      direction: relation && shown.direction !== DIRECTIONS[0] ? shown.direction : null, no_special: !shown.special,
+      direction: relation && shown.direction !== app.manifest.directions[0] ? shown.direction : null, no_special: !shown.special,
     };
     asked.command = commandOf(asked, `show ${app.shell(sheet.name)}`, rows);
     asked.plotCommand = commandOf(asked, `show ${app.shell(sheet.name)}`, {

@@ -3,7 +3,6 @@ import { link, ROWS } from "./addresses.js";
 import { columnsAsText, filtered, heightOf, isP, rowsOf } from "./cells.js";
 import { Fault, literal, quoted } from "./database.js";
 
-export const DIRECTIONS = ["dependent_to_head", "head_to_dependent", "later_to_earlier"];
 const STEPS = 21;
 const LONGEST_CELL = 2000;
 const EXAMPLES = 12;
@@ -116,7 +115,7 @@ function colouringOf(asked) {
   const made = {
     by: asked.chosen("by", asked.app.measures.map((each) => each.key)),
     relation: asked.text("relation", "all"),
-    direction: asked.chosen("direction", DIRECTIONS),
+    direction: asked.chosen("direction", asked.app.manifest.directions),
     stretch: asked.flag("stretch"),
   };
   return measuredBy(asked, made, made.by);
@@ -276,7 +275,7 @@ export async function head(asked) {
   const shown = { ...found, title: `Head ${name}`, name };
   shown.notes?.forEach((each) => asked.note(each));
   delete shown.notes;
-  const direction = asked.chosen("direction", DIRECTIONS);
+  const direction = asked.chosen("direction", asked.app.manifest.directions);
   const relation = asked.text("relation");
   if (found.statement) asked.command = commandOf(asked, `sql ${asked.app.shell(found.statement)}`);
   const isUsual = !relation || (relation === shown.relation && direction === shown.direction);

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from attnbank.ingest.derived.probes.scorers import AttentionScorer, HeadScorer
 from attnbank.ingest.derived.probes.sentences import ROOT, Bools, Ints, Sentences
 from attnbank.ingest.derived.probes.tasks import Batch, Part
+from attnbank.sql.relations import TO_DEPENDENT, TO_HEAD
 
 Floats = NDArray[np.float64]
-DIRECTIONS = ("dependent_to_head", "head_to_dependent")
 _RESAMPLES_AT_ONCE = 50
 
 
@@ -138,7 +138,7 @@ class HeadWeights:
             {
                 "layer": np.tile(np.repeat(run.numbers, run.heads), 2),
                 "head": np.tile(np.arange(1, run.heads + 1), 2 * len(run.numbers)),
-                "direction": np.repeat(DIRECTIONS, run.maps),
+                "direction": np.repeat((TO_HEAD, TO_DEPENDENT), run.maps),
                 "weight": weight.flatten().numpy(),
                 "contribution": (self._contribution / count).flatten().numpy(),
             }
