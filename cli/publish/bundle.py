@@ -6,7 +6,6 @@ page's own scripts into one folder, which a wheel has. `web.json` there says wha
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 from collections.abc import Iterator
@@ -88,9 +87,3 @@ def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
             yield from _below(each, path)
         elif each.is_file() and each.name.endswith(_SUFFIXES):
             yield path, each.read_bytes()
-
-
-def digest(file: Path) -> str:
-    """The SHA-256 of a file."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

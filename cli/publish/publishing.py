@@ -43,6 +43,7 @@ from attnbank.sql.outputs.atomic import (
     output_file,
     output_folder,
 )
+from attnbank.sql.outputs.manifests import file_digest
 from attnbank.sql.relations import DIRECTIONS
 from attnbank.sql.runs import Run, chosen_run
 
@@ -285,7 +286,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "made": f"{provenance.now():%Y-%m-%d}",
         "bank": {
             "bytes": file.stat().st_size,
-            "sha256": bundle.digest(file),
+            "sha256": file_digest(file),
             "opening": _opening(bank),
         },
         "runs": [_run_facts(bank, run, rows[run.id]) for run in runs.values()],

@@ -296,6 +296,15 @@ def test_the_compiler_refuses_as_the_command_does(visitor: Page) -> None:
         assert told in page.locator('[role="alert"]').inner_text(), request
 
 
+def test_an_unknown_run_is_told_as_by_a_command(visitor: Page, runs: list[str]) -> None:
+    attended = "pattern { A =[1-1]=> B }"
+    for view, more in (("/", {}), ("/sentences", {"pattern": attended})):
+        page = visitor.see(view, run=f"{runs[2]}x", **more)
+        told = page.locator('[role="alert"]').inner_text()
+        assert f"There is no run {runs[2]}x in odd." in told and "It has: " in told
+    assert f"Did you mean {runs[2]}" in told  # by the compiler, which is the package's
+
+
 _LINES = """all => all.map(each => ({
     ...each.dataset, opacity: each.getAttribute("stroke-opacity"),
     stroke: each.getAttribute("stroke"), wide: each.getAttribute("stroke-width"),
