@@ -19,7 +19,9 @@ import pytest
 import toy_attention as toy
 from forked import Ended, Forked
 
+from attnbank.ingest.store.writer import changing, ingesting
 from attnbank.sql.bank.error_messages import bank_error
+from attnbank.sql.errors import BankError
 
 # Reads in many ways, one after the other, and says how each ended.
 ASK = """
@@ -99,6 +101,18 @@ def test_what_the_system_has_read_and_duckdb_cannot_use_is_damage() -> None:
         refused = duckdb.IOException(f'Cannot open file "b.duckdb": {os.strerror(code)}')
         told = str(bank_error(refused, Path("b.duckdb")))
         assert "damaged" not in told and os.strerror(code) in told
+
+
+def test_what_other_code_raises_is_not_of_the_bank(tmp_path: Path) -> None:
+    """An ingest reads corpora and runs models; where only DuckDB runs, it is damage."""
+    bank = tmp_path / "bank.duckdb"
+    with pytest.raises(UnicodeDecodeError), ingesting(bank):
+        b"\xff".decode()
+    with pytest.raises(BankError, match="is damaged"), changing(bank, "nothing was done"):
+        b"\xff".decode()
+    for opened in (ingesting(bank), changing(bank, "nothing was done")):
+        with pytest.raises(BankError, match=r"bank\.duckdb cannot be used"), opened as connection:
+            connection.execute("from nowhere")
 
 
 @pytest.mark.soak
