@@ -117,7 +117,7 @@ inner join sentence on sentence.id = pair.sentence
 inner join corpus_document(runs := $runs) as placed
     on placed.run = pair.run
     and placed.document = pair.document
-inner join run_sight() as sight on sight.run = pair.run
+inner join run_causality() as sight on sight.run = pair.run
 left join position as apart
     on apart.sequence = pair.sequence
     and apart.kind = 'first'

@@ -98,7 +98,7 @@ from (
         ) as uniform,
         count(*) as inputs
     from sequence
-    inner join run_sight() as sight on sight.run = sequence.run
+    inner join run_causality() as sight on sight.run = sequence.run
     inner join corpus_document(runs := $runs) as placed
         on placed.run = sequence.run
         and placed.document = sequence.document

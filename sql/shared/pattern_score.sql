@@ -28,7 +28,7 @@ input as materialized (
         input_cluster(placed.by_sentences, sequence.id, sequence.document) as cluster,
         harmonic(sequence.positions) as harmonic
     from sequence
-    inner join run_sight() as sight on sight.run = sequence.run
+    inner join run_causality() as sight on sight.run = sequence.run
     inner join corpus_document(runs := $runs) as placed
         on placed.run = sequence.run
         and placed.document = sequence.document

@@ -21,7 +21,7 @@ input as materialized (
             least(coalesce($to_position + 1, sequence.positions), cast(sequence.positions as bigint))
         ) as places
     from sequence
-    inner join run_sight() as sight on sight.run = sequence.run
+    inner join run_causality() as sight on sight.run = sequence.run
     inner join corpus_document(runs := $runs) as placed
         on placed.run = sequence.run
         and placed.document = sequence.document

@@ -41,7 +41,7 @@ select
             else 0
         end
     ) as only_chain
-from tree_gold(
+from gold_tree_pair(
     runs := $runs, punctuation := $punctuation, classification := $classification, within := $within
 ) as gold
 inner join attention_tree as tree

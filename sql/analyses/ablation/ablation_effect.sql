@@ -66,7 +66,7 @@ outcome_sum as materialized (
         sum(case when outcome.without > outcome.whole then cast(1 as double) else cast(0 as double) end) as better,
         sum(case when outcome.without < outcome.whole then cast(1 as double) else cast(0 as double) end) as worse,
         cast(count(*) as double) as n
-    from outcome(
+    from ablation_outcome(
         runs := (select read_run.ids from read_run), relation := $relation, classification := $classification,
         saved := as_saved($relation)
     ) as outcome

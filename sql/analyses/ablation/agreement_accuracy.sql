@@ -41,7 +41,7 @@ by_attractors as (
         judged.distance,
         judged.margin,
         judged.whole_margin
-    from judged_pair(runs := (select read_run.ids from read_run), ablation := $ablation) as judged
+    from pair_outcome(runs := (select read_run.ids from read_run), ablation := $ablation) as judged
     where judged.source = 'agreement'
 ),
 

@@ -37,7 +37,7 @@ by_paradigm as (
         judged.cluster,
         judged.margin,
         judged.whole_margin
-    from judged_pair(
+    from pair_outcome(
         runs := (select coalesce(list(chosen_run.id), []) from chosen_run), ablation := $ablation
     ) as judged
     where $source is null or judged.source = $source

@@ -38,7 +38,7 @@ described_probe as (
         model.name as model,
         model.random_seed is not null as is_random,
         case when probe.kind in ('attention', 'attention_words') then model.random_seed end as seed
-    from asked_probe() as asked
+    from requested_probe() as asked
     inner join probe on probe.id = asked.id
     inner join run as test_run on test_run.id = probe.test_run
     inner join model on model.id = test_run.model

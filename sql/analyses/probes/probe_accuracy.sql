@@ -54,7 +54,7 @@ select
     probe_score.uuas,
     probe_score.uuas_low,
     probe_score.uuas_high
-from asked_probe(asked := $probe) as asked
+from requested_probe(probe := $probe) as asked
 inner join probe on probe.id = asked.id
 inner join probe_score on probe_score.probe = probe.id
 inner join run as test_run on test_run.id = probe.test_run

@@ -20,7 +20,7 @@ with
 
 chosen_probe as (
     select probe.id
-    from asked_probe(asked := $probe) as asked
+    from requested_probe(probe := $probe) as asked
     inner join probe on probe.id = asked.id
     inner join run on run.id = probe.test_run
     inner join model on model.id = run.model

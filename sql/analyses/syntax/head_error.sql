@@ -65,7 +65,7 @@ known_head as (
 
 found as (
     select word.is_right, word.relation, word.upos, word.distance
-    from found_word(
+    from predicted_word(
         run := $run, relation := $relation, subtypes := $subtypes, possessive := $possessive,
         layer := (select asked_head.layer from asked_head), head := (select asked_head.head from asked_head),
         direction := (select asked_head.direction from asked_head)

@@ -139,7 +139,7 @@ best as (
 
 gold as materialized (
     select each.*
-    from tree_gold(
+    from gold_tree_pair(
         runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
         punctuation := $punctuation, classification := $classification,
         within := (select other_run.ids from other_run), is_whole := true

@@ -52,7 +52,7 @@ hit as (
 
 extent as (
     select share_of(gold.is_judged) as findable
-    from tree_gold(
+    from gold_tree_pair(
         runs := (select read_run.ids from read_run), punctuation := $punctuation, is_whole := true
     ) as gold
 ),

@@ -101,7 +101,7 @@ chosen as (
 
 extent as (
     select gold.run, share_of(gold.is_judged) as findable
-    from tree_gold(
+    from gold_tree_pair(
         runs := (select list(corpus_run.id) from corpus_run), punctuation := $punctuation, is_whole := true
     ) as gold
     group by gold.run

@@ -5,7 +5,7 @@ with
 
 found as (
     select word.*
-    from found_word(
+    from predicted_word(
         run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction
     ) as word
 ),

@@ -64,7 +64,7 @@ select
     case when asked.margin > 0 then cast(1 as double) else cast(0 as double) end,
     case when ablated.good_nats < ablated.bad_nats then cast(1 as double) else cast(0 as double) end
 from ablated_pair as ablated
-inner join asked_pair(runs := $runs) as asked
+inner join pair_margin(runs := $runs) as asked
     on asked.run = ablated.run
     and asked.source = ablated.source
     and asked.pair = ablated.pair

@@ -3,7 +3,7 @@
 -- param runs, ablation
 -- column source, paradigm, attractors, distance, ablation, number, margin
 -- column pair integer: minimal_pair.number
--- column cluster bigint: as in asked_pair
+-- column cluster bigint: as in pair_margin
 -- column name varchar: name of the set of heads that is disabled, or whole model
 -- column whole_margin double: the margin of the whole model; null for itself
 select
@@ -18,7 +18,7 @@ select
     'whole model' as name,
     asked.margin,
     cast(null as double) as whole_margin
-from asked_pair(runs := $runs) as asked
+from pair_margin(runs := $runs) as asked
 union all
 select
     asked.source,
@@ -32,8 +32,8 @@ select
     chosen.name,
     ablated_pair.bad_nats - ablated_pair.good_nats,
     asked.margin
-from asked_pair(runs := $runs) as asked
-inner join chosen_set(runs := $runs, ablation := $ablation) as chosen on chosen.run = asked.run
+from pair_margin(runs := $runs) as asked
+inner join selected_ablation_set(runs := $runs, ablation := $ablation) as chosen on chosen.run = asked.run
 inner join ablated_pair
     on ablated_pair.run = chosen.run
     and ablated_pair.ablation = chosen.ablation
