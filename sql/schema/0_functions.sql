@@ -39,7 +39,7 @@ comment on macro feature is 'The value of one universal feature (Number, Gender,
 create or replace macro directions() as ['dependent_to_head', 'head_to_dependent', 'later_to_earlier'];
 comment on macro directions is 'The directions in which a head can find a dependency. later_to_earlier is for causal models: from the dependent where its head stands before it, else from the head.';
 
-create or replace macro judges(direction, side) as coalesce(
+create or replace macro applies_to_side(direction, side) as coalesce(
     case direction
         when 'dependent_to_head' then side <> 'right'
         when 'head_to_dependent' then side <> 'left'
@@ -47,7 +47,7 @@ create or replace macro judges(direction, side) as coalesce(
     end,
     false
 );
-comment on macro judges is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, later_to_earlier on both of these, and the first two on both; false for null.';
+comment on macro applies_to_side is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, later_to_earlier on both of these, and the first two on both; false for null.';
 
 create or replace macro judged_side(direction, side) as case direction
     when 'later_to_earlier' then 'either'
@@ -55,43 +55,43 @@ create or replace macro judged_side(direction, side) as case direction
 end;
 comment on macro judged_side is 'Where the heads of the dependents stand on which a direction is judged: on the side of the dependent, or either.';
 
-create or replace macro reaches(distance, judged_on) as coalesce(
+create or replace macro offset_applies_to_side(distance, judged_on) as coalesce(
     judged_on = 'both'
     or (judged_on in ('left', 'either') and distance < 0)
     or (judged_on = 'right' and distance > 0),
     false
 );
-comment on macro reaches is 'Whether a fixed offset is judged on the dependents of a judged_side: one to the left on left and either, one to the right on right, each on both; false for null.';
+comment on macro offset_applies_to_side is 'Whether a fixed offset is judged on the dependents of a judged_side: one to the left on left and either, one to the right on right, each on both; false for null.';
 
-create or replace macro stands_at(distance, judged_on, place, head_place) as case
+create or replace macro is_at_offset(distance, judged_on, place, head_place) as case
     when judged_on = 'either' then -abs(head_place - place) = distance
     else head_place - place = distance
 end;
-comment on macro stands_at is 'Whether a head stands at a fixed offset from its dependent; on either, whether the earlier of the two words does from the later.';
+comment on macro is_at_offset is 'Whether a head stands at a fixed offset from its dependent; on either, whether the earlier of the two words does from the later.';
 
-create or replace macro offset_finds(
+create or replace macro is_offset_hit(
     distance, judged_on, place, head_place, is_root, is_clamped, first_place, last_place
 ) as case
-    when not is_clamped or judged_on = 'either' then stands_at(distance, judged_on, place, head_place)
+    when not is_clamped or judged_on = 'either' then is_at_offset(distance, judged_on, place, head_place)
     when place + distance < first_place then is_root
     else least(place + distance, last_place) = head_place
 end;
-comment on macro offset_finds is 'Whether a fixed offset finds the head of a dependent. Clamped (as in the published code), a place behind the last word of the sentence is the last word, and one before the first is the root.';
+comment on macro is_offset_hit is 'Whether a fixed offset finds the head of a dependent. Clamped (as in the published code), a place behind the last word of the sentence is the last word, and one before the first is the root.';
 
-create or replace macro found_in(direction, side, attended, attending) as case
+create or replace macro in_direction(direction, side, attended, attending) as case
     when direction = 'dependent_to_head' or (direction = 'later_to_earlier' and side = 'left') then attended
     else attending
 end;
-comment on macro found_in is 'What holds in a direction for a dependent of a side: of the word that the dependent attends to most, or of the word that attends to it most.';
+comment on macro in_direction is 'What holds in a direction for a dependent of a side: of the word that the dependent attends to most, or of the word that attends to it most.';
 
-create or replace macro chooses(choose, split, cluster) as case
+create or replace macro is_selection_part(choose, split, cluster) as case
     when choose = 'train' then coalesce(split, '') = 'train'
     else cluster % 2 = 1
 end;
-comment on macro chooses is 'Whether heads are chosen on a dependent: half, if its cluster is an odd one (see gold_dependency); train, if its split is train.';
+comment on macro is_selection_part is 'Whether heads are chosen on a dependent: half, if its cluster is an odd one (see gold_dependency); train, if its split is train.';
 
-create or replace macro counted_as(relation, is_root) as case when is_root then ['all'] else [relation, 'all'] end;
-comment on macro counted_as is 'The relations that a dependent counts in: its own and all; a root, which has no head to find, in all alone.';
+create or replace macro relations_of(relation, is_root) as case when is_root then ['all'] else [relation, 'all'] end;
+comment on macro relations_of is 'The relations that a dependent counts in: its own and all; a root, which has no head to find, in all alone.';
 
 create or replace macro ratio(part, whole) as cast(part as double) / cast(whole as double);
 comment on macro ratio is 'The part divided by the whole, as a number with a fraction.';
@@ -127,19 +127,19 @@ create or replace macro even_total(list_indexes, positions, is_causal) as case
 end;
 comment on macro even_total is 'The sum of the weights to some places under uniform attention over this many positions, of a causal model or another. Places count from 1.';
 
-create or replace macro weights_to(weights, positions) as list_transform(
-    positions, lambda each_position: list_extract(weights, each_position + 1)
+create or replace macro weights_at(weights, positions) as list_transform(
+    positions, lambda attended: list_extract(weights, attended + 1)
 );
-comment on macro weights_to is 'The weights that go to some positions, in their order.';
+comment on macro weights_at is 'The weights that go to some positions, in their order.';
 
-create or replace macro largest_kept(keep) as try_cast(replace(keep, 'top:', '') as integer);
-comment on macro largest_kept is 'Of run.keep, how many weights of each distribution are kept: 8 of top:8; null where it does not say.';
+create or replace macro top_k(keep) as try_cast(replace(keep, 'top:', '') as integer);
+comment on macro top_k is 'Of run.keep, how many weights of each distribution are kept: 8 of top:8; null where it does not say.';
 
-create or replace macro at_largest(positions, weights) as case
+create or replace macro argmax_position(positions, weights) as case
     when list_max(weights) > 0
         then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))
 end;
-comment on macro at_largest is 'The position that has the largest weight, the first of equals; null if all weights are 0. The two lists are parallel.';
+comment on macro argmax_position is 'The position that has the largest weight, the first of equals; null if all weights are 0. The two lists are parallel.';
 
 -- Arithmetic only, so that every engine gives the same: Stirling's series gives ln((n + 8)!), where it is good to 14
 -- digits even for n = 0, and the logarithms of the last eight factors are taken off again.
@@ -184,7 +184,7 @@ create or replace macro sign_flips(differences) as case
     when list_sum(differences) <= 0 then cast(1 as double)
     else list_sum(
         list_reduce(
-            list_transform(differences, lambda each: [cast(abs(each) as double)]),
+            list_transform(differences, lambda difference: [cast(abs(difference) as double)]),
             lambda ways, size: list_transform(
                 range(0, len(ways)),
                 lambda k: (
@@ -197,7 +197,12 @@ create or replace macro sign_flips(differences) as case
                 ) / 2
             ),
             list_transform(
-                range(0, 1 - cast(list_sum(list_transform(differences, lambda each: least(each, 0))) as bigint)),
+                range(
+                    0,
+                    1 - cast(
+                        list_sum(list_transform(differences, lambda difference: least(difference, 0))) as bigint
+                    )
+                ),
                 lambda k: case when k = 0 then cast(1 as double) else cast(0 as double) end
             )
         )
@@ -372,18 +377,18 @@ create or replace macro baseline_place(baseline) as list_position(['nearest', 'h
 comment on macro baseline_place is 'The place of a baseline of coreference in the order in which the analyses list them.';
 
 -- Quadratic maps modulo a prime, whose products stay within a BIGINT: the same everywhere, unlike hash and random.
-create or replace macro stirred(number, salt) as (
+create or replace macro scrambled(number, salt) as (
     ((number % 2147483647) * (number % 2147483647) + salt) % 2147483647
 );
-comment on macro stirred is 'A whole number made of another and a salt, from 0 to 2147483646.';
+comment on macro scrambled is 'A whole number made of another and a salt, from 0 to 2147483646.';
 
-create or replace macro drawn(resample, draw) as stirred(
-    stirred(
-        stirred(
+create or replace macro pseudo_random(resample, draw) as scrambled(
+    scrambled(
+        scrambled(
             cast(resample as bigint) * 1000003 + cast(draw as bigint) * 7919 + 12345, 104729 * cast(draw as bigint)
         ),
         1299709 * cast(resample as bigint)
     ),
     15485863
 );
-comment on macro drawn is 'A whole number that stands for a random one: the same for the same resample and draw.';
+comment on macro pseudo_random is 'A whole number that stands for a random one: the same for the same resample and draw.';

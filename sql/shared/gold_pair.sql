@@ -16,13 +16,14 @@
 with
 
 -- Read once: a parameter may be a subquery, which is planned wherever it is named.
-asked as (
-    select given.relation
-    from (select $saved as relation) as given
-    left join (select distinct saved_pair.relation from saved_pair) as known on known.relation = given.relation
+wanted_relation as (
+    select parameter.relation
+    from (select $saved as relation) as parameter
+    left join (select distinct saved_pair.relation from saved_pair) as known_relation
+        on known_relation.relation = parameter.relation
     where refuse_unless(
-        given.relation is null or known.relation is not null,
-        concat('There is no saved relation ', given.relation, '.')
+        parameter.relation is null or known_relation.relation is not null,
+        concat('There is no saved relation ', parameter.relation, '.')
     )
 ),
 
@@ -68,7 +69,7 @@ pair as (
         end as position,
         gold_head.position as head_position
     from placed_word as dependent
-    inner join asked on asked.relation is null
+    inner join wanted_relation on wanted_relation.relation is null
     left join placed_word as gold_head
         on gold_head.sequence = dependent.sequence
         and gold_head.sentence = dependent.sentence
@@ -94,7 +95,7 @@ pair as (
     from saved_pair
     -- Not an equality: where there is no saved relation, DuckDB 2.0.0 would push a filter on the relation, split_part
     -- in the where of a reader, down to a column of nulls, and fail.
-    inner join asked on list_contains([asked.relation], saved_pair.relation)
+    inner join wanted_relation on list_contains([wanted_relation.relation], saved_pair.relation)
     inner join placed_word as dependent on dependent.word = saved_pair.word
     inner join placed_word as gold_head
         on gold_head.word = saved_pair.head_word
@@ -105,20 +106,20 @@ select
     pair.*,
     document.split,
     case
-        when apart.position = pair.position or apart.position = pair.head_position then null
-        when not sight.is_causal then 'both'
+        when first_word.position = pair.position or first_word.position = pair.head_position then null
+        when not causality.is_causal then 'both'
         when pair.head_position < pair.position then 'left'
         when pair.head_position > pair.position then 'right'
     end as side,
-    cluster_of(placed.clusters_before, placed.by_sentences, sentence.index) % 100 as cluster
+    cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index) % 100 as cluster
 from pair
 inner join document on document.id = pair.document
 inner join sentence on sentence.id = pair.sentence
-inner join corpus_document(runs := $runs) as placed
-    on placed.run = pair.run
-    and placed.document = pair.document
-inner join run_causality() as sight on sight.run = pair.run
-left join position as apart
-    on apart.sequence = pair.sequence
-    and apart.kind = 'first'
+inner join corpus_document(runs := $runs) as clustered_document
+    on clustered_document.run = pair.run
+    and clustered_document.document = pair.document
+inner join run_causality() as causality on causality.run = pair.run
+left join position as first_word
+    on first_word.sequence = pair.sequence
+    and first_word.kind = 'first'
 where pair.head_position is null or pair.head_position <> pair.position

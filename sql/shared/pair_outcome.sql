@@ -7,38 +7,38 @@
 -- column name varchar: name of the set of heads that is disabled, or whole model
 -- column whole_margin double: the margin of the whole model; null for itself
 select
-    asked.source,
-    asked.pair,
-    asked.paradigm,
-    asked.cluster,
-    asked.attractors,
-    asked.distance,
+    pair.source,
+    pair.pair,
+    pair.paradigm,
+    pair.cluster,
+    pair.attractors,
+    pair.distance,
     cast(null as varchar) as ablation,
     cast(null as integer) as number,
     'whole model' as name,
-    asked.margin,
+    pair.margin,
     cast(null as double) as whole_margin
-from pair_margin(runs := $runs) as asked
+from pair_margin(runs := $runs) as pair
 union all
 select
-    asked.source,
-    asked.pair,
-    asked.paradigm,
-    asked.cluster,
-    asked.attractors,
-    asked.distance,
-    chosen.ablation,
-    chosen.number,
-    chosen.name,
+    pair.source,
+    pair.pair,
+    pair.paradigm,
+    pair.cluster,
+    pair.attractors,
+    pair.distance,
+    selected_set.ablation,
+    selected_set.number,
+    selected_set.name,
     ablated_pair.bad_nats - ablated_pair.good_nats,
-    asked.margin
-from pair_margin(runs := $runs) as asked
-inner join selected_ablation_set(runs := $runs, ablation := $ablation) as chosen on chosen.run = asked.run
+    pair.margin
+from pair_margin(runs := $runs) as pair
+inner join selected_ablation_set(runs := $runs, ablation := $ablation) as selected_set on selected_set.run = pair.run
 inner join ablated_pair
-    on ablated_pair.run = chosen.run
-    and ablated_pair.ablation = chosen.ablation
-    and ablated_pair.number = chosen.number
-    and ablated_pair.source = asked.source
-    and ablated_pair.pair = asked.pair
+    on ablated_pair.run = selected_set.run
+    and ablated_pair.ablation = selected_set.ablation
+    and ablated_pair.number = selected_set.number
+    and ablated_pair.source = pair.source
+    and ablated_pair.pair = pair.pair
 where ablated_pair.good_nats is not null
     and ablated_pair.bad_nats is not null

@@ -14,7 +14,7 @@
 -- column upos varchar: its part of speech, or where the text has none its tag in the treebank's own set, joined likewise
 with
 
-judged as (
+prediction as (
     select
         gold.sentence,
         gold.dependent,
@@ -22,7 +22,7 @@ judged as (
         gold.sequence,
         gold.position,
         gold.head_position,
-        found_in($direction, gold.side, peak.most_attended, peak.most_attending) as found_position
+        in_direction($direction, gold.side, peak.most_attended, peak.most_attending) as predicted_position
     from gold_dependency(
         run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
     ) as gold
@@ -32,39 +32,39 @@ judged as (
     where peak.layer = $layer
         and peak.head = $head
         and not gold.is_root
-        and judges($direction, gold.side)
+        and applies_to_side($direction, gold.side)
         and ($relation is null or $relation = 'all' or gold.relation = $relation)
 ),
 
-at_position as (
+words_at_position as (
     select
-        wanted.sequence,
-        wanted.found_position,
+        place.sequence,
+        place.predicted_position,
         string_agg(
             case when $subtypes then word.deprel else without_subtype(word.deprel) end, '+' order by word.id
         ) as relation,
         string_agg(coalesce(word.upos, word.xpos), '+' order by word.id) as upos
-    from (select distinct judged.sequence, judged.found_position from judged) as wanted
+    from (select distinct prediction.sequence, prediction.predicted_position from prediction) as place
     inner join word_position
-        on word_position.sequence = wanted.sequence
-        and word_position.position = wanted.found_position
+        on word_position.sequence = place.sequence
+        and word_position.position = place.predicted_position
     inner join word on word.id = word_position.word
-    group by wanted.sequence, wanted.found_position
+    group by place.sequence, place.predicted_position
 )
 
 select
-    judged.sentence,
-    judged.dependent,
-    judged.head,
-    coalesce(judged.found_position = judged.head_position, false) as is_right,
-    cast(judged.found_position as integer) - judged.position as distance,
+    prediction.sentence,
+    prediction.dependent,
+    prediction.head,
+    coalesce(prediction.predicted_position = prediction.head_position, false) as is_right,
+    cast(prediction.predicted_position as integer) - prediction.position as distance,
     position.text as form,
-    at_position.relation,
-    at_position.upos
-from judged
+    words_at_position.relation,
+    words_at_position.upos
+from prediction
 left join position
-    on position.sequence = judged.sequence
-    and position.position = judged.found_position
-left join at_position
-    on at_position.sequence = judged.sequence
-    and at_position.found_position = judged.found_position
+    on position.sequence = prediction.sequence
+    and position.position = prediction.predicted_position
+left join words_at_position
+    on words_at_position.sequence = prediction.sequence
+    and words_at_position.predicted_position = prediction.predicted_position

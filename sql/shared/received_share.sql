@@ -13,21 +13,21 @@ with
 input as materialized (
     select
         sequence.id as sequence,
-        input_cluster(placed.by_sentences, sequence.id, sequence.document) as cluster,
+        input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,
         cast(sequence.positions as bigint) as positions,
-        sight.is_causal,
+        causality.is_causal,
         range(
             coalesce($to_position, 0),
             least(coalesce($to_position + 1, sequence.positions), cast(sequence.positions as bigint))
         ) as places
     from sequence
-    inner join run_causality() as sight on sight.run = sequence.run
-    inner join corpus_document(runs := $runs) as placed
-        on placed.run = sequence.run
-        and placed.document = sequence.document
+    inner join run_causality() as causality on causality.run = sequence.run
+    inner join corpus_document(runs := $runs) as clustered_document
+        on clustered_document.run = sequence.run
+        and clustered_document.document = sequence.document
 ),
 
-placed_input as materialized (
+input_position as materialized (
     select
         input.sequence,
         input.cluster,
@@ -37,31 +37,31 @@ placed_input as materialized (
     from input
 ),
 
-seen as materialized (
+visible_position as materialized (
     select
-        placed_input.sequence,
-        placed_input.cluster,
-        placed_input.position,
+        input_position.sequence,
+        input_position.cluster,
+        input_position.position,
         case
-            when placed_input.is_causal then placed_input.positions - placed_input.position
-            else placed_input.positions
+            when input_position.is_causal then input_position.positions - input_position.position
+            else input_position.positions
         end as seen_by,
         case
-            when placed_input.is_causal
-                then (harmonic(placed_input.positions) - harmonic(placed_input.position))
-                    / (placed_input.positions - placed_input.position)
-            else cast(1 as double) / placed_input.positions
+            when input_position.is_causal
+                then (harmonic(input_position.positions) - harmonic(input_position.position))
+                    / (input_position.positions - input_position.position)
+            else cast(1 as double) / input_position.positions
         end as chance
-    from placed_input
+    from input_position
 )
 
 select
     attention_map.sequence,
-    seen.cluster,
+    visible_position.cluster,
     attention_map.layer,
     attention_map.head,
-    seen.position,
-    weight_at(attention_map.received, seen.position) / seen.seen_by as weight,
-    seen.chance
+    visible_position.position,
+    weight_at(attention_map.received, visible_position.position) / visible_position.seen_by as weight,
+    visible_position.chance
 from attention_map
-inner join seen on seen.sequence = attention_map.sequence
+inner join visible_position on visible_position.sequence = attention_map.sequence

@@ -4,22 +4,22 @@
 -- column id integer: probe.id
 with
 
-known as (
+probe_list as (
     select
         list(probe.id) filter ($probe is null or probe.id = $probe) as ids,
-        coalesce(joined(list_sort(list(cast(probe.id as varchar)))), 'none') as every_probe
+        coalesce(joined(list_sort(list(cast(probe.id as varchar)))), 'none') as all_probes
     from probe
 )
 
-select unnest(known.ids) as id
-from known
+select unnest(probe_list.ids) as id
+from probe_list
 where refuse_unless(
-    known.ids is not null,
+    probe_list.ids is not null,
     case
         when $probe is null
             then 'The bank has no probe. Type: attnbank probe attention --train-run RUN --test-run RUN'
         else concat(
-            'There is no probe ', cast($probe as varchar), '; the probes of the bank: ', known.every_probe,
+            'There is no probe ', cast($probe as varchar), '; the probes of the bank: ', probe_list.all_probes,
             '. Type: attnbank query probe_accuracy'
         )
     end

@@ -33,16 +33,16 @@ read_run as materialized (
 
 by_attractors as (
     select
-        judged.ablation,
-        judged.number,
-        judged.name,
-        unnest([least(judged.attractors, 2), cast(null as integer)]) as attractors,
-        judged.cluster,
-        judged.distance,
-        judged.margin,
-        judged.whole_margin
-    from pair_outcome(runs := (select read_run.ids from read_run), ablation := $ablation) as judged
-    where judged.source = 'agreement'
+        pair.ablation,
+        pair.number,
+        pair.name,
+        unnest([least(pair.attractors, 2), cast(null as integer)]) as attractors,
+        pair.cluster,
+        pair.distance,
+        pair.margin,
+        pair.whole_margin
+    from pair_outcome(runs := (select read_run.ids from read_run), ablation := $ablation) as pair
+    where pair.source = 'agreement'
 ),
 
 per_cluster as (
@@ -74,7 +74,7 @@ per_cluster as (
         by_attractors.cluster
 ),
 
-averaged as (
+per_set as (
     select
         per_cluster.ablation,
         per_cluster.number,
@@ -93,24 +93,24 @@ averaged as (
 )
 
 select
-    averaged.ablation,
-    averaged.name,
-    averaged.attractors,
-    averaged.n,
-    averaged.accuracy,
-    wilson_low(averaged.accuracy * averaged.effective, averaged.effective) as low,
-    wilson_high(averaged.accuracy * averaged.effective, averaged.effective) as high,
-    ratio(averaged.better - averaged.worse, averaged.n) as difference,
-    paired_low(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_low,
-    paired_high(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_high,
-    averaged.margin,
-    averaged.distance,
+    per_set.ablation,
+    per_set.name,
+    per_set.attractors,
+    per_set.n,
+    per_set.accuracy,
+    wilson_low(per_set.accuracy * per_set.effective, per_set.effective) as low,
+    wilson_high(per_set.accuracy * per_set.effective, per_set.effective) as high,
+    ratio(per_set.better - per_set.worse, per_set.n) as difference,
+    paired_low(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_low,
+    paired_high(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_high,
+    per_set.margin,
+    per_set.distance,
     cast(0.5 as double) as chance,
     (select chosen_run.name from chosen_run) as run
-from averaged
+from per_set
 order by
-    case when averaged.ablation is null then 0 else 1 end,
-    averaged.ablation,
-    averaged.number,
-    case when averaged.attractors is null then 0 else 1 end,
-    averaged.attractors
+    case when per_set.ablation is null then 0 else 1 end,
+    per_set.ablation,
+    per_set.number,
+    case when per_set.attractors is null then 0 else 1 end,
+    per_set.attractors

@@ -29,18 +29,18 @@ with
 
 by_paradigm as (
     select
-        judged.source,
-        unnest([judged.paradigm, 'all']) as paradigm,
-        judged.ablation,
-        judged.number,
-        judged.name,
-        judged.cluster,
-        judged.margin,
-        judged.whole_margin
+        pair.source,
+        unnest([pair.paradigm, 'all']) as paradigm,
+        pair.ablation,
+        pair.number,
+        pair.name,
+        pair.cluster,
+        pair.margin,
+        pair.whole_margin
     from pair_outcome(
         runs := (select coalesce(list(chosen_run.id), []) from chosen_run), ablation := $ablation
-    ) as judged
-    where $source is null or judged.source = $source
+    ) as pair
+    where $source is null or pair.source = $source
 ),
 
 per_cluster as (
@@ -72,7 +72,7 @@ per_cluster as (
         by_paradigm.cluster
 ),
 
-averaged as (
+per_set as (
     select
         per_cluster.source,
         per_cluster.paradigm,
@@ -92,25 +92,25 @@ averaged as (
 )
 
 select
-    averaged.source,
-    averaged.paradigm,
-    averaged.ablation,
-    averaged.name,
-    averaged.n,
-    averaged.accuracy,
-    wilson_low(averaged.accuracy * averaged.effective, averaged.effective) as low,
-    wilson_high(averaged.accuracy * averaged.effective, averaged.effective) as high,
-    ratio(averaged.better - averaged.worse, averaged.n) as difference,
-    paired_low(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_low,
-    paired_high(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_high,
-    averaged.margin,
+    per_set.source,
+    per_set.paradigm,
+    per_set.ablation,
+    per_set.name,
+    per_set.n,
+    per_set.accuracy,
+    wilson_low(per_set.accuracy * per_set.effective, per_set.effective) as low,
+    wilson_high(per_set.accuracy * per_set.effective, per_set.effective) as high,
+    ratio(per_set.better - per_set.worse, per_set.n) as difference,
+    paired_low(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_low,
+    paired_high(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_high,
+    per_set.margin,
     cast(0.5 as double) as chance,
     (select chosen_run.name from chosen_run) as run
-from averaged
+from per_set
 order by
-    averaged.source,
-    case when averaged.ablation is null then 0 else 1 end,
-    averaged.ablation,
-    averaged.number,
-    case when averaged.paradigm = 'all' then 0 else 1 end,
-    averaged.paradigm
+    per_set.source,
+    case when per_set.ablation is null then 0 else 1 end,
+    per_set.ablation,
+    per_set.number,
+    case when per_set.paradigm = 'all' then 0 else 1 end,
+    per_set.paradigm

@@ -28,9 +28,9 @@ read_run as materialized (
     select coalesce(list(chosen_run.id), []) as ids from chosen_run
 ),
 
-of_class as (
+classed_word as (
     select
-        cluster_of(placed.clusters_before, placed.by_sentences, sentence.index) as cluster,
+        cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index) as cluster,
         surprisal.nats,
         unnest([
             {'classification': 'all', 'class': 'all'},
@@ -41,25 +41,25 @@ of_class as (
     inner join chosen_run on chosen_run.id = surprisal.run
     inner join word on word.id = surprisal.word
     inner join sentence on sentence.id = word.sentence
-    inner join corpus_document(runs := (select read_run.ids from read_run)) as placed
-        on placed.document = sentence.document
+    inner join corpus_document(runs := (select read_run.ids from read_run)) as clustered_document
+        on clustered_document.document = sentence.document
 ),
 
 per_cluster as (
     select
-        of_class.kind.classification as classification,
-        of_class.kind.class as class,
-        of_class.cluster,
-        coalesce(sum(of_class.nats), cast(0 as double)) as nats,
-        cast(count(of_class.nats) as double) as n,
-        count(*) - count(of_class.nats) as missing
-    from of_class
-    where of_class.kind.class is not null
-        and ($classification is null or of_class.kind.classification = $classification)
-    group by of_class.kind.classification, of_class.kind.class, of_class.cluster
+        classed_word.kind.classification as classification,
+        classed_word.kind.class as class,
+        classed_word.cluster,
+        coalesce(sum(classed_word.nats), cast(0 as double)) as nats,
+        cast(count(classed_word.nats) as double) as n,
+        count(*) - count(classed_word.nats) as missing
+    from classed_word
+    where classed_word.kind.class is not null
+        and ($classification is null or classed_word.kind.classification = $classification)
+    group by classed_word.kind.classification, classed_word.kind.class, classed_word.cluster
 ),
 
-averaged as (
+per_class as (
     select
         per_cluster.classification,
         per_cluster.class,
@@ -72,17 +72,17 @@ averaged as (
 )
 
 select
-    averaged.classification,
-    averaged.class,
-    averaged.n,
-    averaged.surprisal,
+    per_class.classification,
+    per_class.class,
+    per_class.n,
+    per_class.surprisal,
     case
-        when averaged.margin is not null then greatest(cast(0 as double), averaged.surprisal - averaged.margin)
+        when per_class.margin is not null then greatest(cast(0 as double), per_class.surprisal - per_class.margin)
     end as low,
-    averaged.surprisal + averaged.margin as high,
-    exp(averaged.surprisal) as perplexity,
-    averaged.missing,
+    per_class.surprisal + per_class.margin as high,
+    exp(per_class.surprisal) as perplexity,
+    per_class.missing,
     (select chosen_run.name from chosen_run) as run
-from averaged
+from per_class
 order by
-    list_position(['all', 'upos', 'relation'], averaged.classification), averaged.n desc, averaged.class
+    list_position(['all', 'upos', 'relation'], per_class.classification), per_class.n desc, per_class.class

@@ -33,7 +33,7 @@
 -- column run
 with
 
-read_for_syntax as (
+relation_run as (
     select fit.name
     from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence') as fit
     inner join chosen_run on chosen_run.model = fit.model
@@ -51,7 +51,7 @@ read_for_syntax as (
 
 role as (
     select best.layer, best.head, best.relation, best.accuracy
-    from best_head(run := coalesce((select read_for_syntax.name from read_for_syntax), '')) as best
+    from best_head(run := coalesce((select relation_run.name from relation_run), '')) as best
     where best.relation <> 'all'
         and best.relation <> 'punct'
         and best.relation <> 'p'
@@ -79,7 +79,7 @@ computed_run as (
     )
 ),
 
-placed as (
+embedded_head as (
     select
         computed_run.name as run,
         head_embedding.layer,
@@ -94,9 +94,9 @@ placed as (
 ),
 
 -- What a head does is the first of these that holds of it.
-described as (
+head_behaviour as (
     select
-        placed.*,
+        embedded_head.*,
         case
             when role.relation is not null
                 then {'behaviour': role.relation, 'strength': role.accuracy}
@@ -108,37 +108,37 @@ described as (
                 then {'behaviour': 'cls', 'strength': special.cls}
             when special.first > $target_threshold
                 then {'behaviour': 'first', 'strength': special.first}
-            when broad.entropy > $broad_threshold
-                then {'behaviour': 'broad', 'strength': broad.entropy}
+            when breadth.entropy > $broad_threshold
+                then {'behaviour': 'broad', 'strength': breadth.entropy}
             when relative.previous > $position_threshold
                 then {'behaviour': 'previous', 'strength': relative.previous}
             when relative.next > $position_threshold
                 then {'behaviour': 'next', 'strength': relative.next}
             else {'behaviour': 'other', 'strength': cast(null as double)}
-        end as found
-    from placed
+        end as label
+    from embedded_head
     left join relative_position(run := $run) as relative
-        on relative.layer = placed.layer
-        and relative.head = placed.head
-    left join entropy(run := $run) as broad
-        on broad.layer = placed.layer
-        and broad.head = placed.head
+        on relative.layer = embedded_head.layer
+        and relative.head = embedded_head.head
+    left join entropy(run := $run) as breadth
+        on breadth.layer = embedded_head.layer
+        and breadth.head = embedded_head.head
     left join special_tokens(run := $run) as special
-        on special.layer = placed.layer
-        and special.head = placed.head
+        on special.layer = embedded_head.layer
+        and special.head = embedded_head.head
     left join role
-        on role.layer = placed.layer
-        and role.head = placed.head
+        on role.layer = embedded_head.layer
+        and role.head = embedded_head.head
 )
 
 select
-    described.layer,
-    described.head,
-    described.x,
-    described.y,
-    described.stress,
-    described.found.behaviour as behaviour,
-    described.found.strength as strength,
-    described.run
-from described
-order by described.layer, described.head
+    head_behaviour.layer,
+    head_behaviour.head,
+    head_behaviour.x,
+    head_behaviour.y,
+    head_behaviour.stress,
+    head_behaviour.label.behaviour as behaviour,
+    head_behaviour.label.strength as strength,
+    head_behaviour.run
+from head_behaviour
+order by head_behaviour.layer, head_behaviour.head

@@ -24,13 +24,13 @@
 with
 
 hit as materialized (
-    select counted.*
-    from coreference_hit(candidates := $candidates, singletons := $singletons, run := $run) as counted
+    select cluster_hit.*
+    from coreference_hit(candidates := $candidates, singletons := $singletons, run := $run) as cluster_hit
     where $kind is null
-        or counted.kind = $kind
+        or cluster_hit.kind = $kind
 ),
 
-scored as (
+per_head as (
     select
         hit.kind,
         hit.layer,
@@ -47,15 +47,15 @@ scored as (
 ),
 
 best as (
-    select scored.*
-    from scored
+    select per_head.*
+    from per_head
     qualify row_number() over (
-        partition by scored.kind
-        order by scored.correct desc, scored.layer, scored.head
+        partition by per_head.kind
+        order by per_head.correct desc, per_head.layer, per_head.head
     ) = 1
 ),
 
-half as (
+half_hit as (
     select
         hit.kind,
         hit.is_chosen_on,
@@ -70,25 +70,25 @@ half as (
 ),
 
 held_out as (
-    select other.kind, other.accuracy
-    from half as chosen
-    inner join half as other
-        on other.kind = chosen.kind
-        and other.layer = chosen.layer
-        and other.head = chosen.head
-    where chosen.is_chosen_on
-        and chosen.place = 1
-        and not other.is_chosen_on
+    select scored.kind, scored.accuracy
+    from half_hit as selected
+    inner join half_hit as scored
+        on scored.kind = selected.kind
+        and scored.layer = selected.layer
+        and scored.head = selected.head
+    where selected.is_chosen_on
+        and selected.place = 1
+        and not scored.is_chosen_on
 ),
 
 rule as (
     select
-        scored.kind,
-        max(case when scored.baseline = 'nearest' then scored.accuracy end) as nearest,
-        max(case when scored.baseline = 'head_match' then scored.accuracy end) as head_match,
-        max(case when scored.baseline = 'rule_based' then scored.accuracy end) as rule_based
-    from coreference_baseline(kind := $kind, singletons := $singletons, run := $run) as scored
-    group by scored.kind
+        baseline.kind,
+        max(case when baseline.baseline = 'nearest' then baseline.accuracy end) as nearest,
+        max(case when baseline.baseline = 'head_match' then baseline.accuracy end) as head_match,
+        max(case when baseline.baseline = 'rule_based' then baseline.accuracy end) as rule_based
+    from coreference_baseline(kind := $kind, singletons := $singletons, run := $run) as baseline
+    group by baseline.kind
 )
 
 select

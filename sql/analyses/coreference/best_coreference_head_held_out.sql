@@ -34,12 +34,12 @@
 with
 
 hit as materialized (
-    select counted.*
+    select cluster_hit.*
     from coreference_hit(
         candidates := $candidates, singletons := $singletons, run := $run, choose := $choose
-    ) as counted
+    ) as cluster_hit
     where $kind is null
-        or counted.kind = $kind
+        or cluster_hit.kind = $kind
 ),
 
 per_head as (
@@ -62,7 +62,7 @@ per_head as (
     group by hit.kind, hit.is_chosen_on, hit.layer, hit.head, hit.rule
 ),
 
-ranked as (
+ranked_head as (
     select
         per_head.*,
         ratio(per_head.correct, per_head.n) as accuracy,
@@ -74,15 +74,15 @@ ranked as (
 )
 
 select
-    chosen.kind,
+    selected.kind,
     scored.n,
-    chosen.layer,
-    chosen.head,
+    selected.layer,
+    selected.head,
     scored.accuracy,
     wilson_low(scored.accuracy * scored.effective, scored.effective) as low,
     wilson_high(scored.accuracy * scored.effective, scored.effective) as high,
-    chosen.n as chosen_n,
-    chosen.accuracy as chosen_accuracy,
+    selected.n as chosen_n,
+    selected.accuracy as chosen_accuracy,
     in_sample.accuracy as in_sample_accuracy,
     in_sample.accuracy - scored.accuracy as optimism,
     scored.rule,
@@ -93,15 +93,15 @@ select
     scored.clusters,
     case when scored.clusters >= 5 then sign_flips(scored.differences) end as p_value,
     (select chosen_run.name from chosen_run) as run
-from ranked as chosen
-inner join ranked as scored
-    on scored.kind = chosen.kind
-    and scored.layer = chosen.layer
-    and scored.head = chosen.head
-inner join ranked as in_sample on in_sample.kind = chosen.kind
-where chosen.is_chosen_on
-    and chosen.place = 1
+from ranked_head as selected
+inner join ranked_head as scored
+    on scored.kind = selected.kind
+    and scored.layer = selected.layer
+    and scored.head = selected.head
+inner join ranked_head as in_sample on in_sample.kind = selected.kind
+where selected.is_chosen_on
+    and selected.place = 1
     and not scored.is_chosen_on
     and not in_sample.is_chosen_on
     and in_sample.place = 1
-order by kind_place(chosen.kind)
+order by kind_place(selected.kind)

@@ -21,7 +21,7 @@
 -- column run
 with
 
-gathered as (
+mention_summary as (
     select
         pair.sequence,
         pair.document,
@@ -42,23 +42,23 @@ gathered as (
 )
 
 select
-    gathered.sequence,
-    gathered.document,
+    mention_summary.sequence,
+    mention_summary.document,
     document.split,
-    gathered.mention,
-    gathered.kind,
+    mention_summary.mention,
+    mention_summary.kind,
     word.form,
-    gathered.position,
-    gathered.entity,
-    gathered.antecedents,
-    gathered.candidates,
-    abs(cast(gathered.position as integer) - cast(gathered.nearest_position as integer)) as word_distance,
-    gathered.mention_distance,
-    gathered.antecedent_positions,
-    gathered.candidate_positions,
+    mention_summary.position,
+    mention_summary.entity,
+    mention_summary.antecedents,
+    mention_summary.candidates,
+    abs(cast(mention_summary.position as integer) - cast(mention_summary.nearest_position as integer)) as word_distance,
+    mention_summary.mention_distance,
+    mention_summary.antecedent_positions,
+    mention_summary.candidate_positions,
     (select chosen_run.name from chosen_run) as run
-from gathered
-inner join document on document.id = gathered.document
-inner join mention on mention.id = gathered.mention
+from mention_summary
+inner join document on document.id = mention_summary.document
+inner join mention on mention.id = mention_summary.mention
 inner join word on word.id = mention.head_word
-order by gathered.sequence, gathered.mention
+order by mention_summary.sequence, mention_summary.mention

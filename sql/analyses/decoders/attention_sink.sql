@@ -26,14 +26,14 @@ with
 
 per_sequence as (
     select
-        received.sequence,
-        received.cluster,
-        received.position,
-        received.chance,
-        share_of(received.weight > $epsilon) as sink,
-        avg(received.weight) as weight
-    from received_share(runs := (select list(chosen_run.id) from chosen_run), to_position := $to_position) as received
-    group by received.sequence, received.cluster, received.position, received.chance
+        share.sequence,
+        share.cluster,
+        share.position,
+        share.chance,
+        share_of(share.weight > $epsilon) as sink,
+        avg(share.weight) as weight
+    from received_share(runs := (select list(chosen_run.id) from chosen_run), to_position := $to_position) as share
+    group by share.sequence, share.cluster, share.position, share.chance
 ),
 
 per_cluster as (
@@ -49,7 +49,7 @@ per_cluster as (
     group by per_sequence.position, per_sequence.cluster
 ),
 
-averaged as (
+per_position as (
     select
         per_cluster.position,
         sum(per_cluster.sink) / sum(per_cluster.n) as sink,
@@ -63,14 +63,14 @@ averaged as (
 )
 
 select
-    averaged.position,
-    averaged.sink,
-    within_share(averaged.sink - averaged.margin) as low,
-    within_share(averaged.sink + averaged.margin) as high,
-    averaged.sink_chance,
-    averaged.weight,
-    averaged.chance,
-    averaged.sequences,
+    per_position.position,
+    per_position.sink,
+    within_share(per_position.sink - per_position.margin) as low,
+    within_share(per_position.sink + per_position.margin) as high,
+    per_position.sink_chance,
+    per_position.weight,
+    per_position.chance,
+    per_position.sequences,
     (select chosen_run.name from chosen_run) as run
-from averaged
-order by averaged.position
+from per_position
+order by per_position.position

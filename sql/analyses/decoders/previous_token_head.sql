@@ -30,27 +30,27 @@
 -- column n bigint: positions that have something there
 -- column sequences, run
 select
-    scored.layer,
-    scored.head,
-    scored.score,
-    scored.low,
-    scored.high,
-    scored.chance,
-    scored.weight,
-    scored.weight_low,
-    scored.weight_high,
-    scored.weight_chance,
-    scored.control,
-    scored.control_low,
-    scored.control_high,
-    scored.control_seeds,
-    scored.control_run,
-    scored.n,
-    scored.sequences,
+    pattern.layer,
+    pattern.head,
+    pattern.score,
+    pattern.low,
+    pattern.high,
+    pattern.chance,
+    pattern.weight,
+    pattern.weight_low,
+    pattern.weight_high,
+    pattern.weight_chance,
+    pattern.control,
+    pattern.control_low,
+    pattern.control_high,
+    pattern.control_seeds,
+    pattern.control_run,
+    pattern.n,
+    pattern.sequences,
     chosen_run.name as run
 from pattern_head(
     run := (select chosen_run.id from chosen_run), control_run := $control_run, pattern := 'previous_token',
     reads_weights := $exclude_bos, exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
-) as scored
-inner join chosen_run on chosen_run.id = scored.run
-order by scored.layer, scored.head
+) as pattern
+inner join chosen_run on chosen_run.id = pattern.run
+order by pattern.layer, pattern.head

@@ -21,20 +21,20 @@ with
 
 per_cluster as (
     select
-        received.layer,
-        received.head,
-        received.cluster,
-        sum(case when received.weight > $epsilon then cast(1 as double) else cast(0 as double) end) as sink,
-        sum(received.weight) as weight,
-        sum(received.chance) as chance,
+        share.layer,
+        share.head,
+        share.cluster,
+        sum(case when share.weight > $epsilon then cast(1 as double) else cast(0 as double) end) as sink,
+        sum(share.weight) as weight,
+        sum(share.chance) as chance,
         cast(count(*) as double) as n
     from received_share(
         runs := (select list(chosen_run.id) from chosen_run), to_position := coalesce($to_position, 0)
-    ) as received
-    group by received.layer, received.head, received.cluster
+    ) as share
+    group by share.layer, share.head, share.cluster
 ),
 
-averaged as (
+per_head as (
     select
         per_cluster.layer,
         per_cluster.head,
@@ -48,14 +48,14 @@ averaged as (
 )
 
 select
-    averaged.layer,
-    averaged.head,
-    averaged.sink,
-    averaged.weight,
-    within_share(averaged.weight - averaged.margin) as low,
-    within_share(averaged.weight + averaged.margin) as high,
-    averaged.chance,
-    averaged.sequences,
+    per_head.layer,
+    per_head.head,
+    per_head.sink,
+    per_head.weight,
+    within_share(per_head.weight - per_head.margin) as low,
+    within_share(per_head.weight + per_head.margin) as high,
+    per_head.chance,
+    per_head.sequences,
     (select chosen_run.name from chosen_run) as run
-from averaged
-order by averaged.layer, averaged.head
+from per_head
+order by per_head.layer, per_head.head

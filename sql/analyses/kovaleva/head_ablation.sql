@@ -22,27 +22,32 @@
 -- column run
 with
 
-measured as (
+ablation_loss as (
     select ablation.*
     from ablation
     inner join chosen_run on chosen_run.id = ablation.run
 )
 
 select
-    measured.disabled,
-    measured.layer,
-    measured.head,
-    measured.replacement,
-    measured.loss,
-    measured.loss - whole.loss as increase,
+    ablation_loss.disabled,
+    ablation_loss.layer,
+    ablation_loss.head,
+    ablation_loss.replacement,
+    ablation_loss.loss,
+    ablation_loss.loss - whole_model.loss as increase,
     case
-        when measured.disabled <> 'none'
-            then rank() over (partition by measured.disabled, measured.replacement order by measured.loss desc)
+        when ablation_loss.disabled <> 'none'
+            then rank() over (
+                partition by ablation_loss.disabled, ablation_loss.replacement order by ablation_loss.loss desc
+            )
     end as rank,
-    measured.tokens,
+    ablation_loss.tokens,
     (select chosen_run.name from chosen_run) as run
-from measured
-inner join measured as whole on whole.disabled = 'none'
+from ablation_loss
+inner join ablation_loss as whole_model on whole_model.disabled = 'none'
 order by
-    list_position(['none', 'layer', 'head'], measured.disabled), measured.replacement, measured.loss desc,
-    measured.layer, measured.head
+    list_position(['none', 'layer', 'head'], ablation_loss.disabled),
+    ablation_loss.replacement,
+    ablation_loss.loss desc,
+    ablation_loss.layer,
+    ablation_loss.head

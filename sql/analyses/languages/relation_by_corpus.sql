@@ -30,11 +30,11 @@
 with
 
 corpus_run as (
-    select each.*
-    from corpus_run(run := $run, corpora := $corpora) as each
+    select matching_run.*
+    from corpus_run(run := $run, corpora := $corpora) as matching_run
 ),
 
-scored as (
+corpus_hit as (
     select corpus_run.corpus, corpus_run.language, corpus_run.name as run_name, hit.*
     from pair_hit(
         runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, by_documents := true
@@ -45,26 +45,26 @@ scored as (
 ),
 
 best as (
-    select scored.*
-    from scored
+    select corpus_hit.*
+    from corpus_hit
     qualify row_number() over (
-        partition by scored.corpus, scored.relation
-        order by scored.correct desc, scored.layer, scored.head, scored.direction
+        partition by corpus_hit.corpus, corpus_hit.relation
+        order by corpus_hit.correct desc, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
     ) = 1
 ),
 
 common as (
-    select scored.relation, scored.layer, scored.head, scored.direction
-    from scored
-    group by scored.relation, scored.layer, scored.head, scored.direction
+    select corpus_hit.relation, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
+    from corpus_hit
+    group by corpus_hit.relation, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
     qualify row_number() over (
-        partition by scored.relation
-        order by round(sum(scored.overall), 12) desc, scored.layer, scored.head, scored.direction
+        partition by corpus_hit.relation
+        order by round(sum(corpus_hit.overall), 12) desc, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
     ) = 1
 ),
 
 -- Spark orders by no window function.
-whole as (
+relation_size as (
     select best.relation, sum(best.n) as n
     from best
     group by best.relation
@@ -86,19 +86,19 @@ select
     common.layer as common_layer,
     common.head as common_head,
     common.direction as common_direction,
-    scored.accuracy as common_accuracy,
+    corpus_hit.accuracy as common_accuracy,
     best.findable,
     best.overall,
     best.run_name as run
 from best
 inner join common on common.relation = best.relation
-inner join whole on whole.relation = best.relation
-left join scored
-    on scored.corpus = best.corpus
-    and scored.relation = best.relation
-    and scored.layer = common.layer
-    and scored.head = common.head
-    and scored.direction = common.direction
+inner join relation_size on relation_size.relation = best.relation
+left join corpus_hit
+    on corpus_hit.corpus = best.corpus
+    and corpus_hit.relation = best.relation
+    and corpus_hit.layer = common.layer
+    and corpus_hit.head = common.head
+    and corpus_hit.direction = common.direction
 left join best_offset(
     runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, offsets := $offsets
 ) as baseline
@@ -106,4 +106,4 @@ left join best_offset(
     and baseline.relation = best.relation
     and baseline.side = best.side
 where exists (select chosen_run.id from chosen_run)
-order by whole.n desc, best.relation, best.corpus
+order by relation_size.n desc, best.relation, best.corpus

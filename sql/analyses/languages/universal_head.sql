@@ -35,11 +35,11 @@
 with
 
 corpus_run as (
-    select each.*
-    from corpus_run(run := $run, corpora := $corpora) as each
+    select matching_run.*
+    from corpus_run(run := $run, corpora := $corpora) as matching_run
 ),
 
-scored as (
+corpus_hit as (
     select corpus_run.corpus, hit.*, rank() over (partition by hit.run order by hit.correct desc) as place
     from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
     inner join corpus_run on corpus_run.id = hit.run
@@ -47,68 +47,73 @@ scored as (
         and hit.relation = coalesce($relation, 'all')
 ),
 
-averaged as (
+per_head as (
     select
-        scored.layer,
-        scored.head,
-        scored.direction,
+        corpus_hit.layer,
+        corpus_hit.head,
+        corpus_hit.direction,
         count(*) as corpora,
-        avg(scored.accuracy) as accuracy,
-        sum(scored.overall) / (select count(distinct each.corpus) from scored as each) as overall,
-        avg(scored.findable) as findable,
-        min(scored.accuracy) as lowest,
-        avg(scored.accuracy - baseline.accuracy) as gain,
-        count(*) filter (where scored.place <= 3) as among_three
-    from scored
+        avg(corpus_hit.accuracy) as accuracy,
+        sum(corpus_hit.overall) / (select count(distinct any_hit.corpus) from corpus_hit as any_hit) as overall,
+        avg(corpus_hit.findable) as findable,
+        min(corpus_hit.accuracy) as lowest,
+        avg(corpus_hit.accuracy - baseline.accuracy) as gain,
+        count(*) filter (where corpus_hit.place <= 3) as among_three
+    from corpus_hit
     left join best_offset(
         runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, offsets := $offsets
     ) as baseline
-        on baseline.run = scored.run
-        and baseline.relation = scored.relation
-        and baseline.side = scored.side
-    group by scored.layer, scored.head, scored.direction
+        on baseline.run = corpus_hit.run
+        and baseline.relation = corpus_hit.relation
+        and baseline.side = corpus_hit.side
+    group by corpus_hit.layer, corpus_hit.head, corpus_hit.direction
 ),
 
-chosen as (
-    select held_out.corpus, chooser.layer, chooser.head, chooser.direction
-    from (select distinct scored.corpus from scored) as held_out
-    inner join scored as chooser on chooser.corpus <> held_out.corpus
-    group by held_out.corpus, chooser.layer, chooser.head, chooser.direction
+selected_head as (
+    select held_out.corpus, candidate.layer, candidate.head, candidate.direction
+    from (select distinct corpus_hit.corpus from corpus_hit) as held_out
+    inner join corpus_hit as candidate on candidate.corpus <> held_out.corpus
+    group by held_out.corpus, candidate.layer, candidate.head, candidate.direction
     qualify row_number() over (
         partition by held_out.corpus
         order by
-            round(sum(chooser.overall), 12) desc, chooser.layer, chooser.head, chooser.direction
+            round(sum(candidate.overall), 12) desc, candidate.layer, candidate.head, candidate.direction
     ) = 1
 ),
 
 held_out as (
-    select chosen.layer, chosen.head, chosen.direction, count(*) as chosen_by, avg(scored.accuracy) as accuracy
-    from chosen
-    left join scored
-        on scored.corpus = chosen.corpus
-        and scored.layer = chosen.layer
-        and scored.head = chosen.head
-        and scored.direction = chosen.direction
-    group by chosen.layer, chosen.head, chosen.direction
+    select
+        selected_head.layer,
+        selected_head.head,
+        selected_head.direction,
+        count(*) as chosen_by,
+        avg(corpus_hit.accuracy) as accuracy
+    from selected_head
+    left join corpus_hit
+        on corpus_hit.corpus = selected_head.corpus
+        and corpus_hit.layer = selected_head.layer
+        and corpus_hit.head = selected_head.head
+        and corpus_hit.direction = selected_head.direction
+    group by selected_head.layer, selected_head.head, selected_head.direction
 )
 
 select
-    averaged.layer,
-    averaged.head,
-    averaged.direction,
-    averaged.corpora,
-    averaged.accuracy,
-    averaged.lowest,
-    averaged.gain,
-    averaged.among_three,
+    per_head.layer,
+    per_head.head,
+    per_head.direction,
+    per_head.corpora,
+    per_head.accuracy,
+    per_head.lowest,
+    per_head.gain,
+    per_head.among_three,
     coalesce(held_out.chosen_by, 0) as chosen_by,
     held_out.accuracy as held_out_accuracy,
-    averaged.findable,
-    averaged.overall,
+    per_head.findable,
+    per_head.overall,
     (select chosen_run.name from chosen_run) as run
-from averaged
+from per_head
 left join held_out
-    on held_out.layer = averaged.layer
-    and held_out.head = averaged.head
-    and held_out.direction = averaged.direction
-order by round(averaged.overall, 12) desc, averaged.layer, averaged.head, averaged.direction
+    on held_out.layer = per_head.layer
+    and held_out.head = per_head.head
+    and held_out.direction = per_head.direction
+order by round(per_head.overall, 12) desc, per_head.layer, per_head.head, per_head.direction

@@ -13,7 +13,7 @@
 -- column run
 with
 
-measured as (
+head_point as (
     select
         special.layer,
         special.head,
@@ -29,13 +29,13 @@ measured as (
 )
 
 select
-    measured.point.panel as panel,
-    measured.point.target as target,
-    measured.layer,
-    measured.head,
-    measured.point.attention as attention,
+    head_point.point.panel as panel,
+    head_point.point.target as target,
+    head_point.layer,
+    head_point.head,
+    head_point.point.attention as attention,
     (select chosen_run.name from chosen_run) as run
-from measured
-where measured.point.target <> 'first word'
-    or measured.point.attention is not null
-order by measured.point.panel, measured.point.target, measured.layer, measured.head
+from head_point
+where head_point.point.target <> 'first word'
+    or head_point.point.attention is not null
+order by head_point.point.panel, head_point.point.target, head_point.layer, head_point.head

@@ -54,8 +54,8 @@ select
     probe_score.uuas,
     probe_score.uuas_low,
     probe_score.uuas_high
-from requested_probe(probe := $probe) as asked
-inner join probe on probe.id = asked.id
+from requested_probe(probe := $probe) as requested
+inner join probe on probe.id = requested.id
 inner join probe_score on probe_score.probe = probe.id
 inner join run as test_run on test_run.id = probe.test_run
 inner join model on model.id = test_run.model

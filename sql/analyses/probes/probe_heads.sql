@@ -18,10 +18,10 @@
 -- column probe integer: probe.id
 with
 
-chosen_probe as (
+selected_probe as (
     select probe.id
-    from requested_probe(probe := $probe) as asked
-    inner join probe on probe.id = asked.id
+    from requested_probe(probe := $probe) as requested
+    inner join probe on probe.id = requested.id
     inner join run on run.id = probe.test_run
     inner join model on model.id = run.model
     where probe.id in (select probe_weight.probe from probe_weight)
@@ -30,7 +30,7 @@ chosen_probe as (
     limit 1
 ),
 
-lift as (
+head_lift as (
     select
         probe_weight.probe,
         probe_weight.layer,
@@ -40,22 +40,22 @@ lift as (
         probe_weight.contribution,
         greatest(probe_weight.contribution, cast(0 as double)) as lifted
     from probe_weight
-    inner join chosen_probe on chosen_probe.id = probe_weight.probe
+    inner join selected_probe on selected_probe.id = probe_weight.probe
 )
 
 select
     row_number() over (
-        order by lift.contribution desc, lift.layer, lift.head, lift.direction
+        order by head_lift.contribution desc, head_lift.layer, head_lift.head, head_lift.direction
     ) as rank,
-    lift.layer,
-    lift.head,
-    lift.direction,
-    lift.weight,
-    lift.contribution,
+    head_lift.layer,
+    head_lift.head,
+    head_lift.direction,
+    head_lift.weight,
+    head_lift.contribution,
     case
-        when sum(lift.lifted) over () > 0 then lift.lifted / sum(lift.lifted) over ()
+        when sum(head_lift.lifted) over () > 0 then head_lift.lifted / sum(head_lift.lifted) over ()
         else cast(0 as double)
     end as share,
-    lift.probe
-from lift
+    head_lift.probe
+from head_lift
 order by rank

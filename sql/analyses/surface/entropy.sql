@@ -21,7 +21,7 @@
 -- column sequences, run
 with
 
-smoothed as (
+smoothed_distribution as (
     select
         distribution.sequence,
         distribution.layer,
@@ -39,30 +39,32 @@ smoothed as (
 ),
 
 -- 0 ln 0 = 0: what is added is lost in every share that a float holds, and keeps ln 0 from being minus infinity.
-measured as (
+distribution_entropy as (
     select
-        smoothed.sequence,
-        smoothed.layer,
-        smoothed.head,
-        smoothed.positions,
-        smoothed.is_from_cls,
+        smoothed_distribution.sequence,
+        smoothed_distribution.layer,
+        smoothed_distribution.head,
+        smoothed_distribution.positions,
+        smoothed_distribution.is_from_cls,
         -list_inner_product(
-            smoothed.shares,
-            list_transform(smoothed.shares, lambda share: ln(share + cast(1e-300 as double)))
+            smoothed_distribution.shares,
+            list_transform(smoothed_distribution.shares, lambda share: ln(share + cast(1e-300 as double)))
         ) as entropy
-    from smoothed
+    from smoothed_distribution
 ),
 
 per_sequence as (
     select
-        measured.sequence,
-        measured.layer,
-        measured.head,
-        measured.positions,
-        avg(measured.entropy) as entropy,
-        avg(case when measured.is_from_cls then measured.entropy end) as entropy_from_cls
-    from measured
-    group by measured.sequence, measured.layer, measured.head, measured.positions
+        distribution_entropy.sequence,
+        distribution_entropy.layer,
+        distribution_entropy.head,
+        distribution_entropy.positions,
+        avg(distribution_entropy.entropy) as entropy,
+        avg(case when distribution_entropy.is_from_cls then distribution_entropy.entropy end) as entropy_from_cls
+    from distribution_entropy
+    group by
+        distribution_entropy.sequence, distribution_entropy.layer, distribution_entropy.head,
+        distribution_entropy.positions
     union all
     select
         attention_map.sequence,

@@ -32,7 +32,7 @@ input as materialized (
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
-magnitude as (
+absolute_gradient as (
     select
         gradient.sequence,
         gradient.layer,
@@ -43,16 +43,16 @@ magnitude as (
 
 gradient_map as (
     select
-        magnitude.sequence,
-        magnitude.layer,
-        magnitude.head,
-        sum(weight_on(magnitude.gradients, input.cls)) as cls,
-        sum(weight_on(magnitude.gradients, input.sep)) as sep,
-        sum(weight_on(magnitude.gradients, input.punctuation)) as punctuation,
-        sum(weight_under(magnitude.gradients, input.other)) as other
-    from magnitude
-    inner join input on input.sequence = magnitude.sequence
-    group by magnitude.sequence, magnitude.layer, magnitude.head
+        absolute_gradient.sequence,
+        absolute_gradient.layer,
+        absolute_gradient.head,
+        sum(weight_on(absolute_gradient.gradients, input.cls)) as cls,
+        sum(weight_on(absolute_gradient.gradients, input.sep)) as sep,
+        sum(weight_on(absolute_gradient.gradients, input.punctuation)) as punctuation,
+        sum(weight_under(absolute_gradient.gradients, input.other)) as other
+    from absolute_gradient
+    inner join input on input.sequence = absolute_gradient.sequence
+    group by absolute_gradient.sequence, absolute_gradient.layer, absolute_gradient.head
 ),
 
 per_target as (

@@ -57,7 +57,7 @@ input as materialized (
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
-summed as (
+map_sum as (
     select
         input.*,
         attention_map.layer,
@@ -79,13 +79,13 @@ summed as (
 
 per_sequence as (
     select
-        summed.*,
-        weight_on(summed.received, summed.first_word) - summed.own_of_first as first,
+        map_sum.*,
+        weight_on(map_sum.received, map_sum.first_word) - map_sum.own_of_first as first,
         case
-            when summed.is_share then summed.positions
-            else weight_total(summed.received) - summed.own_of_first
+            when map_sum.is_share then map_sum.positions
+            else weight_total(map_sum.received) - map_sum.own_of_first
         end as total
-    from summed
+    from map_sum
 )
 
 select

@@ -23,38 +23,40 @@
 -- column run
 with
 
-norms as (
+matching_norms_run as (
     select max(run.id) as id
     from run
     inner join chosen_run on chosen_run.model = run.model and chosen_run.corpus = run.corpus
-    inner join run as weights on weights.id = chosen_run.id
+    inner join run as weights_run on weights_run.id = chosen_run.id
     where run.finished is not null
         and run.measure = 'norms'
-        and run.context = weights.context
-        and run.unit = weights.unit
-        and run.subword = weights.subword
-        and run.first_word is not distinct from weights.first_word
-        and run.bos is not distinct from weights.bos
-        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(weights.options, 'limit')
-        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(weights.options, 'seed')
+        and run.context = weights_run.context
+        and run.unit = weights_run.unit
+        and run.subword = weights_run.subword
+        and run.first_word is not distinct from weights_run.first_word
+        and run.bos is not distinct from weights_run.bos
+        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(weights_run.options, 'limit')
+        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(weights_run.options, 'seed')
         and ($norms_run is null or run.name = $norms_run or cast(run.id as varchar) = $norms_run)
 )
 
 select
-    weighed.layer,
-    weighed.head,
-    weighed.cls as weight_on_cls,
-    moved.cls as norm_on_cls,
-    weighed.sep as weight_on_sep,
-    moved.sep as norm_on_sep,
-    weighed.punctuation as weight_on_punctuation,
-    moved.punctuation as norm_on_punctuation,
-    weighed.first as weight_on_first,
-    moved.first as norm_on_first,
-    moved.run as norms_run,
-    weighed.run
-from special_tokens(run := $run) as weighed
-inner join special_tokens(run := (select coalesce(cast(norms.id as varchar), '') from norms)) as moved
-    on moved.layer = weighed.layer
-    and moved.head = weighed.head
-order by weighed.layer, weighed.head
+    by_weight.layer,
+    by_weight.head,
+    by_weight.cls as weight_on_cls,
+    by_norm.cls as norm_on_cls,
+    by_weight.sep as weight_on_sep,
+    by_norm.sep as norm_on_sep,
+    by_weight.punctuation as weight_on_punctuation,
+    by_norm.punctuation as norm_on_punctuation,
+    by_weight.first as weight_on_first,
+    by_norm.first as norm_on_first,
+    by_norm.run as norms_run,
+    by_weight.run
+from special_tokens(run := $run) as by_weight
+inner join special_tokens(
+    run := (select coalesce(cast(matching_norms_run.id as varchar), '') from matching_norms_run)
+) as by_norm
+    on by_norm.layer = by_weight.layer
+    and by_norm.head = by_weight.head
+order by by_weight.layer, by_weight.head

@@ -42,20 +42,20 @@ best as (
 ),
 
 baseline as (
-    select fixed.*
+    select fixed_offset.*
     from best_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation), offsets := $offsets, clamped := $clamped
-    ) as fixed
+    ) as fixed_offset
 ),
 
-compared as (
+per_relation as (
     select
-        judged.relation,
-        cast(sum(judged.n) as bigint) as n,
-        cast(sum(judged.only_head) as bigint) as only_head,
-        cast(sum(judged.only_offset) as bigint) as only_offset,
-        clustered_pairs(judged.only_head, judged.only_offset, judged.n) as effective
+        comparison.relation,
+        cast(sum(comparison.n) as bigint) as n,
+        cast(sum(comparison.only_head) as bigint) as only_head,
+        cast(sum(comparison.only_offset) as bigint) as only_offset,
+        clustered_pairs(comparison.only_head, comparison.only_offset, comparison.n) as effective
     from head_against_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation), clamped := $clamped,
@@ -73,11 +73,11 @@ compared as (
                 on baseline.relation = best.relation
                 and baseline.side = best.side
         )
-    ) as judged
-    group by judged.relation
+    ) as comparison
+    group by comparison.relation
 ),
 
-halved as (
+half_hit as (
     select
         hit.*,
         row_number() over (
@@ -91,14 +91,14 @@ halved as (
 
 held_out as (
     select scored.relation, scored.accuracy
-    from halved as chosen
-    inner join halved as scored
-        on scored.relation = chosen.relation
-        and scored.layer = chosen.layer
-        and scored.head = chosen.head
-        and scored.direction = chosen.direction
-    where chosen.is_chosen_on
-        and chosen.place = 1
+    from half_hit as selected
+    inner join half_hit as scored
+        on scored.relation = selected.relation
+        and scored.layer = selected.layer
+        and scored.head = selected.head
+        and scored.direction = selected.direction
+    where selected.is_chosen_on
+        and selected.place = 1
         and not scored.is_chosen_on
 )
 
@@ -114,8 +114,8 @@ select
     baseline."offset",
     baseline.accuracy as offset_accuracy,
     share_above(best.correct, best.n, baseline.correct, baseline.n) as gain,
-    paired_low(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_low,
-    paired_high(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_high,
+    paired_low(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_low,
+    paired_high(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_high,
     held_out.accuracy as held_out_accuracy,
     best.findable,
     best.overall,
@@ -124,6 +124,6 @@ from best
 left join baseline
     on baseline.relation = best.relation
     and baseline.side = best.side
-left join compared on compared.relation = best.relation
+left join per_relation on per_relation.relation = best.relation
 left join held_out on held_out.relation = best.relation
 order by best.n desc, best.relation

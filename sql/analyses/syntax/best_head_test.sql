@@ -35,12 +35,12 @@ with
 
 best as (
     select
-        scored.*,
+        per_head.*,
         count(*) over () as tried,
-        row_number() over (order by scored.correct desc, scored.layer, scored.head, scored.direction) as place
+        row_number() over (order by per_head.correct desc, per_head.layer, per_head.head, per_head.direction) as place
     from head_score(
         relation := $relation, offsets := $offsets, run := $run, subtypes := $subtypes, possessive := $possessive
-    ) as scored
+    ) as per_head
 )
 
 select

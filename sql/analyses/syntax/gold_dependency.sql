@@ -34,22 +34,22 @@
 --   chosen on
 -- column run
 select
-    judged.sequence,
-    judged.document,
-    judged.split,
-    judged.sentence,
-    judged.dependent,
-    judged.head,
-    judged.relation,
-    judged.is_root,
-    judged.position,
-    judged.head_position,
-    judged.side,
-    judged.cluster,
+    gold.sequence,
+    gold.document,
+    gold.split,
+    gold.sentence,
+    gold.dependent,
+    gold.head,
+    gold.relation,
+    gold.is_root,
+    gold.position,
+    gold.head_position,
+    gold.side,
+    gold.cluster,
     chosen_run.name as run
 from gold_pair(
     runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
     saved := $saved
-) as judged
-inner join chosen_run on chosen_run.id = judged.run
-order by judged.sequence, judged.position, judged.dependent, judged.head_position
+) as gold
+inner join chosen_run on chosen_run.id = gold.run
+order by gold.sequence, gold.position, gold.dependent, gold.head_position

@@ -37,59 +37,62 @@
 with
 
 checkpoint as materialized (
-    select each.*
-    from series_run(anchor := (select chosen_run.id from chosen_run)) as each
+    select matching_run.*
+    from series_run(anchor := (select chosen_run.id from chosen_run)) as matching_run
 ),
 
-measured as (
+checkpoint_value as (
     select
         checkpoint.step,
         checkpoint.tokens_seen,
         checkpoint.name as run_name,
-        found.*,
-        case when $measure = 'entropy' then found.value else -found.value end as from_best
+        head_value.*,
+        case when $measure = 'entropy' then head_value.value else -head_value.value end as from_best
     from head_measure(
         runs := (select list(checkpoint.id) from checkpoint), measure := $measure, relation := $relation
-    ) as found
-    inner join checkpoint on checkpoint.id = found.run
-    where ($layer is null or found.layer = $layer)
-        and ($head is null or found.head = $head)
-        and ($direction is null or found.direction = $direction)
+    ) as head_value
+    inner join checkpoint on checkpoint.id = head_value.run
+    where ($layer is null or head_value.layer = $layer)
+        and ($head is null or head_value.head = $head)
+        and ($direction is null or head_value.direction = $direction)
 ),
 
-ranked as (
+ranked_head as (
     select
-        measured.layer,
-        measured.head,
-        measured.direction,
+        checkpoint_value.layer,
+        checkpoint_value.head,
+        checkpoint_value.direction,
         row_number() over (
-            order by measured.from_best, measured.layer, measured.head, measured.direction
+            order by
+                checkpoint_value.from_best, checkpoint_value.layer, checkpoint_value.head, checkpoint_value.direction
         ) as place
-    from measured
-    where measured.step = (select max(checkpoint.step) from checkpoint)
-        and measured.value is not null
+    from checkpoint_value
+    where checkpoint_value.step = (select max(checkpoint.step) from checkpoint)
+        and checkpoint_value.value is not null
 )
 
 select
     case
-        when measured.direction is null then concat(measured.layer, '-', measured.head)
-        else concat(measured.layer, '-', measured.head, ' ', replace(measured.direction, '_', ' '))
+        when checkpoint_value.direction is null then concat(checkpoint_value.layer, '-', checkpoint_value.head)
+        else concat(
+            checkpoint_value.layer, '-', checkpoint_value.head, ' ', replace(checkpoint_value.direction, '_', ' ')
+        )
     end as name,
-    measured.layer,
-    measured.head,
-    measured.direction,
-    measured.step,
-    measured.tokens_seen,
-    measured.value,
-    measured.low,
-    measured.high,
-    measured.baseline,
-    measured.n,
-    measured.run_name as run
-from measured
-inner join ranked
-    on ranked.layer = measured.layer
-    and ranked.head = measured.head
-    and ranked.direction is not distinct from measured.direction
-where $top is null or ranked.place <= $top
-order by ranked.place, measured.step
+    checkpoint_value.layer,
+    checkpoint_value.head,
+    checkpoint_value.direction,
+    checkpoint_value.step,
+    checkpoint_value.tokens_seen,
+    checkpoint_value.value,
+    checkpoint_value.low,
+    checkpoint_value.high,
+    checkpoint_value.baseline,
+    checkpoint_value.n,
+    checkpoint_value.run_name as run
+from checkpoint_value
+inner join ranked_head
+    on ranked_head.layer = checkpoint_value.layer
+    and ranked_head.head = checkpoint_value.head
+    and ranked_head.direction is not distinct from checkpoint_value.direction
+where $top is null or ranked_head.place <= $top
+order by ranked_head.place, checkpoint_value.step

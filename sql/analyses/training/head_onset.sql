@@ -27,48 +27,52 @@
 with
 
 checkpoint as materialized (
-    select each.*
-    from series_run(anchor := (select chosen_run.id from chosen_run)) as each
+    select matching_run.*
+    from series_run(anchor := (select chosen_run.id from chosen_run)) as matching_run
 ),
 
-measured as materialized (
+checkpoint_value as materialized (
     select
         checkpoint.step,
         checkpoint.tokens_seen,
         checkpoint.name as run_name,
-        found.*,
-        coalesce(found.low > found.baseline + $margin, false) as is_above
+        head_value.*,
+        coalesce(head_value.low > head_value.baseline + $margin, false) as is_above
     from head_measure(
         runs := (select list(checkpoint.id) from checkpoint), measure := $measure, relation := $relation
-    ) as found
-    inner join checkpoint on checkpoint.id = found.run
+    ) as head_value
+    inner join checkpoint on checkpoint.id = head_value.run
 ),
 
-lasting as (
+last_below as (
     select
-        measured.layer,
-        measured.head,
-        measured.direction,
-        max(case when not measured.is_above then measured.step end) as before,
+        checkpoint_value.layer,
+        checkpoint_value.head,
+        checkpoint_value.direction,
+        max(case when not checkpoint_value.is_above then checkpoint_value.step end) as before,
         count(*) as checkpoints
-    from measured
-    group by measured.layer, measured.head, measured.direction
+    from checkpoint_value
+    group by checkpoint_value.layer, checkpoint_value.head, checkpoint_value.direction
 ),
 
 onset as (
     select
-        lasting.layer,
-        lasting.head,
-        lasting.direction,
-        lasting.before,
-        lasting.checkpoints,
-        min(case when lasting.before is null or measured.step > lasting.before then measured.step end) as onset
-    from lasting
-    inner join measured
-        on measured.layer = lasting.layer
-        and measured.head = lasting.head
-        and measured.direction is not distinct from lasting.direction
-    group by lasting.layer, lasting.head, lasting.direction, lasting.before, lasting.checkpoints
+        last_below.layer,
+        last_below.head,
+        last_below.direction,
+        last_below.before,
+        last_below.checkpoints,
+        min(
+            case
+                when last_below.before is null or checkpoint_value.step > last_below.before then checkpoint_value.step
+            end
+        ) as onset
+    from last_below
+    inner join checkpoint_value
+        on checkpoint_value.layer = last_below.layer
+        and checkpoint_value.head = last_below.head
+        and checkpoint_value.direction is not distinct from last_below.direction
+    group by last_below.layer, last_below.head, last_below.direction, last_below.before, last_below.checkpoints
 )
 
 select
@@ -78,21 +82,21 @@ select
     onset.onset,
     onset.before,
     checkpoint.tokens_seen,
-    measured.value,
-    measured.baseline,
+    checkpoint_value.value,
+    checkpoint_value.baseline,
     onset.checkpoints,
-    measured.run_name as run
+    checkpoint_value.run_name as run
 from onset
-inner join measured
-    on measured.layer = onset.layer
-    and measured.head = onset.head
-    and measured.direction is not distinct from onset.direction
-    and measured.step = (select max(each.step) from checkpoint as each)
+inner join checkpoint_value
+    on checkpoint_value.layer = onset.layer
+    and checkpoint_value.head = onset.head
+    and checkpoint_value.direction is not distinct from onset.direction
+    and checkpoint_value.step = (select max(any_checkpoint.step) from checkpoint as any_checkpoint)
 left join checkpoint on checkpoint.step = onset.onset
 order by
     case when onset.onset is null then 1 else 0 end,
     onset.onset,
-    measured.value desc,
+    checkpoint_value.value desc,
     onset.layer,
     onset.head,
     onset.direction

@@ -50,17 +50,17 @@ best as (
 ),
 
 tree as (
-    select each.*
-    from attention_tree as each
-    inner join chosen_run on chosen_run.id = each.run
+    select attention_tree.*
+    from attention_tree
+    inner join chosen_run on chosen_run.id = attention_tree.run
     inner join best
-        on best.source = each.source
-        and best.layer is not distinct from each.layer
-        and best.head is not distinct from each.head
-        and best.direction = each.direction
-    where each.root = $root
-        and each.decoder = $decoder
-        and ($sentence is null or each.sentence = $sentence)
+        on best.source = attention_tree.source
+        and best.layer is not distinct from attention_tree.layer
+        and best.head is not distinct from attention_tree.head
+        and best.direction = attention_tree.direction
+    where attention_tree.root = $root
+        and attention_tree.decoder = $decoder
+        and ($sentence is null or attention_tree.sentence = $sentence)
 ),
 
 arc as (
@@ -95,7 +95,7 @@ select
     arc.word as dependent,
     arc.position,
     word.form,
-    found.text as found_head,
+    tree_head.text as found_head,
     gold_head.form as gold_head,
     word.deprel as relation,
     case when word.head_index > 0 then coalesce(arc.found_position = gold.head_position, false) end as is_correct,
@@ -118,9 +118,9 @@ inner join word on word.id = arc.word
 left join word as gold_head
     on gold_head.sentence = word.sentence
     and gold_head.index = word.head_index
-left join position as found
-    on found.sequence = arc.sequence
-    and found.position = arc.found_position
+left join position as tree_head
+    on tree_head.sequence = arc.sequence
+    and tree_head.position = arc.found_position
 left join gold
     on gold.sequence = arc.sequence
     and gold.dependent = arc.word

@@ -43,21 +43,21 @@ read_run as materialized (
 ),
 
 hit as (
-    select each.*
+    select cluster_hit.*
     from tree_hit(
         runs := (select read_run.ids from read_run), root := $root, decoder := $decoder, punctuation := $punctuation
-    ) as each
-    where $source is null or each.source = $source
+    ) as cluster_hit
+    where $source is null or cluster_hit.source = $source
 ),
 
-extent as (
+coverage as (
     select share_of(gold.is_judged) as findable
     from gold_tree_pair(
         runs := (select read_run.ids from read_run), punctuation := $punctuation, is_whole := true
     ) as gold
 ),
 
-scored as (
+per_tree as (
     select
         hit.source,
         hit.layer,
@@ -75,23 +75,23 @@ scored as (
 )
 
 select
-    scored.source,
-    scored.layer,
-    scored.head,
-    scored.direction,
-    ratio(scored.found, scored.n) as uuas,
-    wilson_low(ratio(scored.found, scored.n) * scored.effective, scored.effective) as low,
-    wilson_high(ratio(scored.found, scored.n) * scored.effective, scored.effective) as high,
-    cast(scored.found as bigint) as found,
-    ratio(scored.correct, scored.n) as uas,
-    cast(scored.correct as bigint) as correct,
-    cast(scored.n as bigint) as n,
-    extent.findable,
-    ratio(scored.found - scored.only_tree + scored.only_chain, scored.n) as adjacent,
-    ratio(scored.only_tree - scored.only_chain, scored.n) as gain,
-    paired_low(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_low,
-    paired_high(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_high,
+    per_tree.source,
+    per_tree.layer,
+    per_tree.head,
+    per_tree.direction,
+    ratio(per_tree.found, per_tree.n) as uuas,
+    wilson_low(ratio(per_tree.found, per_tree.n) * per_tree.effective, per_tree.effective) as low,
+    wilson_high(ratio(per_tree.found, per_tree.n) * per_tree.effective, per_tree.effective) as high,
+    cast(per_tree.found as bigint) as found,
+    ratio(per_tree.correct, per_tree.n) as uas,
+    cast(per_tree.correct as bigint) as correct,
+    cast(per_tree.n as bigint) as n,
+    coverage.findable,
+    ratio(per_tree.found - per_tree.only_tree + per_tree.only_chain, per_tree.n) as adjacent,
+    ratio(per_tree.only_tree - per_tree.only_chain, per_tree.n) as gain,
+    paired_low(per_tree.only_tree, per_tree.only_chain, per_tree.n, per_tree.gain_effective) as gain_low,
+    paired_high(per_tree.only_tree, per_tree.only_chain, per_tree.n, per_tree.gain_effective) as gain_high,
     (select chosen_run.name from chosen_run) as run
-from scored
-cross join extent
-order by scored.found desc, scored.source, scored.layer, scored.head, scored.direction
+from per_tree
+cross join coverage
+order by per_tree.found desc, per_tree.source, per_tree.layer, per_tree.head, per_tree.direction

@@ -62,7 +62,7 @@ placed_row as (
         and named_sentence.document is not distinct from numbered_row.document
 ),
 
-found_row as (
+matched_row as (
     select
         placed_row.n,
         placed_row.form,
@@ -76,13 +76,13 @@ found_row as (
 )
 
 select
-    found_row.n,
-    found_row.word,
-    found_row.known_form,
+    matched_row.n,
+    matched_row.word,
+    matched_row.known_form,
     case
-        when not $by_id and found_row.sentences = 0 then 'sentence'
-        when not $by_id and found_row.sentences > 1 then 'sentences'
-        when found_row.word is null then 'word'
-        when $by_form and found_row.form is distinct from found_row.known_form then 'form'
+        when not $by_id and matched_row.sentences = 0 then 'sentence'
+        when not $by_id and matched_row.sentences > 1 then 'sentences'
+        when matched_row.word is null then 'word'
+        when $by_form and matched_row.form is distinct from matched_row.known_form then 'form'
     end as fault
-from found_row
+from matched_row

@@ -17,13 +17,13 @@ from run
 where
     run.heads < 1 or run.model not in (select model.id from model) or run.corpus not in (select corpus.id from corpus)
 union all
-select 'a name in it has ' || length(named.name) || ' characters (' || left(named.name, 40) || '…)'
+select 'a name in it has ' || length(named_row.name) || ' characters (' || left(named_row.name, 40) || '…)'
 from (
     select model.name from model
     union all
     select run.name from run
     union all
     select corpus.name from corpus
-) as named
-where length(named.name) > $longest
+) as named_row
+where length(named_row.name) > $longest
 limit 1

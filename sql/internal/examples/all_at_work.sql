@@ -2,7 +2,7 @@
 -- instead has a value (breakdown relation, upos or distance), in the order of the text, a page of them.
 with
 
-found as (
+prediction as (
     select word.*
     from predicted_word(
         run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction
@@ -17,39 +17,39 @@ found as (
 ),
 
 -- Where the dependent stands in the input that the run has read, and the first word where it looks.
-looked as (
+example as (
     select
-        found.sentence,
-        found.dependent,
-        found.head,
-        found.form,
-        found.is_right,
+        prediction.sentence,
+        prediction.dependent,
+        prediction.head,
+        prediction.form,
+        prediction.is_right,
         min(target.word) as target
-    from found
+    from prediction
     inner join run on run.name = $run
-    inner join word_position as place on place.word = found.dependent
+    inner join word_position as place on place.word = prediction.dependent
     inner join sequence
         on sequence.id = place.sequence
         and sequence.run = run.id
     left join word_position as target
         on target.sequence = place.sequence
-        and target.position = place.position + found.distance
-    group by found.sentence, found.dependent, found.head, found.form, found.is_right
+        and target.position = place.position + prediction.distance
+    group by prediction.sentence, prediction.dependent, prediction.head, prediction.form, prediction.is_right
 )
 
 select
     coalesce(sentence.name, cast(sentence.id as varchar)) as sent_id,
-    looked.sentence,
+    example.sentence,
     dependent.index as dependent,
     gold.index as gold,
-    case when target.sentence = looked.sentence then target.index end as target,
-    looked.form as value,
-    looked.is_right,
+    case when target.sentence = example.sentence then target.index end as target,
+    example.form as value,
+    example.is_right,
     count(*) over () as total
-from looked
-inner join sentence on sentence.id = looked.sentence
-inner join word as dependent on dependent.id = looked.dependent
-left join word as gold on gold.id = looked.head
-left join word as target on target.id = looked.target
-order by looked.sentence, dependent.index
+from example
+inner join sentence on sentence.id = example.sentence
+inner join word as dependent on dependent.id = example.dependent
+left join word as gold on gold.id = example.head
+left join word as target on target.id = example.target
+order by example.sentence, dependent.index
 limit $most offset $skipped

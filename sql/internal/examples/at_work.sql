@@ -3,7 +3,7 @@
 -- relation, upos, distance), counted as head_error counts. One statement for all, since the join is most of the work.
 with
 
-found as (
+prediction as (
     select word.*
     from predicted_word(
         run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction
@@ -11,53 +11,53 @@ found as (
 ),
 
 example as (
-    select found.sentence, found.dependent, found.head, found.is_right, found.form
-    from found
+    select prediction.sentence, prediction.dependent, prediction.head, prediction.is_right, prediction.form
+    from prediction
     qualify row_number() over (
-        partition by found.is_right order by hash(found.dependent), found.dependent
+        partition by prediction.is_right order by hash(prediction.dependent), prediction.dependent
     ) <= $most
 ),
 
-described as (
+error_property as (
     select
         unnest([
-            {'place': 1, 'breakdown': 'relation', 'value': found.relation},
-            {'place': 2, 'breakdown': 'upos', 'value': found.upos},
-            {'place': 3, 'breakdown': 'distance', 'value': cast(found.distance as varchar)}
+            {'place': 1, 'breakdown': 'relation', 'value': prediction.relation},
+            {'place': 2, 'breakdown': 'upos', 'value': prediction.upos},
+            {'place': 3, 'breakdown': 'distance', 'value': cast(prediction.distance as varchar)}
         ]) as error
-    from found
-    where not found.is_right
+    from prediction
+    where not prediction.is_right
 ),
 
-counted as (
+error_count as (
     select
-        described.error.breakdown as breakdown,
-        described.error.place as place,
-        coalesce(described.error.value, 'none') as value,
+        error_property.error.breakdown as breakdown,
+        error_property.error.place as place,
+        coalesce(error_property.error.value, 'none') as value,
         count(*) as n
-    from described
-    group by described.error.breakdown, described.error.place, coalesce(described.error.value, 'none')
+    from error_property
+    group by error_property.error.breakdown, error_property.error.place, coalesce(error_property.error.value, 'none')
 ),
 
-extent as (
-    select count(*) as dependents, count(*) filter (where not found.is_right) as errors
-    from found
+total as (
+    select count(*) as dependents, count(*) filter (where not prediction.is_right) as errors
+    from prediction
 )
 
 select
-    counted.breakdown,
-    counted.place,
-    counted.value,
-    counted.n,
-    ratio(counted.n, extent.errors) as share,
-    extent.errors,
-    extent.dependents,
+    error_count.breakdown,
+    error_count.place,
+    error_count.value,
+    error_count.n,
+    ratio(error_count.n, total.errors) as share,
+    total.errors,
+    total.dependents,
     cast(null as varchar) as sent_id,
     cast(null as integer) as sentence,
     cast(null as smallint) as dependent,
     cast(null as smallint) as gold
-from counted
-cross join extent
+from error_count
+cross join total
 union all
 select
     case when example.is_right then 'right' else 'wrong' end as breakdown,
@@ -65,8 +65,8 @@ select
     example.form as value,
     null as n,
     null as share,
-    extent.errors,
-    extent.dependents,
+    total.errors,
+    total.dependents,
     coalesce(sentence.name, cast(sentence.id as varchar)) as sent_id,
     example.sentence,
     dependent.index as dependent,
@@ -75,5 +75,5 @@ from example
 inner join sentence on sentence.id = example.sentence
 inner join word as dependent on dependent.id = example.dependent
 left join word as head on head.id = example.head
-cross join extent
+cross join total
 order by place, sentence, dependent, n desc, value

@@ -14,6 +14,6 @@ from attention_tree(
     source := $source,
     layer := $layer,
     head := $head,
-    root := (select max(each.root) from main.attention_tree as each where each.run = cast($run as integer)),
-    decoder := (select max(each.decoder) from main.attention_tree as each where each.run = cast($run as integer))
+    root := (select max(tree.root) from main.attention_tree as tree where tree.run = cast($run as integer)),
+    decoder := (select max(tree.decoder) from main.attention_tree as tree where tree.run = cast($run as integer))
 ) as arc
