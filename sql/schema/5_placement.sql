@@ -1,4 +1,4 @@
--- Where positions of each kind stand in each sequence.
+-- The positions of each kind in each sequence.
 
 create or replace view placement as
 with
@@ -17,8 +17,7 @@ place as (
     inner join sequence on sequence.id = position.sequence
 ),
 
--- Materialized, so that the lists are made once per sequence: otherwise DuckDB sorts them again for every row that they
--- are joined to.
+-- Materialized, since DuckDB would sort the lists again for every row that they are joined to.
 sequence_places as materialized (
     select
         place.sequence,
@@ -39,11 +38,11 @@ sequence_places as materialized (
 
 select sequence_places.*
 from sequence_places;
-comment on view placement is 'Where special tokens, punctuation and words stand in each sequence. Places count from 1, as lists do: place 1 is position 0.';
+comment on view placement is 'The places of special tokens, punctuation and words in each sequence. Places count from 1, as lists do: place 1 is position 0.';
 comment on column placement.sequence is 'sequence.id of the sequence.';
 comment on column placement.run is 'run.id of its run.';
 comment on column placement.positions is 'Positions of the sequence.';
-comment on column placement.cls is 'Places of [CLS]: the kind cls, whatever the tokenizer writes; null for none.';
+comment on column placement.cls is 'Places of [CLS]: the kind cls, however the tokenizer writes it; null for none.';
 comment on column placement.sep is 'Places of [SEP]: the kind sep; null for none.';
 comment on column placement.punctuation is 'Places of . and , only, as in the paper: a word of this form, or a token that is this without the marks of its vocabulary (Ġ, ▁, ##, </w>); null for none.';
 comment on column placement.words is 'Places of words or tokens: everything but special tokens and first_word; null for none.';

@@ -1,14 +1,14 @@
--- title: What became of the words and pairs of some runs without each set of heads, beside the whole model
+-- title: The result on each word and pair of some runs, with each set of heads ablated and with none
 -- grain: one row per (outcome, item, ablation, number)
--- note: of a pair the values are 1 where the good one is the more probable, else 0.
+-- note: the values of a pair are 1 if the good one is more probable, else 0.
 -- param runs, relation, saved
 -- param classification varchar = null {relation, upos, repeated}: how words are classed
 -- column outcome varchar: surprisal, agreement, or the name of a file of pairs
--- column cluster bigint: its document, or its sentence where the source marks none or the run reads one; of a file the
---   pair itself
+-- column cluster bigint: its document, or its sentence if the source marks no documents or the run has only one; of a
+--   file the pair itself
 -- column class varchar: the class of the word or pair; all without a classification
 -- column ablation, number
--- column whole double: what the whole model makes of it
+-- column whole double: surprisal, or 1 or 0, by the whole model
 -- column without double: the same without the heads
 with
 

@@ -1,9 +1,9 @@
--- title: The runs of random weights beside each run, one per seed
+-- title: The control runs of each run: the same with random weights, one per seed
 -- grain: one row per (run, seed)
 -- note: a control is a finished run of random weights of the same architecture, layers and heads, over the same corpus,
---   with the same context, unit, way to merge pieces, measure, and what stands before the text. Those of a model of the
---   same name count before others, then those with its tokenizer, with its part of the corpus, and with its longest
---   input, multiword tokens and edges of words. Of several with one seed it is the newest.
+--   with the same context, unit, way to merge pieces, measure and bos. Preferred are those of a model of the same name,
+--   then those with its tokenizer, its part of the corpus, and its longest input, multiword tokens and edges of words.
+--   Of several with one seed the newest is taken.
 -- note: a run of random weights is one of its own controls; the others are its siblings.
 -- column run integer: run.id
 -- column control integer: run.id of the control

@@ -1,13 +1,14 @@
--- title: How often each head of a run finds an antecedent in each cluster, and how often a simple rule does
+-- title: How often each head of a run, and a rule baseline, finds an antecedent in each cluster
 -- grain: one row per (kind, cluster, layer, head)
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- param candidates, singletons
 -- param choose varchar = 'half' {half, train}: the part that heads are chosen on. half: every second document of the
---   corpus, or every second input if the source marks none or the run reads one; train: the documents whose split is train
+--   corpus, or every second input if the source marks no documents or the run has only one; train: the documents whose
+--   split is train
 -- column kind
--- column cluster bigint: what intervals go by: the document, or the input where the source marks none or the run reads
---   one (see input_cluster)
+-- column cluster bigint: the unit of intervals: the document, or the input if the source marks no documents or the run
+--   has only one (see input_cluster)
 -- column is_chosen_on boolean: whether the part is the one to choose heads on
 -- column layer, head, correct, n
 -- column only_head bigint: mentions of which the head finds an antecedent and the rule does not

@@ -1,10 +1,9 @@
--- title: The documents of the corpora of some runs, and the clusters that statistics take them for
+-- title: The documents of the corpora of some runs, with the clusters that statistics use
 -- grain: one row per (run, document)
--- note: what goes by clusters (halves to choose heads on, intervals, tests) takes them from here, so that it is the
---   same clusters whatever is asked. A document is a cluster if its source marks it as one (document.marked). A file
---   without such a mark says nothing about what its sentences have in common, and whether a treebank comes in one file
---   or in three must not change a figure: there each sentence is a cluster, as it is in a run that reads a single
---   document.
+-- note: everything that uses clusters (halves to choose heads on, intervals, tests) takes them from here, so that they
+--   are always the same. A document is a cluster if its source marks it as one (document.marked). Otherwise each of its
+--   sentences is a cluster, since a result must not depend on the number of files of a treebank; so it is in a run with
+--   a single document.
 -- param runs
 -- column run integer: run.id of the run
 -- column document

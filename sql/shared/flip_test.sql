@@ -1,11 +1,11 @@
--- title: How likely one of several sums of differences is so large by chance, by the signs of the clusters
+-- title: A sign-flip test of several sums of differences, corrected by max-T
 -- paper: Westfall and Young 1993 (Resampling-based multiple testing), max-T; Winkler et al. 2014, for sign flips
 -- grain: one row per number
 -- formula: p_corrected(i) = share of the signs s ∈ {−1, 1}ᴰ with max_j T_j(s) ≥ T_i(1), where T_j(s) = Σ_d s_d x_jd /
 --   √(Σ_d x_jd²) over the clusters d; of absolute values where is_two_sided
--- note: a cluster gives all its differences one sign, so that what they have in common is kept. Up to 11 clusters all the
---   ways to give them a sign are tried; of more, the signs as they are and 1,999 that are drawn by quadratic maps modulo a
---   prime (pseudo_random), the same in every engine.
+-- note: a cluster gives all its differences one sign, so that what they have in common is kept. Up to 11 clusters all
+--   the ways to give them a sign are tried; of more, the signs as they are and 1,999 that are drawn by quadratic maps
+--   modulo a prime (pseudo_random), the same in every engine.
 -- param differences bigint[][] = []: a number for what is tested, the cluster, and the difference of the two in it; a
 --   cluster that is not there has none
 -- param is_two_sided boolean = false: whether a small sum is as remarkable as a large one

@@ -1,17 +1,17 @@
--- title: Every gold dependency of some runs, and where its two words stand in the attention maps
+-- title: Every gold dependency of some runs, with the positions of its two words in the attention maps
 -- grain: one row per word that has a syntactic head or is a root, in the inputs of each run
--- note: gold_dependency says what is judged, and why; it is this over one run.
+-- note: gold_dependency says what is scored, and why; it is this over one run.
 -- param runs, subtypes, possessive, saved
 -- column run integer: run.id of the run
 -- column sequence, document, sentence, dependent
 -- column head integer: word.id of its head; null for a root
 -- column relation varchar: the relation of the dependent to its head
 -- column is_root
--- column position smallint: position whose prediction is judged: the dependent's, or that of its possessive 's
+-- column position smallint: position whose prediction is scored: the dependent's, or that of its possessive 's
 -- column head_position, split
--- column side varchar: both, left or right: which direction is judged on it (see gold_dependency); null for none
--- column cluster bigint: what tests and intervals by documents go by: the number of its document in the corpus, or of
---   its sentence where the source marks none or the run reads one, modulo 100. The odd ones are the half that heads are
+-- column side varchar: both, left or right: which direction is scored on it (see gold_dependency); null for none
+-- column cluster bigint: the unit of tests and intervals: the number of its document in the corpus, or of its sentence
+--   if the source marks no documents or the run has only one, modulo 100. The odd ones are the half that heads are
 --   chosen on
 with
 

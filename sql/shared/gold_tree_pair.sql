@@ -14,8 +14,8 @@
 -- column head_position
 -- column relation
 -- column is_judged boolean: whether a tree can have it; true unless is_whole
--- column cluster bigint: its document, or its sentence where the source marks none or the run reads one, modulo 100;
---   the odd ones are the half that is chosen on
+-- column cluster bigint: its document, or its sentence if the source marks no documents or the run has only one, modulo
+--   100; the odd ones are the half that is chosen on
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 with
 

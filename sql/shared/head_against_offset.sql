@@ -1,9 +1,10 @@
--- title: How often one head of some relations is right and a fixed offset is not, and the other way round, by clusters
+-- title: How often a head is right and a fixed offset is not, and the reverse, for some relations, by clusters
 -- grain: one row per (relation, cluster)
 -- param runs, subtypes, possessive, saved, clamped
--- param heads varchar[][] = []: of each relation the layer, head and direction that are judged, and the offset beside them,
---   as text: relation, layer, head, direction, offset
--- param choose varchar = null {half, train}: only the dependents that heads are not chosen on (see pair_hit); null for all
+-- param heads varchar[][] = []: of each relation the layer, head and direction that are scored, and the offset to
+--   compare with, as text: relation, layer, head, direction, offset
+-- param choose varchar = null {half, train}: only the dependents that heads are not chosen on (see pair_hit); null for
+--   all
 -- column relation
 -- column cluster bigint: see gold_dependency
 -- column n

@@ -1,16 +1,15 @@
--- title: One figure of each head of some runs, its interval, and what it is to be compared with
+-- title: A measure of each head of some runs, with its interval and its baseline
 -- grain: one row per (run, layer, head, direction)
 -- param runs
--- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction, entropy}: which
---   figure
+-- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction, entropy}: the measure
 -- param relation varchar = null: of accuracy the relation; null for all dependents
 -- column run integer: run.id of the run
 -- column layer, head
--- column direction varchar: of accuracy and uuas the direction that is judged; else null
+-- column direction varchar: of accuracy and uuas the direction that is scored; else null
 -- column value double: accuracy, uuas of the decoded trees, mean weight, or entropy in nats
 -- column low double: lower end of its 95 % interval, by documents; null where all are in one
 -- column high double: upper end of its 95 % interval
--- column baseline double: of accuracy that of the best fixed offset, of uuas that of adjacent words; else what even
+-- column baseline double: of accuracy that of the best fixed offset, of uuas that of adjacent words; else what uniform
 --   attention gives
 -- column n bigint: dependents, positions, or inputs that it is over
 select

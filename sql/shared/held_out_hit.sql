@@ -1,4 +1,4 @@
--- title: pair_hit on the part that heads are chosen on and on the other, without what is too rare to choose by
+-- title: pair_hit on the part that heads are chosen on and on the other, without rare relations
 -- grain: one row per (run, relation, part, layer, head, direction)
 -- note: a relation needs min_count dependents in either part, in the direction that finds most of them. A direction
 --   needs them in both together, as in best_head, and some in each: so that of equal heads the same direction is

@@ -1,6 +1,6 @@
--- title: How often the gold head stands at a fixed offset from its dependent in some runs, per relation
+-- title: How often the gold head is at a fixed offset from its dependent in some runs, per relation
 -- grain: one row per (run, relation, offset, side)
--- note: offset_baseline says what is judged, and why; it is this over one run.
+-- note: offset_baseline says what is scored, and why; it is this over one run.
 -- param runs, subtypes, possessive, saved, offsets, clamped
 -- column run integer: run.id of the run
 -- column relation

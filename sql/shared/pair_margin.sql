@@ -1,13 +1,13 @@
--- title: The minimal pairs of some runs, with where they are from
+-- title: The minimal pairs of some runs, with their margins and clusters
 -- grain: one row per (source, pair)
--- note: without the pairs that the model could not be asked for.
+-- note: pairs that the model cannot score are left out.
 -- param runs
 -- column run integer: run.id of the run
 -- column source, paradigm, attractors, distance, margin
 -- column pair integer: minimal_pair.number
 -- column word integer: word.id of the verb; null for a pair of a file
--- column cluster bigint: the document of the verb, its sentence where the source marks none or the run reads one; of a
---   file the pair
+-- column cluster bigint: the document of the verb, its sentence if the source marks no documents or the run has only
+--   one; of a file the pair
 select
     minimal_pair.run,
     minimal_pair.source,

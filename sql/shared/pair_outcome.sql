@@ -1,4 +1,4 @@
--- title: The minimal pairs of some runs, by the whole model and without each chosen set of heads
+-- title: The margins of the minimal pairs of some runs, with all heads and with each selected set ablated
 -- grain: one row per (source, pair, ablation, number)
 -- param runs, ablation
 -- column source, paradigm, attractors, distance, ablation, number, margin

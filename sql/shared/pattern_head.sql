@@ -1,4 +1,4 @@
--- title: pattern_score of a run, beside that of a control and its other seeds
+-- title: pattern_score of a run, with that of a control and its other seeds
 -- grain: one row per (layer, head)
 -- param run integer = null: run.id of the run
 -- param control_run varchar = null: name or id of the control
@@ -6,21 +6,21 @@
 -- param reads_weights, exclude_bos, exclude_current_token
 -- column run integer: run.id of the run
 -- column layer, head
--- column score double: share of the attention that goes there, a mean over inputs
+-- column score double: share of the attention that goes to the targets, a mean over inputs
 -- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score
--- column chance double: score of even attention over the positions that each can see
--- column weight double: mean attention to it of the positions that have something there
+-- column chance double: score of uniform attention over the positions that each can see
+-- column weight double: mean attention to the targets of the positions that have any
 -- column weight_low double: lower end of the 95 % interval of weight
 -- column weight_high double: upper end of the 95 % interval of weight
--- column weight_chance double: weight of even attention
+-- column weight_chance double: weight of uniform attention
 -- column control double: weight of the head of the same number in the control; null without one
--- column control_low double: the lowest such weight of the control and of its siblings, the same random weights of other
---   seeds
--- column control_high double: the highest one
--- column control_seeds bigint: how many runs these are of
+-- column control_low double: the lowest such weight of the control and of its siblings, the same random weights of
+--   other seeds
+-- column control_high double: highest such weight
+-- column control_seeds bigint: number of these runs
 -- column control_run varchar: name of the control; null without one
--- column n bigint: positions that have something there
+-- column n bigint: positions that have a target
 -- column sequences
 with
 

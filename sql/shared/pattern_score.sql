@@ -1,4 +1,4 @@
--- title: How much of the attention of each head of some runs goes where a pattern over the tokens says
+-- title: How much each head of some runs attends to the positions of a token pattern
 -- grain: one row per (run, layer, head)
 -- note: the patterns are those of TransformerLens' detect_head: at position i, previous_token is i - 1; duplicate_token
 --   the earlier positions j < i with the same token; induction the positions j + 1 after these.
@@ -7,15 +7,15 @@
 -- param exclude_bos, exclude_current_token
 -- column run integer: run.id of the run
 -- column layer, head
--- column score double: share of the attention that goes there, a mean over inputs
+-- column score double: share of the attention that goes to the targets, a mean over inputs
 -- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score
--- column chance double: score of even attention over the positions that each can see
--- column weight double: mean attention to it of the positions that have something there
+-- column chance double: score of uniform attention over the positions that each can see
+-- column weight double: mean attention to the targets of the positions that have any
 -- column weight_low double: lower end of the 95 % interval of weight
 -- column weight_high double: upper end of the 95 % interval of weight
--- column weight_chance double: weight of even attention
--- column n bigint: positions that have something there
+-- column weight_chance double: weight of uniform attention
+-- column n bigint: positions that have a target
 -- column sequences
 with
 

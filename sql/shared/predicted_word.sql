@@ -1,5 +1,5 @@
--- title: What one head finds, in one direction, for the dependents of a relation that have a head
--- grain: one row per dependent that the direction is judged on
+-- title: The word that one head predicts as the head of each dependent of a relation, in one direction
+-- grain: one row per dependent that the direction is scored on
 -- param run varchar = null: name or id of the run; by default as gold_dependency chooses it
 -- param relation, subtypes, possessive
 -- param layer smallint = null: 1-based layer of the head
@@ -7,11 +7,13 @@
 -- param direction varchar = null: dependent_to_head, head_to_dependent or later_to_earlier
 -- column sentence, dependent
 -- column head integer: word.id of its head
--- column is_right boolean: whether what is found is that head
--- column distance integer: position of what is found minus that of the dependent; null where nothing is found
--- column form varchar: what is found, as it is written
--- column relation varchar: the relation of what is found to its own head; of several words in one position, joined by +
--- column upos varchar: its part of speech, or where the text has none its tag in the treebank's own set, joined likewise
+-- column is_right boolean: whether the prediction is that head
+-- column distance integer: position of the prediction minus that of the dependent; null if there is no prediction
+-- column form varchar: the predicted word, as it is written
+-- column relation varchar: the relation of the predicted word to its own head; of several words in one position, joined
+--   by +
+-- column upos varchar: its part of speech, or where the text has none its tag in the treebank's own set, joined
+--   likewise
 with
 
 prediction as (

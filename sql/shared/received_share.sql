@@ -1,13 +1,13 @@
--- title: How much attention each position of the inputs of a run gets from those that can see it, by head
+-- title: The mean attention that each position of the inputs of a run receives from the positions that see it, by head
 -- grain: one row per (sequence, layer, head, position)
 -- param runs
 -- param to_position integer = null: only this position; null for all
 -- column sequence
--- column cluster bigint: its document, or the input itself where the source marks none or the run reads one
+-- column cluster bigint: its document, or the input itself if the source marks no documents or the run has only one
 -- column layer, head
 -- column position bigint: 0-based place in the input
 -- column weight double: mean weight on it of the positions that see it
--- column chance double: the same of even attention
+-- column chance double: the same of uniform attention
 with
 
 input as materialized (

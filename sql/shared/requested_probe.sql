@@ -1,4 +1,4 @@
--- title: The probe that is asked for, or every probe
+-- title: The requested probe, or all probes
 -- grain: one row per probe; an error if there is none
 -- param probe integer = null: probe.id; null for all probes
 -- column id integer: probe.id

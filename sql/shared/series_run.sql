@@ -1,7 +1,7 @@
 -- title: The runs of all checkpoints of one training, one per step
 -- grain: one row per step
--- note: the runs that are like the one of the id: over its corpus, with its context, unit and way to merge pieces,
---   what is kept and what stands before the text. Of several of one step itself, else the newest.
+-- note: the runs of the same series over the same corpus with the same options as the run anchor. Of several of one
+--   step: anchor itself, else the newest.
 -- param anchor integer = null: run.id of a run of one of the checkpoints
 -- column id integer: run.id
 -- column name

@@ -1,27 +1,27 @@
--- title: What gets worse without a set of heads, beside random sets of the same size
+-- title: The effect of ablating each set of heads, compared with random sets of the same size
 -- paper: Michel et al. 2019 (Are sixteen heads really better than one?), section 3; Clark et al. 2019, section 4.2, for
 --   what the heads were chosen by
 -- grain: one row per (ablation, set, outcome, class), the largest loss first
 -- formula: difference = mean_i without(i) − mean_i whole(i), over the same words or pairs
--- formula: low, high: of surprisal difference ∓ t √Var(difference), from the variance among D documents, with Student's t
---   for (Σ n)² / Σ n² − 1, at least 1, where n are the words of each; of pairs the 95 % interval of a difference of paired
---   shares (Bonett and Price 2012), where n is the number of independent pairs that tell as much (by documents)
+-- formula: low, high: of surprisal difference ∓ t √Var(difference), from the variance among D documents, with Student's
+--   t for (Σ n)² / Σ n² − 1, at least 1, where n are the words of each; of pairs the 95 % interval of a difference of
+--   paired shares (Bonett and Price 2012), where n is the effective number of independent pairs (by documents)
 -- formula: p = (1 + |{c ∈ controls : c is at least as bad}|) / (1 + |controls|), where at least as bad is a difference
 --   in surprisal that is as large, or in accuracy that is as small
 -- run: needs=ablations
 -- plot: bars x=difference y=name,class low=low high=high beside=control_mean panel=ablation,outcome aside=n
--- note: surprisal in nats a word: above 0 the model does worse without the heads. Of pairs (agreement, files) the share
---   in which the good one is the more probable: below 0 it does worse.
--- note: controls are the sets that were drawn at random beside the set (attnbank ablate --controls); p is exact, and
---   with n controls not below 1 / (n + 1): with fewer than 19 it could not be 0.05, whatever is found, and is empty.
--- note: the classification repeated tells words whose form stood before in their sentence (in a run of ingest --repeat:
---   the second time) from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs
---   with such a subject.
--- note: intervals go by documents; by sentences where the source marks none or the run reads one, and by pairs where they
---   are from a file. Null where the words of a class are all in one; of surprisal also where the mean difference is the
---   same in all.
+-- note: surprisal in nats a word: above 0 the model is worse without the heads. For pairs (agreement, files) the share
+--   in which the good one is more probable: below 0 the model is worse.
+-- note: controls are the random sets that were ablated with the set (attnbank ablate --controls); p is exact, and with
+--   n controls at least 1 / (n + 1): with fewer than 19 it cannot reach 0.05 and is null.
+-- note: the classification repeated separates words whose form occurred earlier in their sentence (in a run of ingest
+--   --repeat: the second time) from new ones. A relation, also a saved one, selects its dependents, and of agreement
+--   the verbs with such a subject.
+-- note: intervals go by documents; by sentences if the source marks no documents or the run has only one, and by pairs
+--   where they are from a file. Null if the words of a class are all in one; of surprisal also if the mean difference
+--   is the same in all.
 -- param ablation
--- param classification varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each
+-- param classification varchar = null {relation, upos, repeated}: also one row per class of words; for pairs, per
 --   paradigm
 -- param relation
 -- column ablation
@@ -36,7 +36,7 @@
 -- column difference double: without minus whole
 -- column low double: lower end of the 95 % interval of difference
 -- column high double: upper end of the 95 % interval of difference
--- column controls bigint: random sets beside it
+-- column controls bigint: random sets that were ablated with it
 -- column control_mean double: mean difference of these
 -- column p double: how likely a random set is at least as bad; null with fewer than 19 controls
 -- column run

@@ -1,16 +1,17 @@
--- title: How often a verb agrees with its subject, by the nouns in between, with all heads and without some
+-- title: Accuracy of subject-verb agreement by number of attractors, with all heads and with some ablated
 -- paper: Linzen et al. 2016 (Assessing the ability of LSTMs to learn syntax-sensitive dependencies); Goldberg 2019
 -- grain: one row per (ablation, set, attractors), those of the whole model first
 -- formula: accuracy = share of verbs with ln P(the verb as it is written) > ln P(its form in the other number)
--- formula: difference = (better − worse) / n, where better are the verbs that agree without the heads alone, worse those
---   that do so in the whole model alone
+-- formula: difference = (better − worse) / n, where better are the verbs that agree only without the heads, worse those
+--   that agree only in the whole model
 -- run: needs=pairs
 -- plot: lines x=attractors y=accuracy color=name low=low high=high rule=chance
--- note: the pairs are made from the trees of the corpus (attnbank surprisal RUN --agreement): a finite verb that agrees in
---   number with its subject, where the corpus has the other number's form of the same lemma.
--- note: a causal model knows what stands before the verb, a masked model the whole sentence. So a verb before its subject
---   (here are some articles) is left out of a causal model: its surprisals in table minimal_pair are null.
--- note: attractors are nouns between subject and verb in the other number. The intervals are those of shares, by documents.
+-- note: the pairs are made from the trees of the corpus (attnbank surprisal RUN --agreement): a finite verb that agrees
+--   in number with its subject, where the corpus has the other number's form of the same lemma.
+-- note: a causal model sees what is before the verb, a masked model the whole sentence. So a verb before its subject
+--   (here are some articles) is left out for a causal model: its surprisals in table minimal_pair are null.
+-- note: attractors are nouns between subject and verb in the other number. The intervals are those of shares, by
+--   documents.
 -- param ablation
 -- column ablation
 -- column name varchar: name of the set of heads that is disabled, or whole model

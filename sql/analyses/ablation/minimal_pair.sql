@@ -1,19 +1,20 @@
--- title: How often the better of two is the more probable, by paradigm, with all heads and without some
+-- title: Accuracy on minimal pairs by paradigm, with all heads and with some ablated
 -- paper: Warstadt et al. 2020 (BLiMP: the benchmark of linguistic minimal pairs for English), section 4
 -- grain: one row per (source, paradigm, ablation, set), those of the whole model first
 -- formula: accuracy = share of pairs with ln P(good) > ln P(bad)
--- formula: difference = (better − worse) / n, where better are the pairs that are right without the heads alone, worse
---   those that are right in the whole model alone
+-- formula: difference = (better − worse) / n, where better are the pairs that are right only without the heads, worse
+--   those that are right only in the whole model
 -- run: needs=pairs
 -- plot: bars x=accuracy y=paradigm low=low high=high beside=chance panel=source,name aside=n domain=0,1
--- note: the pairs are those of attnbank surprisal RUN --pairs FILE, of --agreement too, whose paradigm is the relation of
---   the subject. Of a file whole sentences are compared: of a causal model without the first word where nothing stands
---   before it, of a masked model by pseudo-log-likelihood (Salazar et al. 2020).
--- note: the intervals are Wilson's, by documents; of a file every pair is by itself, and a single one has none. Pairs that the model cannot be asked for are left out.
+-- note: the pairs are those of attnbank surprisal RUN --pairs FILE, of --agreement too, whose paradigm is the relation
+--   of the subject. Of a file whole sentences are compared: by a causal model without the first word if nothing is
+--   before it, by a masked model by pseudo-log-likelihood (Salazar et al. 2020).
+-- note: the intervals are Wilson's, by documents; pairs of a file are independent of each other, and a single pair has
+--   no interval. Pairs that the model cannot score are left out.
 -- param ablation
 -- param source varchar = null: only pairs of this file, or agreement; null for all
 -- column source
--- column paradigm varchar: what the file calls it, or the relation of the subject; all for all of the source
+-- column paradigm varchar: its paradigm in the file, or the relation of the subject; all for all of the source
 -- column ablation
 -- column name varchar: name of the set of heads that is disabled, or whole model
 -- column n bigint: pairs

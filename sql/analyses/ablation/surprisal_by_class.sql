@@ -1,16 +1,16 @@
--- title: How improbable a model finds words of each class
+-- title: The mean surprisal of the words of each class
 -- paper: Levy 2008 (Expectation-based syntactic comprehension), for surprisal; Pimentel and Meister 2024, for words
 -- grain: one row per (classification, class), the most frequent first
--- formula: surprisal(w) = −ln P(w | what the model sees); of a causal model −ln P(pieces) − ln P(end of w) + ln P(end of
---   the word before)
+-- formula: surprisal(w) = −ln P(w | what the model sees); of a causal model −ln P(pieces) − ln P(end of w) + ln P(end
+--   of the word before)
 -- run: needs=surprisals
 -- plot: bars x=surprisal y=class low=low high=high panel=classification aside=n
--- note: attnbank surprisal RUN measures it. A causal model sees what stands before the word, a masked model the rest of
---   the input (pseudo-log-likelihood): figures of the two cannot be compared.
+-- note: measured by attnbank surprisal RUN. A causal model sees what is before the word, a masked model the rest of the
+--   input (pseudo-log-likelihood): figures of the two cannot be compared.
 -- note: a word ends with what the text has after it: white space or nothing, a mark, or (do of don't) a letter.
 -- note: words with nothing before them, and all but the first of words that share a position, have no surprisal.
--- note: the intervals are by documents (by sentences, where the source marks none or the run reads one), with Student's
---   t.
+-- note: the intervals are by documents (by sentences, if the source marks no documents or the run has only one), with
+--   Student's t.
 -- param classification varchar = null {upos, relation, all}: how words are classed; by default all three ways
 -- column classification varchar: upos, relation, or all
 -- column class varchar: the part of speech or the relation; all for all

@@ -1,4 +1,4 @@
--- title: The heads in a plane, near each other where they attend alike, and what each of them does
+-- title: The heads in a plane, placed by the distances between them, and the behaviour of each
 -- paper: Clark et al. 2019, section 6, figure 6
 -- grain: one row per (layer, head)
 -- formula: δ(a, b) = js_divergence(a, b) / n_tokens, of head_distance
@@ -6,23 +6,24 @@
 --   make it small
 -- run: needs=sums favours=pair/token
 -- plot: scatter x=x y=y color=behaviour label=layer,head
--- note: metric multidimensional scaling of head_distance, computed once and kept in table head_embedding. Where the
---   run has none, type: attnbank compute head_embedding. Of one start from classical scaling and several random ones
---   the picture with the least stress is kept; the published code keeps the best of five random ones.
+-- note: metric multidimensional scaling of head_distance, computed once and stored in table head_embedding by attnbank
+--   compute head_embedding. It starts once from classical scaling and several times at random and keeps the result with
+--   the least stress; the published code keeps the best of five random starts.
 -- note: behaviour is the first that holds of: the relation for which it is the best head by more than min_gain over the
 --   best fixed offset (the largest gain, of several; best_head with its defaults), punctuation, sep, cls, first (mean
---   weight over target_threshold; first is a first word that is set apart), broad (entropy over broad_threshold; inputs of n tokens cannot exceed ln n), previous, next
---   (mean weight over position_threshold), other. So does the published code, where the later label hides the earlier.
---   The thresholds are its own, but for min_gain: it names six heads by hand, one of them for coreference.
+--   weight over target_threshold; first is a first word that is set apart), broad (entropy over broad_threshold; inputs
+--   of n tokens cannot exceed ln n), previous, next (mean weight over position_threshold), other. So does the published
+--   code, where the later label hides the earlier. The thresholds are its own, but for min_gain: it names six heads by
+--   hand, one of them for coreference.
 -- note: relations need a run of the same model over single sentences of words, with trees: ingest an annotated corpus
 --   into the same bank. syntax_run names one.
 -- param smoothing
--- param position_threshold double = 0.5: mean weight from which a head looks at the next or the previous token
--- param broad_threshold double = 3.8: entropy in nats from which a head attends broadly
--- param target_threshold double = 0.6: mean weight from which a head looks at [CLS], [SEP] or punctuation
--- param min_gain double = 0.1: accuracy over the best offset from which a best head has a linguistic role
+-- param position_threshold double = 0.5: mean weight above which a head attends to the next or the previous token
+-- param broad_threshold double = 3.8: entropy in nats above which a head attends broadly
+-- param target_threshold double = 0.6: mean weight above which a head attends to [CLS], [SEP] or punctuation
+-- param min_gain double = 0.1: gain over the best offset above which a best head has a linguistic role
 -- param run
--- param syntax_run varchar = null: run that relations are read from; by default the bank's own choice, else the newest
+-- param syntax_run varchar = null: run that relations are read from; by default the bank's default run, else the newest
 --   finished one of single sentences of words, of the same model
 -- column layer, head
 -- column x double: place along the axis on which the heads differ most, in nats per token

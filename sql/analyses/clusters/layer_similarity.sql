@@ -1,4 +1,4 @@
--- title: Whether heads of one layer lie closer to each other than to the heads of other layers
+-- title: Whether heads of one layer are closer to each other than to the heads of other layers
 -- paper: Clark et al. 2019, section 6
 -- grain: one row per layer, and one (layer null) over all pairs
 -- formula: δ(a, b) = js_divergence(a, b) / n_tokens, of head_distance

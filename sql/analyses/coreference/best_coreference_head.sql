@@ -1,20 +1,20 @@
--- title: The best head for each kind of mention, beside the simple rules (the paper's table 2)
+-- title: The best head for each kind of mention, compared with rule baselines (the paper's table 2)
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per kind: all, pronoun, proper and nominal
 -- formula: head*(k) = argmax_h |{m ∈ M(k) : prediction_h(m) ∈ A(m)}|, as in coreference_accuracy
 -- formula: accuracy(k) = |{m ∈ M(k) : prediction_{head*(k)}(m) ∈ A(m)}| / |M(k)|
 -- formula: low, high as in best_head, by documents
--- formula: gain = accuracy − accuracy of the rule that finds most; gain_low, gain_high: 95 % of the paired difference, as in
---   head_score
+-- formula: gain = accuracy − accuracy of the rule that finds most; gain_low, gain_high: 95 % of the paired difference,
+--   as in head_score
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- plot: bars x=accuracy y=kind low=low high=high beside=nearest,head_match,rule_based,held_out_accuracy
 --   label=layer,head aside=n domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
--- note: the head is picked on the very mentions that it is scored on, as in the paper, so that accuracy, low and high are too
---   high for it. held_out_accuracy is the accuracy on one half of the documents of the head that is best on the other;
---   best_coreference_head_held_out says more. Equal heads: the lowest layer, then the lowest head.
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: the head is chosen on the mentions that it is scored on, as in the paper, so that accuracy, low and high are
+--   too high for it. held_out_accuracy is the accuracy on one half of the documents of the head that is best on the
+--   other; best_coreference_head_held_out says more. Equal heads: the lowest layer, then the lowest head.
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, candidates, singletons
 -- column kind, n, layer, head, accuracy, low, high, nearest, head_match, rule_based
 -- column gain double: accuracy minus that of the rule that finds most: nearest, head_match or rule_based

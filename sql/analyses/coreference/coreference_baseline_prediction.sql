@@ -1,4 +1,4 @@
--- title: The mention that each simple rule takes for the antecedent of each mention
+-- title: The antecedent that each rule baseline predicts for each mention
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per (mention with an antecedent in its input, baseline)
 -- formula: nearest(m) = argmin_{c ∈ C(m)} nearness(c), where C(m) are the candidates of mention m

@@ -1,4 +1,4 @@
--- title: How often the best head and the simple rules find an antecedent, by the distance to the nearest one
+-- title: Accuracy of the best head and the rule baselines by the distance to the nearest antecedent
 -- paper: beside Clark et al. 2019, section 4.3
 -- grain: one row per range of distances, the shortest first
 -- formula: distance(m) = |w(m) − w(a)|, where a is the nearest antecedent of m and w the position of a head word
@@ -11,7 +11,7 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
 --   those that layer and head leave (layer := 5, head := 4 for head 5-4).
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind varchar = 'all' {all, pronoun, proper, nominal}: the kind of the mention
 -- param layer smallint = null: choose among the heads of this layer
 -- param head smallint = null: choose among the heads of this number

@@ -1,4 +1,4 @@
--- title: Where each head looks for the antecedent of each mention
+-- title: The antecedent that each head predicts for each mention
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, layer, head)
 -- formula: predicted_position_h(m) = argmax_{c ∈ C(m)} α(w(m), c), where w(m) is the position of the mention's head
@@ -17,8 +17,8 @@
 -- param head smallint = null: only the head of this number in its layer
 -- param singletons
 -- column sequence, document, mention, kind, position, layer, head
--- column predicted_position smallint: position that the head points at; null where it points nowhere
--- column is_right boolean: whether the head of an antecedent stands there
+-- column predicted_position smallint: position that the head predicts; null if it predicts none
+-- column is_right boolean: whether the head word of an antecedent is there
 -- column run
 with
 

@@ -4,8 +4,8 @@
 -- formula: received(c) = mean over inputs of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_i α(i, j)
 -- formula: given(c) = mean over inputs of 1/|O_c| Σ_{i ∈ O_c} 1/|W_i| Σ_{j ∈ W_i} α(i, j)
 -- formula: chance(c) = mean over inputs of 1/n, or of a causal model of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_{i ≥ j} 1/i
--- formula: P_c are the positions of class c, W_i those of the other words (tokens), of a causal model of those before i,
---   and O_c ⊆ P_c those whose W_i is not empty; the means are over the inputs where P_c (O_c) is not empty
+-- formula: P_c are the positions of class c, W_i those of the other words (tokens), of a causal model of those before
+--   i, and O_c ⊆ P_c those whose W_i is not empty; the means are over the inputs where P_c (O_c) is not empty
 -- run: needs=shares favours=pair/token
 -- plot: grid x=layer,head y=class color=received,given panel=classification scale=sqrt
 -- note: received is the mean weight on a position of the class, from every position of its input; given is the mean
@@ -16,15 +16,15 @@
 --   against. They have no measure like given. Their negation is a list of words (neither, nor, not, never, none, don't,
 --   nothing, nowhere, ...).
 -- note: chance is what uniform attention would give to any position: the mean of 1 / length over the same inputs. A
---   position of a causal model sees only those before it and itself: there early positions get more, and the other words
---   of given are those before.
--- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it chance is that of full sight.
+--   position of a causal model sees only those before it and itself: there early positions get more, and the other
+--   words of given are those before.
+-- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it chance is that of full sight.
 -- note: a first word that is set apart (run.first_word) is the class first, and in no class of words.
 -- note: named classes: noun (NOUN, PROPN), verb (VERB), pronoun (PRON), subject (nsubj, csubj, and those of passives),
---   object (obj, dobj, iobj), negation (relation neg, feature Polarity=Neg, or not, n't), and cls, sep and first by kind
---   of position. Where a corpus has no universal parts of speech, those of the Penn Treebank (NN.., VB.., PRP..) are read.
---   A piece of a word has the word's classes; a position of several words, a multiword token that is read as written,
---   those of each.
+--   object (obj, dobj, iobj), negation (relation neg, feature Polarity=Neg, or not, n't), and cls, sep and first by
+--   kind of position. Where a corpus has no universal parts of speech, those of the Penn Treebank (NN.., VB.., PRP..)
+--   are read. A piece of a word has the word's classes; a position of several words, a multiword token that is read as
+--   written, those of each.
 -- param classification varchar = null {upos, relation, class}: how words are classed; by default all three ways
 -- param subtypes boolean = false: keep subtypes of relations (nmod:poss) instead of folding them (nmod)
 -- column classification varchar: upos, relation or class: the named ones

@@ -1,4 +1,4 @@
--- title: What the attention maps of each head look like: vertical, diagonal, vertical + diagonal, block or heterogeneous
+-- title: The attention patterns of each head: vertical, diagonal, vertical + diagonal, block or heterogeneous
 -- paper: Kovaleva et al. 2019, section 4.1 (BERT's self-attention patterns)
 -- grain: one row per (layer, head)
 -- formula: vertical_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ CLS ∪ SEP ∪ F} α(i, j), where F is a first
@@ -10,17 +10,16 @@
 -- formula: W are the positions of words (tokens); n_A and n_B of them are in the first and in the second segment
 -- run: needs=shares favours=pair/token
 -- plot: grid color=pattern
--- note: Kovaleva et al. labelled 400 maps by hand and trained a classifier on them; the rules here are ours, with
---   thresholds that are parameters. A map is the first that holds of: vertical_diagonal (mass on special tokens and on
---   the diagonal, each over min_both), vertical (on special tokens, over min_vertical), diagonal (over min_diagonal),
---   block (blockness over min_block), heterogeneous.
+-- note: Kovaleva et al. labelled 400 maps by hand and trained a classifier on them; the rules here are our own, with
+--   thresholds as parameters. A map is the first that applies of: vertical_diagonal (mass on special tokens and on the
+--   diagonal, each over min_both), vertical (on special tokens, over min_vertical), diagonal (over min_diagonal), block
+--   (blockness over min_block), heterogeneous.
 -- note: the mass on special tokens is the share of all weight that goes to [CLS], to [SEP] and to a first word that is
---   set apart since a causal model has nothing else before the text; on the diagonal, that
---   goes to the word before, the word itself and the word after (special tokens left out, so that the two do not
---   overlap).
--- note: blockness: the share of the weight from words to words that stays in the word's own segment, on a scale where
---   0 is what even attention would give and 1 is all of it. Needs inputs of two segments (ingest --context pair); other
---   inputs are never blocks.
+--   set apart; the mass on the diagonal is the share that goes to the word before, the word itself and the word after
+--   (special tokens left out, so that the two do not overlap).
+-- note: blockness: the share of the weight from words to words that stays in the word's own segment, on a scale where 0
+--   is what uniform attention would give and 1 is all of it. Needs inputs of two segments (ingest --context pair);
+--   other inputs are never blocks.
 -- param min_vertical double = 0.5: mass on special tokens from which a map is vertical
 -- param min_diagonal double = 0.5: mass on the diagonal from which a map is diagonal
 -- param min_both double = 0.25: mass on each of them from which a map is vertical and diagonal

@@ -7,12 +7,12 @@
 -- run: unit=word needs=trees usual=sentence
 -- plot: matrix x=corpus_a y=corpus_b color=distance
 -- empty: the model was run over one corpus only, or no two have min_count dependents of the relation
--- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. A corpus with
---   fewer than min_count dependents of the relation is left out.
+-- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. A corpus
+--   with fewer than min_count dependents of the relation is left out.
 -- note: control is null where the bank has no runs of random weights of the same build over both corpora (attnbank
 --   ingest ... --random-weights 1..5). What two languages share by their word order alone it shares, too.
--- note: of a causal model the heads are ranked in the direction later_to_earlier alone, in which all are judged on the same
---   dependents (see gold_dependency).
+-- note: of a causal model the heads are ranked in the direction later_to_earlier alone, in which all are scored on the
+--   same dependents (see gold_dependency).
 -- note: agreement is null where all heads of a corpus are equally good.
 -- param relation varchar = null: a relation; by default all dependents
 -- param corpora

@@ -1,4 +1,4 @@
--- title: The best head for each relation in each corpus, beside the head that is best over all of them
+-- title: The best head for each relation in each corpus, compared with the head that is best over all of them
 -- paper: beside Clark et al. 2019, section 4.2, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per (relation, corpus)
 -- formula: (head, direction)*_c(r) = argmax_{h, v} accuracy_c(r, h, v), as in head_accuracy over the run of corpus c
@@ -6,14 +6,16 @@
 --   unless the model is causal
 -- formula: low, high as in best_head, by documents
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=accuracy y=corpus low=low high=high beside=common_accuracy label=layer,head panel=relation aside=n domain=0,1
+-- plot: bars x=accuracy y=corpus low=low high=high beside=common_accuracy label=layer,head panel=relation aside=n
+--   domain=0,1
 -- empty: no relation has min_count dependents in a corpus (--min-count 1 shows them all)
--- note: the runs are those of one model over every corpus of the bank with trees: the run that answers, and of each other
---   corpus the newest with its context, unit and way to merge pieces. The model must have read them all to be compared.
--- note: the corpora count alike, however large they are. A corpus with fewer than min_count dependents of a relation has
---   no row for it, and no say in its common head.
--- note: each best head is picked on the words that it is scored on; universal_head says what that is worth.
--- note: of a causal model each direction is judged on the dependents that it can find (see gold_dependency). The common
+-- note: the runs are those of one model over every corpus of the bank with trees: the run that answers, and of each
+--   other corpus the newest with its context, unit and way to merge pieces. The model must have read them all to be
+--   compared.
+-- note: the corpora count alike, however large they are. A corpus with fewer than min_count dependents of a relation
+--   has no row for it, and does not count in the choice of its common head.
+-- note: each best head is chosen on the words that it is scored on; universal_head scores heads on other corpora.
+-- note: of a causal model each direction is scored on the dependents that it can find (see gold_dependency). The common
 --   head is the one that finds the largest share of all dependents, in the mean.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, corpora

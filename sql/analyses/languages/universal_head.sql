@@ -1,36 +1,38 @@
--- title: Which heads find a relation in every corpus, and in those that had no say in the choice
+-- title: Which heads find a relation in every corpus, also in corpora that they were not chosen on
 -- paper: beside Clark et al. 2019, section 4.2, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per (layer, head, direction), the best first
 -- formula: accuracy = mean over the corpora of accuracy_c, as in head_accuracy over the run of corpus c
 -- formula: gain = mean over the corpora of accuracy_c − offset_accuracy_c, where the offset is the best of corpus c
 -- formula: among_three = |{c : fewer than three heads and directions have a higher accuracy_c}|
--- formula: chosen(c) = argmax_{h, v} of the mean of accuracy_d over the corpora d ≠ c; chosen_by = |{c : chosen(c) = (h, v)}|
+-- formula: chosen(c) = argmax_{h, v} of the mean of accuracy_d over the corpora d ≠ c; chosen_by = |{c : chosen(c) =
+--   (h, v)}|
 -- formula: held_out_accuracy = mean of accuracy_c over the corpora c with chosen(c) = (h, v)
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=accuracy panel=direction domain=0,1
 -- empty: no corpus has min_count dependents of the relation
 -- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. The corpora
 --   count alike, however large they are; one with fewer than min_count dependents of the relation is left out.
--- note: held_out_accuracy is what a head is worth in a language that did not choose it: each corpus is left out once,
---   and the head that is best over the others is judged on it. Null for a head that no such choice falls on, and where
---   there is one corpus only.
--- note: of a causal model each direction is judged on the dependents that it can find (see gold_dependency), and the heads
---   are ranked, and chosen, by the share of all dependents that they find: accuracy times findable.
+-- note: held_out_accuracy is the accuracy of a head on corpora that it was not chosen on: each corpus is left out once,
+--   and the head that is best over the others is scored on it. Null for a head that is never chosen, and if there is
+--   only one corpus.
+-- note: of a causal model each direction is scored on the dependents that it can find (see gold_dependency), and the
+--   heads are ranked, and chosen, by the share of all dependents that they find: accuracy times findable.
 -- param relation varchar = null: a relation; by default all dependents
 -- param corpora
 -- param min_count integer = 10: leave out corpora with fewer dependents of the relation
 -- param run, subtypes, offsets
 -- column layer, head, direction
--- column corpora bigint: corpora that it is judged on
+-- column corpora bigint: corpora that it is scored on
 -- column accuracy double: mean over the corpora of its accuracy, in [0, 1]
 -- column lowest double: its accuracy in the corpus where that is lowest
 -- column gain double: mean over the corpora of its accuracy minus that of the corpus's best offset
 -- column among_three bigint: corpora in which it is among the best three heads and directions
 -- column chosen_by bigint: corpora for which the others chose it
 -- column held_out_accuracy double: mean of its accuracy in those; null where there is none
--- column findable double: mean over the corpora of the share of the dependents that the direction can find, and is judged
---   on: 1 unless the model is causal
--- column overall double: mean over all the corpora of the share of all dependents that it finds, by which heads are ranked
+-- column findable double: mean over the corpora of the share of the dependents that the direction can find, and is
+--   scored on: 1 unless the model is causal
+-- column overall double: mean over all the corpora of the share of all dependents that it finds, by which heads are
+--   ranked
 -- column run varchar: name of the run that answered, of whose model the others are
 with
 

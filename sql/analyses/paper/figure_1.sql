@@ -1,14 +1,14 @@
--- title: Figure 1 from the bank: the head that shows each surface pattern most, on one sentence
+-- title: Figure 1 from the bank: the head with the strongest surface pattern of each kind, on one sentence
 -- paper: Clark et al. 2019, section 3, figure 1
 -- grain: one row per pattern
--- formula: head*(p) = argmax_h value_p(h), where value is entropy (broad), previous, next, cls, sep, punctuation or first
---   of the analyses of these names
+-- formula: head*(p) = argmax_h value_p(h), where value is entropy (broad), previous, next, cls, sep, punctuation or
+--   first of the analyses of these names
 -- run: needs=sums favours=pair/token
 -- plot: sentences label=pattern,value
--- note: with the defaults of entropy, relative_position and special_tokens. A pattern that no head of the model can show
---   ([SEP] of a decoder, what follows of a causal model) has no row.
--- note: the sentence is the one of 8 to 14 words that has a comma and is nearest to ten words, the first of equals; where
---   there is none, the one nearest to ten words. The paper chose its examples by hand.
+-- note: with the defaults of entropy, relative_position and special_tokens. A pattern that no head of the model can
+--   show ([SEP] of a decoder, what follows of a causal model) has no row.
+-- note: the sentence is the one of 8 to 14 words that has a comma and is nearest to ten words, the first of equals;
+--   where there is none, the one nearest to ten words. The paper chose its examples by hand.
 -- column pattern varchar: broad, previous, next, cls, sep, punctuation or first
 -- column layer, head
 -- column value double: how much the head shows it: entropy in nats for broad, else mean weight, in [0, 1]

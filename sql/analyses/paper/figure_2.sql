@@ -4,8 +4,8 @@
 -- formula: the columns cls, sep, punctuation (above), sep_to_sep and other_to_sep (below) of special_tokens
 -- run: favours=pair/token
 -- plot: points y=attention color=target panel=panel domain=0,1
--- note: with the defaults of special_tokens. Points of [CLS] and [SEP] are null where no input has these; there are points
---   of the first word where it is set apart (run.first_word).
+-- note: with the defaults of special_tokens. Points of [CLS] and [SEP] are null where no input has these; there are
+--   points of the first word where it is set apart (run.first_word).
 -- column panel varchar: above (from every token) or below (to [SEP], by the token that attends)
 -- column target varchar: [CLS], [SEP], . and , or first word (above); [SEP] -> [SEP] or other -> [SEP] (below)
 -- column layer, head

@@ -7,10 +7,10 @@
 -- empty: no relation with min_count dependents has a head that is above its best fixed offset by more than chance
 --   (--min-count 10 tries rarer relations, --p-below 2 shows them all)
 -- note: the sentence is the one of 8 to 16 words with the most dependents of the relation, of equals the shortest, then
---   the first; where there is none, the shortest that has one. Whether the head finds them has no say. The paper chose
---   its examples by hand, and has a head for coreference beside these: see best_coreference_head, and show
+--   the first; where there is none, the shortest that has one. Whether the head finds them does not matter. The paper
+--   chose its examples by hand, and has a head for coreference beside these: see best_coreference_head, and show
 --   --coreference.
--- param most integer = 6: how many relations
+-- param most integer = 6: number of relations
 -- param min_count integer = 100: leave out relations with fewer dependents (published code: 100)
 -- param p_below double = 0.05: leave out relations whose p_corrected is not below it; 2 leaves none out
 -- param run

@@ -1,4 +1,4 @@
--- title: Figure 6 as points: the heads in a plane, with what they do
+-- title: Figure 6 as points: the heads in a plane, with the behaviour of each
 -- paper: Clark et al. 2019, section 6, figure 6
 -- grain: one row per (layer, head)
 -- formula: the columns x, y and behaviour of head_embedding

@@ -1,4 +1,4 @@
--- title: Table 2 as the paper prints it: the antecedents that simple rules and the best head find, in per cent
+-- title: Table 2 as the paper prints it: how often rule baselines and the best head find an antecedent, in per cent
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per model: the three baselines, then the head that is best on all mentions
 -- formula: 100 × accuracy of coreference_baseline; 100 × accuracy of coreference_accuracy for argmax_h
@@ -8,7 +8,7 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: with the defaults of coreference_accuracy: a head chooses among the heads of earlier mentions. The paper's row
 --   of a neural coreference system is left out.
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- note: all is a word of SQL: write "all", or qualify it.
 -- column model varchar: the baseline, or the head as layer-head
 -- column all integer: per cent of the mentions with an antecedent for which it finds one

@@ -8,8 +8,7 @@
 -- plot: grid color=gradient panel=target
 -- note: the absolute value of dL/d alpha is averaged over all weights to a target within an input, then over the
 --   inputs that have the target. L is the masked-language-model loss; table gradient says over which tokens.
--- note: which positions count as what is in view placement. A run has gradients where it was ingested with
---   --gradients.
+-- note: view placement says which positions belong to which target. Gradients are made by attnbank ingest --gradients.
 -- column layer, head
 -- column target varchar: cls, sep, punctuation or other
 -- column gradient double: mean absolute gradient of the loss by the weight on a position of the target

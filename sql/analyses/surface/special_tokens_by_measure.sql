@@ -1,12 +1,12 @@
--- title: What each head gives to special tokens by weight and by norm, side by side
+-- title: Attention of each head to special tokens by weight and by norm, side by side
 -- paper: after Kobayashi et al. 2020, section 4, figure 4; Clark et al. 2019, figure 2
 -- grain: one row per (layer, head)
 -- formula: weight_on_cls, norm_on_cls, ... are cls, sep, punctuation and first of special_tokens, in the two runs
 -- run: favours=pair/token
 -- plot: grid color=weight_on_cls,norm_on_cls,weight_on_sep,norm_on_sep domain=0,1
 -- empty: no run of norms is like the run of weights. Make one: the same ingest with --measure norms
--- note: a head can put all its weight on [CLS] and move nothing from there, since the value of [CLS] is short: the
---   weights that make [CLS] look like a resting place are then a way to attend to nothing.
+-- note: a head can put all its weight on [CLS] and take nothing from there if the value vector of [CLS] is short: the
+--   weight on [CLS] is then a way to attend to nothing.
 -- note: the run of norms is of the same model, corpus, context, unit and sample; the newest, unless one is named.
 -- param norms_run varchar = null: name or id of the run of norms; by default the newest that is like the run of weights
 -- column layer, head
@@ -17,8 +17,8 @@
 -- column weight_on_punctuation double: mean weight on . and ,
 -- column norm_on_punctuation double: share of all norms that . and , have
 -- column weight_on_first double: mean weight on a first word that is set apart; null where none is
--- column norm_on_first double: share of all norms that such a word has, without what it keeps of itself; null where none
---   is
+-- column norm_on_first double: share of all norms that such a word has, without what it keeps of itself; null where
+--   none is
 -- column norms_run varchar: name of the run of norms
 -- column run
 with

@@ -7,22 +7,22 @@
 -- formula: low, high as in best_head
 -- formula: offset(r) = the offset that is best on the dependents that the head is chosen on; offset_accuracy, gain,
 --   gain_low, gain_high, cohens_h and p_value as in head_score, over the dependents that it is scored on
--- formula: p_corrected: as in head_score, where the largest statistic is of the relations that have 10 dependents or more in
---   both halves, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
+-- formula: p_corrected: as in head_score, where the largest statistic is of the relations that have 10 dependents or
+--   more in both halves, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,in_sample_accuracy label=layer,head aside=n
 --   domain=0,1
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
--- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
---   reads one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
---   others.
+-- note: halves are every second document of the corpus, or every second sentence if the source marks no documents or
+--   the run has only one. With choose := 'train' the head is chosen on the documents whose split is train and scored on
+--   all others.
 -- note: head and offset are chosen before they are scored, so that p_value is one test, without a correction for heads.
 -- note: offset is a word of SQL: write "offset", or qualify it.
--- note: optimism is what picking on the scored words themselves adds: in_sample_accuracy minus accuracy, never
---   negative.
--- note: of a causal model the head is judged on the dependents that its direction can find (see gold_dependency), and
---   in_sample_accuracy is the best of that direction. Equal heads are decided as in best_head; a direction needs
---   10 dependents in both halves together, or min_count if that is smaller.
+-- note: optimism is how much choosing the head on the scored words inflates its accuracy: in_sample_accuracy minus
+--   accuracy, never negative.
+-- note: of a causal model the head is scored on the dependents that its direction can find (see gold_dependency), and
+--   in_sample_accuracy is the best of that direction. Equal heads are decided as in best_head; a direction needs 10
+--   dependents in both halves together, or min_count if that is smaller.
 -- param relation
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param choose varchar = 'half' {half, train}: where the head is chosen, on every second document or by split

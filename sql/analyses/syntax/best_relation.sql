@@ -1,7 +1,8 @@
--- title: The relation that each head finds best, by how far it is above the best fixed offset
+-- title: The relation that each head finds best, by its gain over the best fixed offset
 -- paper: Clark et al. 2019, section 4.2: table 1 the other way round, by head
 -- grain: one row per head, or per (layer, head, rank) with most
--- formula: gain(h, v, r) = accuracy(h, v, r) − max_k offset_accuracy(k, r), as in best_head, where h is a head and v a direction
+-- formula: gain(h, v, r) = accuracy(h, v, r) − max_k offset_accuracy(k, r), as in best_head, where h is a head and v a
+--   direction
 -- formula: relation*(h) = argmax_{r, v} gain(h, v, r), of relations with min_count dependents or more
 -- formula: p_value as in head_score; p_corrected as there, where the largest statistic is of all heads, directions and
 --   relations with 10 dependents or more, whichever of them are shown (tried: how many these are)
@@ -9,12 +10,13 @@
 -- plot: grid color=gain text=relation significant=p_corrected
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
 -- note: a gain of 0 or less: no relation is found better than by a fixed offset.
--- note: of many relations and two directions one is above its offset by chance: the picture names the relation only where
---   p_corrected is below 0.05. p_value and p_corrected go by clusters, and are empty where there are fewer than 5.
--- note: relations with fewer than 100 dependents are left out, as in the published code. The best of rare ones are the
---   luckiest heads: --min-count 10 shows them.
+-- note: of many relations and two directions some are above their offset by chance: the picture names the relation only
+--   where p_corrected is below 0.05. p_value and p_corrected go by clusters, and are empty where there are fewer than
+--   5.
+-- note: relations with fewer than 100 dependents are left out, as in the published code. For rare ones the best head is
+--   often best by chance: --min-count 10 shows them.
 -- note: offset is a word of SQL: write "offset", or qualify it.
--- param most integer = 1: so many relations of each head, the best first
+-- param most integer = 1: number of relations per head, the best first
 -- param min_count integer = 100: leave out relations with fewer dependents (published code: 100)
 -- param run, subtypes, possessive, offsets, clamped
 -- column layer, head

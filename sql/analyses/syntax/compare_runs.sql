@@ -1,5 +1,6 @@
--- title: The best head for each relation in two runs, on the words that both have
--- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips, two-sided, corrected by max-T (see head_score)
+-- title: The best head for each relation in two runs, on the words of both
+-- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips, two-sided, corrected by max-T (see
+--   head_score)
 -- grain: one row per relation, the most frequent first
 -- formula: difference = accuracy_a − accuracy_b, each of the best head and direction of its run over the same
 --   dependents
@@ -7,30 +8,31 @@
 -- formula: cohens_h = 2 arcsin √accuracy_a − 2 arcsin √accuracy_b
 -- formula: p_value = min(1, 2 · the share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ |Σ_d x_d|), where x_d =
 --   only_a − only_b in cluster d of D (a document, or a sentence: see clustered_by)
--- formula: p_corrected = share of the signs with max_r |T_r(s)| ≥ |T_r(1)|, T as in head_score, where r are the relations with
---   10 dependents or more, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
+-- formula: p_corrected = share of the signs with max_r |T_r(s)| ≥ |T_r(1)|, T as in head_score, where r are the
+--   relations with 10 dependents or more, whichever of them are shown; all is not one of them, and its p_corrected is
+--   its p_value
 -- plot: bars x=difference y=relation low=difference_low high=difference_high aside=n
 -- empty: the corpus has no second finished run of words, or no relation has min_count dependents in both
 -- note: two models, two ways to merge sub-words, or trained and random weights: any two runs over one corpus. A word
 --   that one of them left out is counted in neither.
--- note: both heads are chosen on every second document, and compared on the others. With choose := 'all' each is chosen on
---   the words that it is scored on, as in best_head: of two equal models the one that has more heads to choose from is then
---   ahead, and p is of the two heads and not of the models.
+-- note: both heads are chosen on every second document, and compared on the others. With choose := 'all' each is chosen
+--   on the words that it is scored on, as in best_head: of two equal models the one that has more heads to choose from
+--   is then ahead, and p is of the two heads and not of the models.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null.
--- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 6: whatever is observed, p is
---   at least 2/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. McNemar's test would take
---   words for independent, which those of a document are not: mcnemar(only_a, only_b) has its p.
--- note: where one of the models is causal, both are judged on the dependents that it can find, which findable is the
---   share of: the causal model by later_to_earlier (see gold_dependency), and one that looks both ways by any of the
---   three directions, so that both may be told on which side the head stands.
--- param run_a varchar = null: name or id of a run; by default the bank's own choice, else the newest finished
---   one of trained weights over single sentences
+-- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 6: the smallest possible p is
+--   2/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. McNemar's test would assume that
+--   words are independent, which those of a document are not: mcnemar(only_a, only_b) has its p.
+-- note: where one of the models is causal, both are scored on the dependents that it can find, which findable is the
+--   share of: the causal model by later_to_earlier (see gold_dependency), and a bidirectional one by any of the three
+--   directions, so that both may be given the side of the head.
+-- param run_a varchar = null: name or id of a run; by default the bank's default run, else the newest finished one of
+--   trained weights over single sentences
 -- param run_b varchar = null: name or id of another over the same corpus; by default the newest finished one whose
 --   inputs are of the same kind (sentences, documents), a random control only of the model of run_a unless there is
 --   no other
 -- param relation, min_count
--- param choose varchar = 'half' {half, train, all}: where the heads are chosen: on every second document, or on the documents
---   whose split is train, and scored on the others; or on all the words that they are scored on
+-- param choose varchar = 'half' {half, train, all}: where the heads are chosen: on every second document, or on the
+--   documents whose split is train, and scored on the others; or on all the words that they are scored on
 -- param subtypes, possessive
 -- column relation
 -- column n bigint: dependents that both runs have, and that the heads are scored on

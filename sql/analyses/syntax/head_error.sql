@@ -1,4 +1,4 @@
--- title: What a head finds instead of the gold head, where it is wrong
+-- title: What a head finds instead of the gold head
 -- paper: beside Clark et al. 2019, section 4.2, which found in this way that possessors attend to the possessive 's
 -- grain: one row per value of each breakdown, the most frequent first
 -- formula: share = |{d : prediction(d) ≠ head(d), property(prediction(d)) = value}| / |{d : prediction(d) ≠ head(d)}|
@@ -6,12 +6,12 @@
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=share y=value panel=breakdown aside=n
 -- empty: no dependent has the relation, or the head finds all of them
--- note: breakdown relation: the relation of the word that is found to its own head; upos: its part of speech (where the
+-- note: breakdown relation: the relation of the predicted word to its own head; upos: its part of speech (where the
 --   text has none, its tag in the treebank's own set); distance: its position minus that of the dependent.
--- note: where several words share the position that is found (a multiword token read as written), their relations and
---   parts of speech are joined: ADP+DET.
--- note: each breakdown counts every error once, so that its shares sum to 1. A head that attends to no other word finds
---   none, value none (the first word of a decoder).
+-- note: if several words share the predicted position (a multiword token read as written), their relations and parts of
+--   speech are joined: ADP+DET.
+-- note: each breakdown counts every error once, so that its shares sum to 1. A head that attends to no other word
+--   predicts none, value none (the first word of a decoder).
 -- note: by default the head, and the direction, that are best for the relation.
 -- note: of a causal model the dependents are those that the direction can find (see gold_dependency).
 -- param head varchar = null: layer and head, as 3-1; by default the best for the relation
@@ -21,11 +21,11 @@
 -- param run, subtypes, possessive
 -- column layer, head, direction
 -- column breakdown varchar: relation, upos or distance
--- column value varchar: what the word that is found has there; none where no word is found
+-- column value varchar: that property of the predicted word; none if no word is predicted
 -- column n bigint: errors with that value
 -- column share double: their share of the errors, in [0, 1]
 -- column errors bigint: dependents whose head it does not find
--- column dependents bigint: dependents that the direction is judged on
+-- column dependents bigint: dependents that the direction is scored on
 -- column findable, run
 with
 

@@ -1,29 +1,31 @@
--- title: Every head on the pairs of one relation, against the best fixed offset
--- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips (Winkler et al. 2014), corrected by the largest
---   statistic (max-T, Westfall and Young 1993)
+-- title: The score of every head on one relation, compared with the best fixed offset
+-- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips (Winkler et al. 2014), corrected by the
+--   largest statistic (max-T, Westfall and Young 1993)
 -- grain: one row per (layer, head, direction), the best first
 -- formula: accuracy as in head_accuracy, offset and offset_accuracy as in best_head
 -- formula: low, high as in best_head
--- formula: gain_low, gain_high: 95 % of the paired difference (Bonett and Price 2012), where only_head, only_offset and n are
---   as many as tell as much if dependents were independent, by clusters
+-- formula: gain_low, gain_high: 95 % of the paired difference (Bonett and Price 2012), where only_head, only_offset and
+--   n are scaled to the effective number of independent dependents, by clusters
 -- formula: cohens_h = 2 arcsin √accuracy − 2 arcsin √offset_accuracy
 -- formula: p_value = share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ Σ_d x_d, where x_d = only_head − only_offset in
 --   cluster d of D (a document, or a sentence: see clustered_by); 1 if Σ_d x_d ≤ 0
--- formula: p_corrected = share of the signs with max_h T_h(s) ≥ T_h(1), where T_h(s) = Σ_d s_d x_hd / √(Σ_d x_hd²), and h is
---   every head and direction here: all the signs of up to 11 clusters, of more 1,999 drawn ones and 1
--- formula: clusters_needed = ⌈D v (1.645 + 0.842)² / 0.05²⌉, where v is the variance of gain by clusters, and at least 5
+-- formula: p_corrected = share of the signs with max_h T_h(s) ≥ T_h(1), where T_h(s) = Σ_d s_d x_hd / √(Σ_d x_hd²), and
+--   h is every head and direction here: all the signs of up to 11 clusters, of more 1,999 drawn ones and 1
+-- formula: clusters_needed = ⌈D v (1.645 + 0.842)² / 0.05²⌉, where v is the variance of gain by clusters, and at least
+--   5
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=gain panel=direction
 -- empty: no dependent has the relation
--- note: the offset is the best of those that are tried on these very pairs, so that the test is against a strong guess.
+-- note: the offset is the best of those that are tried on these very pairs, so that the test is against a strong
+--   baseline.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
 --   of a request that reads attention in another way, only the commands and Python know it.
--- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 5: whatever is observed, p is
---   at least 1/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. Clusters beyond the
---   hundredth are counted with those before (see gold_dependency, cluster).
--- note: McNemar's test would take dependents for independent of each other, which those of a document are not, and finds
---   too much: mcnemar_better(only_head, only_offset) has its p.
--- note: of a causal model each direction, and its offset, are judged on the dependents that the direction can find (see
+-- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 5: the smallest possible p is
+--   1/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. Clusters beyond the hundredth
+--   are counted with those before (see gold_dependency, cluster).
+-- note: McNemar's test would assume that dependents are independent of each other, which those of a document are not,
+--   and is too often significant: mcnemar_better(only_head, only_offset) has its p.
+-- note: of a causal model each direction, and its offset, are scored on the dependents that the direction can find (see
 --   gold_dependency).
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: low and high are for a head that was not chosen for its accuracy; they are too high for the best of many.

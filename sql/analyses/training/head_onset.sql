@@ -1,28 +1,28 @@
--- title: From which step of a training on each head does something
+-- title: The step of a training from which each head is above its baseline
 -- paper: Olsson et al. 2022 (In-context learning and induction heads); Chen et al. 2024 (Sudden drops in the loss)
 -- grain: one row per (layer, head, direction), the earliest first
 -- formula: onset = min {s : low(t) > baseline(t) + margin for all checkpoints t ≥ s}
 -- run: needs=series
 -- weights: $measure in ('duplicate_token', 'induction')
 -- plot: points y=onset
--- empty: the run has no such figure (accuracy needs trees and a run of words, uuas: attnbank compute attention_tree)
--- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset,
---   adjacent words, or even attention. Onset is null where the head is not above it at the last step.
--- note: it lies between before, the last checkpoint at which the head is not yet above, and onset: checkpoints that
---   are far apart say little. Intervals are those of one head: of many some are above by chance, and with many
---   inputs a difference that is of no use is above, too. margin asks for more.
--- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction}: which figure
+-- empty: the run has no such measure (accuracy needs trees and a run of words, uuas: attnbank compute attention_tree)
+-- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset, adjacent
+--   words, or uniform attention. Onset is null where the head is not above it at the last step.
+-- note: it lies between before, the last checkpoint at which the head is not yet above, and onset: checkpoints that are
+--   far apart say little. Intervals are of single heads: of many heads some are above by chance, and with many inputs
+--   so is a negligible difference. margin requires a larger one.
+-- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction}: the measure
 -- param relation varchar = null: of accuracy the relation; by default all dependents
--- param margin double = 0.0: by how much low must be above the baseline
+-- param margin double = 0.0: how far low must be above the baseline
 -- param run
 -- column layer, head
--- column direction varchar: of accuracy and uuas the direction that is judged; else null
+-- column direction varchar: of accuracy and uuas the direction that is scored; else null
 -- column onset bigint: the first step from which on it stays above its baseline; null for never
 -- column before bigint: the step of the last checkpoint at which it is not above; null for none
 -- column tokens_seen bigint: tokens that the model had seen at the onset; null where that is not known
--- column value double: its figure at the last step
--- column baseline double: what that is compared with
--- column checkpoints bigint: checkpoints that have the figure
+-- column value double: its value at the last step
+-- column baseline double: the baseline at the last step
+-- column checkpoints bigint: checkpoints that have the measure
 -- column run varchar: name of the run of the last checkpoint
 with
 

@@ -8,10 +8,10 @@
 -- plot: lines x=step y=accuracy color=relation low=low high=high along=log
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
 -- note: the runs are those of all checkpoints of the series of the run that answers which are like it (head_history).
--- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
---   reads one. Each step chooses for itself: same says how often it takes the head that the last step takes.
+-- note: halves are every second document of the corpus, or every second sentence if the source marks no documents or
+--   the run has only one. The head is chosen at each step: same says whether it is that of the last step.
 -- param relation varchar = null: only this relation (or all); by default the most frequent ones
--- param top integer = 5: how many relations, the most frequent first; null for all
+-- param top integer = 5: number of relations, the most frequent first; null for all
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param run, subtypes
 -- column relation

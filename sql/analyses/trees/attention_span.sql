@@ -1,4 +1,4 @@
--- title: The phrases that are split from attention, and whether they are bracketed
+-- title: The phrases that are split from attention, and whether the annotation has them
 -- paper: Kim et al. 2020 (Are pre-trained language models aware of phrases?), section 3
 -- grain: one row per phrase of a sentence, outer ones first
 -- formula: split after argmax_i δ(α(w_i, ·), α(w_{i+1}, ·)), and so on in both parts, where δ is the distance

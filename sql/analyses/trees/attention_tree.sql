@@ -1,4 +1,4 @@
--- title: The arcs of the trees that are decoded from attention, beside the gold ones
+-- title: The arcs of the trees that are decoded from attention, with the gold heads
 -- paper: Htut et al. 2019; Limisiewicz et al. 2020; beside Clark et al. 2019, section 5
 -- grain: one row per word of a sentence, in the order of the text
 -- formula: tree = argmax over the trees of the words of Σ_{(d, g)} w(d, g), where w is α(d, g), α(g, d) or their mean
@@ -8,7 +8,7 @@
 --   or of the named layer or head. A layer without a head is the mean of its heads with source := 'layer'.
 -- note: words of one position (a multiword token that is read as written) have one place in the tree. A first word
 --   that is set apart has none.
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
 -- param source varchar = 'head' {head, layer, all, ensemble}: whose attention
 -- param layer smallint = null: layer; by default the one that finds most

@@ -1,37 +1,36 @@
--- title: How many gold dependencies the best trees of attention have, beside chains, random weights and probes
+-- title: How many gold dependencies the best trees of attention have, compared with chains, random weights and probes
 -- paper: Htut et al. 2019 and Limisiewicz et al. 2020, beside Clark et al. 2019, section 5, table 3
 -- grain: one row per (tree, class), of random weights per seed as well; the trees in a fixed order
 -- formula: (head, direction)* = argmax of uuas (or uas) over the dependencies of one half of the documents
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the dependencies of the other half;
 --   uas of d → g alone
--- formula: low, high: 95 % Wilson interval, where n is the number of independent dependencies that tell as much (by
---   documents)
--- formula: gain = (only_tree − only_chain) / n, where only_tree are the dependencies that the tree has and adjacent words
---   lack, only_chain those the other way round; over_head likewise, beside the best head; their 95 % intervals are
---   those of paired shares (Bonett and Price 2012), with n as above
+-- formula: low, high: 95 % Wilson interval, where n is the effective number of independent dependencies (by documents)
+-- formula: gain = (only_tree − only_chain) / n, where only_tree are the dependencies that the tree has and adjacent
+--   words lack, only_chain the reverse; over_head likewise, compared with the best head; their 95 % intervals are those
+--   of paired shares (Bonett and Price 2012), with n as above
 -- run: unit=word needs=decoded_trees usual=sentence
 -- plot: bars x=uuas y=tree,seed,class low=low high=high label=layer,head aside=n domain=0,1
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
--- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
---   reads one. All trees but those of probes are scored on the half that chose nothing; the ensemble took its heads
---   from the other half too.
+-- note: heads and layers are chosen on one half of the documents, those of the ensemble too, and all trees but those of
+--   probes are scored on the other. Halves are every second document of the corpus, or every second sentence if the
+--   source marks no documents or the run has only one.
 -- note: random weights is the best head of each run of random weights of the same build over the corpus, one per seed,
 --   if its trees were decoded (attnbank compute attention_tree --run CONTROL).
 -- note: chains join neighbouring words: the head of each is the next word, or the previous word; of adjacent words it
 --   is either.
 -- note: two trees differ where the interval of their difference leaves out 0, whether or not their own intervals
 --   overlap: the same dependencies are easy for both.
--- note: models that are set side by side must be judged on the same words: with words_of := 'a causal run' the trees of
---   an encoder are chosen and scored without the first word of each input.
+-- note: models must be compared on the same words: with words_of := 'a causal run' the trees of an encoder are chosen
+--   and scored without the first word of each input.
 -- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its
 --   uas counts roots. Its intervals are of resampled documents. With a class of length it has no row.
 -- note: with classification := 'relation' uuas is the recall of each relation.
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
--- param measure varchar = 'uuas' {uuas, uas}: by what the best head and layer are chosen
+-- param measure varchar = 'uuas' {uuas, uas}: the score by which the best head and layer are chosen
 -- param classification varchar = null {relation, length}: also one row for each relation, or range of sentence lengths
--- param punctuation boolean = false: judge dependencies of punctuation too
--- param words_of varchar = null: name or id of another run over the corpus; judge only dependencies that its trees can
+-- param punctuation boolean = false: score dependencies of punctuation too
+-- param words_of varchar = null: name or id of another run over the corpus; score only dependencies that its trees can
 --   have, too
 -- param run
 -- column tree varchar: best head, best layer, all heads, ensemble, random weights, adjacent words, next word,
@@ -41,9 +40,9 @@
 -- column head smallint: 1-based head; null where it is not of one
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier; null where it has none
 -- column class varchar: the relation, or the range of the length of the sentence in words; all for all dependencies
--- column n bigint: gold dependencies that are judged
+-- column n bigint: gold dependencies that are scored
 -- column findable double: their share of all between two words, in [0, 1]: 1 unless a first word is set apart, as in
---   causal models, or the words of another run are judged; null for probes
+--   causal models, or the words of another run are scored; null for probes
 -- column uuas double: share of the dependencies that the tree has in either direction, in [0, 1]
 -- column low double: lower end of the 95 % interval of uuas; null, like the others, where all are in one document
 -- column high double: upper end of the 95 % interval of uuas

@@ -1,4 +1,4 @@
--- title: How many bracketed phrases are in the binary trees that are split from attention
+-- title: How many gold phrases are in the binary trees that are split from attention
 -- paper: Kim et al. 2020 (Are pre-trained language models aware of phrases?), section 3
 -- grain: one row per (source, layer, head), the best first, and one per baseline
 -- formula: f1 = mean over the sentences of 2 |G ∩ P| / (|G| + |P|), where G are the gold phrases and P those of the
@@ -14,7 +14,7 @@
 -- note: a binary tree has as many phrases as words, more than the annotation, so that precision is low for all of them.
 -- param distance varchar = 'jensen_shannon' {jensen_shannon, hellinger}: how unlike two distributions are
 -- param punctuation boolean = false: count punctuation among the words of phrases
--- param label varchar = null: judge only gold phrases of this label (NP, VP, ...) in recall; by default all
+-- param label varchar = null: score only gold phrases of this label (NP, VP, ...) in recall; by default all
 -- param run
 -- column source varchar: head, layer (mean), all (mean), or a baseline: left-branching, right-branching, balanced
 -- column layer, head
@@ -22,8 +22,8 @@
 -- column low double: lower end of the 95 % interval of f1; null, like high, where all are in one document
 -- column high double: upper end of the 95 % interval of f1
 -- column gain double: f1 minus that of right-branching trees, on the same sentences; null for these
--- column gain_low double: lower end of the 95 % interval of gain, from the variance of the difference among documents; null,
---   like gain_high, where all are in one, or where it is the same in all
+-- column gain_low double: lower end of the 95 % interval of gain, from the variance of the difference among documents;
+--   null, like gain_high, where all are in one, or where it is the same in all
 -- column gain_high double: upper end of the 95 % interval of gain
 -- column precision double: share of the phrases of the trees that are gold, in [0, 1]
 -- column recall double: share of the gold phrases (with that label) that the trees have, in [0, 1]

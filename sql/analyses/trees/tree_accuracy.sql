@@ -5,20 +5,20 @@
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the gold dependencies between two words
 -- formula: uas = |{(d, g) : the tree has g as the head of d}| / |{(d, g)}|
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the
---   number of independent dependencies that tell as much (by documents)
+--   effective number of independent dependencies (by documents)
 -- run: unit=word needs=decoded_trees usual=sentence
 -- plot: grid color=uuas panel=direction domain=0,1
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
--- note: roots are left out, which uas would count if the tree knew them. Punctuation is a word of the tree, and is not
---   judged unless punctuation := true.
+-- note: roots are left out, which uas would count if they were given. Punctuation is a word of the tree, and is not
+--   scored unless punctuation := true.
 -- note: of the direction both, and of causal models, arcs have no direction of their own: uas says how well they
 --   point away from the root, and is worth little without root := 'gold'.
--- note: adjacent is what a chain of neighbouring words finds. best_tree picks on one half of the documents and
---   scores on the other; here a row is scored on all, and the best of many rows is flattered.
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- note: adjacent is the score of a chain of neighbouring words. best_tree chooses on one half of the documents and
+--   scores on the other; here a row is scored on all, so that the best of many rows is too good.
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
 -- param source varchar = 'head' {head, layer, all, ensemble}: whose attention; null for every one
--- param punctuation boolean = false: judge dependencies of punctuation too
+-- param punctuation boolean = false: score dependencies of punctuation too
 -- param run
 -- column source varchar: whose attention it is: head, layer (mean), all (mean) or ensemble (tree_ensemble)
 -- column layer, head

@@ -1,21 +1,22 @@
--- title: How many gold dependencies the trees of one head have in each corpus, chosen there or in the others
+-- title: How many gold dependencies the trees of one head have in each corpus, chosen on it or on the others
 -- paper: beside Htut et al. 2019, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per corpus
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the gold dependencies between two words
 -- formula: best_c = argmax_{h, v} uuas_c(h, v); chosen_c = argmax_{h, v} of the mean of uuas_e over the other
 --   corpora e ≠ c
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the
---   number of independent dependencies that tell as much (by documents)
+--   effective number of independent dependencies (by documents)
 -- run: unit=word needs=decoded_trees usual=sentence
--- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head aside=n domain=0,1
+-- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head aside=n
+--   domain=0,1
 -- empty: fewer than two corpora have trees that were decoded in this way (attnbank compute attention_tree --run RUN)
 -- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus; those
 --   whose trees were decoded count. The corpora count alike, however large they are.
--- note: uuas is that of a head which the corpus had no say in choosing; best_uuas is picked on the words that it is
---   scored on.
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- note: uuas is that of a head which was chosen on the other corpora; best_uuas is of the head that is best on the
+--   words that it is scored on.
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
--- param punctuation boolean = false: judge dependencies of punctuation too
+-- param punctuation boolean = false: score dependencies of punctuation too
 -- param corpora
 -- param run
 -- column corpus, language

@@ -1,4 +1,4 @@
--- title: Head functions: how sure they are, and whether they look at an offset, a relation or the rarest word
+-- title: Head functions: confidence, and whether a head attends to an offset, a relation or the rarest word
 -- paper: Voita et al. 2019, sections 4 and 5 (confidence, positional, syntactic and rare-word heads)
 -- grain: one row per (layer, head)
 -- formula: to(i) = argmax_{j ∉ SEP} α(i, j), for every position i ∉ SEP
@@ -7,25 +7,26 @@
 -- formula: syntactic = {r : max(share of to(dependent) = head, share of to(head) = dependent) ≥ max_k P_r(head −
 --   dependent = k) + margin}, over the dependents of relation r
 -- formula: of a causal model, syntactic is over the dependents whose head the direction can find: to the left for
---   to(dependent), to the right for to(head), and so is the offset; rare_word_chance weighs a position by how many see it
+--   to(dependent), to the right for to(head), and so is the offset; rare_word_chance weighs a position by how many see
+--   it
 -- formula: rare_word = share of the inputs s with argmax_j |{i : to(i) = j}| ∈ R(s); rare_word_maxima = |{i : to(i)
 --   ∈ R(s)}| / |{i}|; rare_word_chance = mean over inputs of |R(s)| / (number of positions ∉ SEP), where R(s) are
 --   the positions of the rarest word
 -- run: needs=shares favours=sentence/word
 -- plot: grid color=confidence,positional,rare_word text=syntactic domain=0,1
--- note: every position except [SEP] has a maximum: the position, again except [SEP], that it looks at most. [SEP] stands
---   for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the first word of
---   a causal model. Ties go to the leftmost.
+-- note: every position except [SEP] has a maximum: the position, again except [SEP], that it attends to most. [SEP]
+--   stands for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the
+--   first word of a causal model. Ties go to the leftmost.
 -- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals).
 --   They call a head positional from 0.9.
 -- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten
 --   of a hundred more) than the relation's commonest offset. From the dependent it finds one where the dependent's
 --   maximum is on the head; from the head, where the head's maximum is on the dependent. These are the same maxima as
---   above, so a word that looks at itself or at [CLS] finds none; head_accuracy leaves both out, and takes for the second
---   direction the word that looks at the dependent most. Punctuation is left out. Null where there is none, as in every
---   run without words that have trees.
--- note: Voita et al. ask for accuracy at least 10 % higher than the offset's; whether they mean a tenth of it, or ten of
---   a hundred cases, they do not say.
+--   above, so a word that attends most to itself or to [CLS] finds none; head_accuracy leaves both out, and for the
+--   second direction takes the word that attends to the dependent most. Punctuation is left out. Null where there is
+--   none, as in every run without words that have trees.
+-- note: Voita et al. ask for accuracy at least 10 % higher than the offset's; whether they mean a tenth of it, or ten
+--   of a hundred cases, they do not say.
 -- note: rare_word: inputs in which more maxima fall on the rarest word than on any other position (the leftmost, of
 --   equals). Words as rare as the rarest count as well, so compare with rare_word_chance. Frequencies are those of
 --   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. Words

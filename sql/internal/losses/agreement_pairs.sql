@@ -1,8 +1,8 @@
 -- Each finite verb of a corpus that agrees with its subject in number, and its form for the other number: one row per
 -- verb, in the order of the text, with the words of its sentence as ingest/window gives them.
 --
--- All that is asked for is annotation, so that no language is named. A treebank that does not say the number of its
--- verbs, or has each form for one number alone, has no rows.
+-- Only annotation is read, so that it works for every language. A treebank that does not mark the number of its verbs,
+-- or has each form for one number only, has no rows.
 with
 
 corpus_word as (
@@ -31,7 +31,7 @@ corpus_word as (
     where document.corpus = $corpus
 ),
 
--- What the words of such a token spell stands nowhere in the text.
+-- Tokens whose words, put together, are not in the text.
 unspelled_token as (
     select corpus_word.sentence, corpus_word.token_start
     from corpus_word
@@ -64,9 +64,9 @@ finite_verb as (
 ),
 
 -- A verb that is written onto the word before it (he's, n'est, evdeydi) is left out, as a site and as the other form.
--- Its other form would need that word spelled otherwise (ne sont), or would hardly ever be written after it (the
--- dog're), whatever the number: a model's preference would tell of the spelling. So is a form that the treebank marks
--- as a mistake.
+-- Its other form would need another spelling of that word (ne sont), or is rarely written after it (the dog're)
+-- in either number: a model's preference would be about spelling. A form that the treebank marks as a mistake is left
+-- out too.
 inflected_verb as (
     select finite_verb.*
     from finite_verb

@@ -1,4 +1,4 @@
--- What some heads (3-1) look at most over one input, and what looks at each word most.
+-- The position that each word of an input attends to most, and the one that attends to it most, by some heads (3-1).
 with
 
 wanted_head as (
