@@ -1,4 +1,4 @@
--- What no corpus, model or run of a bank is: numbers that others are counted up to, and names that are shown.
+-- Invalid models, runs and names of a bank: numbers that loops run up to, and names that are printed.
 select
     'its model ' || left(model.name, 40) || ' has ' || model.layers || ' layers of ' || model.heads
     || ' heads' || coalesce(', and the numbers of ' || len(model.layer_numbers), '') as reason

@@ -1,4 +1,4 @@
--- What contradicts itself in the text of a bank: its documents, sentences, words and mentions, and their ids.
+-- Contradictions in the text of a bank: in its documents, sentences, words and mentions, and their ids.
 with
 
 words_of_sentence as (

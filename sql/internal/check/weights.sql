@@ -1,4 +1,4 @@
--- What no attention map can hold: layers, heads and positions that its run does not have, and what is not a number.
+-- Invalid attention maps: layers, heads and positions that the run does not have, and weights that are not numbers.
 with
 
 input as (

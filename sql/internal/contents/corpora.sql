@@ -1,4 +1,4 @@
--- The corpora of a bank, each with what it holds.
+-- The corpora of a bank, with their sizes.
 with
 
 text_size as (

@@ -1,4 +1,4 @@
--- The runs of a bank, each with its options and what it holds.
+-- The runs of a bank, with their options and sizes.
 with
 
 input_size as (

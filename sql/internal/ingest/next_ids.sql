@@ -1,4 +1,4 @@
--- The first id of each kind that no row has or ever had.
+-- The first unused id of each kind, larger than all that were ever used.
 with
 
 last_id as (

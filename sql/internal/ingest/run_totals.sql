@@ -1,4 +1,4 @@
--- What the report on a run says: what it holds, and what its corpus and its reading leave out of the words and the trees.
+-- The sizes of a run for the report on it, and what its corpus and its options leave out of the words and the trees.
 with
 
 run_input as (

@@ -1,5 +1,5 @@
 -- Each finite verb of a corpus that agrees with its subject in number, and its form for the other number: one row per
--- verb, in the order of the text, with the words of its sentence as ingest/window gives them.
+-- verb, in the order of the text, with the words of its sentence as ingest/sentence_window gives them.
 --
 -- Only annotation is read, so that it works for every language. A treebank that does not mark the number of its verbs,
 -- or has each form for one number only, has no rows.

@@ -1,5 +1,5 @@
--- How many pairs of a saved relation are in the corpus of a run, and how many of these stand at one position of the run:
--- words of one multiword token, read as written.
+-- How many pairs of a saved relation are in the corpus of a run, and how many of these are in one position of the run:
+-- words of one multiword token that is read as written.
 with
 
 named_run as (

@@ -1,19 +1,19 @@
--- The head that is right most often on the pairs of each group, or one head ($layer, $head, $direction) in all of them,
--- beside the best of the fixed offsets $offsets. The groups are in the temporary table asked_group of the connection.
+-- The most accurate head on the pairs of each group, or one head ($layer, $head, $direction) on all of them, compared
+-- with the best of the fixed offsets $offsets. The groups are in the temporary table score_group of the connection.
 with
 
 gold as (
     select
-        asked_group.number,
+        score_group.number,
         dependency.sequence,
         dependency.position,
         dependency.head_position,
         dependency.cluster,
         dependency.side
     from gold_dependency(run := $run, saved := $relation) as dependency
-    inner join asked_group
-        on asked_group.word = dependency.dependent
-        and asked_group.head_word = dependency.head
+    inner join score_group
+        on score_group.word = dependency.dependent
+        and score_group.head_word = dependency.head
     where dependency.side is not null
 ),
 
@@ -116,7 +116,7 @@ best as (
     ) = 1
 ),
 
--- The pairs again, for those that only one of the two finds.
+-- Each pair by the best head and the best offset, for those that only one of the two finds.
 comparison as (
     select
         best.number,

@@ -1,5 +1,5 @@
--- The attention maps of some heads (3-1) over one input, with null for what is not kept, and the sum of that; of a run that
--- keeps its peaks, these alone, and no sum.
+-- The attention maps of some heads (3-1) over one input, with null for weights that are not kept, and the sum of those;
+-- of a run that keeps its peaks only these, and no sum.
 with
 
 wanted_head as (

@@ -1,5 +1,5 @@
--- The tree that was decoded of a sentence, from one source: one row per word. Of several ways that of the most general kind
--- is taken: without a known root, and spanning.
+-- The tree that was decoded of a sentence, from one source: one row per word. If it was decoded in several ways,
+-- preferably without a known root, and spanning.
 select
     arc.dependent,
     arc.found_position,

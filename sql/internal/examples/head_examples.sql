@@ -1,6 +1,6 @@
--- What one head finds for the dependents of a relation: some of those whose gold head it finds, and some of the others,
--- each spread over the text (breakdown right, wrong), and how often what it finds instead has a value (breakdown
--- relation, upos, distance), counted as head_error counts. One statement for all, since the join is most of the work.
+-- The predictions of one head for the dependents of a relation: examples of right ones and of wrong ones, spread over
+-- the text (breakdown right, wrong), and the number of errors by value (breakdown relation, upos, distance), as in
+-- head_error. One statement for all, since the join is most of the work.
 with
 
 prediction as (

@@ -1,4 +1,4 @@
--- The names that no new table of a user may have, and what they are; "a table of yours" is one that may be replaced.
+-- The names that a new table of a user cannot have, and their kind; "a table of yours" is one that may be replaced.
 with
 
 used_name as (

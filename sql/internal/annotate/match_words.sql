@@ -1,4 +1,5 @@
--- The word that each row of the file (annotated_row) names, or why there is none: of the corpus $corpus, unless that is null.
+-- The word that each row of the file (annotated_row) refers to, or the reason why there is none; only words of the
+-- corpus $corpus, unless that is null.
 create or replace temp table annotated_word as
 with
 
@@ -24,7 +25,7 @@ named_sentence as (
     group by known_sentence.name, case when $by_document then known_sentence.document end
 ),
 
--- What a row says of a word: its id alone, or its sentence and its place there.
+-- The key by which a row refers to a word: its id alone, or its sentence and its place there.
 keyed_word as (
     select
         word.id,

@@ -1,5 +1,5 @@
--- The dependents of a relation that one head finds (breakdown right), that it misses (wrong), or where what it finds
--- instead has a value (breakdown relation, upos or distance), in the order of the text, a page of them.
+-- A page of the dependents of a relation that one head finds (breakdown right), misses (wrong), or for which its
+-- prediction has a value (breakdown relation, upos or distance), in the order of the text.
 with
 
 prediction as (
@@ -16,7 +16,7 @@ prediction as (
         end
 ),
 
--- Where the dependent stands in the input that the run has read, and the first word where it looks.
+-- The first word of the predicted position, in the input of the run; a position may have several words.
 example as (
     select
         prediction.sentence,
