@@ -44,6 +44,7 @@ best_rule as (
     ) = 1
 ),
 
+-- With half, every second document, or input, is one to choose heads on.
 clustered_input as (
     select
         mention_input.sequence,
@@ -62,6 +63,7 @@ clustered_input as (
         on clustered_document.document = mention_input.document
 ),
 
+-- A mention counts in its kind and in all, compared with the best rule of each.
 comparison as (
     select
         best_rule.kind,

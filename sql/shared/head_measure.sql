@@ -12,6 +12,7 @@
 -- column baseline double: of accuracy that of the best fixed offset, of uuas that of adjacent words; else what uniform
 --   attention gives
 -- column n bigint: dependents, positions, or inputs that it is over
+-- A part whose measure is not $measure is given no runs, so that it reads nothing.
 select
     hit.run,
     hit.layer,

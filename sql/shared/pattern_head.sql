@@ -37,6 +37,7 @@ control as (
         or cast(usable_run.id as varchar) = $control_run
 ),
 
+-- The runs whose range is shown: not $run itself, unless it is the control.
 control_or_sibling as (
     select usable_run.id
     from control

@@ -32,6 +32,7 @@ read_run as materialized (
     select coalesce(list(chosen_run.id), []) as ids from chosen_run
 ),
 
+-- Each verb counts twice: with its number of attractors, and with null, which stands for all.
 by_attractors as (
     select
         pair.ablation,
@@ -46,6 +47,7 @@ by_attractors as (
     where pair.source = 'agreement'
 ),
 
+-- better and worse are null for the whole model, which is not compared with itself.
 per_cluster as (
     select
         by_attractors.ablation,

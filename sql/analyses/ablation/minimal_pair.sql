@@ -28,6 +28,7 @@
 -- column run
 with
 
+-- Each pair counts twice: in its paradigm, and in all.
 by_paradigm as (
     select
         pair.source,
@@ -44,6 +45,7 @@ by_paradigm as (
     where $source is null or pair.source = $source
 ),
 
+-- better and worse are null for the whole model, which is not compared with itself.
 per_cluster as (
     select
         by_paradigm.source,

@@ -69,6 +69,7 @@ half_hit as (
     group by hit.kind, hit.is_chosen_on, hit.layer, hit.head
 ),
 
+-- The head that is best on one half, scored on the other.
 held_out as (
     select scored.kind, scored.accuracy
     from half_hit as selected

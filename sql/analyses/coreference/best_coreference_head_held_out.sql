@@ -93,6 +93,7 @@ select
     paired_low(scored.only_head, scored.only_rule, scored.n, scored.effective_pairs) as gain_low,
     paired_high(scored.only_head, scored.only_rule, scored.n, scored.effective_pairs) as gain_high,
     scored.clusters,
+    -- With fewer clusters even the smallest p value, 1/2ⁿ, is above 0.05.
     case when scored.clusters >= 5 then sign_flips(scored.differences) end as p_value,
     (select chosen_run.name from chosen_run) as run
 from ranked_head as selected

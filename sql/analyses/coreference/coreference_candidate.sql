@@ -59,6 +59,7 @@ placed_mention as (
         word_position.position,
         word.sentence,
         lower(word.form) as head_form,
+        -- The features of a verb are those of its subject.
         case when word.upos in ('VERB', 'AUX') then null else word.feats end as feats
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
@@ -124,6 +125,7 @@ pair as (
         ) as is_right,
         earlier.text = later.text as same_text,
         earlier.head_form = later.head_form as same_head,
+        -- A feature that is not known agrees with any.
         coalesce(earlier.number = later.number, true)
             and coalesce(earlier.gender = later.gender, true)
             and coalesce(earlier.person = later.person, true) as agrees
@@ -135,6 +137,7 @@ pair as (
         and earlier.position <> later.position
         and (not chosen_run.is_causal or earlier.position < later.position)
     where $singletons or earlier.is_in_chain
+    -- Only mentions that have an antecedent.
     qualify bool_or(earlier.entity = later.entity) over (partition by later.sequence, later.mention)
 )
 

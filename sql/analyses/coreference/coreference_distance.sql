@@ -30,6 +30,7 @@ lower_bound as (
     from (select unnest($bounds) as shortest) as bound
 ),
 
+-- Null for the end of the last range.
 distance_range as (
     select lower_bound.shortest, lead(lower_bound.shortest) over (order by lower_bound.shortest) - 1 as longest
     from lower_bound

@@ -52,6 +52,7 @@ input as (
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
+-- own is the share of the weights between words that stays in its segment under uniform attention.
 input_chance as (
     select
         input.*,
@@ -127,6 +128,7 @@ select
     case when per_head.vertical_mass is not null then per_head.vertical_diagonal end as vertical_diagonal,
     per_head.block,
     per_head.heterogeneous,
+    -- Of equal shares the first pattern.
     case greatest(
         per_head.vertical, per_head.diagonal, per_head.vertical_diagonal, per_head.block, per_head.heterogeneous
     )

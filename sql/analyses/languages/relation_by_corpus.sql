@@ -55,6 +55,7 @@ best as (
     ) = 1
 ),
 
+-- Rounded, since the same numbers summed in another order differ in their last bit, and ties go to the first head.
 common as (
     select corpus_hit.relation, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
     from corpus_hit

@@ -71,6 +71,8 @@ per_head as (
     group by corpus_hit.layer, corpus_hit.head, corpus_hit.direction
 ),
 
+-- For each corpus the head that is best on average over the others.
+-- Rounded, since the same numbers summed in another order differ in their last bit, and ties go to the first head.
 selected_head as (
     select held_out.corpus, candidate.layer, candidate.head, candidate.direction
     from (select distinct corpus_hit.corpus from corpus_hit) as held_out

@@ -46,6 +46,7 @@ named_probe as (
     where probe.root_at = 'root'
 ),
 
+-- The model, corpus and split of the newest probe: of trained weights, if there is one.
 newest_setting as (
     select named_probe.model, named_probe.corpus, named_probe.test_split
     from named_probe

@@ -91,6 +91,7 @@ half_hit as (
     ) as hit
 ),
 
+-- The head that is best on one half, scored on the other.
 held_out as (
     select scored.relation, scored.accuracy
     from half_hit as selected

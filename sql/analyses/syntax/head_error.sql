@@ -29,6 +29,7 @@
 -- column findable, run
 with
 
+-- The best of the heads and directions that the parameters allow.
 selected_head as (
     select hit.layer, hit.head, hit.direction
     from pair_hit(
@@ -74,6 +75,7 @@ prediction as (
     where exists (select 1 from checked_run)
 ),
 
+-- gold_dependents are all that have a head, those that the direction cannot find too.
 total as (
     select
         count(*) as dependents,

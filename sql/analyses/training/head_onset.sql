@@ -44,6 +44,7 @@ checkpoint_value as materialized (
     inner join checkpoint on checkpoint.id = head_value.run
 ),
 
+-- The last step at which the head is not above its baseline: the onset is the step after it.
 last_below as (
     select
         checkpoint_value.layer,

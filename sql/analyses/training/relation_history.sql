@@ -50,6 +50,7 @@ selected_head as (
     ) = 1
 ),
 
+-- By the step with the most dependents, so that all steps show the same relations.
 ranked_relation as (
     select relation_size.relation, row_number() over (order by relation_size.n desc, relation_size.relation) as place
     from (select hit.relation, max(hit.n) as n from hit group by hit.relation) as relation_size

@@ -43,6 +43,7 @@ phrase as (
     ) as indexed_span
 ),
 
+-- Distinct, since phrases of the same words, or of words that share positions, have the same positions.
 gold_phrase as (
     select distinct
         first_place.sequence,

@@ -37,6 +37,7 @@ read_run as materialized (
     select coalesce(list(chosen_run.id), []) as ids from chosen_run
 ),
 
+-- The source that finds the most gold dependencies, of those that the parameters allow.
 best as (
     select hit.source, hit.layer, hit.head, hit.direction
     from tree_hit(runs := (select read_run.ids from read_run), root := $root, decoder := $decoder) as hit

@@ -97,6 +97,7 @@ hit as materialized (
     ) as cluster_hit
 ),
 
+-- Of a control only its heads count.
 named_hit as (
     select
         case
@@ -112,6 +113,7 @@ named_hit as (
         or not hit.is_control
 ),
 
+-- Chosen on the odd clusters; all that follows is scored on the even ones.
 best as (
     select
         ranked_hit.tree,
@@ -184,6 +186,7 @@ tree_dependency as materialized (
         and gold.is_judged
 ),
 
+-- found_by_head is null for the best head itself, and for dependencies that its tree cannot have.
 compared_dependency as (
     select dependency.*, best_head.found as found_by_head
     from tree_dependency as dependency
@@ -208,6 +211,7 @@ chain_hit as (
     group by gold.run, gold.cluster, gold.class
 ),
 
+-- only_tree and only_chain are null for chains, which are not compared with themselves.
 class_count as (
     select
         compared_dependency.tree,
@@ -256,6 +260,7 @@ class_count as (
     cross join (select unnest(['adjacent words', 'next word', 'previous word']) as tree) as kind
 ),
 
+-- A dependency counts in its class and in all.
 counted_class as (
     select
         class_count.*,
@@ -288,6 +293,7 @@ per_cluster as (
         counted_class.counted_class, counted_class.cluster
 ),
 
+-- n_of_head is 0 for trees that are not compared with the best head: null, so that over_head is null.
 per_tree as (
     select
         per_cluster.tree,

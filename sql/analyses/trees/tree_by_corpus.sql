@@ -89,6 +89,8 @@ best as (
     ) = 1
 ),
 
+-- For each corpus the head that is best on average over the others.
+-- Rounded, since the same numbers summed in another order differ in their last bit, and ties go to the first head.
 selected_head as (
     select held_out.run, candidate.layer, candidate.head, candidate.direction
     from best as held_out

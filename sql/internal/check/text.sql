@@ -25,6 +25,7 @@ checked_sentence as (
     left join words_of_sentence on words_of_sentence.sentence = sentence.id
 ),
 
+-- The sentences, words and mentions of a document are read as ranges of ids.
 ordered_sentence as (
     select
         checked_sentence.*,

@@ -12,6 +12,7 @@ input as (
     inner join model on model.id = run.model
 )
 
+-- A sum is finite only if all its terms are.
 select 'its table attention has rows that no map has' as reason
 from attention
 inner join input on input.id = attention.sequence

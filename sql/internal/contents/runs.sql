@@ -1,6 +1,7 @@
 -- The runs of a bank, with their options and sizes.
 with
 
+-- squares are the weights of one head in a layer, and largest those of them that --keep top:K keeps.
 input_size as (
     select
         sequence.run,

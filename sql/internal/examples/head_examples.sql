@@ -10,6 +10,7 @@ prediction as (
     ) as word
 ),
 
+-- By a hash, so that the examples are spread over the text, and the same each time.
 example as (
     select prediction.sentence, prediction.dependent, prediction.head, prediction.is_right, prediction.form
     from prediction
