@@ -406,7 +406,7 @@ class GivenRun:
         ((_, _, least, most),) = extent.fetchall()
         for start in range(least, most + 1, WINDOW):
             window = named | {"first": start, "last": start + WINDOW - 1}
-            found = self._connection.execute(registry.statement("ingest/window"), window)
+            found = self._connection.execute(registry.statement("ingest/sentence_window"), window)
             yield from found.fetchall()
 
     def _sentence(self, row: tuple[Any, ...], number: int) -> GivenSentence:

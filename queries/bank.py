@@ -536,7 +536,7 @@ class Bank(Requests):
     def saved(self) -> pl.DataFrame:
         """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
         with self.answering():
-            return self.frame_of(registry.statement("contents/saved"), {})
+            return self.frame_of(registry.statement("contents/saved_relations"), {})
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
         """The relations and functions with comments, or the columns of one. Raises CallError."""

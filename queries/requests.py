@@ -195,7 +195,7 @@ class Requests(AnyBank):
         """Warn of words of a run that `attnbank surprisal` has not come to, or not again."""
         with self.answering():
             ((left,),) = self.connection.execute(
-                registry.statement("losses/words_left"), {"run": run.id}
+                registry.statement("losses/words_without_surprisal"), {"run": run.id}
             ).fetchall()
         if left:
             warnings.warn(

@@ -2,28 +2,29 @@
 -- The parameter `run` is not here, since the header line `run` of an analysis says what it is.
 --
 -- param subtypes boolean = false: keep subtypes (nmod:poss) instead of folding them (nmod)
--- param possessive boolean = false: judge a possessor by its possessive 's, the next word (see gold_dependency)
+-- param possessive boolean = false: score a possessor by its possessive 's, the next word (see gold_dependency)
 -- param singletons boolean = true: keep candidates whose entity has one mention only in the document; CoNLL-2012 marks
 --   none
 -- param relation varchar = null: only this relation (or all); by default every one
 -- param candidates varchar = 'mentions' {mentions, words}: heads of earlier mentions, or all other words
 -- param kind varchar = null {all, pronoun, proper, nominal}: the kind of the mention; by default every one
--- param offsets integer[] = [-3, -2, -1, 1, 2, 3]: the offsets that the baseline tries
+-- param offsets integer[] = [-3, -2, -1, 1, 2, 3]: the offsets of the baseline
 -- param corpora varchar[] = null: names of the corpora; by default all over which the model was run
 -- param min_count integer = 10: leave out relations with fewer dependents
 -- param smoothing double = 0.001: share of a uniform distribution that is mixed into every one (published code: 0.001)
 -- param runs integer[] = []: run.id of the runs
 -- param saved varchar = null: the pairs of this saved relation instead of the dependencies (attnbank save)
--- param clamped boolean = false: take the last word, or the root, for a place outside the sentence (published code)
+-- param clamped boolean = false: use the last word, or the root, for an offset that leaves the sentence (published
+--   code)
 -- param unit varchar = null: the unit that the analysis reads, word or token; null for any
 -- param contexts varchar[] = null: the contexts that it reads; null for any
 -- param needs varchar = null: what it reads besides attention (trees, mentions, constituents, gradients, losses,
 --   surprisals, ablations, pairs, ensembles, decoded_trees, spans, series, shares, sums); null for nothing
 -- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
--- param usual varchar = null: the context of a run that it takes if none is named; null for any
+-- param usual varchar = null: the context of a default run; null for any
 -- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
--- param exclude_bos boolean = false: leave out what is attended to at the first position of an input
--- param exclude_current_token boolean = false: leave out what a position attends to at itself
+-- param exclude_bos boolean = false: leave out attention to the first position of an input
+-- param exclude_current_token boolean = false: leave out attention of a position to itself
 -- param reads_largest boolean = false: whether it reads weights, of which the largest of each distribution suffice
 -- column run varchar: name of the run that answered
 -- column layer smallint: 1-based layer
@@ -32,24 +33,24 @@
 -- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model later_to_earlier: of the
 --   two words (see gold_dependency)
 -- column document integer: document.id
--- column findable double: share of the dependents of the relation that the direction can find, and is judged on, in [0,
+-- column findable double: share of the dependents of the relation that the direction can find, and is scored on, in [0,
 --   1]: 1 unless the model is causal (see gold_dependency)
 -- column sequence integer: sequence.id of the input
--- column n bigint: dependents, or mentions, that are judged
+-- column n bigint: dependents, or mentions, that are scored
 -- column accuracy double: share of those whose head, or antecedent, is found, in [0, 1]
 -- column corpus varchar: name of the corpus
 -- column high double: upper end of the 95 % Wilson interval of accuracy; null, like low, if it goes by documents and
 --   all are in one
 -- column low double: lower end of the 95 % Wilson interval of accuracy
--- column offset integer: the best fixed offset (the nearest, then the left one, of equals)
+-- column offset integer: the best fixed offset; of equals the nearest, then the left one
 -- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
 -- column correct bigint: those whose head, or antecedent, is found
 -- column gain double: accuracy minus offset_accuracy
 -- column mention integer: mention.id
 -- column ceiling double: the highest accuracy that a head can have, since it finds one word for each dependent
 -- column dependent integer: word.id of the dependent
--- column clusters bigint: how many clusters they are in, which tests and intervals go by; at most 100, those beyond are
---   counted with the ones before
+-- column clusters bigint: number of clusters, the units of tests and intervals; at most 100, later ones are counted
+--   with earlier ones
 -- column clustered_by varchar: what the clusters are: documents, sentences (where the source marks no documents, or the
 --   run reads one), or documents and sentences
 -- column head_match double: share that the nearest earlier mention with the same head word finds
@@ -61,29 +62,30 @@
 -- column split varchar: split of the document
 -- column sequences bigint: inputs that the means are over
 -- column kind varchar: the kind of the mention: pronoun, proper or nominal; all for every kind together
--- column side varchar: where the heads of the judged dependents stand: both; of a causal model left, right or either
+-- column side varchar: the side of the heads of the scored dependents: both; of a causal model left, right or either
 -- column overall double: correct as a share of all dependents, those that the direction cannot find too: accuracy times
 --   findable
 -- column position smallint: position of its head word
 -- column baseline varchar: nearest, head_match or rule_based
 -- column language varchar: language of the corpus; null where it is not known
--- column p_value double: how likely it is by chance, if clusters (see clustered_by) are independent and dependents of one
---   need not be; null with so few clusters that it could not be below 0.05
--- column p_corrected double: p_value, corrected for everything that was tried
+-- column p_value double: how likely it is by chance, if clusters (see clustered_by) are independent; null with so few
+--   clusters that it cannot be below 0.05
+-- column p_corrected double: p_value, corrected for all tests
 -- column p_documents double: the same as p_value, by an older name
 -- column p_documents_corrected double: the same as p_corrected, by an older name
 -- column gain_low double: lower end of the 95 % interval of gain, a paired difference by clusters
 -- column gain_high double: upper end of that interval
 -- column cohens_h double: Cohen's h of the gain, its size beside the accuracies: 0.2 is small, 0.5 medium, 0.8 large
--- column clusters_needed bigint: in how many clusters like these a gain of 0.05 would be significant in four of five samples
+-- column clusters_needed bigint: number of clusters like these in which a gain of 0.05 would be significant in four of
+--   five samples
 -- column nearest double: share that the nearest earlier mention finds, in [0, 1]
 -- column name varchar: name of the run
 -- param ablation varchar = null: only this ablation (attnbank ablate NAME); null for all of the run
 -- column ablation varchar: name of the ablation; null for the whole model
 -- column number integer: number of the set of heads in its ablation; null for the whole model
--- column replacement varchar: what became of the output of the heads: zero, mean or uniform
+-- column replacement varchar: what the output of the heads is replaced by: zero, mean or uniform
 -- column source varchar: where the pairs are from: agreement, or the name of a file
--- column paradigm varchar: what the file calls it, or the relation of the subject
+-- column paradigm varchar: its paradigm in the file, or the relation of the subject
 -- column attractors integer: nouns of the other number between subject and verb; null for a pair of a file
 -- column distance integer: words from the subject to the verb; null for a pair of a file
 -- column margin double: ln P(good) − ln P(bad), in nats

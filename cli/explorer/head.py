@@ -194,7 +194,7 @@ def _at_work(
     with bank.answering():
         runs.check_relation(bank.connection, registry.find(_COUNTED_AS), {"relation": relation}, of)
         found = bank.frame_of(
-            registry.statement("examples/at_work"),
+            registry.statement("examples/head_examples"),
             {"run": of.name, "relation": relation, "layer": pair[0], "head": pair[1],
              "direction": direction, "most": _EXAMPLES},
         )  # fmt: skip
@@ -277,7 +277,7 @@ def examples(context: RequestContext, shown: dict[str, Any]) -> None:
     with bank.answering():
         runs.check_relation(bank.connection, registry.find(_COUNTED_AS), {"relation": relation}, of)
         found = bank.frame_of(
-            registry.statement("examples/all_at_work"),
+            registry.statement("examples/example_page"),
             {"run": of.name, "relation": relation, "layer": layer, "head": head,
              "direction": direction, "breakdown": breakdown, "value": value,
              "most": _EXAMPLES_OF_PAGE, "skipped": (page - 1) * _EXAMPLES_OF_PAGE},

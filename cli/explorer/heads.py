@@ -257,7 +257,7 @@ def _figure(
 def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
     """The checkpoints of the training that the run is of, and the place of its own among them."""
     rows = context.bank.connection.execute(
-        registry.statement("contents/steps"), {"run": run}
+        registry.statement("contents/checkpoints"), {"run": run}
     ).fetchall()
     if len(rows) < 2:
         return {}

@@ -288,7 +288,7 @@ def _matched(name: str, hit: str) -> list[int]:
 def _words(context: RequestContext, number: int, marked: Collection[int]) -> list[tuple[str, bool]]:
     """The text of a sentence in parts, each with whether it is a word that is marked."""
     rows = context.bank.connection.execute(
-        registry.statement("examples/words"), {"sentence": number}
+        registry.statement("sentences/words"), {"sentence": number}
     ).fetchall()
     parts: list[tuple[str, bool]] = []
     for form, index, space_after in rows:

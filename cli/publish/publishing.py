@@ -64,7 +64,7 @@ _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _STATEMENTS = (
-    "examples/at_work", "patterns/written", "sentences/maps", "sentences/peaks",
+    "examples/head_examples", "patterns/surface_tokens", "sentences/maps", "sentences/peaks",
     "sentences/saved_pairs",
 )  # fmt: skip
 """The statements that the page runs itself."""
@@ -355,7 +355,7 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     with bank.answering():
         facts = _facts(bank, run)
         steps = bank.connection.execute(
-            registry.statement("contents/steps"), {"run": run.name}
+            registry.statement("contents/checkpoints"), {"run": run.name}
         ).fetchall()
         ((causal,),) = bank.connection.execute(
             "select coalesce(model.causal, false) from run inner join model on model.id = run.model"

@@ -53,7 +53,7 @@ def write(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
         with bank.answering():
             found = sheet(bank, run, chosen, ShowOptions(number, coreference=True))
             written = bank.connection.execute(
-                registry.statement("examples/words"), {"sentence": number}
+                registry.statement("sentences/words"), {"sentence": number}
             ).fetchall()
         file[str(number)] = _json(found, chosen, written)
         if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:

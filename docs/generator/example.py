@@ -50,7 +50,7 @@ class Examples:
             return (_PHRASES, self._phrases) if is_of_phrases else (_DECODED, self._decoded)
         if analysis.section == "ablation":
             return _ABLATED, self._ablated
-        if "asked_probe" in closure(analysis):
+        if "requested_probe" in closure(analysis):
             return _PROBES, self._probes
         return _SAMPLE, self._sample
 

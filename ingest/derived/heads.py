@@ -186,7 +186,7 @@ def head_embedding(
     differ most and head 1-1 is to the lower left: scikit-learn's own choice is arbitrary.
     """
     rows = connection.execute(
-        registry.statement("derived/stored_distances"), {"run": run.id, "smoothing": smoothing}
+        registry.statement("derived/head_distances"), {"run": run.id, "smoothing": smoothing}
     ).fetchnumpy()
     number = run.layers * run.heads
     first, second = (

@@ -163,7 +163,7 @@ def tokenised(
     document, space = 0, False  # of the sentence before: its document, and whether space follows
     for start in range(extent[2], extent[3] + 1, WINDOW):
         window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
-        rows = ask("ingest/window", window)
+        rows = ask("ingest/sentence_window", window)
         spans = [spans_of(row[6:], multiword) for row in rows]
         texts = [_text(own) for own in spans]
         alone = input_tokenizer.pieces(texts)

@@ -316,7 +316,7 @@ class _Work:
         """How many words of the run have a surprisal; how many have none, as in Measured."""
         (row,) = rows_by_name(
             self.connection.execute(
-                registry.statement("losses/words_measured"), {"run": self.row["id"]}
+                registry.statement("losses/surprisal_counts"), {"run": self.row["id"]}
             )
         )
         return row["words"], row["first_words"], row["sharing_words"]
@@ -337,7 +337,7 @@ class _Work:
             raise CallError(f"{name[:40]!r} is not a valid name.", "Use up to 100 characters.")
         assert isinstance(self.options, AblateOptions)
         rows = self.connection.execute(
-            registry.statement("losses/sets"), {"run": self.row["id"], "ablation": name}
+            registry.statement("losses/ablation_sets"), {"run": self.row["id"], "ablation": name}
         ).fetchall()
         if not rows or replace:
             return
@@ -369,7 +369,7 @@ class _Work:
         """Whether all words of the run, or of the ablation, are in the bank."""
         if name is None:
             ((left,),) = self.connection.execute(
-                registry.statement("losses/words_left"), {"run": self.row["id"]}
+                registry.statement("losses/words_without_surprisal"), {"run": self.row["id"]}
             ).fetchall()
             return not left
         found = (

@@ -112,7 +112,7 @@ def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> 
 
     A user's own view or macro is never replaced.
     """
-    taken = dict(connection.execute(registry.statement("annotate/names")).fetchall())
+    taken = dict(connection.execute(registry.statement("annotate/used_names")).fetchall())
     taken |= dict.fromkeys(registry.analyses(), "an analysis")
     taken |= dict.fromkeys(formats.columns_of_this_format(), "a table of every bank")
     taken |= dict.fromkeys((ROWS, _WORDS), "a table that attnbank makes for itself")
@@ -139,7 +139,7 @@ def _place(
 ) -> dict[str, int]:
     """Find the word of each row, in a temporary table; how many rows have none, by the reason."""
     connection.execute(
-        registry.statement("annotate/words"),
+        registry.statement("annotate/match_words"),
         {
             "corpus": corpus,
             "by_document": "document" in found.keys,
@@ -147,7 +147,7 @@ def _place(
             "by_form": "form" in found.keys,
         },
     )
-    faults = connection.execute(registry.statement("annotate/faults")).fetchall()
+    faults = connection.execute(registry.statement("annotate/unmatched_rows")).fetchall()
     told = {_reason(fault, found): count for fault, count, *_ in faults}
     bad = sum(told.values())
     if bad and (not skip_bad or bad == rows):

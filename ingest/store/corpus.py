@@ -346,7 +346,9 @@ def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> No
     """Raise CallError where multiword tokens shall be read, and the bank lost where they begin."""
     if corpus.options.multiword == "parts":
         return
-    rows = connection.execute(registry.statement("ingest/lost_tokens"), {"corpus": id}).fetchall()
+    rows = connection.execute(
+        registry.statement("ingest/tokens_without_start"), {"corpus": id}
+    ).fetchall()
     if rows:
         raise corpus.another(
             "it was read by a version that did not keep where multiword tokens begin.",

@@ -68,7 +68,7 @@ def _written(connection: Asked, sentences: Sequence[int]) -> dict[int, Sentence]
     found: dict[int, Sentence] = defaultdict(lambda: ([], {}))
     for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
         part = {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])}
-        rows = connection.execute(registry.statement("patterns/written"), part).fetchall()
+        rows = connection.execute(registry.statement("patterns/surface_tokens"), part).fetchall()
         for sentence, index, form, space_after, last_index in rows:
             words, places = found[sentence]
             words.append((form, space_after))

@@ -99,7 +99,7 @@ def _in_groups(
     groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
     groups = groups.with_row_index("number").cast({"number": pl.Int64})
     rows = pairs.join(groups, on=keys, how="inner", nulls_equal=True)
-    with bank.temp_table("asked_group", rows.select("word", "head_word", "number")):
+    with bank.temp_table("score_group", rows.select("word", "head_word", "number")):
         counted = bank.frame_of(registry.statement("patterns/score_groups"), told)
     if groups[keys[0]].dtype.is_numeric():
         counted = counted.sort("number")

@@ -61,8 +61,8 @@ def called(bank: AnyBank, asked: str, corpus: str | None) -> Chosen:
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
     found: list[tuple[int, str, int, str]] = []
     if asked.isdecimal() and int(asked) <= _LARGEST:
-        found = _rows(bank, "called", values | {"id": int(asked)})
-    found = found or _rows(bank, "called", values | {"name": asked})
+        found = _rows(bank, "by_name", values | {"id": int(asked)})
+    found = found or _rows(bank, "by_name", values | {"name": asked})
     if len(found) == 1:
         return Chosen(*found[0])
     where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
@@ -84,7 +84,7 @@ def marked(bank: AnyBank, one: Chosen, indexes: Sequence[int]) -> Chosen:
     """The sentence with words (indexes from 1) marked. Raises CallError if it has no such word."""
     if not indexes:
         return one
-    statement = registry.statement("examples/words")
+    statement = registry.statement("sentences/words")
     rows = bank.connection.execute(statement, {"sentence": one.id}).fetchall()
     known = {index for _, index, _ in rows}
     if missing := sorted(set(indexes) - known):
@@ -155,7 +155,7 @@ def check_held(bank: AnyBank, run: Run, chosen: Chosen) -> None:
         )
     if held(bank, run, [chosen.id]):
         return
-    reasons = _rows(bank, "left_out", {"sentence": chosen.id, "run": run.id})
+    reasons = _rows(bank, "skip_reasons", {"sentence": chosen.id, "run": run.id})
     if reasons:
         reason, detail = reasons[0]
         why = f"left out the sentence {_shortened(chosen.name)} ({reason}): {detail}"
@@ -172,7 +172,7 @@ def check_held(bank: AnyBank, run: Run, chosen: Chosen) -> None:
 
 def held(bank: AnyBank, run: Run, sentences: Sequence[int]) -> set[int]:
     """Return those of some sentences (numbers, sentence.id) that an input of the run holds."""
-    rows = _rows(bank, "held", {"run": run.id, "sentences": list(sentences)})
+    rows = _rows(bank, "read_by_run", {"run": run.id, "sentences": list(sentences)})
     return {row[0] for row in rows}
 
 

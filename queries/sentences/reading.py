@@ -112,7 +112,7 @@ def check_relation(bank: AnyBank, relation: str | None, run: Run) -> None:
 
 def names(bank: AnyBank, run: Run) -> dict[str, str]:
     """Return what a title says of a run: its name (run), its model, its corpus and its measure."""
-    found = _frame(bank, "facts", run=run.id).row(0, named=True)
+    found = _frame(bank, "run_facts", run=run.id).row(0, named=True)
     model = found["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
         model = PurePath(model.replace("\\", "/")).name
@@ -200,7 +200,7 @@ def read(
     pairs = _gold_pairs(bank, by_word, [*found.before, chosen.id], asked, is_saved=is_saved)
     judged = _as_saved(by_word, of_shown, pairs, asked) if is_saved else of_shown
     tops, panels = [], []
-    is_causal = bool(_frame(bank, "facts", run=run.id)["is_causal"][0])
+    is_causal = bool(_frame(bank, "run_facts", run=run.id)["is_causal"][0])
     if asked.mean:
         maps, peaks = _mean(maps, every)
     for layer, head in [(None, None)] if asked.mean else heads:
@@ -538,7 +538,7 @@ def _decoded(
     found = {}
     for layer, head in dict.fromkeys(parts.get(asked.decoded, [(None, None)])):
         rows = _frame(
-            bank, "decoded", run=str(run.id), sentence=chosen.id, source=asked.decoded,
+            bank, "decoded_tree", run=str(run.id), sentence=chosen.id, source=asked.decoded,
             layer=layer, head=head,
         )  # fmt: skip
         words = _tree_words(shown)

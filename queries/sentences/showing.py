@@ -199,7 +199,7 @@ def _read_beside(
     if any(each.name == "corpora" for each in analysis.parameters):
         asked = {"run": frame["run"][0], "corpora": values.get("corpora")}
         with bank.answering():
-            return bank.frame_of(registry.statement("contents/runs_of_model"), asked)["name"]
+            return bank.frame_of(registry.statement("contents/matching_runs"), asked)["name"]
     if "run" not in frame.columns and "probe" in frame.columns:
         # The rows of a probe name no run: the scores of the same probe do.
         scores = bank.query("probe_accuracy", probe=frame["probe"][0])

@@ -44,7 +44,7 @@ _TEXT = (
 )  # fmt: skip
 _LARGE = ("attention_tree", "attention_span")
 _FREQUENCIES = ("word_frequency",)
-_OF_THE_RUN = frozenset({"chosen_run", "run_fit", "run_sight"})
+_OF_THE_RUN = frozenset({"chosen_run", "run_fit", "run_causality"})
 """Macros that read only which run is chosen, and its facts: an answer is found by that run."""
 
 

@@ -1,4 +1,4 @@
--- What a run was made of: its model and its corpus, with the digests that they are known by.
+-- The model and the corpus of a run, with their digests.
 select
     run.name as run,
     run.context,

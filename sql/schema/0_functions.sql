@@ -32,14 +32,13 @@ create or replace macro feature(feats, name) as nullif(
 );
 comment on macro feature is 'The value of one universal feature (Number, Gender, ...) in word.feats; null if the word does not have it.';
 
--- In a causal model a word can find only what stands before it, so that each direction can find the heads on one side
--- of their dependents; column side of gold_dependency says which. Only for such a model there is a third direction,
---   from
+-- In a causal model a word can attend only to words before it, so that each direction can find the heads on one side of
+-- their dependents; column side of gold_dependency says which. Only for such a model there is a third direction, from
 -- the later of the two words to the earlier, whichever of them is the dependent.
 create or replace macro directions() as ['dependent_to_head', 'head_to_dependent', 'later_to_earlier'];
 comment on macro directions is 'The directions in which a head can find a dependency. later_to_earlier is for causal models: from the dependent where its head stands before it, else from the head.';
 
-create or replace macro judges(direction, side) as coalesce(
+create or replace macro applies_to_side(direction, side) as coalesce(
     case direction
         when 'dependent_to_head' then side <> 'right'
         when 'head_to_dependent' then side <> 'left'
@@ -47,51 +46,51 @@ create or replace macro judges(direction, side) as coalesce(
     end,
     false
 );
-comment on macro judges is 'Whether a direction is judged on the dependents of a side: dependent_to_head on left, head_to_dependent on right, later_to_earlier on both of these, and the first two on both; false for null.';
+comment on macro applies_to_side is 'Whether a direction is scored on the dependents of a side: dependent_to_head on left, head_to_dependent on right, later_to_earlier on both of these, and the first two on both; false for null.';
 
 create or replace macro judged_side(direction, side) as case direction
     when 'later_to_earlier' then 'either'
     else side
 end;
-comment on macro judged_side is 'Where the heads of the dependents stand on which a direction is judged: on the side of the dependent, or either.';
+comment on macro judged_side is 'The side by which a direction is scored: that of the dependent, or either for later_to_earlier.';
 
-create or replace macro reaches(distance, judged_on) as coalesce(
+create or replace macro offset_applies_to_side(distance, judged_on) as coalesce(
     judged_on = 'both'
     or (judged_on in ('left', 'either') and distance < 0)
     or (judged_on = 'right' and distance > 0),
     false
 );
-comment on macro reaches is 'Whether a fixed offset is judged on the dependents of a judged_side: one to the left on left and either, one to the right on right, each on both; false for null.';
+comment on macro offset_applies_to_side is 'Whether a fixed offset is scored on the dependents of a judged_side: one to the left on left and either, one to the right on right, each on both; false for null.';
 
-create or replace macro stands_at(distance, judged_on, place, head_place) as case
+create or replace macro is_at_offset(distance, judged_on, place, head_place) as case
     when judged_on = 'either' then -abs(head_place - place) = distance
     else head_place - place = distance
 end;
-comment on macro stands_at is 'Whether a head stands at a fixed offset from its dependent; on either, whether the earlier of the two words does from the later.';
+comment on macro is_at_offset is 'Whether a head is at a fixed offset from its dependent; on either, whether the earlier of the two words is from the later.';
 
-create or replace macro offset_finds(
+create or replace macro is_offset_hit(
     distance, judged_on, place, head_place, is_root, is_clamped, first_place, last_place
 ) as case
-    when not is_clamped or judged_on = 'either' then stands_at(distance, judged_on, place, head_place)
+    when not is_clamped or judged_on = 'either' then is_at_offset(distance, judged_on, place, head_place)
     when place + distance < first_place then is_root
     else least(place + distance, last_place) = head_place
 end;
-comment on macro offset_finds is 'Whether a fixed offset finds the head of a dependent. Clamped (as in the published code), a place behind the last word of the sentence is the last word, and one before the first is the root.';
+comment on macro is_offset_hit is 'Whether a fixed offset finds the head of a dependent. Clamped (as in the published code), a place after the last word of the sentence is the last word, and one before the first is the root.';
 
-create or replace macro found_in(direction, side, attended, attending) as case
+create or replace macro in_direction(direction, side, attended, attending) as case
     when direction = 'dependent_to_head' or (direction = 'later_to_earlier' and side = 'left') then attended
     else attending
 end;
-comment on macro found_in is 'What holds in a direction for a dependent of a side: of the word that the dependent attends to most, or of the word that attends to it most.';
+comment on macro in_direction is 'The one of two values that belongs to a direction: attended, of the word that the dependent attends to most, or attending, of the word that attends to it most. Of later_to_earlier it depends on the side of the head.';
 
-create or replace macro chooses(choose, split, cluster) as case
+create or replace macro is_selection_part(choose, split, cluster) as case
     when choose = 'train' then coalesce(split, '') = 'train'
     else cluster % 2 = 1
 end;
-comment on macro chooses is 'Whether heads are chosen on a dependent: half, if its cluster is an odd one (see gold_dependency); train, if its split is train.';
+comment on macro is_selection_part is 'Whether a dependent is in the part that heads are chosen on: half, if its cluster is odd (see gold_dependency); train, if its split is train.';
 
-create or replace macro counted_as(relation, is_root) as case when is_root then ['all'] else [relation, 'all'] end;
-comment on macro counted_as is 'The relations that a dependent counts in: its own and all; a root, which has no head to find, in all alone.';
+create or replace macro relations_of(relation, is_root) as case when is_root then ['all'] else [relation, 'all'] end;
+comment on macro relations_of is 'The relations that a dependent is counted in: its own and all; a root, which has no head to find, only in all.';
 
 create or replace macro ratio(part, whole) as cast(part as double) / cast(whole as double);
 comment on macro ratio is 'The part divided by the whole, as a number with a fraction.';
@@ -127,19 +126,19 @@ create or replace macro even_total(list_indexes, positions, is_causal) as case
 end;
 comment on macro even_total is 'The sum of the weights to some places under uniform attention over this many positions, of a causal model or another. Places count from 1.';
 
-create or replace macro weights_to(weights, positions) as list_transform(
-    positions, lambda each_position: list_extract(weights, each_position + 1)
+create or replace macro weights_at(weights, positions) as list_transform(
+    positions, lambda attended: list_extract(weights, attended + 1)
 );
-comment on macro weights_to is 'The weights that go to some positions, in their order.';
+comment on macro weights_at is 'The weights that go to some positions, in their order.';
 
-create or replace macro largest_kept(keep) as try_cast(replace(keep, 'top:', '') as integer);
-comment on macro largest_kept is 'Of run.keep, how many weights of each distribution are kept: 8 of top:8; null where it does not say.';
+create or replace macro top_k(keep) as try_cast(replace(keep, 'top:', '') as integer);
+comment on macro top_k is 'The number of weights that run.keep keeps of each distribution: 8 for top:8; null for other values.';
 
-create or replace macro at_largest(positions, weights) as case
+create or replace macro argmax_position(positions, weights) as case
     when list_max(weights) > 0
         then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))
 end;
-comment on macro at_largest is 'The position that has the largest weight, the first of equals; null if all weights are 0. The two lists are parallel.';
+comment on macro argmax_position is 'The position that has the largest weight, the first of equals; null if all weights are 0. The two lists are parallel.';
 
 -- Arithmetic only, so that every engine gives the same: Stirling's series gives ln((n + 8)!), where it is good to 14
 -- digits even for n = 0, and the logarithms of the last eight factors are taken off again.
@@ -175,16 +174,15 @@ create or replace macro mcnemar(only_a, only_b) as least(
 );
 comment on macro mcnemar is 'The p value of McNemar''s exact test, two-sided: of the pairs that only one of the two gets right, how likely a split at least as uneven as only_a to only_b is by chance.';
 
--- Of all the ways to give the differences a sign, those have a sum as large as the one observed in which the
---   differences
--- that are turned negative add up to at most what the negative ones add up to now. So the distribution is needed up to
--- there alone: list element k + 1 is the share of the ways in which they add up to k, and each difference is added in
---   turn.
+-- Of all the ways to give the differences a sign, those have a sum at least as large as the observed one in which the
+-- differences that become negative add up to at most what the negative ones add up to now. So the distribution is needed
+-- only up to there: list element k + 1 is the share of the ways in which they add up to k, and each difference is added
+-- in turn.
 create or replace macro sign_flips(differences) as case
     when list_sum(differences) <= 0 then cast(1 as double)
     else list_sum(
         list_reduce(
-            list_transform(differences, lambda each: [cast(abs(each) as double)]),
+            list_transform(differences, lambda difference: [cast(abs(difference) as double)]),
             lambda ways, size: list_transform(
                 range(0, len(ways)),
                 lambda k: (
@@ -197,7 +195,12 @@ create or replace macro sign_flips(differences) as case
                 ) / 2
             ),
             list_transform(
-                range(0, 1 - cast(list_sum(list_transform(differences, lambda each: least(each, 0))) as bigint)),
+                range(
+                    0,
+                    1 - cast(
+                        list_sum(list_transform(differences, lambda difference: least(difference, 0))) as bigint
+                    )
+                ),
                 lambda k: case when k = 0 then cast(1 as double) else cast(0 as double) end
             )
         )
@@ -247,17 +250,17 @@ create or replace macro effective_n(n, clusters, even_clusters, effect) as case
         then n / greatest(cast(1 as double), effect)
             * power(cast(1.9599639845401 as double) / student_quantile(even_clusters - 1), 2)
 end;
-comment on macro effective_n is 'How many independent cases tell as much as n in so many clusters with that design effect (Korn and Graubard 1998), where as many of equal size (clusters_of_one_size) would tell as well how clusters differ: the interval of a share of n is that of a share of so many. Null for a single cluster.';
+comment on macro effective_n is 'The effective sample size of n cases in clusters with this design effect (Korn and Graubard 1998), with the degrees of freedom of even_clusters clusters of equal size (clusters_of_one_size): the interval of a share of n cases is that of as many independent ones. Null for a single cluster.';
 
--- A document in which there is nothing to count tells nothing of how documents differ.
+-- A document with nothing to count says nothing about how documents differ.
 create or replace macro clusters_with(n) as count(nullif(n, 0));
 comment on macro clusters_with is 'An aggregate over rows that are one cluster (document) each: how many of them have an n above 0.';
 
--- Where a few large clusters hold most of the cases, the others say little of how clusters differ (Kish 1965).
+-- If a few large clusters have most of the cases, the others say little about how clusters differ (Kish 1965).
 create or replace macro clusters_of_one_size(n) as greatest(
     cast(2 as double), power(cast(sum(n) as double), 2) / nullif(cast(sum(n * n) as double), 0)
 );
-comment on macro clusters_of_one_size is 'An aggregate over rows that are one cluster (document) each: how many clusters of one size tell as much of how clusters differ, (Σn)² / Σn², and at least 2.';
+comment on macro clusters_of_one_size is 'An aggregate over rows that are one cluster (document) each: the effective number of clusters, (Σn)² / Σn² (Kish 1965), and at least 2.';
 
 create or replace macro clustered_effect(correct, n) as design_effect(
     sum(correct), sum(n), clusters_with(n), sum(correct * correct), sum(correct * n), sum(n * n)
@@ -267,7 +270,7 @@ comment on macro clustered_effect is 'An aggregate over rows that are one cluste
 create or replace macro clustered_n(correct, n) as effective_n(
     sum(n), clusters_with(n), clusters_of_one_size(n), clustered_effect(correct, n)
 );
-comment on macro clustered_n is 'An aggregate over rows that are one cluster (document) each: how many independent cases tell as much as sum(n).';
+comment on macro clustered_n is 'An aggregate over rows that are one cluster (document) each: the effective sample size of sum(n) cases.';
 
 create or replace macro clustered_variance(total, n) as case
     when clusters_with(n) > 1
@@ -308,7 +311,7 @@ create or replace macro paired_low(only_a, only_b, n, effective) as case
             )
         )
 end;
-comment on macro paired_low is 'Lower end of the 95 % interval of the difference (only_a - only_b) / n, where n cases tell as much as effective independent ones (clustered_pairs). Null for null.';
+comment on macro paired_low is 'Lower end of the 95 % interval of the difference (only_a - only_b) / n, where effective is the effective sample size of the n cases (clustered_pairs). Null for null.';
 
 create or replace macro paired_high(only_a, only_b, n, effective) as case
     when effective > 0 and only_a is not null
@@ -334,7 +337,7 @@ create or replace macro clustered_pairs(only_a, only_b, n) as effective_n(
         cast(1 as double)
     )
 );
-comment on macro clustered_pairs is 'An aggregate over rows that are one cluster (document) each: how many independent cases tell as much of the difference (sum(only_a) - sum(only_b)) / sum(n) as sum(n). Null for a single cluster.';
+comment on macro clustered_pairs is 'An aggregate over rows that are one cluster (document) each: the effective sample size of sum(n) cases for the difference (sum(only_a) - sum(only_b)) / sum(n). Null for a single cluster.';
 
 create or replace macro within_share(number) as case
     when number is not null then least(cast(1 as double), greatest(cast(0 as double), number))
@@ -372,18 +375,18 @@ create or replace macro baseline_place(baseline) as list_position(['nearest', 'h
 comment on macro baseline_place is 'The place of a baseline of coreference in the order in which the analyses list them.';
 
 -- Quadratic maps modulo a prime, whose products stay within a BIGINT: the same everywhere, unlike hash and random.
-create or replace macro stirred(number, salt) as (
+create or replace macro scrambled(number, salt) as (
     ((number % 2147483647) * (number % 2147483647) + salt) % 2147483647
 );
-comment on macro stirred is 'A whole number made of another and a salt, from 0 to 2147483646.';
+comment on macro scrambled is 'A whole number made of another and a salt, from 0 to 2147483646.';
 
-create or replace macro drawn(resample, draw) as stirred(
-    stirred(
-        stirred(
+create or replace macro pseudo_random(resample, draw) as scrambled(
+    scrambled(
+        scrambled(
             cast(resample as bigint) * 1000003 + cast(draw as bigint) * 7919 + 12345, 104729 * cast(draw as bigint)
         ),
         1299709 * cast(resample as bigint)
     ),
     15485863
 );
-comment on macro drawn is 'A whole number that stands for a random one: the same for the same resample and draw.';
+comment on macro pseudo_random is 'A pseudo-random whole number, the same on every engine for the same resample and draw.';

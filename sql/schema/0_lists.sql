@@ -76,5 +76,5 @@ comment on macro first_largest_on is 'The place, of those given, that has the la
 create or replace macro joined(texts) as array_to_string(texts, ', ');
 comment on macro joined is 'Texts, separated by commas.';
 
-create or replace macro values_of(placed) as list_transform(placed, lambda each: each.value);
+create or replace macro values_of(placed) as list_transform(placed, lambda entry: entry.value);
 comment on macro values_of is 'The values of a list of places and values, in the order of the list.';

@@ -36,7 +36,7 @@ comment on column model.tokenizer_sha256 is 'SHA-256 over its tokenizer, without
 comment on column model.layer_numbers is 'The 1-based numbers of its layers that have attention, in a hybrid with other layers below or between them; null where they are 1 to layers.';
 comment on column model.sinks is 'Whether its heads can also attend to something that is not a position (an attention sink, a prompt of its own), so that rows of attention sum to less than 1.';
 comment on column model.causal is 'Whether its tokens see only those before them, as a decoder''s do: above the diagonal all its maps are 0. Null where that is not known, which counts as false.';
-comment on column model.sliding_window is 'How many tokens a token sees to one side, in all of its layers or some, as its configuration says; null for no such bound. Chances under uniform attention, and what a direction can find, take no account of it.';
+comment on column model.sliding_window is 'How many tokens a token sees to one side, in all of its layers or some, as its configuration says; null for no such bound. Chances under uniform attention, and what a direction can find, ignore it.';
 comment on column model.kv_heads is 'Number of key and value heads in each layer: smaller than heads where several query heads share one (grouped or multi-query attention), else heads. Null where that is not known.';
 comment on column model.series is 'The training that it is a checkpoint of: the folder of checkpoints, or the model of the hub, as they were named. Null where it is not known to be one.';
 comment on column model.step is 'The step of that training, from the name of its folder or revision (step1000, checkpoint-2000).';
@@ -99,7 +99,7 @@ comment on column run.multiword is 'How a multiword token that its words do not 
 comment on column run.keep is 'What is kept of each attention map. weights: all of it, in attention; top:8 (or another number): the 8 largest weights of each distribution, in attention_top; peaks: only what attention_map and peak hold, which all runs have.';
 comment on column run.batching is 'Which inputs the model saw together. padded: of any length, the shorter ones padded; equal: of one length only, because padding changes the attention of this model; single: none.';
 comment on column run.edges is 'How the edges of words were read. cut: the tokenizer was given each word by itself; share: it was given the text of each sentence, so that words which one of its pieces joins share one position.';
-comment on column run.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, reads otherwise than by themselves: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';
+comment on column run.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, splits differently than each word alone: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';
 comment on column run.first_word is 'What the first word (token) of an input is where the model is causal and nothing stands before the text. special: its kind is first, and as a special token it is not a candidate for a maximum; word: it is one. Null where it is a word like any other.';
 comment on column run.bos is 'The token that was put before the text of each input (--bos, --bos-token); null for what the tokenizer does by itself.';
 comment on column run.measure is 'What its maps hold. weights: attention weights; norms: the length of each weighted value vector (Kobayashi et al. 2020); residual-norms: the same of a whole layer with its residual, and with its layer norm where that comes after it (2021; not in GPT-2, Llama and others that normalise first); rollout: attention multiplied through the layers (Abnar and Zuidema 2020); value-zeroing: how much a layer''s output changes without the values of a word, of all its pieces together: 1 - cos, the mean over the pieces that look, as shares of a row (Mohebbi et al. 2023).';
@@ -129,11 +129,11 @@ comment on column skipped.detail is 'The reason in words.';
 create table preferred_run (
     run integer not null
 );
-comment on table preferred_run is 'The runs that the bank takes if none is asked for: at most one of each context and unit. Set by: attnbank use RUN.';
+comment on table preferred_run is 'The default runs of the bank: at most one of each context and unit. Set by: attnbank use RUN.';
 comment on column preferred_run.run is 'run.id of the run.';
 
--- The largest ids of deleted rows. Such ids are never given again, so that one that was noted elsewhere never comes to
--- mean another row.
+-- The largest ids of deleted rows. They are never used again, so that an id that was written down elsewhere never means
+-- another row.
 
 create table used_id (
     kind varchar primary key,

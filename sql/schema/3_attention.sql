@@ -1,4 +1,4 @@
--- What the heads look at.
+-- The attention of the heads.
 
 create table sequence (
     id integer not null,
@@ -31,7 +31,7 @@ create table position (
 comment on table position is 'A row and column of the attention maps of a sequence.';
 comment on column position.sequence is 'sequence.id of its sequence.';
 comment on column position.position is '0-based place in the sequence; where [CLS] is 0, word k of a sentence that is an input is k, unless several words share a position before it.';
-comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other). first: the first word (token) of an input with nothing before it, where a causal model''s heads rest as others do on [CLS] (run.first_word).';
+comment on column position.kind is 'word, token, or a special token: cls (opens: [CLS], <s>, beginning of text), sep (separates or closes: [SEP], </s>), special (any other). first: the first word (token) of an input with nothing before it, which the heads of a causal model attend to as others do to [CLS] (run.first_word).';
 comment on column position.segment is '0 or 1 in a pair of segments: 1 from the first token of the second one on; 0 in every other context.';
 comment on column position.word is 'word.id of the word it is, or is a piece of; of several words in one position the first. Null for special tokens. View word_position has every word.';
 comment on column position.text is 'The word (a multiword token, or words that share the position, as they are written), or the token as the vocabulary writes it.';
@@ -45,7 +45,7 @@ create table attention (
     from_position smallint not null,
     weights float[] not null
 );
-comment on table attention is 'One attention distribution: what one head, at one position, looks at. Only runs of --keep weights have any (run.keep); view distribution has those of attention_top too.';
+comment on table attention is 'One attention distribution: what one head attends to from one position. Only runs of --keep weights have any (run.keep); view distribution has those of attention_top too.';
 comment on column attention.sequence is 'sequence.id of its sequence.';
 comment on column attention.layer is '1-based layer.';
 comment on column attention.head is '1-based head.';
@@ -102,7 +102,7 @@ comment on column attention_map.to_punctuation is 'Sum of the weights from all p
 comment on column attention_map.to_other is 'Sum of the weights from all positions to all others. What goes to a position of the kind first is in none of these four, and in received.';
 comment on column attention_map.sep_to_sep is 'Sum of the weights from [SEP] to [SEP].';
 comment on column attention_map.word_to_word is 'Sum of the weights from words to words, themselves included.';
-comment on column attention_map.same_segment is 'Of word_to_word, what stays in the own segment.';
+comment on column attention_map.same_segment is 'The part of word_to_word that stays in the word''s own segment.';
 comment on column attention_map.word_before is 'Sum of the weights from each position to the one before it, where that is a word.';
 comment on column attention_map.word_itself is 'Sum of the weights of words to themselves.';
 comment on column attention_map.word_after is 'Sum of the weights from each position to the one after it, where that is a word.';

@@ -27,20 +27,20 @@ comment on column dependency.head_form is 'The head as it is written; null for t
 
 create or replace view head as
 select
-    layered.model,
-    cast(layered.layer as smallint) as layer,
-    cast(layered.head as smallint) as head,
-    concat(cast(layered.layer as varchar), '-', cast(layered.head as varchar)) as name
+    layer_head.model,
+    cast(layer_head.layer as smallint) as layer,
+    cast(layer_head.head as smallint) as head,
+    concat(cast(layer_head.layer as varchar), '-', cast(layer_head.head as varchar)) as name
 from (
-    select each_layer.model, each_layer.layer, unnest(range(1, each_layer.heads + 1)) as head
+    select model_layer.model, model_layer.layer, unnest(range(1, model_layer.heads + 1)) as head
     from (
         select
             model.id as model,
             model.heads,
             unnest(coalesce(cast(model.layer_numbers as bigint[]), range(1, model.layers + 1))) as layer
         from model
-    ) as each_layer
-) as layered;
+    ) as model_layer
+) as layer_head;
 comment on view head is 'The attention heads of each model, in its layers that have attention.';
 comment on column head.model is 'model.id of the model.';
 comment on column head.layer is '1-based layer.';
@@ -50,11 +50,11 @@ comment on column head.name is 'layer-head, as the paper writes it: 8-10.';
 create or replace view top_run as
 select
     run.id as run,
-    max(largest_kept(run.keep)) as largest,
-    max(sequence.positions) <= max(largest_kept(run.keep)) as is_whole
+    max(top_k(run.keep)) as largest,
+    max(sequence.positions) <= max(top_k(run.keep)) as is_whole
 from run
 inner join sequence on sequence.run = run.id
-where largest_kept(run.keep) is not null
+where top_k(run.keep) is not null
 group by run.id;
 comment on view top_run is 'The runs of --keep top:K, which keep the K largest weights of each distribution.';
 comment on column top_run.run is 'run.id of the run.';
@@ -134,10 +134,10 @@ from position
 where position.word is not null
 union all
 select
-    further.sequence,
-    further.position,
-    further.kind,
-    cast(further.word as integer) as word
+    later_word.sequence,
+    later_word.position,
+    later_word.kind,
+    cast(later_word.word as integer) as word
 from (
     select
         position.sequence,
@@ -146,7 +146,7 @@ from (
         unnest(range(position.word + 1, position.last_word + 1)) as word
     from position
     where position.last_word is not null
-) as further;
+) as later_word;
 comment on view word_position is 'Where each word of an input stands: one row per word of a position. In runs of tokens a word has a row for each of its pieces.';
 comment on column word_position.sequence is 'sequence.id of the sequence.';
 comment on column word_position.position is 'position.position where the word stands.';

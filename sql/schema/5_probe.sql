@@ -46,7 +46,7 @@ comment on column probe.root_at is 'Where the zero vector of ROOT stands among t
 comment on column probe.seed is 'Seed of the held-out documents, the order of the batches, the first weights and the resamples.';
 comment on column probe.options is 'Further options of the training, by name.';
 comment on column probe.train_sentences is 'Sentences that it learnt from.';
-comment on column probe.held_out_sentences is 'Sentences of the train run that were kept to decide when to stop.';
+comment on column probe.held_out_sentences is 'Sentences of the train run that were held out to decide when to stop.';
 comment on column probe.test_sentences is 'Sentences that it was scored on.';
 comment on column probe.epochs is 'Epochs that it was trained for.';
 comment on column probe.best_epoch is 'The epoch whose weights were kept: the lowest held_out_loss.';
@@ -81,7 +81,7 @@ comment on column probe_score.relation is 'Relation of the dependent to its head
 comment on column probe_score.n is 'Words of that relation, roots included in all.';
 comment on column probe_score.correct is 'Those whose head (for a root: ROOT) is the one that the probe gives the highest probability; of equals ROOT, then the leftmost.';
 comment on column probe_score.uas is 'Unlabelled attachment score: correct / n.';
-comment on column probe_score.uas_low is 'Lower end of its 95 % interval: percentile bootstrap over documents (over sentences, where the source marks none or the run reads one); null, like the others, where all such words are in one.';
+comment on column probe_score.uas_low is 'Lower end of its 95 % interval: percentile bootstrap over documents (over sentences, if the source marks no documents or the run has only one); null, like the others, where all such words are in one.';
 comment on column probe_score.uas_high is 'Upper end of its 95 % interval.';
 comment on column probe_score.edges is 'Gold edges between two words, neither of them punctuation.';
 comment on column probe_score.found is 'Those of which at least one end has the other for its predicted head.';

@@ -1,4 +1,4 @@
--- Results that SQL cannot compute, or only slowly, kept so that queries can read them. Filled by: attnbank compute NAME.
+-- Results that SQL cannot compute, or only slowly, stored so that queries can read them. Filled by: attnbank compute NAME.
 
 create table head_distance (
     run integer not null,
@@ -78,7 +78,7 @@ create table attention_tree (
 );
 comment on table attention_tree is 'The tree of the largest weight over the words of a sentence, by the attention between them: one row per sentence and source. Filled by: attnbank compute attention_tree.';
 comment on column attention_tree.run is 'run.id of the run.';
-comment on column attention_tree.root is 'What was known of the root: none, or gold (the root of the annotation).';
+comment on column attention_tree.root is 'What the decoder was given of the root: none, or gold (the root of the annotation).';
 comment on column attention_tree.decoder is 'spanning (any tree: Chu-Liu/Edmonds, or Prim where both directions are one) or projective (no arcs cross: Eisner).';
 comment on column attention_tree.source is 'head (one head), layer (the mean of a layer''s heads), all (the mean of all heads) or ensemble (heads for each relation: tree_ensemble).';
 comment on column attention_tree.layer is '1-based layer; null for all and ensemble.';
@@ -122,7 +122,7 @@ comment on table word_frequency is 'How frequent words are, if you load it (inse
 comment on column word_frequency.form is 'The word; capitals do not count.';
 comment on column word_frequency.frequency is 'Any measure of frequency; rows of one form add up.';
 
--- What is already in the tables that `attnbank compute` fills, so that nothing is computed twice.
+-- What attnbank compute has already computed, so that nothing is computed twice.
 
 create table computation (
     run integer not null,

@@ -1,4 +1,4 @@
--- The user's own relations: pairs of words that a request found, kept under a name. Filled by: attnbank save.
+-- The user's own relations: pairs of words that a request matched, saved under a name. Filled by: attnbank save.
 
 create table saved_relation (
     name varchar primary key,
@@ -11,14 +11,14 @@ create table saved_relation (
     code_version varchar not null,
     saved timestamp not null
 );
-comment on table saved_relation is 'The relations that attnbank save has kept. Each can be used like a relation of the trees.';
+comment on table saved_relation is 'The relations that were saved with attnbank save. Each can be used like a relation of the trees.';
 comment on column saved_relation.name is 'Its name, which no relation of the corpora has.';
 comment on column saved_relation.request is 'The request that found its pairs.';
 comment on column saved_relation.from_node is 'The node of the request that is the dependent.';
 comment on column saved_relation.to_node is 'The node of the request that is its head.';
-comment on column saved_relation.meaning is 'What it means, in words; null if the user did not say.';
+comment on column saved_relation.meaning is 'What it means, in words; null if the user gave none.';
 comment on column saved_relation.statement is 'The SELECT that found its pairs.';
-comment on column saved_relation.last_sentence is 'The largest sentence.id that was looked at. Sentences that came later have no pairs until it is saved again.';
+comment on column saved_relation.last_sentence is 'The largest sentence.id that was searched. Later sentences have no pairs until it is saved again.';
 comment on column saved_relation.code_version is 'Version of attnbank that saved it.';
 comment on column saved_relation.saved is 'When it was saved, UTC.';
 

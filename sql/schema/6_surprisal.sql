@@ -36,7 +36,7 @@ comment on column ablation_set.ablation is 'The name of the ablation, under whic
 comment on column ablation_set.number is '1-based number of the set in its ablation.';
 comment on column ablation_set.name is 'Name of the set: heads, the relation it was chosen by, all (the sets together), a head (19-7), or control with a number.';
 comment on column ablation_set.control_of is 'The number of the set that this one, drawn at random, is a control of; null for a set that was chosen.';
-comment on column ablation_set.replacement is 'What became of the output of its heads, before the output projection. zero; mean: their mean over the tokens of the run; uniform: the mean of the values that a token sees.';
+comment on column ablation_set.replacement is 'What the output of its heads, before the output projection, is replaced by. zero; mean: their mean over the tokens of the run; uniform: the mean of the values that a token sees.';
 comment on column ablation_set.head_count is 'Its heads.';
 comment on column ablation_set.chosen_by is 'How they were chosen: the option of the command and its value; for controls where they were drawn from.';
 comment on column ablation_set.seed is 'Seed of the draw; null for a set that was chosen.';
@@ -87,16 +87,16 @@ create table minimal_pair (
     bad_nats double
 );
 comment on table minimal_pair is 'Pairs of which a model should find the first more probable. Filled by: attnbank surprisal RUN --agreement --pairs FILE.';
-comment on column minimal_pair.run is 'run.id of the run whose model was asked.';
+comment on column minimal_pair.run is 'run.id of the run whose model scored it.';
 comment on column minimal_pair.source is 'agreement: made from the trees of the corpus; else the name of the file.';
 comment on column minimal_pair.number is '1-based number in its source.';
-comment on column minimal_pair.paradigm is 'Of agreement the relation of the subject; of a file what it says, or its name.';
+comment on column minimal_pair.paradigm is 'Of agreement the relation of the subject; of a file its paradigm there, or the name of the file.';
 comment on column minimal_pair.good is 'The verb as it is written, or the better sentence.';
 comment on column minimal_pair.bad is 'The verb in the other number, or the worse sentence.';
 comment on column minimal_pair.word is 'word.id of the verb; null for a pair of a file.';
 comment on column minimal_pair.attractors is 'Of agreement: nouns of the other number between subject and verb.';
 comment on column minimal_pair.distance is 'Of agreement: words from the subject to the verb.';
-comment on column minimal_pair.good_nats is 'Surprisal of the verb as it is written, in its sentence; of a file the sum over the sentence. Null where a piece of it cannot be asked for: one without context, a word that shares its position; of a causal model a verb before its subject.';
+comment on column minimal_pair.good_nats is 'Surprisal of the verb as it is written, in its sentence; of a file the sum over the sentence. Null where a piece of it cannot be scored: one without context, a word that shares its position; of a causal model a verb before its subject.';
 comment on column minimal_pair.bad_nats is 'The same of the other.';
 
 create table ablated_pair (
@@ -108,7 +108,7 @@ create table ablated_pair (
     good_nats double,
     bad_nats double
 );
-comment on table ablated_pair is 'What becomes of pairs without the heads of a set: one row per set and pair of table minimal_pair.';
+comment on table ablated_pair is 'Minimal pairs without the heads of a set: one row per set and pair of table minimal_pair.';
 comment on column ablated_pair.run is 'run.id of the run.';
 comment on column ablated_pair.ablation is 'ablation_set.ablation.';
 comment on column ablated_pair.number is 'ablation_set.number.';

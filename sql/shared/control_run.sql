@@ -1,16 +1,16 @@
--- title: The runs of random weights beside each run, one per seed
+-- title: The control runs of each run: the same with random weights, one per seed
 -- grain: one row per (run, seed)
 -- note: a control is a finished run of random weights of the same architecture, layers and heads, over the same corpus,
---   with the same context, unit, way to merge pieces, measure, and what stands before the text. Those of a model of the
---   same name count before others, then those with its tokenizer, with its part of the corpus, and with its longest
---   input, multiword tokens and edges of words. Of several with one seed it is the newest.
+--   with the same context, unit, way to merge pieces, measure and bos. Preferred are those of a model of the same name,
+--   then those with its tokenizer, its part of the corpus, and its longest input, multiword tokens and edges of words.
+--   Of several with one seed the newest is taken.
 -- note: a run of random weights is one of its own controls; the others are its siblings.
 -- column run integer: run.id
 -- column control integer: run.id of the control
 -- column seed integer: seed of its random weights
 with
 
-reading as (
+described_run as (
     select
         run.*,
         model.name as model_name,
@@ -29,48 +29,50 @@ reading as (
     inner join model on model.id = run.model
 ),
 
-compared as (
+control_candidate as (
     select
-        one.id as run,
+        own_run.id as run,
         control.id as control,
         control.random_seed as seed,
         rank() over (
-            partition by one.id
+            partition by own_run.id
             order by
-                case when control.model_name = one.model_name then 0 else 1 end,
-                case when control.tokenizer_sha256 is not distinct from one.tokenizer_sha256 then 0 else 1 end,
-                case when control.part = one.part then 0 else 1 end,
-                case when control.max_tokens = one.max_tokens then 0 else 1 end,
-                case when coalesce(control.multiword, 'parts') = coalesce(one.multiword, 'parts') then 0 else 1 end,
-                case when coalesce(control.edges, 'cut') = coalesce(one.edges, 'cut') then 0 else 1 end
+                case when control.model_name = own_run.model_name then 0 else 1 end,
+                case when control.tokenizer_sha256 is not distinct from own_run.tokenizer_sha256 then 0 else 1 end,
+                case when control.part = own_run.part then 0 else 1 end,
+                case when control.max_tokens = own_run.max_tokens then 0 else 1 end,
+                case when coalesce(control.multiword, 'parts') = coalesce(own_run.multiword, 'parts') then 0 else 1 end,
+                case when coalesce(control.edges, 'cut') = coalesce(own_run.edges, 'cut') then 0 else 1 end
         ) as likeness
-    from reading as one
-    inner join reading as control
-        on control.corpus = one.corpus
-        and control.architecture = one.architecture
-        and control.model_layers = one.model_layers
-        and control.model_heads = one.model_heads
-        and control.context = one.context
-        and control.unit = one.unit
-        and control.subword = one.subword
-        and control.measure is not distinct from one.measure
-        and control.first_word is not distinct from one.first_word
-        and control.bos is not distinct from one.bos
+    from described_run as own_run
+    inner join described_run as control
+        on control.corpus = own_run.corpus
+        and control.architecture = own_run.architecture
+        and control.model_layers = own_run.model_layers
+        and control.model_heads = own_run.model_heads
+        and control.context = own_run.context
+        and control.unit = own_run.unit
+        and control.subword = own_run.subword
+        and control.measure is not distinct from own_run.measure
+        and control.first_word is not distinct from own_run.first_word
+        and control.bos is not distinct from own_run.bos
     where control.random_seed is not null
         and control.finished is not null
 ),
 
-numbered as (
+ranked_control as (
     select
-        compared.*,
+        control_candidate.*,
         row_number() over (
-            partition by compared.run, compared.seed
-            order by case when compared.control = compared.run then 0 else 1 end, compared.control desc
+            partition by control_candidate.run, control_candidate.seed
+            order by
+                case when control_candidate.control = control_candidate.run then 0 else 1 end,
+                control_candidate.control desc
         ) as place
-    from compared
-    where compared.likeness = 1
+    from control_candidate
+    where control_candidate.likeness = 1
 )
 
-select numbered.run, numbered.control, numbered.seed
-from numbered
-where numbered.place = 1
+select ranked_control.run, ranked_control.control, ranked_control.seed
+from ranked_control
+where ranked_control.place = 1

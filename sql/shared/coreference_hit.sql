@@ -1,13 +1,14 @@
--- title: How often each head of a run finds an antecedent in each cluster, and how often a simple rule does
+-- title: How often each head of a run, and a rule baseline, finds an antecedent in each cluster
 -- grain: one row per (kind, cluster, layer, head)
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- param candidates, singletons
 -- param choose varchar = 'half' {half, train}: the part that heads are chosen on. half: every second document of the
---   corpus, or every second input if the source marks none or the run reads one; train: the documents whose split is train
+--   corpus, or every second input if the source marks no documents or the run has only one; train: the documents whose
+--   split is train
 -- column kind
--- column cluster bigint: what intervals go by: the document, or the input where the source marks none or the run reads
---   one (see input_cluster)
+-- column cluster bigint: the unit of intervals: the document, or the input if the source marks no documents or the run
+--   has only one (see input_cluster)
 -- column is_chosen_on boolean: whether the part is the one to choose heads on
 -- column layer, head, correct, n
 -- column only_head bigint: mentions of which the head finds an antecedent and the rule does not
@@ -16,80 +17,86 @@
 -- column rule_correct bigint: mentions of which the rule finds an antecedent
 with
 
-ruled as (
+rule_prediction as (
     select
-        found.sequence,
-        found.mention,
-        found.kind,
-        found.baseline,
-        case when found.is_right then 1 else 0 end as by_rule
-    from coreference_baseline_prediction(singletons := $singletons, run := $run) as found
+        prediction.sequence,
+        prediction.mention,
+        prediction.kind,
+        prediction.baseline,
+        case when prediction.is_right then 1 else 0 end as by_rule
+    from coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
 ),
 
-counted as (
-    select coalesce(ruled.kind, 'all') as kind, ruled.baseline, sum(ruled.by_rule) as correct
-    from ruled
-    group by grouping sets ((ruled.kind, ruled.baseline), (ruled.baseline))
+rule_count as (
+    select
+        coalesce(rule_prediction.kind, 'all') as kind,
+        rule_prediction.baseline,
+        sum(rule_prediction.by_rule) as correct
+    from rule_prediction
+    group by grouping sets ((rule_prediction.kind, rule_prediction.baseline), (rule_prediction.baseline))
 ),
 
 best_rule as (
-    select counted.kind, counted.baseline
-    from counted
+    select rule_count.kind, rule_count.baseline
+    from rule_count
     qualify row_number() over (
-        partition by counted.kind order by counted.correct desc, baseline_place(counted.baseline)
+        partition by rule_count.kind order by rule_count.correct desc, baseline_place(rule_count.baseline)
     ) = 1
 ),
 
-placed as (
+-- With half, every second document, or input, is one to choose heads on.
+clustered_input as (
     select
-        judged.sequence,
-        input_cluster(extent.by_sentences, judged.sequence, judged.document) as cluster,
+        mention_input.sequence,
+        input_cluster(clustered_document.by_sentences, mention_input.sequence, mention_input.document) as cluster,
         case
             when $choose = 'train' then coalesce(document.split, '') = 'train'
-            when extent.by_sentences then dense_rank() over (order by judged.sequence) % 2 = 1
-            else extent.clusters_before % 2 = 0
+            when clustered_document.by_sentences then dense_rank() over (order by mention_input.sequence) % 2 = 1
+            else clustered_document.clusters_before % 2 = 0
         end as is_chosen_on
     from (
         select distinct mention.document, mention.sequence
         from coreference_mention(singletons := $singletons, run := $run) as mention
-    ) as judged
-    inner join document on document.id = judged.document
-    inner join corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as extent
-        on extent.document = judged.document
+    ) as mention_input
+    inner join document on document.id = mention_input.document
+    inner join corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
+        on clustered_document.document = mention_input.document
 ),
 
-judged as (
+-- A mention counts in its kind and in all, compared with the best rule of each.
+comparison as (
     select
         best_rule.kind,
         best_rule.baseline,
-        placed.cluster,
-        placed.is_chosen_on,
+        clustered_input.cluster,
+        clustered_input.is_chosen_on,
         prediction.layer,
         prediction.head,
         case when prediction.is_right then 1 else 0 end as by_head,
-        ruled.by_rule
+        rule_prediction.by_rule
     from coreference_prediction(candidates := $candidates, singletons := $singletons, run := $run) as prediction
-    inner join placed on placed.sequence = prediction.sequence
+    inner join clustered_input on clustered_input.sequence = prediction.sequence
     inner join best_rule
         on best_rule.kind = prediction.kind
         or best_rule.kind = 'all'
-    inner join ruled
-        on ruled.sequence = prediction.sequence
-        and ruled.mention = prediction.mention
-        and ruled.baseline = best_rule.baseline
+    inner join rule_prediction
+        on rule_prediction.sequence = prediction.sequence
+        and rule_prediction.mention = prediction.mention
+        and rule_prediction.baseline = best_rule.baseline
 )
 
 select
-    judged.kind,
-    judged.cluster,
-    judged.is_chosen_on,
-    judged.layer,
-    judged.head,
-    cast(sum(judged.by_head) as bigint) as correct,
+    comparison.kind,
+    comparison.cluster,
+    comparison.is_chosen_on,
+    comparison.layer,
+    comparison.head,
+    cast(sum(comparison.by_head) as bigint) as correct,
     count(*) as n,
-    cast(sum(judged.by_head * (1 - judged.by_rule)) as bigint) as only_head,
-    cast(sum(judged.by_rule * (1 - judged.by_head)) as bigint) as only_rule,
-    judged.baseline as rule,
-    cast(sum(judged.by_rule) as bigint) as rule_correct
-from judged
-group by judged.kind, judged.cluster, judged.is_chosen_on, judged.layer, judged.head, judged.baseline
+    cast(sum(comparison.by_head * (1 - comparison.by_rule)) as bigint) as only_head,
+    cast(sum(comparison.by_rule * (1 - comparison.by_head)) as bigint) as only_rule,
+    comparison.baseline as rule,
+    cast(sum(comparison.by_rule) as bigint) as rule_correct
+from comparison
+group by
+    comparison.kind, comparison.cluster, comparison.is_chosen_on, comparison.layer, comparison.head, comparison.baseline

@@ -1,10 +1,9 @@
--- title: The documents of the corpora of some runs, and the clusters that statistics take them for
+-- title: The documents of the corpora of some runs, with the clusters that statistics use
 -- grain: one row per (run, document)
--- note: what goes by clusters (halves to choose heads on, intervals, tests) takes them from here, so that it is the
---   same clusters whatever is asked. A document is a cluster if its source marks it as one (document.marked). A file
---   without such a mark says nothing about what its sentences have in common, and whether a treebank comes in one file
---   or in three must not change a figure: there each sentence is a cluster, as it is in a run that reads a single
---   document.
+-- note: everything that uses clusters (halves to choose heads on, intervals, tests) takes them from here, so that they
+--   are always the same. A document is a cluster if its source marks it as one (document.marked). Otherwise each of its
+--   sentences is a cluster, since a result must not depend on the number of files of a treebank; so it is in a run with
+--   a single document.
 -- param runs
 -- column run integer: run.id of the run
 -- column document
@@ -13,7 +12,7 @@
 -- column clustered_by varchar: what the clusters of the run are: documents, sentences, or documents and sentences
 with
 
-extent as (
+run_corpus as (
     select sequence.run, document.corpus, count(distinct sequence.document) = 1 as is_single
     from sequence
     inner join document on document.id = sequence.document
@@ -27,31 +26,36 @@ sentence_count as (
     group by sentence.document
 ),
 
-placed as (
+clustered_document as (
     select
-        extent.run,
+        run_corpus.run,
         document.id as document,
         document.index,
-        extent.is_single or not document.marked as by_sentences,
+        run_corpus.is_single or not document.marked as by_sentences,
         case
-            when extent.is_single or not document.marked then coalesce(sentence_count.sentences, 0) else 1
+            when run_corpus.is_single or not document.marked then coalesce(sentence_count.sentences, 0) else 1
         end as clusters
     from document
-    inner join extent on extent.corpus = document.corpus
+    inner join run_corpus on run_corpus.corpus = document.corpus
     left join sentence_count on sentence_count.document = document.id
 )
 
 select
-    placed.run,
-    placed.document,
+    clustered_document.run,
+    clustered_document.document,
     cast(
-        sum(placed.clusters) over (partition by placed.run order by placed.index, placed.document)
-        - placed.clusters as bigint
+        sum(clustered_document.clusters) over (
+            partition by clustered_document.run order by clustered_document.index, clustered_document.document
+        ) - clustered_document.clusters as bigint
     ) as clusters_before,
-    placed.by_sentences,
+    clustered_document.by_sentences,
     case
-        when min(case when placed.by_sentences then 1 else 0 end) over (partition by placed.run) = 1 then 'sentences'
-        when max(case when placed.by_sentences then 1 else 0 end) over (partition by placed.run) = 0 then 'documents'
+        when min(case when clustered_document.by_sentences then 1 else 0 end) over (
+            partition by clustered_document.run
+        ) = 1 then 'sentences'
+        when max(case when clustered_document.by_sentences then 1 else 0 end) over (
+            partition by clustered_document.run
+        ) = 0 then 'documents'
         else 'documents and sentences'
     end as clustered_by
-from placed
+from clustered_document

@@ -1,15 +1,15 @@
 -- title: The runs of one model over every corpus with trees, one per corpus
 -- grain: one row per corpus; with is_control, per (corpus, seed)
 -- run: unit=word needs=trees usual=sentence
--- note: the runs that are like the one that answers: its model, context, unit, way to merge pieces, and what stands
---   before the text. Of several over one corpus: itself, else one over the whole corpus, one that reads multiword tokens
---   and the edges of words alike, the one that the bank prefers, the newest.
+-- note: the runs with the same model, context, unit, way to merge pieces, measure, first_word and bos as the run of the
+--   analysis. Of several over one corpus: that run itself, else one over the whole corpus, one that reads multiword
+--   tokens and the edges of words in the same way, the default run of the bank, the newest.
 -- param run, corpora
 -- param is_control boolean = false: the controls of these runs instead, one per seed of random weights (control_run);
 --   those of a run of random weights are its siblings
 -- column id integer: run.id
 -- column name, corpus, language
--- column seed integer: seed of the random weights of a control; null otherwise
+-- column seed integer: seed of the random weights of a control; null unless is_control
 with
 
 anchor as (

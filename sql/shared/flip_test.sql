@@ -1,11 +1,11 @@
--- title: How likely one of several sums of differences is so large by chance, by the signs of the clusters
+-- title: A sign-flip test of several sums of differences, corrected by max-T
 -- paper: Westfall and Young 1993 (Resampling-based multiple testing), max-T; Winkler et al. 2014, for sign flips
 -- grain: one row per number
 -- formula: p_corrected(i) = share of the signs s ∈ {−1, 1}ᴰ with max_j T_j(s) ≥ T_i(1), where T_j(s) = Σ_d s_d x_jd /
 --   √(Σ_d x_jd²) over the clusters d; of absolute values where is_two_sided
--- note: a cluster gives all its differences one sign, so that what they have in common is kept. Up to 11 clusters all the
---   ways to give them a sign are tried; of more, the signs as they are and 1,999 that are drawn by quadratic maps modulo a
---   prime (drawn), the same in every engine.
+-- note: a cluster gives all its differences one sign, so that what they have in common is kept. Up to 11 clusters all
+--   the ways to give them a sign are tried; of more, the signs as they are and 1,999 that are drawn by quadratic maps
+--   modulo a prime (pseudo_random), the same in every engine.
 -- param differences bigint[][] = []: a number for what is tested, the cluster, and the difference of the two in it; a
 --   cluster that is not there has none
 -- param is_two_sided boolean = false: whether a small sum is as remarkable as a large one
@@ -14,90 +14,96 @@
 --   differences are 0
 with
 
-given as (
+cluster_difference as (
     select
-        list_extract(listed.entry, 1) as number,
-        list_extract(listed.entry, 2) as cluster,
-        list_extract(listed.entry, 3) as difference
-    from (select unnest($differences) as entry) as listed
+        list_extract(item.entry, 1) as number,
+        list_extract(item.entry, 2) as cluster,
+        list_extract(item.entry, 3) as difference
+    from (select unnest($differences) as entry) as item
 ),
 
-placed as (
-    select clusters.cluster, row_number() over (order by clusters.cluster) as place, count(*) over () as places
-    from (select distinct given.cluster from given) as clusters
-),
-
-tested as (
-    select given.number, sqrt(sum(power(cast(given.difference as double), 2))) as scale
-    from given
-    group by given.number
-    having sum(abs(given.difference)) > 0
-),
-
-scaled as (
+cluster_place as (
     select
-        tested.number,
+        cluster_of_any.cluster,
+        row_number() over (order by cluster_of_any.cluster) as place,
+        count(*) over () as places
+    from (select distinct cluster_difference.cluster from cluster_difference) as cluster_of_any
+),
+
+difference_scale as (
+    select cluster_difference.number, sqrt(sum(power(cast(cluster_difference.difference as double), 2))) as scale
+    from cluster_difference
+    group by cluster_difference.number
+    having sum(abs(cluster_difference.difference)) > 0
+),
+
+scaled_differences as (
+    select
+        difference_scale.number,
         values_of(list_sort(
-            list({'place': placed.place, 'value': coalesce(given.difference, 0) / tested.scale})
+            list({
+                'place': cluster_place.place,
+                'value': coalesce(cluster_difference.difference, 0) / difference_scale.scale
+            })
         )) as differences
-    from tested
-    cross join placed
-    left join given
-        on given.number = tested.number
-        and given.cluster = placed.cluster
-    group by tested.number
+    from difference_scale
+    cross join cluster_place
+    left join cluster_difference
+        on cluster_difference.number = difference_scale.number
+        and cluster_difference.cluster = cluster_place.cluster
+    group by difference_scale.number
 ),
 
-numbered as (
+sign_flip as (
     select
         size.places,
         unnest(range(0, case when size.places <= 11 then cast(power(2, size.places) as bigint) else 2000 end)) as flip
-    from (select max(placed.places) as places from placed) as size
+    from (select max(cluster_place.places) as places from cluster_place) as size
 ),
 
-flipped as (
+sign_vector as (
     select
-        numbered.flip,
+        sign_flip.flip,
         list_transform(
-            range(0, numbered.places),
+            range(0, sign_flip.places),
             lambda place: case
-                when numbered.flip = 0 then cast(1 as double)
-                when numbered.places <= 11
-                    then 1 - 2 * cast((numbered.flip // cast(power(2, place) as bigint)) % 2 as double)
-                else 1 - 2 * cast((drawn(numbered.flip, place) // 65536) % 2 as double)
+                when sign_flip.flip = 0 then cast(1 as double)
+                when sign_flip.places <= 11
+                    then 1 - 2 * cast((sign_flip.flip // cast(power(2, place) as bigint)) % 2 as double)
+                else 1 - 2 * cast((pseudo_random(sign_flip.flip, place) // 65536) % 2 as double)
             end
         ) as signs
-    from numbered
+    from sign_flip
 ),
 
-largest as materialized (
+largest_statistic as materialized (
     select
-        flipped.flip,
+        sign_vector.flip,
         max(
             case
-                when $is_two_sided then abs(list_inner_product(scaled.differences, flipped.signs))
-                else list_inner_product(scaled.differences, flipped.signs)
+                when $is_two_sided then abs(list_inner_product(scaled_differences.differences, sign_vector.signs))
+                else list_inner_product(scaled_differences.differences, sign_vector.signs)
             end
         ) as statistic
-    from flipped
-    cross join scaled
-    group by flipped.flip
+    from sign_vector
+    cross join scaled_differences
+    group by sign_vector.flip
 ),
 
-observed as (
+observed_statistic as (
     select
-        scaled.number,
+        scaled_differences.number,
         case
-            when $is_two_sided then abs(list_sum(scaled.differences))
-            else list_sum(scaled.differences)
+            when $is_two_sided then abs(list_sum(scaled_differences.differences))
+            else list_sum(scaled_differences.differences)
         end as statistic
-    from scaled
+    from scaled_differences
 )
 
 -- Sums of the same differences in another order may differ in their last bit.
 select
-    observed.number,
-    share_of(largest.statistic >= observed.statistic - cast(1e-9 as double)) as p_corrected
-from observed
-cross join largest
-group by observed.number
+    observed_statistic.number,
+    share_of(largest_statistic.statistic >= observed_statistic.statistic - cast(1e-9 as double)) as p_corrected
+from observed_statistic
+cross join largest_statistic
+group by observed_statistic.number

@@ -1,28 +1,29 @@
--- title: Every gold dependency of some runs, and where its two words stand in the attention maps
+-- title: Every gold dependency of some runs, with the positions of its two words in the attention maps
 -- grain: one row per word that has a syntactic head or is a root, in the inputs of each run
--- note: gold_dependency says what is judged, and why; it is this over one run.
+-- note: gold_dependency says what is scored, and why; it is this over one run.
 -- param runs, subtypes, possessive, saved
 -- column run integer: run.id of the run
 -- column sequence, document, sentence, dependent
 -- column head integer: word.id of its head; null for a root
 -- column relation varchar: the relation of the dependent to its head
 -- column is_root
--- column position smallint: position whose prediction is judged: the dependent's, or that of its possessive 's
+-- column position smallint: position whose prediction is scored: the dependent's, or that of its possessive 's
 -- column head_position, split
--- column side varchar: both, left or right: which direction is judged on it (see gold_dependency); null for none
--- column cluster bigint: what tests and intervals by documents go by: the number of its document in the corpus, or of
---   its sentence where the source marks none or the run reads one, modulo 100. The odd ones are the half that heads are
+-- column side varchar: both, left or right: which direction is scored on it (see gold_dependency); null for none
+-- column cluster bigint: the unit of tests and intervals: the number of its document in the corpus, or of its sentence
+--   if the source marks no documents or the run has only one, modulo 100. The odd ones are the half that heads are
 --   chosen on
 with
 
 -- Read once: a parameter may be a subquery, which is planned wherever it is named.
-asked as (
-    select given.relation
-    from (select $saved as relation) as given
-    left join (select distinct saved_pair.relation from saved_pair) as known on known.relation = given.relation
+wanted_relation as (
+    select parameter.relation
+    from (select $saved as relation) as parameter
+    left join (select distinct saved_pair.relation from saved_pair) as known_relation
+        on known_relation.relation = parameter.relation
     where refuse_unless(
-        given.relation is null or known.relation is not null,
-        concat('There is no saved relation ', given.relation, '.')
+        parameter.relation is null or known_relation.relation is not null,
+        concat('There is no saved relation ', parameter.relation, '.')
     )
 ),
 
@@ -68,7 +69,7 @@ pair as (
         end as position,
         gold_head.position as head_position
     from placed_word as dependent
-    inner join asked on asked.relation is null
+    inner join wanted_relation on wanted_relation.relation is null
     left join placed_word as gold_head
         on gold_head.sequence = dependent.sequence
         and gold_head.sentence = dependent.sentence
@@ -94,7 +95,7 @@ pair as (
     from saved_pair
     -- Not an equality: where there is no saved relation, DuckDB 2.0.0 would push a filter on the relation, split_part
     -- in the where of a reader, down to a column of nulls, and fail.
-    inner join asked on list_contains([asked.relation], saved_pair.relation)
+    inner join wanted_relation on list_contains([wanted_relation.relation], saved_pair.relation)
     inner join placed_word as dependent on dependent.word = saved_pair.word
     inner join placed_word as gold_head
         on gold_head.word = saved_pair.head_word
@@ -105,20 +106,20 @@ select
     pair.*,
     document.split,
     case
-        when apart.position = pair.position or apart.position = pair.head_position then null
-        when not sight.is_causal then 'both'
+        when first_word.position = pair.position or first_word.position = pair.head_position then null
+        when not causality.is_causal then 'both'
         when pair.head_position < pair.position then 'left'
         when pair.head_position > pair.position then 'right'
     end as side,
-    cluster_of(placed.clusters_before, placed.by_sentences, sentence.index) % 100 as cluster
+    cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index) % 100 as cluster
 from pair
 inner join document on document.id = pair.document
 inner join sentence on sentence.id = pair.sentence
-inner join corpus_document(runs := $runs) as placed
-    on placed.run = pair.run
-    and placed.document = pair.document
-inner join run_sight() as sight on sight.run = pair.run
-left join position as apart
-    on apart.sequence = pair.sequence
-    and apart.kind = 'first'
+inner join corpus_document(runs := $runs) as clustered_document
+    on clustered_document.run = pair.run
+    and clustered_document.document = pair.document
+inner join run_causality() as causality on causality.run = pair.run
+left join position as first_word
+    on first_word.sequence = pair.sequence
+    and first_word.kind = 'first'
 where pair.head_position is null or pair.head_position <> pair.position

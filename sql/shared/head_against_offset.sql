@@ -1,9 +1,10 @@
--- title: How often one head of some relations is right and a fixed offset is not, and the other way round, by clusters
+-- title: How often a head is right and a fixed offset is not, and the reverse, for some relations, by clusters
 -- grain: one row per (relation, cluster)
 -- param runs, subtypes, possessive, saved, clamped
--- param heads varchar[][] = []: of each relation the layer, head and direction that are judged, and the offset beside them,
---   as text: relation, layer, head, direction, offset
--- param choose varchar = null {half, train}: only the dependents that heads are not chosen on (see pair_hit); null for all
+-- param heads varchar[][] = []: of each relation the layer, head and direction that are scored, and the offset to
+--   compare with, as text: relation, layer, head, direction, offset
+-- param choose varchar = null {half, train}: only the dependents that heads are not chosen on (see pair_hit); null for
+--   all
 -- column relation
 -- column cluster bigint: see gold_dependency
 -- column n
@@ -12,27 +13,27 @@
 -- column only_offset bigint: dependents whose head the offset finds and the head does not
 with
 
-judging as (
+compared_head as (
     select
-        list_extract(listed.entry, 1) as relation,
-        cast(list_extract(listed.entry, 2) as smallint) as layer,
-        cast(list_extract(listed.entry, 3) as smallint) as head,
-        list_extract(listed.entry, 4) as direction,
-        cast(list_extract(listed.entry, 5) as integer) as "offset"
-    from (select unnest($heads) as entry) as listed
+        list_extract(item.entry, 1) as relation,
+        cast(list_extract(item.entry, 2) as smallint) as layer,
+        cast(list_extract(item.entry, 3) as smallint) as head,
+        list_extract(item.entry, 4) as direction,
+        cast(list_extract(item.entry, 5) as integer) as "offset"
+    from (select unnest($heads) as entry) as item
 ),
 
 gold as (
-    select dependency.*, unnest(counted_as(dependency.relation, dependency.is_root)) as counted
+    select dependency.*, unnest(relations_of(dependency.relation, dependency.is_root)) as counted_relation
     from gold_pair(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
     ) as dependency
     where $choose is null
-        or not chooses($choose, dependency.split, dependency.cluster)
+        or not is_selection_part($choose, dependency.split, dependency.cluster)
 ),
 
 -- Where a clamped offset stops.
-extent as (
+sentence_extent as (
     select
         position.sequence,
         word.sentence,
@@ -44,43 +45,44 @@ extent as (
     group by position.sequence, word.sentence
 ),
 
-judged as (
+comparison as (
     select
-        judging.relation,
+        compared_head.relation,
         gold.cluster,
         case
-            when offset_finds(
-                judging."offset", judged_side(judging.direction, gold.side), gold.position, gold.head_position,
-                gold.is_root, $clamped, extent.first_position, extent.last_position
+            when is_offset_hit(
+                compared_head."offset", judged_side(compared_head.direction, gold.side), gold.position,
+                gold.head_position, gold.is_root, $clamped,
+                sentence_extent.first_position, sentence_extent.last_position
             ) then 1
             else 0
         end as by_offset,
         case
-            when found_in(judging.direction, gold.side, peak.most_attended, peak.most_attending)
+            when in_direction(compared_head.direction, gold.side, peak.most_attended, peak.most_attending)
                 = gold.head_position
                 then 1
             else 0
         end as by_head
-    from judging
+    from compared_head
     inner join gold
-        on gold.counted = judging.relation
-        and judges(judging.direction, gold.side)
+        on gold.counted_relation = compared_head.relation
+        and applies_to_side(compared_head.direction, gold.side)
     inner join peak
         on peak.sequence = gold.sequence
         and peak.position = gold.position
-        and peak.layer = judging.layer
-        and peak.head = judging.head
-    left join extent
-        on extent.sequence = gold.sequence
-        and extent.sentence = gold.sentence
+        and peak.layer = compared_head.layer
+        and peak.head = compared_head.head
+    left join sentence_extent
+        on sentence_extent.sequence = gold.sequence
+        and sentence_extent.sentence = gold.sentence
 )
 
 select
-    judged.relation,
-    judged.cluster,
+    comparison.relation,
+    comparison.cluster,
     count(*) as n,
-    cast(sum(judged.by_offset) as bigint) as by_offset,
-    cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
-    cast(sum(judged.by_offset * (1 - judged.by_head)) as bigint) as only_offset
-from judged
-group by judged.relation, judged.cluster
+    cast(sum(comparison.by_offset) as bigint) as by_offset,
+    cast(sum(comparison.by_head * (1 - comparison.by_offset)) as bigint) as only_head,
+    cast(sum(comparison.by_offset * (1 - comparison.by_head)) as bigint) as only_offset
+from comparison
+group by comparison.relation, comparison.cluster

@@ -1,18 +1,18 @@
--- title: One figure of each head of some runs, its interval, and what it is to be compared with
+-- title: A measure of each head of some runs, with its interval and its baseline
 -- grain: one row per (run, layer, head, direction)
 -- param runs
--- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction, entropy}: which
---   figure
+-- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction, entropy}: the measure
 -- param relation varchar = null: of accuracy the relation; null for all dependents
 -- column run integer: run.id of the run
 -- column layer, head
--- column direction varchar: of accuracy and uuas the direction that is judged; else null
+-- column direction varchar: of accuracy and uuas the direction that is scored; else null
 -- column value double: accuracy, uuas of the decoded trees, mean weight, or entropy in nats
 -- column low double: lower end of its 95 % interval, by documents; null where all are in one
 -- column high double: upper end of its 95 % interval
--- column baseline double: of accuracy that of the best fixed offset, of uuas that of adjacent words; else what even
+-- column baseline double: of accuracy that of the best fixed offset, of uuas that of adjacent words; else what uniform
 --   attention gives
 -- column n bigint: dependents, positions, or inputs that it is over
+-- A part whose measure is not $measure is given no runs, so that it reads nothing.
 select
     hit.run,
     hit.layer,
@@ -59,54 +59,56 @@ where tree.source = 'head'
 group by tree.run, tree.layer, tree.head, tree.direction
 union all
 select
-    scored.run,
-    scored.layer,
-    scored.head,
+    pattern.run,
+    pattern.layer,
+    pattern.head,
     null as direction,
-    scored.weight as value,
-    scored.weight_low as low,
-    scored.weight_high as high,
-    scored.weight_chance as baseline,
-    scored.n
+    pattern.weight as value,
+    pattern.weight_low as low,
+    pattern.weight_high as high,
+    pattern.weight_chance as baseline,
+    pattern.n
 from pattern_score(
     runs := case when $measure in ('previous_token', 'duplicate_token', 'induction') then $runs else [] end,
     pattern := $measure, exclude_bos := false, exclude_current_token := false
-) as scored
+) as pattern
 union all
 select
-    each.run,
-    each.layer,
-    each.head,
+    cluster_entropy.run,
+    cluster_entropy.layer,
+    cluster_entropy.head,
     null as direction,
-    sum(each.entropy) / sum(each.inputs) as value,
-    sum(each.entropy) / sum(each.inputs) - clustered_margin(each.entropy, each.inputs) as low,
-    sum(each.entropy) / sum(each.inputs) + clustered_margin(each.entropy, each.inputs) as high,
-    sum(each.uniform) / sum(each.inputs) as baseline,
-    cast(sum(each.inputs) as bigint) as n
+    sum(cluster_entropy.entropy) / sum(cluster_entropy.inputs) as value,
+    sum(cluster_entropy.entropy) / sum(cluster_entropy.inputs)
+    - clustered_margin(cluster_entropy.entropy, cluster_entropy.inputs) as low,
+    sum(cluster_entropy.entropy) / sum(cluster_entropy.inputs)
+    + clustered_margin(cluster_entropy.entropy, cluster_entropy.inputs) as high,
+    sum(cluster_entropy.uniform) / sum(cluster_entropy.inputs) as baseline,
+    cast(sum(cluster_entropy.inputs) as bigint) as n
 from (
     select
         sequence.run,
         attention_map.layer,
         attention_map.head,
-        input_cluster(placed.by_sentences, sequence.id, sequence.document) as cluster,
+        input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,
         sum(attention_map.entropy) as entropy,
         sum(
             case
-                when sight.is_causal then log_factorial(sequence.positions) / sequence.positions
+                when causality.is_causal then log_factorial(sequence.positions) / sequence.positions
                 else ln(cast(sequence.positions as double))
             end
         ) as uniform,
         count(*) as inputs
     from sequence
-    inner join run_sight() as sight on sight.run = sequence.run
-    inner join corpus_document(runs := $runs) as placed
-        on placed.run = sequence.run
-        and placed.document = sequence.document
+    inner join run_causality() as causality on causality.run = sequence.run
+    inner join corpus_document(runs := $runs) as clustered_document
+        on clustered_document.run = sequence.run
+        and clustered_document.document = sequence.document
     inner join attention_map on attention_map.sequence = sequence.id
     where $measure = 'entropy'
         and list_contains($runs, sequence.run)
     group by
         sequence.run, attention_map.layer, attention_map.head,
-        input_cluster(placed.by_sentences, sequence.id, sequence.document)
-) as each
-group by each.run, each.layer, each.head
+        input_cluster(clustered_document.by_sentences, sequence.id, sequence.document)
+) as cluster_entropy
+group by cluster_entropy.run, cluster_entropy.layer, cluster_entropy.head

@@ -1,4 +1,4 @@
--- title: pair_hit on the part that heads are chosen on and on the other, without what is too rare to choose by
+-- title: pair_hit on the part that heads are chosen on and on the other, without rare relations
 -- grain: one row per (run, relation, part, layer, head, direction)
 -- note: a relation needs min_count dependents in either part, in the direction that finds most of them. A direction
 --   needs them in both together, as in best_head, and some in each: so that of equal heads the same direction is
@@ -14,37 +14,37 @@
 -- column findable
 with
 
-in_both as (
+hit_with_counts as (
     select
-        counted.*,
+        part_hit.*,
         count(*) over (
-            partition by counted.run, counted.relation, counted.layer, counted.head, counted.direction
+            partition by part_hit.run, part_hit.relation, part_hit.layer, part_hit.head, part_hit.direction
         ) as parts,
-        sum(counted.n) over (
-            partition by counted.run, counted.relation, counted.layer, counted.head, counted.direction
+        sum(part_hit.n) over (
+            partition by part_hit.run, part_hit.relation, part_hit.layer, part_hit.head, part_hit.direction
         ) as n_of_both,
-        max(counted.n) over (partition by counted.run, counted.relation, counted.is_chosen_on) as n_of_part
+        max(part_hit.n) over (partition by part_hit.run, part_hit.relation, part_hit.is_chosen_on) as n_of_part
     from pair_hit(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved, choose := $choose,
         by_documents := true
-    ) as counted
+    ) as part_hit
 )
 
 select
-    in_both.run,
-    in_both.relation,
-    in_both.is_chosen_on,
-    in_both.layer,
-    in_both.head,
-    in_both.direction,
-    in_both.side,
-    in_both.correct,
-    in_both.n,
-    in_both.accuracy,
-    in_both.overall,
-    in_both.effective,
-    in_both.findable
-from in_both
-where in_both.parts = 2
-    and in_both.n_of_both >= $min_count
-    and in_both.n_of_part >= $min_count
+    hit_with_counts.run,
+    hit_with_counts.relation,
+    hit_with_counts.is_chosen_on,
+    hit_with_counts.layer,
+    hit_with_counts.head,
+    hit_with_counts.direction,
+    hit_with_counts.side,
+    hit_with_counts.correct,
+    hit_with_counts.n,
+    hit_with_counts.accuracy,
+    hit_with_counts.overall,
+    hit_with_counts.effective,
+    hit_with_counts.findable
+from hit_with_counts
+where hit_with_counts.parts = 2
+    and hit_with_counts.n_of_both >= $min_count
+    and hit_with_counts.n_of_part >= $min_count

@@ -1,6 +1,6 @@
--- title: How often the gold head stands at a fixed offset from its dependent in some runs, per relation
+-- title: How often the gold head is at a fixed offset from its dependent in some runs, per relation
 -- grain: one row per (run, relation, offset, side)
--- note: offset_baseline says what is judged, and why; it is this over one run.
+-- note: offset_baseline says what is scored, and why; it is this over one run.
 -- param runs, subtypes, possessive, saved, offsets, clamped
 -- column run integer: run.id of the run
 -- column relation
@@ -9,77 +9,78 @@
 with
 
 gold as (
-    select dependency.*, unnest(counted_as(dependency.relation, dependency.is_root)) as counted_as
+    select dependency.*, unnest(relations_of(dependency.relation, dependency.is_root)) as counted_relation
     from gold_pair(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
     ) as dependency
 ),
 
-extent as (
+sentence_extent as (
     select
         position.sequence,
         word.sentence,
         min(position.position) as first_position,
         max(position.position) as last_position
-    from (select distinct gold.sequence from gold) as judged
-    inner join position on position.sequence = judged.sequence
+    from (select distinct gold.sequence from gold) as gold_sequence
+    inner join position on position.sequence = gold_sequence.sequence
     inner join word on word.id = position.word
     group by position.sequence, word.sentence
 ),
 
 -- Each on the side of a dependent, and from the later of two words to the earlier.
-tried as (
-    select distinct listed."offset", way.is_either
-    from (select unnest($offsets) as "offset") as listed
+candidate_offset as (
+    select distinct item."offset", way.is_either
+    from (select unnest($offsets) as "offset") as item
     cross join (select unnest([false, true]) as is_either) as way
 ),
 
-sided as (
+sided_dependent as (
     select
         gold.*,
-        tried."offset",
-        case when tried.is_either then 'either' else gold.side end as judged_on
+        candidate_offset."offset",
+        case when candidate_offset.is_either then 'either' else gold.side end as judged_on
     from gold
-    cross join tried
-    where not tried.is_either or gold.side <> 'both'
+    cross join candidate_offset
+    where not candidate_offset.is_either or gold.side <> 'both'
 ),
 
-judged as (
+prediction as (
     select
-        sided.run,
-        sided.counted_as,
-        sided.judged_on,
-        sided."offset",
-        offset_finds(
-            sided."offset", sided.judged_on, sided.position, sided.head_position, sided.is_root, $clamped,
-            extent.first_position, extent.last_position
+        sided_dependent.run,
+        sided_dependent.counted_relation,
+        sided_dependent.judged_on,
+        sided_dependent."offset",
+        is_offset_hit(
+            sided_dependent."offset", sided_dependent.judged_on, sided_dependent.position,
+            sided_dependent.head_position, sided_dependent.is_root, $clamped,
+            sentence_extent.first_position, sentence_extent.last_position
         ) as is_right
-    from sided
-    inner join extent
-        on extent.sequence = sided.sequence
-        and extent.sentence = sided.sentence
-    where reaches(sided."offset", sided.judged_on)
+    from sided_dependent
+    inner join sentence_extent
+        on sentence_extent.sequence = sided_dependent.sequence
+        and sentence_extent.sentence = sided_dependent.sentence
+    where offset_applies_to_side(sided_dependent."offset", sided_dependent.judged_on)
 ),
 
 -- Every dependent, judged or not.
-total as (
-    select gold.run, gold.counted_as, count(*) as n
+relation_size as (
+    select gold.run, gold.counted_relation, count(*) as n
     from gold
-    group by gold.run, gold.counted_as
+    group by gold.run, gold.counted_relation
 )
 
 select
-    judged.run,
-    judged.counted_as as relation,
-    judged."offset",
-    ratio(count(*) filter (where judged.is_right), count(*)) as accuracy,
-    count(*) filter (where judged.is_right) as correct,
+    prediction.run,
+    prediction.counted_relation as relation,
+    prediction."offset",
+    ratio(count(*) filter (where prediction.is_right), count(*)) as accuracy,
+    count(*) filter (where prediction.is_right) as correct,
     count(*) as n,
-    ratio(count(*), total.n) as findable,
-    ratio(count(*) filter (where judged.is_right), total.n) as overall,
-    judged.judged_on as side
-from judged
-inner join total
-    on total.run = judged.run
-    and total.counted_as = judged.counted_as
-group by judged.run, judged.counted_as, judged."offset", judged.judged_on, total.n
+    ratio(count(*), relation_size.n) as findable,
+    ratio(count(*) filter (where prediction.is_right), relation_size.n) as overall,
+    prediction.judged_on as side
+from prediction
+inner join relation_size
+    on relation_size.run = prediction.run
+    and relation_size.counted_relation = prediction.counted_relation
+group by prediction.run, prediction.counted_relation, prediction."offset", prediction.judged_on, relation_size.n

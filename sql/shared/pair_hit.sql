@@ -2,14 +2,14 @@
 -- grain: one row per (run, relation, part, layer, head, direction)
 -- param runs, subtypes, possessive, saved
 -- param choose varchar = null {half, train}: the part that heads are chosen on. half: every second document of the
---   corpus, or every second sentence if the source marks none or the run reads one; train: the documents whose split is
---   train. Null for no parts.
+--   corpus, or every second sentence if the source marks no documents or the run has only one; train: the documents
+--   whose split is train. Null for no parts.
 -- param by_documents boolean = false: whether documents are counted apart, which effective needs
 -- column run integer: run.id of the run
 -- column relation
 -- column is_chosen_on boolean: whether the part is the one to choose heads on; false without parts
 -- column layer, head, direction, side, correct, n, accuracy, overall
--- column effective double: how many independent dependents tell as much as n do, which come in documents; null unless
+-- column effective double: effective number of independent dependents among the n, by documents; null unless
 --   by_documents
 -- column findable
 with
@@ -17,17 +17,19 @@ with
 gold as (
     select
         dependency.*,
-        $choose is not null and chooses($choose, dependency.split, dependency.cluster) as is_chosen_on
+        $choose is not null and is_selection_part($choose, dependency.split, dependency.cluster) as is_chosen_on
     from gold_pair(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
     ) as dependency
 ),
 
 -- Every dependent, judged or not.
-total as (
-    select counted.run, counted.counted_as, counted.is_chosen_on, count(*) as n
-    from (select gold.*, unnest(counted_as(gold.relation, gold.is_root)) as counted_as from gold) as counted
-    group by counted.run, counted.counted_as, counted.is_chosen_on
+relation_size as (
+    select counted_dependent.run, counted_dependent.counted_relation, counted_dependent.is_chosen_on, count(*) as n
+    from (
+        select gold.*, unnest(relations_of(gold.relation, gold.is_root)) as counted_relation from gold
+    ) as counted_dependent
+    group by counted_dependent.run, counted_dependent.counted_relation, counted_dependent.is_chosen_on
 ),
 
 hit as (
@@ -55,25 +57,29 @@ hit as (
 
 per_direction as (
     select
-        counted.run,
-        counted.counted_as,
-        counted.is_chosen_on,
-        counted.layer,
-        counted.head,
-        judging.direction,
-        judged_side(judging.direction, counted.side) as side,
-        sum(found_in(judging.direction, counted.side, counted.to_head, counted.to_dependent)) as correct,
-        sum(counted.n) as n
-    from (select hit.*, unnest(counted_as(hit.relation, hit.is_root)) as counted_as from hit) as counted
-    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, counted.side)
+        relation_hit.run,
+        relation_hit.counted_relation,
+        relation_hit.is_chosen_on,
+        relation_hit.layer,
+        relation_hit.head,
+        scored_direction.direction,
+        judged_side(scored_direction.direction, relation_hit.side) as side,
+        sum(
+            in_direction(scored_direction.direction, relation_hit.side, relation_hit.to_head, relation_hit.to_dependent)
+        ) as correct,
+        sum(relation_hit.n) as n
+    from (select hit.*, unnest(relations_of(hit.relation, hit.is_root)) as counted_relation from hit) as relation_hit
+    inner join (select unnest(directions()) as direction) as scored_direction
+        on applies_to_side(scored_direction.direction, relation_hit.side)
     group by
-        counted.run, counted.counted_as, counted.is_chosen_on, counted.document_group, counted.layer, counted.head,
-        judging.direction, judged_side(judging.direction, counted.side)
+        relation_hit.run, relation_hit.counted_relation, relation_hit.is_chosen_on, relation_hit.document_group,
+        relation_hit.layer, relation_hit.head,
+        scored_direction.direction, judged_side(scored_direction.direction, relation_hit.side)
 )
 
 select
     per_direction.run,
-    per_direction.counted_as as relation,
+    per_direction.counted_relation as relation,
     per_direction.is_chosen_on,
     per_direction.layer,
     per_direction.head,
@@ -82,14 +88,15 @@ select
     cast(sum(per_direction.correct) as bigint) as correct,
     cast(sum(per_direction.n) as bigint) as n,
     ratio(sum(per_direction.correct), sum(per_direction.n)) as accuracy,
-    ratio(sum(per_direction.correct), total.n) as overall,
+    ratio(sum(per_direction.correct), relation_size.n) as overall,
     clustered_n(per_direction.correct, per_direction.n) as effective,
-    ratio(sum(per_direction.n), total.n) as findable
+    ratio(sum(per_direction.n), relation_size.n) as findable
 from per_direction
-inner join total
-    on total.run = per_direction.run
-    and total.counted_as = per_direction.counted_as
-    and total.is_chosen_on = per_direction.is_chosen_on
+inner join relation_size
+    on relation_size.run = per_direction.run
+    and relation_size.counted_relation = per_direction.counted_relation
+    and relation_size.is_chosen_on = per_direction.is_chosen_on
 group by
-    per_direction.run, per_direction.counted_as, per_direction.is_chosen_on, per_direction.layer, per_direction.head,
-    per_direction.direction, per_direction.side, total.n
+    per_direction.run, per_direction.counted_relation, per_direction.is_chosen_on, per_direction.layer,
+    per_direction.head,
+    per_direction.direction, per_direction.side, relation_size.n

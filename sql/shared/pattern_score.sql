@@ -1,4 +1,4 @@
--- title: How much of the attention of each head of some runs goes where a pattern over the tokens says
+-- title: How much each head of some runs attends to the positions of a token pattern
 -- grain: one row per (run, layer, head)
 -- note: the patterns are those of TransformerLens' detect_head: at position i, previous_token is i - 1; duplicate_token
 --   the earlier positions j < i with the same token; induction the positions j + 1 after these.
@@ -7,15 +7,15 @@
 -- param exclude_bos, exclude_current_token
 -- column run integer: run.id of the run
 -- column layer, head
--- column score double: share of the attention that goes there, a mean over inputs
+-- column score double: share of the attention that goes to the targets, a mean over inputs
 -- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score
--- column chance double: score of even attention over the positions that each can see
--- column weight double: mean attention to it of the positions that have something there
+-- column chance double: score of uniform attention over the positions that each can see
+-- column weight double: mean attention to the targets of the positions that have any
 -- column weight_low double: lower end of the 95 % interval of weight
 -- column weight_high double: upper end of the 95 % interval of weight
--- column weight_chance double: weight of even attention
--- column n bigint: positions that have something there
+-- column weight_chance double: weight of uniform attention
+-- column n bigint: positions that have a target
 -- column sequences
 with
 
@@ -24,14 +24,14 @@ input as materialized (
         sequence.id as sequence,
         sequence.run,
         sequence.positions,
-        sight.is_causal,
-        input_cluster(placed.by_sentences, sequence.id, sequence.document) as cluster,
+        causality.is_causal,
+        input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,
         harmonic(sequence.positions) as harmonic
     from sequence
-    inner join run_sight() as sight on sight.run = sequence.run
-    inner join corpus_document(runs := $runs) as placed
-        on placed.run = sequence.run
-        and placed.document = sequence.document
+    inner join run_causality() as causality on causality.run = sequence.run
+    inner join corpus_document(runs := $runs) as clustered_document
+        on clustered_document.run = sequence.run
+        and clustered_document.document = sequence.document
 ),
 
 placed_token as (
@@ -41,7 +41,7 @@ placed_token as (
 ),
 
 -- List indexes count from 1, so that index j + 1 is position j.
-target as (
+pattern_target as (
     select placed_token.sequence, placed_token.place, placed_token.place as list_index
     from placed_token
     where $pattern = 'previous_token'
@@ -62,17 +62,17 @@ target as (
 -- Materialized, so that the lists are made once and not for every row of attention that they are joined to.
 pattern_row as materialized (
     select
-        target.sequence,
-        cast(target.place as smallint) as from_position,
-        list_sort(list(target.list_index)) as list_indexes
-    from target
-    where not ($exclude_bos and target.list_index = 1)
-        and not ($exclude_current_token and target.list_index = target.place + 1)
-    group by target.sequence, target.place
+        pattern_target.sequence,
+        cast(pattern_target.place as smallint) as from_position,
+        list_sort(list(pattern_target.list_index)) as list_indexes
+    from pattern_target
+    where not ($exclude_bos and pattern_target.list_index = 1)
+        and not ($exclude_current_token and pattern_target.list_index = pattern_target.place + 1)
+    group by pattern_target.sequence, pattern_target.place
 ),
 
 -- What even attention gives, of a position to each that it sees.
-even_pattern as (
+even_sum as (
     select
         pattern_row.sequence,
         count(*) as n,
@@ -85,11 +85,11 @@ even_pattern as (
     group by pattern_row.sequence
 ),
 
-even as materialized (
+input_chance as materialized (
     select
         input.*,
-        coalesce(even_pattern.n, 0) as n,
-        coalesce(even_pattern.on_pattern, cast(0 as double)) as even_on_pattern,
+        coalesce(even_sum.n, 0) as n,
+        coalesce(even_sum.on_pattern, cast(0 as double)) as even_on_pattern,
         input.positions
         - case when $exclude_bos and input.is_causal then input.harmonic when $exclude_bos then 1 else 0 end
         - case
@@ -103,11 +103,11 @@ even as materialized (
             else 0
         end as even_total
     from input
-    left join even_pattern on even_pattern.sequence = input.sequence
+    left join even_sum on even_sum.sequence = input.sequence
 ),
 
 -- What is kept with each map is most of what the three need: the weights at an offset, and those to each position.
-found as (
+partial_sum as (
     select
         distribution.sequence,
         distribution.layer,
@@ -158,36 +158,36 @@ found as (
 
 per_sequence as (
     select
-        found.sequence,
-        found.layer,
-        found.head,
-        sum(found.on_pattern) as on_pattern,
-        sum(found.total) as total
-    from found
-    group by found.sequence, found.layer, found.head
+        partial_sum.sequence,
+        partial_sum.layer,
+        partial_sum.head,
+        sum(partial_sum.on_pattern) as on_pattern,
+        sum(partial_sum.total) as total
+    from partial_sum
+    group by partial_sum.sequence, partial_sum.layer, partial_sum.head
 ),
 
 -- An input whose attention is all left out (a single position) has no score.
 per_cluster as (
     select
-        even.run,
-        even.cluster,
+        input_chance.run,
+        input_chance.cluster,
         per_sequence.layer,
         per_sequence.head,
         sum(per_sequence.on_pattern / per_sequence.total) as score,
-        sum(even.even_on_pattern / even.even_total) as even_score,
+        sum(input_chance.even_on_pattern / input_chance.even_total) as even_score,
         cast(count(*) as double) as sequences,
         sum(per_sequence.on_pattern) as weight,
-        sum(even.even_on_pattern) as even_weight,
-        cast(sum(even.n) as double) as n
+        sum(input_chance.even_on_pattern) as even_weight,
+        cast(sum(input_chance.n) as double) as n
     from per_sequence
-    inner join even on even.sequence = per_sequence.sequence
+    inner join input_chance on input_chance.sequence = per_sequence.sequence
     where per_sequence.total > 0
-        and even.even_total > 0
-    group by even.run, even.cluster, per_sequence.layer, per_sequence.head
+        and input_chance.even_total > 0
+    group by input_chance.run, input_chance.cluster, per_sequence.layer, per_sequence.head
 ),
 
-averaged as (
+per_head as (
     select
         per_cluster.run,
         per_cluster.layer,
@@ -205,17 +205,17 @@ averaged as (
 )
 
 select
-    averaged.run,
-    averaged.layer,
-    averaged.head,
-    averaged.score,
-    within_share(averaged.score - averaged.margin) as low,
-    within_share(averaged.score + averaged.margin) as high,
-    averaged.chance,
-    averaged.weight,
-    within_share(averaged.weight - averaged.weight_margin) as weight_low,
-    within_share(averaged.weight + averaged.weight_margin) as weight_high,
-    averaged.weight_chance,
-    averaged.n,
-    averaged.sequences
-from averaged
+    per_head.run,
+    per_head.layer,
+    per_head.head,
+    per_head.score,
+    within_share(per_head.score - per_head.margin) as low,
+    within_share(per_head.score + per_head.margin) as high,
+    per_head.chance,
+    per_head.weight,
+    within_share(per_head.weight - per_head.weight_margin) as weight_low,
+    within_share(per_head.weight + per_head.weight_margin) as weight_high,
+    per_head.weight_chance,
+    per_head.n,
+    per_head.sequences
+from per_head

@@ -1,33 +1,33 @@
--- title: How much attention each position of the inputs of a run gets from those that can see it, by head
+-- title: The mean attention that each position of the inputs of a run receives from the positions that see it, by head
 -- grain: one row per (sequence, layer, head, position)
 -- param runs
 -- param to_position integer = null: only this position; null for all
 -- column sequence
--- column cluster bigint: its document, or the input itself where the source marks none or the run reads one
+-- column cluster bigint: its document, or the input itself if the source marks no documents or the run has only one
 -- column layer, head
 -- column position bigint: 0-based place in the input
 -- column weight double: mean weight on it of the positions that see it
--- column chance double: the same of even attention
+-- column chance double: the same of uniform attention
 with
 
 input as materialized (
     select
         sequence.id as sequence,
-        input_cluster(placed.by_sentences, sequence.id, sequence.document) as cluster,
+        input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,
         cast(sequence.positions as bigint) as positions,
-        sight.is_causal,
+        causality.is_causal,
         range(
             coalesce($to_position, 0),
             least(coalesce($to_position + 1, sequence.positions), cast(sequence.positions as bigint))
         ) as places
     from sequence
-    inner join run_sight() as sight on sight.run = sequence.run
-    inner join corpus_document(runs := $runs) as placed
-        on placed.run = sequence.run
-        and placed.document = sequence.document
+    inner join run_causality() as causality on causality.run = sequence.run
+    inner join corpus_document(runs := $runs) as clustered_document
+        on clustered_document.run = sequence.run
+        and clustered_document.document = sequence.document
 ),
 
-placed_input as materialized (
+input_position as materialized (
     select
         input.sequence,
         input.cluster,
@@ -37,31 +37,31 @@ placed_input as materialized (
     from input
 ),
 
-seen as materialized (
+visible_position as materialized (
     select
-        placed_input.sequence,
-        placed_input.cluster,
-        placed_input.position,
+        input_position.sequence,
+        input_position.cluster,
+        input_position.position,
         case
-            when placed_input.is_causal then placed_input.positions - placed_input.position
-            else placed_input.positions
+            when input_position.is_causal then input_position.positions - input_position.position
+            else input_position.positions
         end as seen_by,
         case
-            when placed_input.is_causal
-                then (harmonic(placed_input.positions) - harmonic(placed_input.position))
-                    / (placed_input.positions - placed_input.position)
-            else cast(1 as double) / placed_input.positions
+            when input_position.is_causal
+                then (harmonic(input_position.positions) - harmonic(input_position.position))
+                    / (input_position.positions - input_position.position)
+            else cast(1 as double) / input_position.positions
         end as chance
-    from placed_input
+    from input_position
 )
 
 select
     attention_map.sequence,
-    seen.cluster,
+    visible_position.cluster,
     attention_map.layer,
     attention_map.head,
-    seen.position,
-    weight_at(attention_map.received, seen.position) / seen.seen_by as weight,
-    seen.chance
+    visible_position.position,
+    weight_at(attention_map.received, visible_position.position) / visible_position.seen_by as weight,
+    visible_position.chance
 from attention_map
-inner join seen on seen.sequence = attention_map.sequence
+inner join visible_position on visible_position.sequence = attention_map.sequence

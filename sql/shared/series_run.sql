@@ -1,7 +1,7 @@
 -- title: The runs of all checkpoints of one training, one per step
 -- grain: one row per step
--- note: the runs that are like the one of the id: over its corpus, with its context, unit and way to merge pieces,
---   what is kept and what stands before the text. Of several of one step itself, else the newest.
+-- note: the runs of the same series over the same corpus with the same options as the run anchor. Of several of one
+--   step: anchor itself, else the newest.
 -- param anchor integer = null: run.id of a run of one of the checkpoints
 -- column id integer: run.id
 -- column name
@@ -9,7 +9,7 @@
 -- column tokens_seen bigint: tokens that the model had seen by then; null where that is not known
 with
 
-asked as (
+anchor as (
     select run.*, model.series
     from run
     inner join model on model.id = run.model
@@ -23,27 +23,27 @@ like_anchor as (
         model.step,
         model.tokens_seen,
         row_number() over (
-            partition by model.step order by case when run.id = asked.id then 0 else 1 end, run.id desc
+            partition by model.step order by case when run.id = anchor.id then 0 else 1 end, run.id desc
         ) as place
     from run
     inner join model on model.id = run.model
-    inner join asked
-        on asked.corpus = run.corpus
-        and asked.series = model.series
-        and asked.context = run.context
-        and asked.unit = run.unit
-        and asked.subword = run.subword
-        and asked.max_tokens = run.max_tokens
-        and asked.keep is not distinct from run.keep
-        and asked.multiword is not distinct from run.multiword
-        and asked.edges is not distinct from run.edges
-        and asked.measure is not distinct from run.measure
-        and asked.first_word is not distinct from run.first_word
-        and asked.bos is not distinct from run.bos
+    inner join anchor
+        on anchor.corpus = run.corpus
+        and anchor.series = model.series
+        and anchor.context = run.context
+        and anchor.unit = run.unit
+        and anchor.subword = run.subword
+        and anchor.max_tokens = run.max_tokens
+        and anchor.keep is not distinct from run.keep
+        and anchor.multiword is not distinct from run.multiword
+        and anchor.edges is not distinct from run.edges
+        and anchor.measure is not distinct from run.measure
+        and anchor.first_word is not distinct from run.first_word
+        and anchor.bos is not distinct from run.bos
     where run.finished is not null
         and model.step is not null
-        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(asked.options, 'limit')
-        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(asked.options, 'seed')
+        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(anchor.options, 'limit')
+        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(anchor.options, 'seed')
 )
 
 select like_anchor.id, like_anchor.name, like_anchor.step, like_anchor.tokens_seen

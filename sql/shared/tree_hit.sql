@@ -1,7 +1,7 @@
 -- title: How many gold dependencies the decoded trees of some runs have, by documents
 -- grain: one row per (run, source, layer, head, direction, cluster, class)
 -- param runs
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
 -- param within integer[] = []: run.id of runs whose trees must be able to have the dependencies, too
 -- param punctuation boolean = false: keep dependencies of which either word is punctuation
@@ -10,7 +10,8 @@
 -- column source varchar: whose attention it is: head, layer, all or ensemble
 -- column layer, head
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier
--- column cluster bigint: its document, or its sentence where the source marks none or the run reads one, modulo 100
+-- column cluster bigint: its document, or its sentence if the source marks no documents or the run has only one, modulo
+--   100
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 -- column n bigint: dependencies
 -- column correct bigint: those of which the tree has the arc
@@ -41,7 +42,7 @@ select
             else 0
         end
     ) as only_chain
-from tree_gold(
+from gold_tree_pair(
     runs := $runs, punctuation := $punctuation, classification := $classification, within := $within
 ) as gold
 inner join attention_tree as tree

@@ -73,7 +73,7 @@ def test_a_head_that_is_always_right_pages_on_too(client: TestClient, explored: 
         run = bank.run_of("head_error")
         assert run is not None
         found = bank.frame_of(
-            registry.statement("examples/at_work"),
+            registry.statement("examples/head_examples"),
             {"run": run.name, "relation": "obj", "layer": 1, "head": 1,
              "direction": "dependent_to_head", "most": 3},
         )  # fmt: skip

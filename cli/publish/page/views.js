@@ -300,7 +300,7 @@ async function atWork(asked, pair, relation, direction, run) {
   if (!asked.app.relations().includes(relation.split(/[:$@]/)[0]) && !asked.app.relations().includes(relation)) {
     throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${asked.app.relations().join(", ")}.`);
   }
-  const rows = await database.rows(manifest.statements["examples/at_work"], {
+  const rows = await database.rows(manifest.statements["examples/head_examples"], {
     run, relation, layer: Number(pair[1]), head: Number(pair[2]), direction, most: EXAMPLES,
   });
   const counts = new Map();
@@ -341,7 +341,7 @@ export async function concordance(asked, hits, context) {
   if (!hits.length) return [];
   const { database, manifest } = asked.app;
   const sentences = new Map();
-  for (const row of await database.rows(manifest.statements["patterns/written"], { sentences: [...new Set(hits.flatMap((each) => [each.sentence, ...(each.others ?? []).map((other) => other.sentence)]))] })) {
+  for (const row of await database.rows(manifest.statements["patterns/surface_tokens"], { sentences: [...new Set(hits.flatMap((each) => [each.sentence, ...(each.others ?? []).map((other) => other.sentence)]))] })) {
     const found = sentences.get(row.sentence) ?? { words: [], place: new Map() };
     sentences.set(row.sentence, found);
     found.words.push([row.form, row.space_after]);

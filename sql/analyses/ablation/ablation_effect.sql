@@ -1,27 +1,27 @@
--- title: What gets worse without a set of heads, beside random sets of the same size
+-- title: The effect of ablating each set of heads, compared with random sets of the same size
 -- paper: Michel et al. 2019 (Are sixteen heads really better than one?), section 3; Clark et al. 2019, section 4.2, for
 --   what the heads were chosen by
 -- grain: one row per (ablation, set, outcome, class), the largest loss first
 -- formula: difference = mean_i without(i) − mean_i whole(i), over the same words or pairs
--- formula: low, high: of surprisal difference ∓ t √Var(difference), from the variance among D documents, with Student's t
---   for (Σ n)² / Σ n² − 1, at least 1, where n are the words of each; of pairs the 95 % interval of a difference of paired
---   shares (Bonett and Price 2012), where n is the number of independent pairs that tell as much (by documents)
+-- formula: low, high: of surprisal difference ∓ t √Var(difference), from the variance among D documents, with Student's
+--   t for (Σ n)² / Σ n² − 1, at least 1, where n are the words of each; of pairs the 95 % interval of a difference of
+--   paired shares (Bonett and Price 2012), where n is the effective number of independent pairs (by documents)
 -- formula: p = (1 + |{c ∈ controls : c is at least as bad}|) / (1 + |controls|), where at least as bad is a difference
 --   in surprisal that is as large, or in accuracy that is as small
 -- run: needs=ablations
 -- plot: bars x=difference y=name,class low=low high=high beside=control_mean panel=ablation,outcome aside=n
--- note: surprisal in nats a word: above 0 the model does worse without the heads. Of pairs (agreement, files) the share
---   in which the good one is the more probable: below 0 it does worse.
--- note: controls are the sets that were drawn at random beside the set (attnbank ablate --controls); p is exact, and
---   with n controls not below 1 / (n + 1): with fewer than 19 it could not be 0.05, whatever is found, and is empty.
--- note: the classification repeated tells words whose form stood before in their sentence (in a run of ingest --repeat:
---   the second time) from the others. A relation, a saved one too, takes its dependents, and of agreement the verbs
---   with such a subject.
--- note: intervals go by documents; by sentences where the source marks none or the run reads one, and by pairs where they
---   are from a file. Null where the words of a class are all in one; of surprisal also where the mean difference is the
---   same in all.
+-- note: surprisal in nats a word: above 0 the model is worse without the heads. For pairs (agreement, files) the share
+--   in which the good one is more probable: below 0 the model is worse.
+-- note: controls are the random sets that were ablated with the set (attnbank ablate --controls); p is exact, and with
+--   n controls at least 1 / (n + 1): with fewer than 19 it cannot reach 0.05 and is null.
+-- note: the classification repeated separates words whose form occurred earlier in their sentence (in a run of ingest
+--   --repeat: the second time) from new ones. A relation, also a saved one, selects its dependents, and of agreement
+--   the verbs with such a subject.
+-- note: intervals go by documents; by sentences if the source marks no documents or the run has only one, and by pairs
+--   where they are from a file. Null if the words of a class are all in one; of surprisal also if the mean difference
+--   is the same in all.
 -- param ablation
--- param classification varchar = null {relation, upos, repeated}: also one row for each class of words; of pairs, each
+-- param classification varchar = null {relation, upos, repeated}: also one row per class of words; for pairs, per
 --   paradigm
 -- param relation
 -- column ablation
@@ -36,7 +36,7 @@
 -- column difference double: without minus whole
 -- column low double: lower end of the 95 % interval of difference
 -- column high double: upper end of the 95 % interval of difference
--- column controls bigint: random sets beside it
+-- column controls bigint: random sets that were ablated with it
 -- column control_mean double: mean difference of these
 -- column p double: how likely a random set is at least as bad; null with fewer than 19 controls
 -- column run
@@ -46,7 +46,7 @@ read_run as materialized (
     select coalesce(list(chosen_run.id), []) as ids from chosen_run
 ),
 
-known_set as (
+finished_set as (
     select ablation_set.*
     from ablation_set
     inner join chosen_run on chosen_run.id = ablation_set.run
@@ -66,29 +66,29 @@ outcome_sum as materialized (
         sum(case when outcome.without > outcome.whole then cast(1 as double) else cast(0 as double) end) as better,
         sum(case when outcome.without < outcome.whole then cast(1 as double) else cast(0 as double) end) as worse,
         cast(count(*) as double) as n
-    from outcome(
+    from ablation_outcome(
         runs := (select read_run.ids from read_run), relation := $relation, classification := $classification,
         saved := as_saved($relation)
     ) as outcome
-    inner join known_set
-        on known_set.ablation = outcome.ablation
-        and known_set.number = outcome.number
+    inner join finished_set
+        on finished_set.ablation = outcome.ablation
+        and finished_set.number = outcome.number
     group by outcome.outcome, outcome.cluster, outcome.class, outcome.ablation, outcome.number
 ),
 
 -- The classes, and all of them together.
 per_cluster as materialized (
     select
-        classed.outcome,
-        classed.class,
-        classed.cluster,
-        classed.ablation,
-        classed.number,
-        sum(classed.whole) as whole,
-        sum(classed.without) as without,
-        sum(classed.better) as better,
-        sum(classed.worse) as worse,
-        sum(classed.n) as n
+        classed_sum.outcome,
+        classed_sum.class,
+        classed_sum.cluster,
+        classed_sum.ablation,
+        classed_sum.number,
+        sum(classed_sum.whole) as whole,
+        sum(classed_sum.without) as without,
+        sum(classed_sum.better) as better,
+        sum(classed_sum.worse) as worse,
+        sum(classed_sum.n) as n
     from (
         select
             outcome_sum.*,
@@ -96,8 +96,8 @@ per_cluster as materialized (
                 case when outcome_sum.own_class = 'all' then ['all'] else ['all', outcome_sum.own_class] end
             ) as class
         from outcome_sum
-    ) as classed
-    group by classed.outcome, classed.class, classed.cluster, classed.ablation, classed.number
+    ) as classed_sum
+    group by classed_sum.outcome, classed_sum.class, classed_sum.cluster, classed_sum.ablation, classed_sum.number
 ),
 
 effect as materialized (
@@ -120,40 +120,40 @@ effect as materialized (
     group by per_cluster.outcome, per_cluster.class, per_cluster.ablation, per_cluster.number
 ),
 
-chosen as materialized (
-    select known_set.*
-    from known_set
-    where known_set.control_of is null
+selected_set as materialized (
+    select finished_set.*
+    from finished_set
+    where finished_set.control_of is null
 ),
 
-beside as (
+control_summary as (
     select
-        own.outcome,
-        own.class,
-        own.ablation,
-        own.number,
+        set_effect.outcome,
+        set_effect.class,
+        set_effect.ablation,
+        set_effect.number,
         count(*) as controls,
-        avg(other.difference) as control_mean,
+        avg(control_effect.difference) as control_mean,
         sum(
             case
-                when own.outcome = 'surprisal' and other.difference >= own.difference then 1
-                when own.outcome <> 'surprisal' and other.difference <= own.difference then 1
+                when set_effect.outcome = 'surprisal' and control_effect.difference >= set_effect.difference then 1
+                when set_effect.outcome <> 'surprisal' and control_effect.difference <= set_effect.difference then 1
                 else 0
             end
         ) as as_bad
-    from effect as own
-    inner join known_set
-        on known_set.ablation = own.ablation
-        and known_set.control_of = own.number
-    inner join effect as other
-        on other.ablation = known_set.ablation
-        and other.number = known_set.number
-        and other.outcome = own.outcome
-        and other.class = own.class
-    group by own.outcome, own.class, own.ablation, own.number
+    from effect as set_effect
+    inner join finished_set
+        on finished_set.ablation = set_effect.ablation
+        and finished_set.control_of = set_effect.number
+    inner join effect as control_effect
+        on control_effect.ablation = finished_set.ablation
+        and control_effect.number = finished_set.number
+        and control_effect.outcome = set_effect.outcome
+        and control_effect.class = set_effect.class
+    group by set_effect.outcome, set_effect.class, set_effect.ablation, set_effect.number
 ),
 
-named_head as (
+set_heads as (
     select
         ablated_head.ablation,
         ablated_head.number,
@@ -166,10 +166,10 @@ named_head as (
 )
 
 select
-    chosen.ablation,
-    chosen.name,
-    named_head.heads,
-    chosen.replacement,
+    selected_set.ablation,
+    selected_set.name,
+    set_heads.heads,
+    selected_set.replacement,
     effect.outcome,
     effect.class,
     effect.n,
@@ -184,27 +184,29 @@ select
         when effect.outcome = 'surprisal' then effect.difference + effect.margin
         else paired_high(effect.better, effect.worse, effect.n, effect.effective)
     end as high,
-    coalesce(beside.controls, 0) as controls,
-    beside.control_mean,
-    case when beside.controls >= 19 then ratio(1 + beside.as_bad, 1 + beside.controls) end as p,
+    coalesce(control_summary.controls, 0) as controls,
+    control_summary.control_mean,
+    case
+        when control_summary.controls >= 19 then ratio(1 + control_summary.as_bad, 1 + control_summary.controls)
+    end as p,
     (select chosen_run.name from chosen_run) as run
-from chosen
+from selected_set
 inner join effect
-    on effect.ablation = chosen.ablation
-    and effect.number = chosen.number
-left join beside
-    on beside.outcome = effect.outcome
-    and beside.class = effect.class
-    and beside.ablation = effect.ablation
-    and beside.number = effect.number
-left join named_head
-    on named_head.ablation = chosen.ablation
-    and named_head.number = chosen.number
+    on effect.ablation = selected_set.ablation
+    and effect.number = selected_set.number
+left join control_summary
+    on control_summary.outcome = effect.outcome
+    and control_summary.class = effect.class
+    and control_summary.ablation = effect.ablation
+    and control_summary.number = effect.number
+left join set_heads
+    on set_heads.ablation = selected_set.ablation
+    and set_heads.number = selected_set.number
 order by
-    chosen.ablation,
+    selected_set.ablation,
     case when effect.outcome = 'surprisal' then 0 else 1 end,
     effect.outcome,
     case when effect.class = 'all' then 0 else 1 end,
     case when effect.outcome = 'surprisal' then -effect.difference else effect.difference end,
     effect.class,
-    chosen.number
+    selected_set.number

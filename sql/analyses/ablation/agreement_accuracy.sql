@@ -1,16 +1,17 @@
--- title: How often a verb agrees with its subject, by the nouns in between, with all heads and without some
+-- title: Accuracy of subject-verb agreement by number of attractors, with all heads and with some ablated
 -- paper: Linzen et al. 2016 (Assessing the ability of LSTMs to learn syntax-sensitive dependencies); Goldberg 2019
 -- grain: one row per (ablation, set, attractors), those of the whole model first
 -- formula: accuracy = share of verbs with ln P(the verb as it is written) > ln P(its form in the other number)
--- formula: difference = (better − worse) / n, where better are the verbs that agree without the heads alone, worse those
---   that do so in the whole model alone
+-- formula: difference = (better − worse) / n, where better are the verbs that agree only without the heads, worse those
+--   that agree only in the whole model
 -- run: needs=pairs
 -- plot: lines x=attractors y=accuracy color=name low=low high=high rule=chance
--- note: the pairs are made from the trees of the corpus (attnbank surprisal RUN --agreement): a finite verb that agrees in
---   number with its subject, where the corpus has the other number's form of the same lemma.
--- note: a causal model knows what stands before the verb, a masked model the whole sentence. So a verb before its subject
---   (here are some articles) is left out of a causal model: its surprisals in table minimal_pair are null.
--- note: attractors are nouns between subject and verb in the other number. The intervals are those of shares, by documents.
+-- note: the pairs are made from the trees of the corpus (attnbank surprisal RUN --agreement): a finite verb that agrees
+--   in number with its subject, where the corpus has the other number's form of the same lemma.
+-- note: a causal model sees what is before the verb, a masked model the whole sentence. So a verb before its subject
+--   (here are some articles) is left out for a causal model: its surprisals in table minimal_pair are null.
+-- note: attractors are nouns between subject and verb in the other number. The intervals are those of shares, by
+--   documents.
 -- param ablation
 -- column ablation
 -- column name varchar: name of the set of heads that is disabled, or whole model
@@ -31,20 +32,22 @@ read_run as materialized (
     select coalesce(list(chosen_run.id), []) as ids from chosen_run
 ),
 
+-- Each verb counts twice: with its number of attractors, and with null, which stands for all.
 by_attractors as (
     select
-        judged.ablation,
-        judged.number,
-        judged.name,
-        unnest([least(judged.attractors, 2), cast(null as integer)]) as attractors,
-        judged.cluster,
-        judged.distance,
-        judged.margin,
-        judged.whole_margin
-    from judged_pair(runs := (select read_run.ids from read_run), ablation := $ablation) as judged
-    where judged.source = 'agreement'
+        pair.ablation,
+        pair.number,
+        pair.name,
+        unnest([least(pair.attractors, 2), cast(null as integer)]) as attractors,
+        pair.cluster,
+        pair.distance,
+        pair.margin,
+        pair.whole_margin
+    from pair_outcome(runs := (select read_run.ids from read_run), ablation := $ablation) as pair
+    where pair.source = 'agreement'
 ),
 
+-- better and worse are null for the whole model, which is not compared with itself.
 per_cluster as (
     select
         by_attractors.ablation,
@@ -74,7 +77,7 @@ per_cluster as (
         by_attractors.cluster
 ),
 
-averaged as (
+per_set as (
     select
         per_cluster.ablation,
         per_cluster.number,
@@ -93,24 +96,24 @@ averaged as (
 )
 
 select
-    averaged.ablation,
-    averaged.name,
-    averaged.attractors,
-    averaged.n,
-    averaged.accuracy,
-    wilson_low(averaged.accuracy * averaged.effective, averaged.effective) as low,
-    wilson_high(averaged.accuracy * averaged.effective, averaged.effective) as high,
-    ratio(averaged.better - averaged.worse, averaged.n) as difference,
-    paired_low(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_low,
-    paired_high(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_high,
-    averaged.margin,
-    averaged.distance,
+    per_set.ablation,
+    per_set.name,
+    per_set.attractors,
+    per_set.n,
+    per_set.accuracy,
+    wilson_low(per_set.accuracy * per_set.effective, per_set.effective) as low,
+    wilson_high(per_set.accuracy * per_set.effective, per_set.effective) as high,
+    ratio(per_set.better - per_set.worse, per_set.n) as difference,
+    paired_low(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_low,
+    paired_high(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_high,
+    per_set.margin,
+    per_set.distance,
     cast(0.5 as double) as chance,
     (select chosen_run.name from chosen_run) as run
-from averaged
+from per_set
 order by
-    case when averaged.ablation is null then 0 else 1 end,
-    averaged.ablation,
-    averaged.number,
-    case when averaged.attractors is null then 0 else 1 end,
-    averaged.attractors
+    case when per_set.ablation is null then 0 else 1 end,
+    per_set.ablation,
+    per_set.number,
+    case when per_set.attractors is null then 0 else 1 end,
+    per_set.attractors

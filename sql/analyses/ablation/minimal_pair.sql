@@ -1,19 +1,20 @@
--- title: How often the better of two is the more probable, by paradigm, with all heads and without some
+-- title: Accuracy on minimal pairs by paradigm, with all heads and with some ablated
 -- paper: Warstadt et al. 2020 (BLiMP: the benchmark of linguistic minimal pairs for English), section 4
 -- grain: one row per (source, paradigm, ablation, set), those of the whole model first
 -- formula: accuracy = share of pairs with ln P(good) > ln P(bad)
--- formula: difference = (better − worse) / n, where better are the pairs that are right without the heads alone, worse
---   those that are right in the whole model alone
+-- formula: difference = (better − worse) / n, where better are the pairs that are right only without the heads, worse
+--   those that are right only in the whole model
 -- run: needs=pairs
 -- plot: bars x=accuracy y=paradigm low=low high=high beside=chance panel=source,name aside=n domain=0,1
--- note: the pairs are those of attnbank surprisal RUN --pairs FILE, of --agreement too, whose paradigm is the relation of
---   the subject. Of a file whole sentences are compared: of a causal model without the first word where nothing stands
---   before it, of a masked model by pseudo-log-likelihood (Salazar et al. 2020).
--- note: the intervals are Wilson's, by documents; of a file every pair is by itself, and a single one has none. Pairs that the model cannot be asked for are left out.
+-- note: the pairs are those of attnbank surprisal RUN --pairs FILE, of --agreement too, whose paradigm is the relation
+--   of the subject. Of a file whole sentences are compared: by a causal model without the first word if nothing is
+--   before it, by a masked model by pseudo-log-likelihood (Salazar et al. 2020).
+-- note: the intervals are Wilson's, by documents; pairs of a file are independent of each other, and a single pair has
+--   no interval. Pairs that the model cannot score are left out.
 -- param ablation
 -- param source varchar = null: only pairs of this file, or agreement; null for all
 -- column source
--- column paradigm varchar: what the file calls it, or the relation of the subject; all for all of the source
+-- column paradigm varchar: its paradigm in the file, or the relation of the subject; all for all of the source
 -- column ablation
 -- column name varchar: name of the set of heads that is disabled, or whole model
 -- column n bigint: pairs
@@ -27,22 +28,24 @@
 -- column run
 with
 
+-- Each pair counts twice: in its paradigm, and in all.
 by_paradigm as (
     select
-        judged.source,
-        unnest([judged.paradigm, 'all']) as paradigm,
-        judged.ablation,
-        judged.number,
-        judged.name,
-        judged.cluster,
-        judged.margin,
-        judged.whole_margin
-    from judged_pair(
+        pair.source,
+        unnest([pair.paradigm, 'all']) as paradigm,
+        pair.ablation,
+        pair.number,
+        pair.name,
+        pair.cluster,
+        pair.margin,
+        pair.whole_margin
+    from pair_outcome(
         runs := (select coalesce(list(chosen_run.id), []) from chosen_run), ablation := $ablation
-    ) as judged
-    where $source is null or judged.source = $source
+    ) as pair
+    where $source is null or pair.source = $source
 ),
 
+-- better and worse are null for the whole model, which is not compared with itself.
 per_cluster as (
     select
         by_paradigm.source,
@@ -72,7 +75,7 @@ per_cluster as (
         by_paradigm.cluster
 ),
 
-averaged as (
+per_set as (
     select
         per_cluster.source,
         per_cluster.paradigm,
@@ -92,25 +95,25 @@ averaged as (
 )
 
 select
-    averaged.source,
-    averaged.paradigm,
-    averaged.ablation,
-    averaged.name,
-    averaged.n,
-    averaged.accuracy,
-    wilson_low(averaged.accuracy * averaged.effective, averaged.effective) as low,
-    wilson_high(averaged.accuracy * averaged.effective, averaged.effective) as high,
-    ratio(averaged.better - averaged.worse, averaged.n) as difference,
-    paired_low(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_low,
-    paired_high(averaged.better, averaged.worse, averaged.n, averaged.pairs) as difference_high,
-    averaged.margin,
+    per_set.source,
+    per_set.paradigm,
+    per_set.ablation,
+    per_set.name,
+    per_set.n,
+    per_set.accuracy,
+    wilson_low(per_set.accuracy * per_set.effective, per_set.effective) as low,
+    wilson_high(per_set.accuracy * per_set.effective, per_set.effective) as high,
+    ratio(per_set.better - per_set.worse, per_set.n) as difference,
+    paired_low(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_low,
+    paired_high(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_high,
+    per_set.margin,
     cast(0.5 as double) as chance,
     (select chosen_run.name from chosen_run) as run
-from averaged
+from per_set
 order by
-    averaged.source,
-    case when averaged.ablation is null then 0 else 1 end,
-    averaged.ablation,
-    averaged.number,
-    case when averaged.paradigm = 'all' then 0 else 1 end,
-    averaged.paradigm
+    per_set.source,
+    case when per_set.ablation is null then 0 else 1 end,
+    per_set.ablation,
+    per_set.number,
+    case when per_set.paradigm = 'all' then 0 else 1 end,
+    per_set.paradigm

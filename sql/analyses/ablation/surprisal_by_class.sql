@@ -1,16 +1,16 @@
--- title: How improbable a model finds words of each class
+-- title: The mean surprisal of the words of each class
 -- paper: Levy 2008 (Expectation-based syntactic comprehension), for surprisal; Pimentel and Meister 2024, for words
 -- grain: one row per (classification, class), the most frequent first
--- formula: surprisal(w) = −ln P(w | what the model sees); of a causal model −ln P(pieces) − ln P(end of w) + ln P(end of
---   the word before)
+-- formula: surprisal(w) = −ln P(w | what the model sees); of a causal model −ln P(pieces) − ln P(end of w) + ln P(end
+--   of the word before)
 -- run: needs=surprisals
 -- plot: bars x=surprisal y=class low=low high=high panel=classification aside=n
--- note: attnbank surprisal RUN measures it. A causal model sees what stands before the word, a masked model the rest of
---   the input (pseudo-log-likelihood): figures of the two cannot be compared.
+-- note: measured by attnbank surprisal RUN. A causal model sees what is before the word, a masked model the rest of the
+--   input (pseudo-log-likelihood): figures of the two cannot be compared.
 -- note: a word ends with what the text has after it: white space or nothing, a mark, or (do of don't) a letter.
 -- note: words with nothing before them, and all but the first of words that share a position, have no surprisal.
--- note: the intervals are by documents (by sentences, where the source marks none or the run reads one), with Student's
---   t.
+-- note: the intervals are by documents (by sentences, if the source marks no documents or the run has only one), with
+--   Student's t.
 -- param classification varchar = null {upos, relation, all}: how words are classed; by default all three ways
 -- column classification varchar: upos, relation, or all
 -- column class varchar: the part of speech or the relation; all for all
@@ -28,9 +28,9 @@ read_run as materialized (
     select coalesce(list(chosen_run.id), []) as ids from chosen_run
 ),
 
-of_class as (
+classed_word as (
     select
-        cluster_of(placed.clusters_before, placed.by_sentences, sentence.index) as cluster,
+        cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index) as cluster,
         surprisal.nats,
         unnest([
             {'classification': 'all', 'class': 'all'},
@@ -41,25 +41,25 @@ of_class as (
     inner join chosen_run on chosen_run.id = surprisal.run
     inner join word on word.id = surprisal.word
     inner join sentence on sentence.id = word.sentence
-    inner join corpus_document(runs := (select read_run.ids from read_run)) as placed
-        on placed.document = sentence.document
+    inner join corpus_document(runs := (select read_run.ids from read_run)) as clustered_document
+        on clustered_document.document = sentence.document
 ),
 
 per_cluster as (
     select
-        of_class.kind.classification as classification,
-        of_class.kind.class as class,
-        of_class.cluster,
-        coalesce(sum(of_class.nats), cast(0 as double)) as nats,
-        cast(count(of_class.nats) as double) as n,
-        count(*) - count(of_class.nats) as missing
-    from of_class
-    where of_class.kind.class is not null
-        and ($classification is null or of_class.kind.classification = $classification)
-    group by of_class.kind.classification, of_class.kind.class, of_class.cluster
+        classed_word.kind.classification as classification,
+        classed_word.kind.class as class,
+        classed_word.cluster,
+        coalesce(sum(classed_word.nats), cast(0 as double)) as nats,
+        cast(count(classed_word.nats) as double) as n,
+        count(*) - count(classed_word.nats) as missing
+    from classed_word
+    where classed_word.kind.class is not null
+        and ($classification is null or classed_word.kind.classification = $classification)
+    group by classed_word.kind.classification, classed_word.kind.class, classed_word.cluster
 ),
 
-averaged as (
+per_class as (
     select
         per_cluster.classification,
         per_cluster.class,
@@ -72,17 +72,17 @@ averaged as (
 )
 
 select
-    averaged.classification,
-    averaged.class,
-    averaged.n,
-    averaged.surprisal,
+    per_class.classification,
+    per_class.class,
+    per_class.n,
+    per_class.surprisal,
     case
-        when averaged.margin is not null then greatest(cast(0 as double), averaged.surprisal - averaged.margin)
+        when per_class.margin is not null then greatest(cast(0 as double), per_class.surprisal - per_class.margin)
     end as low,
-    averaged.surprisal + averaged.margin as high,
-    exp(averaged.surprisal) as perplexity,
-    averaged.missing,
+    per_class.surprisal + per_class.margin as high,
+    exp(per_class.surprisal) as perplexity,
+    per_class.missing,
     (select chosen_run.name from chosen_run) as run
-from averaged
+from per_class
 order by
-    list_position(['all', 'upos', 'relation'], averaged.classification), averaged.n desc, averaged.class
+    list_position(['all', 'upos', 'relation'], per_class.classification), per_class.n desc, per_class.class

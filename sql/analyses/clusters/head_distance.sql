@@ -1,4 +1,4 @@
--- title: How far apart every two heads attend
+-- title: The Jensen-Shannon divergence between the attention of every two heads
 -- paper: Clark et al. 2019, section 6
 -- grain: one row per pair of different heads, the earlier one first
 -- formula: js_divergence(a, b) = Σ over inputs, Σ over i of JS(p_a(i, ·), p_b(i, ·))
@@ -8,8 +8,8 @@
 -- plot: matrix x=layer_a,head_a y=layer_b,head_b color=js_divergence
 -- note: the sum over tokens, special tokens included, of the Jensen-Shannon divergence of the two heads'
 --   distributions, with the natural logarithm; at most ln 2 per token.
--- note: it is computed once and kept in table head_distance. Where the run has none, type: attnbank compute
---   head_distance. SQL alone took 18 times as long.
+-- note: computed once and stored in table head_distance by attnbank compute head_distance; in SQL alone it took 18
+--   times as long.
 -- param smoothing
 -- column layer_a smallint: 1-based layer of the earlier head
 -- column head_a smallint: 1-based number of the earlier head in its layer

@@ -1,4 +1,4 @@
--- title: The heads in a plane, near each other where they attend alike, and what each of them does
+-- title: The heads in a plane, placed by the distances between them, and the behaviour of each
 -- paper: Clark et al. 2019, section 6, figure 6
 -- grain: one row per (layer, head)
 -- formula: δ(a, b) = js_divergence(a, b) / n_tokens, of head_distance
@@ -6,23 +6,24 @@
 --   make it small
 -- run: needs=sums favours=pair/token
 -- plot: scatter x=x y=y color=behaviour label=layer,head
--- note: metric multidimensional scaling of head_distance, computed once and kept in table head_embedding. Where the
---   run has none, type: attnbank compute head_embedding. Of one start from classical scaling and several random ones
---   the picture with the least stress is kept; the published code keeps the best of five random ones.
+-- note: metric multidimensional scaling of head_distance, computed once and stored in table head_embedding by attnbank
+--   compute head_embedding. It starts once from classical scaling and several times at random and keeps the result with
+--   the least stress; the published code keeps the best of five random starts.
 -- note: behaviour is the first that holds of: the relation for which it is the best head by more than min_gain over the
 --   best fixed offset (the largest gain, of several; best_head with its defaults), punctuation, sep, cls, first (mean
---   weight over target_threshold; first is a first word that is set apart), broad (entropy over broad_threshold; inputs of n tokens cannot exceed ln n), previous, next
---   (mean weight over position_threshold), other. So does the published code, where the later label hides the earlier.
---   The thresholds are its own, but for min_gain: it names six heads by hand, one of them for coreference.
+--   weight over target_threshold; first is a first word that is set apart), broad (entropy over broad_threshold; inputs
+--   of n tokens cannot exceed ln n), previous, next (mean weight over position_threshold), other. So does the published
+--   code, where the later label hides the earlier. The thresholds are its own, but for min_gain: it names six heads by
+--   hand, one of them for coreference.
 -- note: relations need a run of the same model over single sentences of words, with trees: ingest an annotated corpus
 --   into the same bank. syntax_run names one.
 -- param smoothing
--- param position_threshold double = 0.5: mean weight from which a head looks at the next or the previous token
--- param broad_threshold double = 3.8: entropy in nats from which a head attends broadly
--- param target_threshold double = 0.6: mean weight from which a head looks at [CLS], [SEP] or punctuation
--- param min_gain double = 0.1: accuracy over the best offset from which a best head has a linguistic role
+-- param position_threshold double = 0.5: mean weight above which a head attends to the next or the previous token
+-- param broad_threshold double = 3.8: entropy in nats above which a head attends broadly
+-- param target_threshold double = 0.6: mean weight above which a head attends to [CLS], [SEP] or punctuation
+-- param min_gain double = 0.1: gain over the best offset above which a best head has a linguistic role
 -- param run
--- param syntax_run varchar = null: run that relations are read from; by default the bank's own choice, else the newest
+-- param syntax_run varchar = null: run that relations are read from; by default the bank's default run, else the newest
 --   finished one of single sentences of words, of the same model
 -- column layer, head
 -- column x double: place along the axis on which the heads differ most, in nats per token
@@ -33,7 +34,7 @@
 -- column run
 with
 
-read_for_syntax as (
+relation_run as (
     select fit.name
     from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence') as fit
     inner join chosen_run on chosen_run.model = fit.model
@@ -51,7 +52,7 @@ read_for_syntax as (
 
 role as (
     select best.layer, best.head, best.relation, best.accuracy
-    from best_head(run := coalesce((select read_for_syntax.name from read_for_syntax), '')) as best
+    from best_head(run := coalesce((select relation_run.name from relation_run), '')) as best
     where best.relation <> 'all'
         and best.relation <> 'punct'
         and best.relation <> 'p'
@@ -79,7 +80,7 @@ computed_run as (
     )
 ),
 
-placed as (
+embedded_head as (
     select
         computed_run.name as run,
         head_embedding.layer,
@@ -94,9 +95,9 @@ placed as (
 ),
 
 -- What a head does is the first of these that holds of it.
-described as (
+head_behaviour as (
     select
-        placed.*,
+        embedded_head.*,
         case
             when role.relation is not null
                 then {'behaviour': role.relation, 'strength': role.accuracy}
@@ -108,37 +109,37 @@ described as (
                 then {'behaviour': 'cls', 'strength': special.cls}
             when special.first > $target_threshold
                 then {'behaviour': 'first', 'strength': special.first}
-            when broad.entropy > $broad_threshold
-                then {'behaviour': 'broad', 'strength': broad.entropy}
+            when breadth.entropy > $broad_threshold
+                then {'behaviour': 'broad', 'strength': breadth.entropy}
             when relative.previous > $position_threshold
                 then {'behaviour': 'previous', 'strength': relative.previous}
             when relative.next > $position_threshold
                 then {'behaviour': 'next', 'strength': relative.next}
             else {'behaviour': 'other', 'strength': cast(null as double)}
-        end as found
-    from placed
+        end as label
+    from embedded_head
     left join relative_position(run := $run) as relative
-        on relative.layer = placed.layer
-        and relative.head = placed.head
-    left join entropy(run := $run) as broad
-        on broad.layer = placed.layer
-        and broad.head = placed.head
+        on relative.layer = embedded_head.layer
+        and relative.head = embedded_head.head
+    left join entropy(run := $run) as breadth
+        on breadth.layer = embedded_head.layer
+        and breadth.head = embedded_head.head
     left join special_tokens(run := $run) as special
-        on special.layer = placed.layer
-        and special.head = placed.head
+        on special.layer = embedded_head.layer
+        and special.head = embedded_head.head
     left join role
-        on role.layer = placed.layer
-        and role.head = placed.head
+        on role.layer = embedded_head.layer
+        and role.head = embedded_head.head
 )
 
 select
-    described.layer,
-    described.head,
-    described.x,
-    described.y,
-    described.stress,
-    described.found.behaviour as behaviour,
-    described.found.strength as strength,
-    described.run
-from described
-order by described.layer, described.head
+    head_behaviour.layer,
+    head_behaviour.head,
+    head_behaviour.x,
+    head_behaviour.y,
+    head_behaviour.stress,
+    head_behaviour.label.behaviour as behaviour,
+    head_behaviour.label.strength as strength,
+    head_behaviour.run
+from head_behaviour
+order by head_behaviour.layer, head_behaviour.head

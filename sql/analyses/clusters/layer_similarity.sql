@@ -1,4 +1,4 @@
--- title: Whether heads of one layer lie closer to each other than to the heads of other layers
+-- title: Whether heads of one layer are closer to each other than to the heads of other layers
 -- paper: Clark et al. 2019, section 6
 -- grain: one row per layer, and one (layer null) over all pairs
 -- formula: δ(a, b) = js_divergence(a, b) / n_tokens, of head_distance
@@ -25,7 +25,7 @@ pair as (
     from head_distance(smoothing := $smoothing, run := $run) as distance
 ),
 
-with_layer as (
+pair_of_layer as (
     select pair.layer_a as layer, pair.layer_a = pair.layer_b as is_within, pair.distance
     from pair
     union all
@@ -39,13 +39,13 @@ with_layer as (
 
 per_layer as (
     select
-        with_layer.layer,
-        avg(case when with_layer.is_within then with_layer.distance end) as within_layer,
-        avg(case when not with_layer.is_within then with_layer.distance end) as between_layers,
-        cast(sum(case when with_layer.is_within then 1 else 0 end) as bigint) as pairs_within,
-        cast(sum(case when with_layer.is_within then 0 else 1 end) as bigint) as pairs_between
-    from with_layer
-    group by with_layer.layer
+        pair_of_layer.layer,
+        avg(case when pair_of_layer.is_within then pair_of_layer.distance end) as within_layer,
+        avg(case when not pair_of_layer.is_within then pair_of_layer.distance end) as between_layers,
+        cast(sum(case when pair_of_layer.is_within then 1 else 0 end) as bigint) as pairs_within,
+        cast(sum(case when pair_of_layer.is_within then 0 else 1 end) as bigint) as pairs_between
+    from pair_of_layer
+    group by pair_of_layer.layer
 )
 
 select

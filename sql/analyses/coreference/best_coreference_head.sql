@@ -1,20 +1,20 @@
--- title: The best head for each kind of mention, beside the simple rules (the paper's table 2)
+-- title: The best head for each kind of mention, compared with rule baselines (the paper's table 2)
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per kind: all, pronoun, proper and nominal
 -- formula: head*(k) = argmax_h |{m ∈ M(k) : prediction_h(m) ∈ A(m)}|, as in coreference_accuracy
 -- formula: accuracy(k) = |{m ∈ M(k) : prediction_{head*(k)}(m) ∈ A(m)}| / |M(k)|
 -- formula: low, high as in best_head, by documents
--- formula: gain = accuracy − accuracy of the rule that finds most; gain_low, gain_high: 95 % of the paired difference, as in
---   head_score
+-- formula: gain = accuracy − accuracy of the rule that finds most; gain_low, gain_high: 95 % of the paired difference,
+--   as in head_score
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
 -- plot: bars x=accuracy y=kind low=low high=high beside=nearest,head_match,rule_based,held_out_accuracy
 --   label=layer,head aside=n domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
--- note: the head is picked on the very mentions that it is scored on, as in the paper, so that accuracy, low and high are too
---   high for it. held_out_accuracy is the accuracy on one half of the documents of the head that is best on the other;
---   best_coreference_head_held_out says more. Equal heads: the lowest layer, then the lowest head.
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: the head is chosen on the mentions that it is scored on, as in the paper, so that accuracy, low and high are
+--   too high for it. held_out_accuracy is the accuracy on one half of the documents of the head that is best on the
+--   other; best_coreference_head_held_out says more. Equal heads: the lowest layer, then the lowest head.
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, candidates, singletons
 -- column kind, n, layer, head, accuracy, low, high, nearest, head_match, rule_based
 -- column gain double: accuracy minus that of the rule that finds most: nearest, head_match or rule_based
@@ -24,13 +24,13 @@
 with
 
 hit as materialized (
-    select counted.*
-    from coreference_hit(candidates := $candidates, singletons := $singletons, run := $run) as counted
+    select cluster_hit.*
+    from coreference_hit(candidates := $candidates, singletons := $singletons, run := $run) as cluster_hit
     where $kind is null
-        or counted.kind = $kind
+        or cluster_hit.kind = $kind
 ),
 
-scored as (
+per_head as (
     select
         hit.kind,
         hit.layer,
@@ -47,15 +47,15 @@ scored as (
 ),
 
 best as (
-    select scored.*
-    from scored
+    select per_head.*
+    from per_head
     qualify row_number() over (
-        partition by scored.kind
-        order by scored.correct desc, scored.layer, scored.head
+        partition by per_head.kind
+        order by per_head.correct desc, per_head.layer, per_head.head
     ) = 1
 ),
 
-half as (
+half_hit as (
     select
         hit.kind,
         hit.is_chosen_on,
@@ -69,26 +69,27 @@ half as (
     group by hit.kind, hit.is_chosen_on, hit.layer, hit.head
 ),
 
+-- The head that is best on one half, scored on the other.
 held_out as (
-    select other.kind, other.accuracy
-    from half as chosen
-    inner join half as other
-        on other.kind = chosen.kind
-        and other.layer = chosen.layer
-        and other.head = chosen.head
-    where chosen.is_chosen_on
-        and chosen.place = 1
-        and not other.is_chosen_on
+    select scored.kind, scored.accuracy
+    from half_hit as selected
+    inner join half_hit as scored
+        on scored.kind = selected.kind
+        and scored.layer = selected.layer
+        and scored.head = selected.head
+    where selected.is_chosen_on
+        and selected.place = 1
+        and not scored.is_chosen_on
 ),
 
 rule as (
     select
-        scored.kind,
-        max(case when scored.baseline = 'nearest' then scored.accuracy end) as nearest,
-        max(case when scored.baseline = 'head_match' then scored.accuracy end) as head_match,
-        max(case when scored.baseline = 'rule_based' then scored.accuracy end) as rule_based
-    from coreference_baseline(kind := $kind, singletons := $singletons, run := $run) as scored
-    group by scored.kind
+        baseline.kind,
+        max(case when baseline.baseline = 'nearest' then baseline.accuracy end) as nearest,
+        max(case when baseline.baseline = 'head_match' then baseline.accuracy end) as head_match,
+        max(case when baseline.baseline = 'rule_based' then baseline.accuracy end) as rule_based
+    from coreference_baseline(kind := $kind, singletons := $singletons, run := $run) as baseline
+    group by baseline.kind
 )
 
 select

@@ -5,18 +5,19 @@
 -- formula: accuracy(k) = accuracy_{head*(k)}(k) over the mentions that it is scored on
 -- formula: optimism(k) = max_h accuracy_h(k) − accuracy_{head*(k)}(k), both over the mentions that it is scored on
 -- formula: low, high as in best_head, by documents
--- formula: gain = accuracy − rule_accuracy, on the mentions that the head is scored on; gain_low, gain_high and p_value as in
---   head_score
+-- formula: gain = accuracy − rule_accuracy, on the mentions that the head is scored on; gain_low, gain_high and p_value
+--   as in head_score
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- weights: $candidates = 'mentions'
--- plot: bars x=accuracy y=kind low=low high=high beside=rule_accuracy,in_sample_accuracy label=layer,head aside=n domain=0,1
+-- plot: bars x=accuracy y=kind low=low high=high beside=rule_accuracy,in_sample_accuracy label=layer,head aside=n
+--   domain=0,1
 -- empty: no mention of the run has an antecedent in its own input
--- note: halves are every second document of the corpus, or every second input where the source marks none or the run
---   reads one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
+-- note: halves are every second document of the corpus, or every second input if the source marks no documents or the
+--   run has only one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
 --   others.
--- note: optimism is what picking on the scored mentions themselves adds: in_sample_accuracy minus accuracy, never
---   negative.
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: optimism is how much choosing the head on the scored mentions inflates its accuracy: in_sample_accuracy minus
+--   accuracy, never negative.
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, candidates
 -- param choose varchar = 'half' {half, train}: every second document, or the documents of the training split
 -- param singletons
@@ -29,17 +30,18 @@
 -- column rule_accuracy double: its share of the scored mentions, in [0, 1]
 -- column gain double: accuracy minus rule_accuracy
 -- column gain_low, gain_high
--- column clusters bigint: how many documents (or inputs, where the source marks none or the run reads one) they are in
+-- column clusters bigint: how many documents (or inputs, if the source marks no documents or the run has only one) they
+--   are in
 -- column p_value, run
 with
 
 hit as materialized (
-    select counted.*
+    select cluster_hit.*
     from coreference_hit(
         candidates := $candidates, singletons := $singletons, run := $run, choose := $choose
-    ) as counted
+    ) as cluster_hit
     where $kind is null
-        or counted.kind = $kind
+        or cluster_hit.kind = $kind
 ),
 
 per_head as (
@@ -62,7 +64,7 @@ per_head as (
     group by hit.kind, hit.is_chosen_on, hit.layer, hit.head, hit.rule
 ),
 
-ranked as (
+ranked_head as (
     select
         per_head.*,
         ratio(per_head.correct, per_head.n) as accuracy,
@@ -74,15 +76,15 @@ ranked as (
 )
 
 select
-    chosen.kind,
+    selected.kind,
     scored.n,
-    chosen.layer,
-    chosen.head,
+    selected.layer,
+    selected.head,
     scored.accuracy,
     wilson_low(scored.accuracy * scored.effective, scored.effective) as low,
     wilson_high(scored.accuracy * scored.effective, scored.effective) as high,
-    chosen.n as chosen_n,
-    chosen.accuracy as chosen_accuracy,
+    selected.n as chosen_n,
+    selected.accuracy as chosen_accuracy,
     in_sample.accuracy as in_sample_accuracy,
     in_sample.accuracy - scored.accuracy as optimism,
     scored.rule,
@@ -91,17 +93,18 @@ select
     paired_low(scored.only_head, scored.only_rule, scored.n, scored.effective_pairs) as gain_low,
     paired_high(scored.only_head, scored.only_rule, scored.n, scored.effective_pairs) as gain_high,
     scored.clusters,
+    -- With fewer clusters even the smallest p value, 1/2ⁿ, is above 0.05.
     case when scored.clusters >= 5 then sign_flips(scored.differences) end as p_value,
     (select chosen_run.name from chosen_run) as run
-from ranked as chosen
-inner join ranked as scored
-    on scored.kind = chosen.kind
-    and scored.layer = chosen.layer
-    and scored.head = chosen.head
-inner join ranked as in_sample on in_sample.kind = chosen.kind
-where chosen.is_chosen_on
-    and chosen.place = 1
+from ranked_head as selected
+inner join ranked_head as scored
+    on scored.kind = selected.kind
+    and scored.layer = selected.layer
+    and scored.head = selected.head
+inner join ranked_head as in_sample on in_sample.kind = selected.kind
+where selected.is_chosen_on
+    and selected.place = 1
     and not scored.is_chosen_on
     and not in_sample.is_chosen_on
     and in_sample.place = 1
-order by kind_place(chosen.kind)
+order by kind_place(selected.kind)

@@ -1,4 +1,4 @@
--- title: How often each head finds an antecedent: the mention's head word attends most to the head of one
+-- title: How often each head finds an antecedent: a mention's head word attends most to that of an antecedent
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (layer, head, kind)
 -- formula: accuracy_h(k) = |{m ∈ M(k) : prediction_h(m) ∈ A(m)}| / |M(k)|
@@ -11,9 +11,9 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: of the mentions with an antecedent (same entity, earlier start) in the same input. The paper does not say what
 --   the candidates are: mentions takes the head words of the mentions that start earlier, words every other word.
--- note: whole documents as inputs (--context document) are the default; a run of single sentences can be named, and
---   then judges the few mentions whose antecedent stands in the same sentence.
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: whole documents as inputs (--context document) are the default; if a run of single sentences is named, only the
+--   few mentions whose antecedent is in the same sentence are scored.
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, candidates, singletons
 -- column layer, head, kind, accuracy, correct, n, run
 with

@@ -1,4 +1,4 @@
--- title: How often simple rules find an antecedent, of the same mentions as the heads
+-- title: How often rule baselines find an antecedent, on the same mentions as the heads
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per (baseline, kind)
 -- formula: accuracy_b(k) = |{m ∈ M(k) : the mention that b takes for m has its head word in A(m)}| / |M(k)|
@@ -10,7 +10,7 @@
 -- note: nearest takes the nearest earlier mention; head_match the nearest one with the same head word, and is wrong
 --   where there is none; rule_based the nearest one of the first sieve that lets any through: the same text, the same
 --   head word, agreement in number, gender and person, any. Judged as the heads are, by the head word of what is taken.
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind, singletons
 -- column baseline, kind, accuracy, correct, n, run
 with

@@ -1,4 +1,4 @@
--- title: The mention that each simple rule takes for the antecedent of each mention
+-- title: The antecedent that each rule baseline predicts for each mention
 -- paper: Clark et al. 2019, section 4.3, table 2
 -- grain: one row per (mention with an antecedent in its input, baseline)
 -- formula: nearest(m) = argmin_{c ∈ C(m)} nearness(c), where C(m) are the candidates of mention m
@@ -18,48 +18,52 @@
 -- column run
 with
 
-sifted as (
+sieved_pair as (
     select
         pair.*,
         case when pair.same_text then 1 when pair.same_head then 2 when pair.agrees then 3 else 4 end as sieve
     from coreference_candidate(singletons := $singletons, run := $run) as pair
 ),
 
-ranked as (
+ranked_pair as (
     select
-        sifted.*,
+        sieved_pair.*,
         row_number() over (
-            partition by sifted.sequence, sifted.mention
-            order by case when sifted.same_head then 1 else 2 end, sifted.nearness
+            partition by sieved_pair.sequence, sieved_pair.mention
+            order by case when sieved_pair.same_head then 1 else 2 end, sieved_pair.nearness
         ) as head_place,
         row_number() over (
-            partition by sifted.sequence, sifted.mention order by sifted.sieve, sifted.nearness
+            partition by sieved_pair.sequence, sieved_pair.mention order by sieved_pair.sieve, sieved_pair.nearness
         ) as rule_place
-    from sifted
+    from sieved_pair
 ),
 
-judged as (
+baseline_pair as (
     select
-        ranked.*,
+        ranked_pair.*,
         unnest([
-            {'baseline': 'nearest', 'place': ranked.nearness, 'sieve': 4},
-            {'baseline': 'head_match', 'place': ranked.head_place, 'sieve': case when ranked.same_head then 2 end},
-            {'baseline': 'rule_based', 'place': ranked.rule_place, 'sieve': ranked.sieve}
-        ]) as taken
-    from ranked
+            {'baseline': 'nearest', 'place': ranked_pair.nearness, 'sieve': 4},
+            {
+                'baseline': 'head_match',
+                'place': ranked_pair.head_place,
+                'sieve': case when ranked_pair.same_head then 2 end
+            },
+            {'baseline': 'rule_based', 'place': ranked_pair.rule_place, 'sieve': ranked_pair.sieve}
+        ]) as choice
+    from ranked_pair
 )
 
 select
-    judged.sequence,
-    judged.document,
-    judged.mention,
-    judged.kind,
-    judged.position,
-    judged.taken.baseline as baseline,
-    case when judged.taken.sieve is not null then judged.candidate end as candidate,
-    list_extract(['text', 'head', 'agreement', 'any'], judged.taken.sieve) as sieve,
-    judged.is_right and judged.taken.sieve is not null as is_right,
+    baseline_pair.sequence,
+    baseline_pair.document,
+    baseline_pair.mention,
+    baseline_pair.kind,
+    baseline_pair.position,
+    baseline_pair.choice.baseline as baseline,
+    case when baseline_pair.choice.sieve is not null then baseline_pair.candidate end as candidate,
+    list_extract(['text', 'head', 'agreement', 'any'], baseline_pair.choice.sieve) as sieve,
+    baseline_pair.is_right and baseline_pair.choice.sieve is not null as is_right,
     (select chosen_run.name from chosen_run) as run
-from judged
-where judged.taken.place = 1
-order by judged.sequence, judged.mention, baseline_place(judged.taken.baseline)
+from baseline_pair
+where baseline_pair.choice.place = 1
+order by baseline_pair.sequence, baseline_pair.mention, baseline_place(baseline_pair.choice.baseline)

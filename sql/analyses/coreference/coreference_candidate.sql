@@ -1,26 +1,26 @@
--- title: Every mention with an antecedent, beside each earlier mention that could be it
+-- title: The candidate antecedents of each mention that has an antecedent
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, mention that starts before it there)
--- formula: C(m) = {c : c starts before m in the same input, and has its head word at another position, of a causal model
---   at one before it}
+-- formula: C(m) = {c : c starts before m in the same input, and has its head word at another position, of a causal
+--   model at one before it}
 -- formula: A(m) = {c ∈ C(m) : entity(c) = entity(m)}; a row for every c ∈ C(m) of every m whose A(m) is not empty
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
--- note: the other analyses of coreference read this one, so that all of them judge the same mentions by the same rule.
+-- note: the other analyses of coreference read this one, so that all of them score the same mentions by the same rule.
 --   An antecedent is a mention of the same entity that starts earlier in the same input. A mention that shares the
 --   other's head word, or the position of it in a multiword token that is read as written, is not a candidate.
 -- note: nearness goes by the start; of equal starts the longest is the nearest.
--- note: a causal model sees only what stands before a word, so that no mention is a candidate whose head word comes later
---   (the German company, for German), and neither is one whose head word is a first word that is set apart
+-- note: a causal model sees only what stands before a word, so that no mention is a candidate whose head word comes
+--   later (the German company, for German), and neither is one whose head word is a first word that is set apart
 --   (run.first_word). The baselines choose among the same candidates.
 -- note: number, gender and person come from the universal features of the head word (not of a verb, whose features are
 --   its subject's), else, unless the corpus is of another language, from the view english_pronoun. A mention that is no
 --   pronoun is of third person.
 --   Mentions agree unless both are known to differ: in a text without features a noun agrees with he, she and they.
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param singletons
 -- column sequence, document
--- column mention integer: mention.id of the mention whose antecedent is sought
+-- column mention integer: mention.id of the anaphor
 -- column entity integer: its entity
 -- column kind, position
 -- column candidate integer: mention.id of the candidate
@@ -59,6 +59,7 @@ placed_mention as (
         word_position.position,
         word.sentence,
         lower(word.form) as head_form,
+        -- The features of a verb are those of its subject.
         case when word.upos in ('VERB', 'AUX') then null else word.feats end as feats
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
@@ -124,6 +125,7 @@ pair as (
         ) as is_right,
         earlier.text = later.text as same_text,
         earlier.head_form = later.head_form as same_head,
+        -- A feature that is not known agrees with any.
         coalesce(earlier.number = later.number, true)
             and coalesce(earlier.gender = later.gender, true)
             and coalesce(earlier.person = later.person, true) as agrees
@@ -135,6 +137,7 @@ pair as (
         and earlier.position <> later.position
         and (not chosen_run.is_causal or earlier.position < later.position)
     where $singletons or earlier.is_in_chain
+    -- Only mentions that have an antecedent.
     qualify bool_or(earlier.entity = later.entity) over (partition by later.sequence, later.mention)
 )
 

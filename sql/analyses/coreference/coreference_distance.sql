@@ -1,4 +1,4 @@
--- title: How often the best head and the simple rules find an antecedent, by the distance to the nearest one
+-- title: Accuracy of the best head and the rule baselines by the distance to the nearest antecedent
 -- paper: beside Clark et al. 2019, section 4.3
 -- grain: one row per range of distances, the shortest first
 -- formula: distance(m) = |w(m) − w(a)|, where a is the nearest antecedent of m and w the position of a head word
@@ -11,7 +11,7 @@
 -- empty: no mention of the run has an antecedent in its own input
 -- note: distance is counted in words, between the head words. The head is the best of all distances together, or of
 --   those that layer and head leave (layer := 5, head := 4 for head 5-4).
--- note: every input of a document is judged; the paper judges only its first 128 tokens (ingest --truncate).
+-- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param kind varchar = 'all' {all, pronoun, proper, nominal}: the kind of the mention
 -- param layer smallint = null: choose among the heads of this layer
 -- param head smallint = null: choose among the heads of this number
@@ -26,25 +26,26 @@
 with
 
 lower_bound as (
-    select distinct listed.shortest
-    from (select unnest($bounds) as shortest) as listed
+    select distinct bound.shortest
+    from (select unnest($bounds) as shortest) as bound
 ),
 
+-- Null for the end of the last range.
 distance_range as (
     select lower_bound.shortest, lead(lower_bound.shortest) over (order by lower_bound.shortest) - 1 as longest
     from lower_bound
 ),
 
-judged as (
+mention_in_range as (
     select
         mention.sequence,
         mention.mention,
-        input_cluster(placed.by_sentences, mention.sequence, mention.document) as cluster,
+        input_cluster(clustered_document.by_sentences, mention.sequence, mention.document) as cluster,
         distance_range.shortest,
         distance_range.longest
     from coreference_mention(singletons := $singletons, run := $run) as mention
-    inner join corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as placed
-        on placed.document = mention.document
+    inner join corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
+        on clustered_document.document = mention.document
     inner join distance_range
         on mention.word_distance >= distance_range.shortest
         and mention.word_distance <= coalesce(distance_range.longest, mention.word_distance)
@@ -53,23 +54,24 @@ judged as (
 
 per_cluster as (
     select
-        judged.shortest,
-        judged.longest,
-        judged.cluster,
-        found.layer,
-        found.head,
-        count(*) filter (where found.is_right) as correct,
+        mention_in_range.shortest,
+        mention_in_range.longest,
+        mention_in_range.cluster,
+        prediction.layer,
+        prediction.head,
+        count(*) filter (where prediction.is_right) as correct,
         count(*) as n
-    from judged
+    from mention_in_range
     inner join coreference_prediction(
         candidates := $candidates, layer := $layer, head := $head, singletons := $singletons, run := $run
-    ) as found
-        on found.sequence = judged.sequence
-        and found.mention = judged.mention
-    group by judged.shortest, judged.longest, judged.cluster, found.layer, found.head
+    ) as prediction
+        on prediction.sequence = mention_in_range.sequence
+        and prediction.mention = mention_in_range.mention
+    group by
+        mention_in_range.shortest, mention_in_range.longest, mention_in_range.cluster, prediction.layer, prediction.head
 ),
 
-prediction as (
+per_range as (
     select
         per_cluster.shortest,
         per_cluster.longest,
@@ -84,42 +86,42 @@ prediction as (
 ),
 
 best as (
-    select prediction.layer, prediction.head
-    from prediction
-    group by prediction.layer, prediction.head
-    order by sum(prediction.correct) desc, prediction.layer, prediction.head
+    select per_range.layer, per_range.head
+    from per_range
+    group by per_range.layer, per_range.head
+    order by sum(per_range.correct) desc, per_range.layer, per_range.head
     limit 1
 ),
 
 rule as (
     select
-        judged.shortest,
-        share_of(case when found.baseline = 'nearest' then found.is_right end) as nearest,
-        share_of(case when found.baseline = 'head_match' then found.is_right end) as head_match,
-        share_of(case when found.baseline = 'rule_based' then found.is_right end) as rule_based
-    from judged
-    inner join coreference_baseline_prediction(singletons := $singletons, run := $run) as found
-        on found.sequence = judged.sequence
-        and found.mention = judged.mention
-    group by judged.shortest
+        mention_in_range.shortest,
+        share_of(case when prediction.baseline = 'nearest' then prediction.is_right end) as nearest,
+        share_of(case when prediction.baseline = 'head_match' then prediction.is_right end) as head_match,
+        share_of(case when prediction.baseline = 'rule_based' then prediction.is_right end) as rule_based
+    from mention_in_range
+    inner join coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
+        on prediction.sequence = mention_in_range.sequence
+        and prediction.mention = mention_in_range.mention
+    group by mention_in_range.shortest
 )
 
 select
-    prediction.shortest,
-    prediction.longest,
-    prediction.n,
-    prediction.layer,
-    prediction.head,
-    prediction.accuracy,
-    wilson_low(prediction.accuracy * prediction.effective, prediction.effective) as low,
-    wilson_high(prediction.accuracy * prediction.effective, prediction.effective) as high,
+    per_range.shortest,
+    per_range.longest,
+    per_range.n,
+    per_range.layer,
+    per_range.head,
+    per_range.accuracy,
+    wilson_low(per_range.accuracy * per_range.effective, per_range.effective) as low,
+    wilson_high(per_range.accuracy * per_range.effective, per_range.effective) as high,
     rule.nearest,
     rule.head_match,
     rule.rule_based,
     (select chosen_run.name from chosen_run) as run
-from prediction
+from per_range
 inner join best
-    on best.layer = prediction.layer
-    and best.head = prediction.head
-inner join rule on rule.shortest = prediction.shortest
-order by prediction.shortest
+    on best.layer = per_range.layer
+    and best.head = per_range.head
+inner join rule on rule.shortest = per_range.shortest
+order by per_range.shortest

@@ -1,12 +1,12 @@
--- title: Every mention with an antecedent in its input, and where its antecedents stand
+-- title: Every mention with an antecedent in its input, and the positions of its antecedents
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per mention with an antecedent in its input
 -- formula: word_distance(m) = |w(m) − w(a)| and mention_distance(m) = nearness(a), where a is the nearest
 --   antecedent of m and w the position of a head word
 -- run: unit=word contexts=document,sentence needs=mentions usual=document
 -- empty: no mention of the run has an antecedent in its own input
--- note: these are the mentions that heads and baselines are judged on; see coreference_candidate for what counts as
---   an antecedent, and for nearness.
+-- note: these are the mentions that heads and baselines are scored on; see coreference_candidate for what counts as an
+--   antecedent, and for nearness.
 -- param singletons
 -- column sequence, document, split, mention, kind
 -- column form varchar: its head word as it is written
@@ -15,13 +15,14 @@
 -- column antecedents bigint: earlier mentions of the same entity
 -- column candidates bigint: earlier mentions of any entity
 -- column word_distance integer: words from the head of the nearest antecedent to its own
--- column mention_distance bigint: how many candidates away the nearest antecedent is: 1 where the nearest candidate is one
+-- column mention_distance bigint: how many candidates away the nearest antecedent is: 1 where the nearest candidate is
+--   one
 -- column antecedent_positions smallint[]: positions of the heads of its antecedents, in order
 -- column candidate_positions smallint[]: positions of the heads of its candidates, in order
 -- column run
 with
 
-gathered as (
+mention_summary as (
     select
         pair.sequence,
         pair.document,
@@ -42,23 +43,23 @@ gathered as (
 )
 
 select
-    gathered.sequence,
-    gathered.document,
+    mention_summary.sequence,
+    mention_summary.document,
     document.split,
-    gathered.mention,
-    gathered.kind,
+    mention_summary.mention,
+    mention_summary.kind,
     word.form,
-    gathered.position,
-    gathered.entity,
-    gathered.antecedents,
-    gathered.candidates,
-    abs(cast(gathered.position as integer) - cast(gathered.nearest_position as integer)) as word_distance,
-    gathered.mention_distance,
-    gathered.antecedent_positions,
-    gathered.candidate_positions,
+    mention_summary.position,
+    mention_summary.entity,
+    mention_summary.antecedents,
+    mention_summary.candidates,
+    abs(cast(mention_summary.position as integer) - cast(mention_summary.nearest_position as integer)) as word_distance,
+    mention_summary.mention_distance,
+    mention_summary.antecedent_positions,
+    mention_summary.candidate_positions,
     (select chosen_run.name from chosen_run) as run
-from gathered
-inner join document on document.id = gathered.document
-inner join mention on mention.id = gathered.mention
+from mention_summary
+inner join document on document.id = mention_summary.document
+inner join mention on mention.id = mention_summary.mention
 inner join word on word.id = mention.head_word
-order by gathered.sequence, gathered.mention
+order by mention_summary.sequence, mention_summary.mention

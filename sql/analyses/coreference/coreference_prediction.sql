@@ -1,4 +1,4 @@
--- title: Where each head looks for the antecedent of each mention
+-- title: The antecedent that each head predicts for each mention
 -- paper: Clark et al. 2019, section 4.3
 -- grain: one row per (mention with an antecedent in its input, layer, head)
 -- formula: predicted_position_h(m) = argmax_{c ∈ C(m)} α(w(m), c), where w(m) is the position of the mention's head
@@ -17,8 +17,8 @@
 -- param head smallint = null: only the head of this number in its layer
 -- param singletons
 -- column sequence, document, mention, kind, position, layer, head
--- column predicted_position smallint: position that the head points at; null where it points nowhere
--- column is_right boolean: whether the head of an antecedent stands there
+-- column predicted_position smallint: position that the head predicts; null if it predicts none
+-- column is_right boolean: whether the head word of an antecedent is there
 -- column run
 with
 
@@ -39,50 +39,50 @@ mentions_of_sequence as (
     group by mention.sequence
 ),
 
-sought as (
+anaphor as (
     select mentions_of_sequence.sequence, unnest(mentions_of_sequence.mentions) as mention
     from mentions_of_sequence
 ),
 
-predicted as (
+prediction as (
     select
-        sought.*,
+        anaphor.*,
         distribution.layer,
         distribution.head,
-        at_largest(
-            sought.mention.candidate_positions, weights_to(distribution.weights, sought.mention.candidate_positions)
+        argmax_position(
+            anaphor.mention.candidate_positions, weights_at(distribution.weights, anaphor.mention.candidate_positions)
         ) as predicted_position
-    from sought
+    from anaphor
     inner join distribution
-        on distribution.sequence = sought.sequence
-        and distribution.from_position = sought.mention.position
+        on distribution.sequence = anaphor.sequence
+        and distribution.from_position = anaphor.mention.position
     where $candidates = 'mentions'
         and ($layer is null or distribution.layer = $layer)
         and ($head is null or distribution.head = $head)
     union all
     -- Of all other words: the antecedents' heads are among them, the own head word is not.
-    select sought.*, peak.layer, peak.head, peak.most_attended as predicted_position
-    from sought
+    select anaphor.*, peak.layer, peak.head, peak.most_attended as predicted_position
+    from anaphor
     inner join peak
-        on peak.sequence = sought.sequence
-        and peak.position = sought.mention.position
+        on peak.sequence = anaphor.sequence
+        and peak.position = anaphor.mention.position
     where $candidates = 'words'
         and ($layer is null or peak.layer = $layer)
         and ($head is null or peak.head = $head)
 )
 
 select
-    predicted.sequence,
-    predicted.mention.document as document,
-    predicted.mention.mention as mention,
-    predicted.mention.kind as kind,
-    predicted.mention.position as position,
-    predicted.layer,
-    predicted.head,
-    predicted.predicted_position,
+    prediction.sequence,
+    prediction.mention.document as document,
+    prediction.mention.mention as mention,
+    prediction.mention.kind as kind,
+    prediction.mention.position as position,
+    prediction.layer,
+    prediction.head,
+    prediction.predicted_position,
     coalesce(
-        list_contains(predicted.mention.antecedent_positions, predicted.predicted_position), false
+        list_contains(prediction.mention.antecedent_positions, prediction.predicted_position), false
     ) as is_right,
     (select chosen_run.name from chosen_run) as run
-from predicted
-order by predicted.sequence, predicted.mention.mention, predicted.layer, predicted.head
+from prediction
+order by prediction.sequence, prediction.mention.mention, prediction.layer, prediction.head

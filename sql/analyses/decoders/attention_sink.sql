@@ -1,4 +1,4 @@
--- title: Which positions are sinks: the share of heads that rest on each
+-- title: Attention sinks by position: the share of heads with a sink at each position
 -- paper: Gu et al. 2025 (When attention sink emerges in language models), equation 7
 -- grain: one row per position
 -- formula: α(k) = 1/(n − k) Σ_{i ≥ k} α(i, k), over the positions that see position k, which counts from 0: all n of
@@ -7,33 +7,34 @@
 -- run: needs=shares favours=document/token
 -- plot: lines x=position y=sink low=low high=high
 -- note: Gu et al. take natural text of 64 tokens and epsilon = 0.3: attnbank ingest CORPUS --context document
---   --max-tokens 64 --unit token. The shorter an input, the more of it goes to the first position by chance: even
+--   --max-tokens 64 --unit token. The shorter an input, the more of it goes to the first position by chance: uniform
 --   attention of a causal model exceeds 0.3 in inputs of up to 9 positions (sink_chance).
 -- note: the last positions of an input are seen by few: the very last one of a causal model by itself alone.
--- note: the intervals are by documents (by inputs, where the source marks none or the run reads one), with Student's t.
--- param epsilon double = 0.3: mean attention above which a head rests on a position
+-- note: the intervals are by documents (by inputs, if the source marks no documents or the run has only one), with
+--   Student's t.
+-- param epsilon double = 0.3: mean attention above which a position is a sink of a head
 -- param to_position integer = null: only this position, from 0; null for all
 -- column position bigint: 0-based place in the input
--- column sink double: share of the heads that rest on it, a mean over inputs
+-- column sink double: share of the heads that have a sink there, a mean over inputs
 -- column low double: lower end of the 95 % interval of sink; null, like high, if all inputs are in one document
 -- column high double: upper end of the 95 % interval of sink
--- column sink_chance double: share of the inputs in which even attention would
+-- column sink_chance double: share of the inputs in which uniform attention has a sink there
 -- column weight double: mean attention to it, over heads and inputs
--- column chance double: the same of even attention
+-- column chance double: weight of uniform attention
 -- column sequences bigint: inputs that have the position
 -- column run
 with
 
 per_sequence as (
     select
-        received.sequence,
-        received.cluster,
-        received.position,
-        received.chance,
-        share_of(received.weight > $epsilon) as sink,
-        avg(received.weight) as weight
-    from received_share(runs := (select list(chosen_run.id) from chosen_run), to_position := $to_position) as received
-    group by received.sequence, received.cluster, received.position, received.chance
+        share.sequence,
+        share.cluster,
+        share.position,
+        share.chance,
+        share_of(share.weight > $epsilon) as sink,
+        avg(share.weight) as weight
+    from received_share(runs := (select list(chosen_run.id) from chosen_run), to_position := $to_position) as share
+    group by share.sequence, share.cluster, share.position, share.chance
 ),
 
 per_cluster as (
@@ -49,7 +50,7 @@ per_cluster as (
     group by per_sequence.position, per_sequence.cluster
 ),
 
-averaged as (
+per_position as (
     select
         per_cluster.position,
         sum(per_cluster.sink) / sum(per_cluster.n) as sink,
@@ -63,14 +64,14 @@ averaged as (
 )
 
 select
-    averaged.position,
-    averaged.sink,
-    within_share(averaged.sink - averaged.margin) as low,
-    within_share(averaged.sink + averaged.margin) as high,
-    averaged.sink_chance,
-    averaged.weight,
-    averaged.chance,
-    averaged.sequences,
+    per_position.position,
+    per_position.sink,
+    within_share(per_position.sink - per_position.margin) as low,
+    within_share(per_position.sink + per_position.margin) as high,
+    per_position.sink_chance,
+    per_position.weight,
+    per_position.chance,
+    per_position.sequences,
     (select chosen_run.name from chosen_run) as run
-from averaged
-order by averaged.position
+from per_position
+order by per_position.position

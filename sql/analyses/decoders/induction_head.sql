@@ -1,4 +1,4 @@
--- title: How much each head looks at what followed the same token before: induction heads
+-- title: Induction heads: how much each head attends to the token after an earlier occurrence of the same token
 -- paper: Olsson et al. 2022 (In-context learning and induction heads); the score is that of TransformerLens'
 --   detect_head
 -- grain: one row per (layer, head)
@@ -8,53 +8,53 @@
 -- run: needs=shares favours=sentence/token
 -- weights: true
 -- plot: grid color=weight domain=0,1
--- note: score is small where few positions have something there, whatever a head does: at most n divided by all
---   positions. weight is over these alone, which on repeated random tokens is the prefix-matching score of Olsson et
---   al.
--- note: natural text repeats what is frequent and what hangs together; a model has no other way than the pattern itself
---   on random tokens that come twice: attnbank ingest --repeat 50 --unit token.
+-- note: score is small for any head if few positions have a target: at most n divided by all positions. weight is over
+--   these positions alone; on repeated random tokens it is the prefix-matching score of Olsson et al.
+-- note: natural text repeats words that are frequent or related; on random tokens that come twice a model can use
+--   nothing but the pattern itself: attnbank ingest --repeat 50 --unit token.
 -- note: tokens are the same where the vocabulary writes them alike; words, in a run of words, where their pieces are.
--- note: the intervals are by documents (by inputs, where the source marks none or the run reads one), with Student's t.
+-- note: the intervals are by documents (by inputs, if the source marks no documents or the run has only one), with
+--   Student's t.
 -- param exclude_bos, exclude_current_token
--- param control_run varchar = null: name or id of a run to put beside it: the same model with random weights, say
+-- param control_run varchar = null: name or id of a run to compare with, such as the same model with random weights
 -- column layer, head
--- column score double: share of the attention of an input that goes there, a mean over inputs
+-- column score double: share of the attention of an input that goes to the targets P(i), a mean over inputs
 -- column low double: lower end of the 95 % interval of score; null, like high, if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score
--- column chance double: score of even attention over the positions that each can see
--- column weight double: mean attention to it of the positions that have something there; null where none has
+-- column chance double: score of uniform attention over the positions that each can see
+-- column weight double: mean attention to the targets of the positions that have any; null if none has
 -- column weight_low double: lower end of the 95 % interval of weight
 -- column weight_high double: upper end of the 95 % interval of weight
--- column weight_chance double: weight of even attention
+-- column weight_chance double: weight of uniform attention
 -- column control double: weight of the head of the same number in the control; null without one
--- column control_low double: the lowest such weight of the control and of the same random weights of other seeds
--- column control_high double: the highest one
--- column control_seeds bigint: how many runs these are of: 1 unless the control has siblings (attnbank info)
+-- column control_low double: lowest such weight of the control and of its siblings: random weights of other seeds
+-- column control_high double: highest such weight
+-- column control_seeds bigint: number of these runs: 1 unless the control has siblings (attnbank info)
 -- column control_run varchar: name of the control; null without one
--- column n bigint: positions that have something there
+-- column n bigint: positions that have a target
 -- column sequences, run
 select
-    scored.layer,
-    scored.head,
-    scored.score,
-    scored.low,
-    scored.high,
-    scored.chance,
-    scored.weight,
-    scored.weight_low,
-    scored.weight_high,
-    scored.weight_chance,
-    scored.control,
-    scored.control_low,
-    scored.control_high,
-    scored.control_seeds,
-    scored.control_run,
-    scored.n,
-    scored.sequences,
+    pattern.layer,
+    pattern.head,
+    pattern.score,
+    pattern.low,
+    pattern.high,
+    pattern.chance,
+    pattern.weight,
+    pattern.weight_low,
+    pattern.weight_high,
+    pattern.weight_chance,
+    pattern.control,
+    pattern.control_low,
+    pattern.control_high,
+    pattern.control_seeds,
+    pattern.control_run,
+    pattern.n,
+    pattern.sequences,
     chosen_run.name as run
 from pattern_head(
     run := (select chosen_run.id from chosen_run), control_run := $control_run, pattern := 'induction',
     reads_weights := true, exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
-) as scored
-inner join chosen_run on chosen_run.id = scored.run
-order by scored.layer, scored.head
+) as pattern
+inner join chosen_run on chosen_run.id = pattern.run
+order by pattern.layer, pattern.head

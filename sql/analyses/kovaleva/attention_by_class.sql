@@ -4,8 +4,8 @@
 -- formula: received(c) = mean over inputs of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_i α(i, j)
 -- formula: given(c) = mean over inputs of 1/|O_c| Σ_{i ∈ O_c} 1/|W_i| Σ_{j ∈ W_i} α(i, j)
 -- formula: chance(c) = mean over inputs of 1/n, or of a causal model of 1/|P_c| Σ_{j ∈ P_c} 1/n Σ_{i ≥ j} 1/i
--- formula: P_c are the positions of class c, W_i those of the other words (tokens), of a causal model of those before i,
---   and O_c ⊆ P_c those whose W_i is not empty; the means are over the inputs where P_c (O_c) is not empty
+-- formula: P_c are the positions of class c, W_i those of the other words (tokens), of a causal model of those before
+--   i, and O_c ⊆ P_c those whose W_i is not empty; the means are over the inputs where P_c (O_c) is not empty
 -- run: needs=shares favours=pair/token
 -- plot: grid x=layer,head y=class color=received,given panel=classification scale=sqrt
 -- note: received is the mean weight on a position of the class, from every position of its input; given is the mean
@@ -16,15 +16,15 @@
 --   against. They have no measure like given. Their negation is a list of words (neither, nor, not, never, none, don't,
 --   nothing, nowhere, ...).
 -- note: chance is what uniform attention would give to any position: the mean of 1 / length over the same inputs. A
---   position of a causal model sees only those before it and itself: there early positions get more, and the other words
---   of given are those before.
--- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it chance is that of full sight.
+--   position of a causal model sees only those before it and itself: there early positions get more, and the other
+--   words of given are those before.
+-- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it chance is that of full sight.
 -- note: a first word that is set apart (run.first_word) is the class first, and in no class of words.
 -- note: named classes: noun (NOUN, PROPN), verb (VERB), pronoun (PRON), subject (nsubj, csubj, and those of passives),
---   object (obj, dobj, iobj), negation (relation neg, feature Polarity=Neg, or not, n't), and cls, sep and first by kind
---   of position. Where a corpus has no universal parts of speech, those of the Penn Treebank (NN.., VB.., PRP..) are read.
---   A piece of a word has the word's classes; a position of several words, a multiword token that is read as written,
---   those of each.
+--   object (obj, dobj, iobj), negation (relation neg, feature Polarity=Neg, or not, n't), and cls, sep and first by
+--   kind of position. Where a corpus has no universal parts of speech, those of the Penn Treebank (NN.., VB.., PRP..)
+--   are read. A piece of a word has the word's classes; a position of several words, a multiword token that is read as
+--   written, those of each.
 -- param classification varchar = null {upos, relation, class}: how words are classed; by default all three ways
 -- param subtypes boolean = false: keep subtypes of relations (nmod:poss) instead of folding them (nmod)
 -- column classification varchar: upos, relation or class: the named ones
@@ -40,7 +40,7 @@
 with
 
 -- Two words of one position may be of one class.
-of_class as (
+word_class as (
     select
         position.sequence,
         position.position,
@@ -90,27 +90,27 @@ of_class as (
     left join word on word.id = word_position.word
 ),
 
-member as (
+class_member as (
     select distinct
-        of_class.sequence,
-        of_class.position,
-        of_class.length,
-        of_class.member.classification as classification,
-        of_class.member.class as class
-    from of_class
-    where of_class.member.class is not null
+        word_class.sequence,
+        word_class.position,
+        word_class.length,
+        word_class.member.classification as classification,
+        word_class.member.class as class
+    from word_class
+    where word_class.member.class is not null
 ),
 
 class as (
     select
-        member.classification,
-        member.class,
-        cast(row_number() over (order by member.classification, member.class) as smallint) as number,
+        class_member.classification,
+        class_member.class,
+        cast(row_number() over (order by class_member.classification, class_member.class) as smallint) as number,
         count(*) as positions,
-        count(distinct member.sequence) as sequences
-    from member
-    where $classification is null or member.classification = $classification
-    group by member.classification, member.class
+        count(distinct class_member.sequence) as sequences
+    from class_member
+    where $classification is null or class_member.classification = $classification
+    group by class_member.classification, class_member.class
 ),
 
 input as materialized (
@@ -124,54 +124,54 @@ input as materialized (
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
-counted as (
+class_position as (
     select
-        member.sequence,
-        member.position,
-        member.length,
+        class_member.sequence,
+        class_member.position,
+        class_member.length,
         class.number,
         case
-            when input.is_causal then weight_on(input.words, range(1, cast(member.position as bigint) + 1))
-            else input.n_words - weight_at(input.words, member.position)
+            when input.is_causal then weight_on(input.words, range(1, cast(class_member.position as bigint) + 1))
+            else input.n_words - weight_at(input.words, class_member.position)
         end as others,
         case
-            when input.is_causal then harmonic(member.length) - harmonic(member.position)
+            when input.is_causal then harmonic(class_member.length) - harmonic(class_member.position)
             else cast(1 as double)
         end as even,
-        cast(1 as double) / count(*) over (partition by member.sequence, class.number) as share
-    from member
+        cast(1 as double) / count(*) over (partition by class_member.sequence, class.number) as share
+    from class_member
     inner join class
-        on class.classification = member.classification
-        and class.class = member.class
-    inner join input on input.sequence = member.sequence
+        on class.classification = class_member.classification
+        and class.class = class_member.class
+    inner join input on input.sequence = class_member.sequence
 ),
 
 -- What a weight counts in the mean of its class: divided here, once for each position, and not again for every head.
-share as materialized (
+position_share as materialized (
     select
-        counted.sequence,
-        counted.position,
-        counted.number,
-        counted.share / counted.length as received,
-        counted.share / counted.length * counted.even as chance,
-        case when counted.others > 0 then cast(1 as double) / counted.others end
-        / sum(case when counted.others > 0 then 1 else 0 end) over (
-            partition by counted.sequence, counted.number
+        class_position.sequence,
+        class_position.position,
+        class_position.number,
+        class_position.share / class_position.length as received,
+        class_position.share / class_position.length * class_position.even as chance,
+        case when class_position.others > 0 then cast(1 as double) / class_position.others end
+        / sum(case when class_position.others > 0 then 1 else 0 end) over (
+            partition by class_position.sequence, class_position.number
         ) as given,
-        case when counted.others > 0 then counted.sequence end as sequence_with_others
-    from counted
+        case when class_position.others > 0 then class_position.sequence end as sequence_with_others
+    from class_position
 ),
 
 class_total as (
     select
-        share.number,
-        sum(share.chance) as chance,
-        count(distinct share.sequence_with_others) as sequences_with_others
-    from share
-    group by share.number
+        position_share.number,
+        sum(position_share.chance) as chance,
+        count(distinct position_share.sequence_with_others) as sequences_with_others
+    from position_share
+    group by position_share.number
 ),
 
-listed as (
+map_position as (
     select
         attention_map.sequence,
         attention_map.layer,
@@ -183,43 +183,43 @@ listed as (
     inner join input on input.sequence = attention_map.sequence
 ),
 
-of_position as (
+position_weight as (
     select
-        listed.sequence,
-        listed.layer,
-        listed.head,
-        cast(listed.position as smallint) as position,
-        weight_at(listed.received, listed.position) as received,
-        weight_at(listed.given, listed.position) as given
-    from listed
+        map_position.sequence,
+        map_position.layer,
+        map_position.head,
+        cast(map_position.position as smallint) as position,
+        weight_at(map_position.received, map_position.position) as received,
+        weight_at(map_position.given, map_position.position) as given
+    from map_position
 ),
 
-total as (
+per_class_and_head as (
     select
-        share.number,
-        of_position.layer,
-        of_position.head,
-        sum(share.received * of_position.received) as received,
-        sum(share.given * of_position.given) as given
-    from of_position
-    inner join share
-        on share.sequence = of_position.sequence
-        and share.position = of_position.position
-    group by share.number, of_position.layer, of_position.head
+        position_share.number,
+        position_weight.layer,
+        position_weight.head,
+        sum(position_share.received * position_weight.received) as received,
+        sum(position_share.given * position_weight.given) as given
+    from position_weight
+    inner join position_share
+        on position_share.sequence = position_weight.sequence
+        and position_share.position = position_weight.position
+    group by position_share.number, position_weight.layer, position_weight.head
 )
 
 select
     class.classification,
     class.class,
-    total.layer,
-    total.head,
-    total.received / class.sequences as received,
-    total.given / class_total.sequences_with_others as given,
+    per_class_and_head.layer,
+    per_class_and_head.head,
+    per_class_and_head.received / class.sequences as received,
+    per_class_and_head.given / class_total.sequences_with_others as given,
     class_total.chance / class.sequences as chance,
     class.positions,
     class.sequences,
     (select chosen_run.name from chosen_run) as run
-from total
-inner join class on class.number = total.number
-inner join class_total on class_total.number = total.number
-order by class.classification, class.class, total.layer, total.head
+from per_class_and_head
+inner join class on class.number = per_class_and_head.number
+inner join class_total on class_total.number = per_class_and_head.number
+order by class.classification, class.class, per_class_and_head.layer, per_class_and_head.head

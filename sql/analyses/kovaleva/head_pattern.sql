@@ -1,4 +1,4 @@
--- title: What the attention maps of each head look like: vertical, diagonal, vertical + diagonal, block or heterogeneous
+-- title: The attention patterns of each head: vertical, diagonal, vertical + diagonal, block or heterogeneous
 -- paper: Kovaleva et al. 2019, section 4.1 (BERT's self-attention patterns)
 -- grain: one row per (layer, head)
 -- formula: vertical_mass = mean over inputs of 1/n Σ_i Σ_{j ∈ CLS ∪ SEP ∪ F} α(i, j), where F is a first
@@ -10,17 +10,16 @@
 -- formula: W are the positions of words (tokens); n_A and n_B of them are in the first and in the second segment
 -- run: needs=shares favours=pair/token
 -- plot: grid color=pattern
--- note: Kovaleva et al. labelled 400 maps by hand and trained a classifier on them; the rules here are ours, with
---   thresholds that are parameters. A map is the first that holds of: vertical_diagonal (mass on special tokens and on
---   the diagonal, each over min_both), vertical (on special tokens, over min_vertical), diagonal (over min_diagonal),
---   block (blockness over min_block), heterogeneous.
+-- note: Kovaleva et al. labelled 400 maps by hand and trained a classifier on them; the rules here are our own, with
+--   thresholds as parameters. A map is the first that applies of: vertical_diagonal (mass on special tokens and on the
+--   diagonal, each over min_both), vertical (on special tokens, over min_vertical), diagonal (over min_diagonal), block
+--   (blockness over min_block), heterogeneous.
 -- note: the mass on special tokens is the share of all weight that goes to [CLS], to [SEP] and to a first word that is
---   set apart since a causal model has nothing else before the text; on the diagonal, that
---   goes to the word before, the word itself and the word after (special tokens left out, so that the two do not
---   overlap).
--- note: blockness: the share of the weight from words to words that stays in the word's own segment, on a scale where
---   0 is what even attention would give and 1 is all of it. Needs inputs of two segments (ingest --context pair); other
---   inputs are never blocks.
+--   set apart; the mass on the diagonal is the share that goes to the word before, the word itself and the word after
+--   (special tokens left out, so that the two do not overlap).
+-- note: blockness: the share of the weight from words to words that stays in the word's own segment, on a scale where 0
+--   is what uniform attention would give and 1 is all of it. Needs inputs of two segments (ingest --context pair);
+--   other inputs are never blocks.
 -- param min_vertical double = 0.5: mass on special tokens from which a map is vertical
 -- param min_diagonal double = 0.5: mass on the diagonal from which a map is diagonal
 -- param min_both double = 0.25: mass on each of them from which a map is vertical and diagonal
@@ -53,7 +52,8 @@ input as (
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
-even as (
+-- own is the share of the weights between words that stays in its segment under uniform attention.
+input_chance as (
     select
         input.*,
         case
@@ -64,80 +64,84 @@ even as (
     from input
 ),
 
-mass as (
+map_mass as (
     select
         attention_map.layer,
         attention_map.head,
         case
-            when even.special > 0
+            when input_chance.special > 0
                 then (
                     attention_map.to_cls
                     + attention_map.to_sep
-                    + weight_on(attention_map.received, even.first_word)
-                ) / even.positions
+                    + weight_on(attention_map.received, input_chance.first_word)
+                ) / input_chance.positions
         end as vertical,
         (
             attention_map.word_before
             + case when $itself then attention_map.word_itself else cast(0 as double) end
             + attention_map.word_after
-        ) / even.positions as diagonal,
+        ) / input_chance.positions as diagonal,
         case
             when attention_map.word_to_word > 0
-                then (attention_map.same_segment / attention_map.word_to_word - even.own) / (1 - even.own)
+                then (attention_map.same_segment / attention_map.word_to_word - input_chance.own)
+                    / (1 - input_chance.own)
         end as block
     from attention_map
-    inner join even on even.sequence = attention_map.sequence
+    inner join input_chance on input_chance.sequence = attention_map.sequence
 ),
 
-labelled as (
+labelled_map as (
     select
-        mass.*,
+        map_mass.*,
         case
-            when mass.vertical > $min_both and mass.diagonal > $min_both then 'vertical_diagonal'
-            when mass.vertical > $min_vertical then 'vertical'
-            when mass.diagonal > $min_diagonal then 'diagonal'
-            when mass.block > $min_block then 'block'
+            when map_mass.vertical > $min_both and map_mass.diagonal > $min_both then 'vertical_diagonal'
+            when map_mass.vertical > $min_vertical then 'vertical'
+            when map_mass.diagonal > $min_diagonal then 'diagonal'
+            when map_mass.block > $min_block then 'block'
             else 'heterogeneous'
         end as pattern
-    from mass
+    from map_mass
 ),
 
-share as (
+per_head as (
     select
-        labelled.layer,
-        labelled.head,
-        share_of(labelled.pattern = 'vertical') as vertical,
-        share_of(labelled.pattern = 'diagonal') as diagonal,
-        share_of(labelled.pattern = 'vertical_diagonal') as vertical_diagonal,
-        share_of(labelled.pattern = 'block') as block,
-        share_of(labelled.pattern = 'heterogeneous') as heterogeneous,
-        avg(labelled.vertical) as vertical_mass,
-        avg(labelled.diagonal) as diagonal_mass,
-        avg(labelled.block) as blockness,
+        labelled_map.layer,
+        labelled_map.head,
+        share_of(labelled_map.pattern = 'vertical') as vertical,
+        share_of(labelled_map.pattern = 'diagonal') as diagonal,
+        share_of(labelled_map.pattern = 'vertical_diagonal') as vertical_diagonal,
+        share_of(labelled_map.pattern = 'block') as block,
+        share_of(labelled_map.pattern = 'heterogeneous') as heterogeneous,
+        avg(labelled_map.vertical) as vertical_mass,
+        avg(labelled_map.diagonal) as diagonal_mass,
+        avg(labelled_map.block) as blockness,
         count(*) as sequences
-    from labelled
-    group by labelled.layer, labelled.head
+    from labelled_map
+    group by labelled_map.layer, labelled_map.head
 )
 
 select
-    share.layer,
-    share.head,
-    case when share.vertical_mass is not null then share.vertical end as vertical,
-    share.diagonal,
-    case when share.vertical_mass is not null then share.vertical_diagonal end as vertical_diagonal,
-    share.block,
-    share.heterogeneous,
-    case greatest(share.vertical, share.diagonal, share.vertical_diagonal, share.block, share.heterogeneous)
-        when share.vertical then 'vertical'
-        when share.diagonal then 'diagonal'
-        when share.vertical_diagonal then 'vertical_diagonal'
-        when share.block then 'block'
+    per_head.layer,
+    per_head.head,
+    case when per_head.vertical_mass is not null then per_head.vertical end as vertical,
+    per_head.diagonal,
+    case when per_head.vertical_mass is not null then per_head.vertical_diagonal end as vertical_diagonal,
+    per_head.block,
+    per_head.heterogeneous,
+    -- Of equal shares the first pattern.
+    case greatest(
+        per_head.vertical, per_head.diagonal, per_head.vertical_diagonal, per_head.block, per_head.heterogeneous
+    )
+        when per_head.vertical then 'vertical'
+        when per_head.diagonal then 'diagonal'
+        when per_head.vertical_diagonal then 'vertical_diagonal'
+        when per_head.block then 'block'
         else 'heterogeneous'
     end as pattern,
-    share.vertical_mass,
-    share.diagonal_mass,
-    share.blockness,
-    share.sequences,
+    per_head.vertical_mass,
+    per_head.diagonal_mass,
+    per_head.blockness,
+    per_head.sequences,
     (select chosen_run.name from chosen_run) as run
-from share
-order by share.layer, share.head
+from per_head
+order by per_head.layer, per_head.head

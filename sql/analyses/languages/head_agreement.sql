@@ -7,12 +7,12 @@
 -- run: unit=word needs=trees usual=sentence
 -- plot: matrix x=corpus_a y=corpus_b color=distance
 -- empty: the model was run over one corpus only, or no two have min_count dependents of the relation
--- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. A corpus with
---   fewer than min_count dependents of the relation is left out.
+-- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. A corpus
+--   with fewer than min_count dependents of the relation is left out.
 -- note: control is null where the bank has no runs of random weights of the same build over both corpora (attnbank
 --   ingest ... --random-weights 1..5). What two languages share by their word order alone it shares, too.
--- note: of a causal model the heads are ranked in the direction later_to_earlier alone, in which all are judged on the same
---   dependents (see gold_dependency).
+-- note: of a causal model the heads are ranked in the direction later_to_earlier alone, in which all are scored on the
+--   same dependents (see gold_dependency).
 -- note: agreement is null where all heads of a corpus are equally good.
 -- param relation varchar = null: a relation; by default all dependents
 -- param corpora
@@ -41,7 +41,7 @@ corpus_run as (
     from corpus_run(run := $run, corpora := $corpora, is_control := true) as random
 ),
 
-scored as (
+corpus_hit as (
     select corpus_run.is_control, corpus_run.seed, corpus_run.corpus, corpus_run.language, hit.*
     from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
     inner join corpus_run on corpus_run.id = hit.run
@@ -51,61 +51,61 @@ scored as (
 ),
 
 -- Twice the mean rank of equals, a whole number: the lowest of them plus the highest.
-ranked as (
+ranked_hit as (
     select
-        scored.*,
-        2 * rank() over (partition by scored.run order by scored.accuracy)
-        + count(*) over (partition by scored.run, scored.accuracy) - 1 as twice_rank
-    from scored
+        corpus_hit.*,
+        2 * rank() over (partition by corpus_hit.run order by corpus_hit.accuracy)
+        + count(*) over (partition by corpus_hit.run, corpus_hit.accuracy) - 1 as twice_rank
+    from corpus_hit
 ),
 
-summed as (
+corpus_pair as (
     select
-        one.is_control,
-        one.seed,
-        one.corpus as corpus_a,
-        other.corpus as corpus_b,
-        min(one.language) as language_a,
-        min(other.language) as language_b,
+        first_hit.is_control,
+        first_hit.seed,
+        first_hit.corpus as corpus_a,
+        second_hit.corpus as corpus_b,
+        min(first_hit.language) as language_a,
+        min(second_hit.language) as language_b,
         count(*) as n,
-        sum(one.twice_rank) as sum_a,
-        sum(other.twice_rank) as sum_b,
-        sum(one.twice_rank * one.twice_rank) as square_a,
-        sum(other.twice_rank * other.twice_rank) as square_b,
-        sum(one.twice_rank * other.twice_rank) as product
-    from ranked as one
-    inner join ranked as other
-        on other.is_control = one.is_control
-        and other.seed is not distinct from one.seed
-        and other.layer = one.layer
-        and other.head = one.head
-        and other.direction = one.direction
-        and other.corpus > one.corpus
-    group by one.is_control, one.seed, one.corpus, other.corpus
+        sum(first_hit.twice_rank) as sum_a,
+        sum(second_hit.twice_rank) as sum_b,
+        sum(first_hit.twice_rank * first_hit.twice_rank) as square_a,
+        sum(second_hit.twice_rank * second_hit.twice_rank) as square_b,
+        sum(first_hit.twice_rank * second_hit.twice_rank) as product
+    from ranked_hit as first_hit
+    inner join ranked_hit as second_hit
+        on second_hit.is_control = first_hit.is_control
+        and second_hit.seed is not distinct from first_hit.seed
+        and second_hit.layer = first_hit.layer
+        and second_hit.head = first_hit.head
+        and second_hit.direction = first_hit.direction
+        and second_hit.corpus > first_hit.corpus
+    group by first_hit.is_control, first_hit.seed, first_hit.corpus, second_hit.corpus
 ),
 
-correlated as (
+rank_correlation as (
     select
-        summed.*,
-        cast(summed.n * summed.product - summed.sum_a * summed.sum_b as double) / nullif(
-            sqrt(cast(summed.n * summed.square_a - summed.sum_a * summed.sum_a as double))
-            * sqrt(cast(summed.n * summed.square_b - summed.sum_b * summed.sum_b as double)),
+        corpus_pair.*,
+        cast(corpus_pair.n * corpus_pair.product - corpus_pair.sum_a * corpus_pair.sum_b as double) / nullif(
+            sqrt(cast(corpus_pair.n * corpus_pair.square_a - corpus_pair.sum_a * corpus_pair.sum_a as double))
+            * sqrt(cast(corpus_pair.n * corpus_pair.square_b - corpus_pair.sum_b * corpus_pair.sum_b as double)),
             cast(0 as double)
         ) as agreement
-    from summed
+    from corpus_pair
 ),
 
 control as (
     select
-        correlated.corpus_a,
-        correlated.corpus_b,
-        avg(correlated.agreement) as agreement,
-        min(correlated.agreement) as low,
-        max(correlated.agreement) as high,
-        count(correlated.agreement) as seeds
-    from correlated
-    where correlated.is_control
-    group by correlated.corpus_a, correlated.corpus_b
+        rank_correlation.corpus_a,
+        rank_correlation.corpus_b,
+        avg(rank_correlation.agreement) as agreement,
+        min(rank_correlation.agreement) as low,
+        max(rank_correlation.agreement) as high,
+        count(rank_correlation.agreement) as seeds
+    from rank_correlation
+    where rank_correlation.is_control
+    group by rank_correlation.corpus_a, rank_correlation.corpus_b
 )
 
 select
@@ -122,7 +122,7 @@ select
     control.high as control_high,
     coalesce(control.seeds, 0) as control_seeds,
     (select chosen_run.name from chosen_run) as run
-from correlated as trained
+from rank_correlation as trained
 left join control
     on control.corpus_a = trained.corpus_a
     and control.corpus_b = trained.corpus_b

@@ -1,4 +1,4 @@
--- title: The best head for each relation in each corpus, beside the head that is best over all of them
+-- title: The best head for each relation in each corpus, compared with the head that is best over all of them
 -- paper: beside Clark et al. 2019, section 4.2, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per (relation, corpus)
 -- formula: (head, direction)*_c(r) = argmax_{h, v} accuracy_c(r, h, v), as in head_accuracy over the run of corpus c
@@ -6,14 +6,16 @@
 --   unless the model is causal
 -- formula: low, high as in best_head, by documents
 -- run: unit=word needs=trees usual=sentence
--- plot: bars x=accuracy y=corpus low=low high=high beside=common_accuracy label=layer,head panel=relation aside=n domain=0,1
+-- plot: bars x=accuracy y=corpus low=low high=high beside=common_accuracy label=layer,head panel=relation aside=n
+--   domain=0,1
 -- empty: no relation has min_count dependents in a corpus (--min-count 1 shows them all)
--- note: the runs are those of one model over every corpus of the bank with trees: the run that answers, and of each other
---   corpus the newest with its context, unit and way to merge pieces. The model must have read them all to be compared.
--- note: the corpora count alike, however large they are. A corpus with fewer than min_count dependents of a relation has
---   no row for it, and no say in its common head.
--- note: each best head is picked on the words that it is scored on; universal_head says what that is worth.
--- note: of a causal model each direction is judged on the dependents that it can find (see gold_dependency). The common
+-- note: the runs are those of one model over every corpus of the bank with trees: the run that answers, and of each
+--   other corpus the newest with its context, unit and way to merge pieces. The model must have read them all to be
+--   compared.
+-- note: the corpora count alike, however large they are. A corpus with fewer than min_count dependents of a relation
+--   has no row for it, and does not count in the choice of its common head.
+-- note: each best head is chosen on the words that it is scored on; universal_head scores heads on other corpora.
+-- note: of a causal model each direction is scored on the dependents that it can find (see gold_dependency). The common
 --   head is the one that finds the largest share of all dependents, in the mean.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, corpora
@@ -30,11 +32,11 @@
 with
 
 corpus_run as (
-    select each.*
-    from corpus_run(run := $run, corpora := $corpora) as each
+    select matching_run.*
+    from corpus_run(run := $run, corpora := $corpora) as matching_run
 ),
 
-scored as (
+corpus_hit as (
     select corpus_run.corpus, corpus_run.language, corpus_run.name as run_name, hit.*
     from pair_hit(
         runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, by_documents := true
@@ -45,26 +47,27 @@ scored as (
 ),
 
 best as (
-    select scored.*
-    from scored
+    select corpus_hit.*
+    from corpus_hit
     qualify row_number() over (
-        partition by scored.corpus, scored.relation
-        order by scored.correct desc, scored.layer, scored.head, scored.direction
+        partition by corpus_hit.corpus, corpus_hit.relation
+        order by corpus_hit.correct desc, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
     ) = 1
 ),
 
+-- Rounded, since the same numbers summed in another order differ in their last bit, and ties go to the first head.
 common as (
-    select scored.relation, scored.layer, scored.head, scored.direction
-    from scored
-    group by scored.relation, scored.layer, scored.head, scored.direction
+    select corpus_hit.relation, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
+    from corpus_hit
+    group by corpus_hit.relation, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
     qualify row_number() over (
-        partition by scored.relation
-        order by round(sum(scored.overall), 12) desc, scored.layer, scored.head, scored.direction
+        partition by corpus_hit.relation
+        order by round(sum(corpus_hit.overall), 12) desc, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
     ) = 1
 ),
 
 -- Spark orders by no window function.
-whole as (
+relation_size as (
     select best.relation, sum(best.n) as n
     from best
     group by best.relation
@@ -86,19 +89,19 @@ select
     common.layer as common_layer,
     common.head as common_head,
     common.direction as common_direction,
-    scored.accuracy as common_accuracy,
+    corpus_hit.accuracy as common_accuracy,
     best.findable,
     best.overall,
     best.run_name as run
 from best
 inner join common on common.relation = best.relation
-inner join whole on whole.relation = best.relation
-left join scored
-    on scored.corpus = best.corpus
-    and scored.relation = best.relation
-    and scored.layer = common.layer
-    and scored.head = common.head
-    and scored.direction = common.direction
+inner join relation_size on relation_size.relation = best.relation
+left join corpus_hit
+    on corpus_hit.corpus = best.corpus
+    and corpus_hit.relation = best.relation
+    and corpus_hit.layer = common.layer
+    and corpus_hit.head = common.head
+    and corpus_hit.direction = common.direction
 left join best_offset(
     runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, offsets := $offsets
 ) as baseline
@@ -106,4 +109,4 @@ left join best_offset(
     and baseline.relation = best.relation
     and baseline.side = best.side
 where exists (select chosen_run.id from chosen_run)
-order by whole.n desc, best.relation, best.corpus
+order by relation_size.n desc, best.relation, best.corpus

@@ -1,45 +1,47 @@
--- title: Which heads find a relation in every corpus, and in those that had no say in the choice
+-- title: Which heads find a relation in every corpus, also in corpora that they were not chosen on
 -- paper: beside Clark et al. 2019, section 4.2, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per (layer, head, direction), the best first
 -- formula: accuracy = mean over the corpora of accuracy_c, as in head_accuracy over the run of corpus c
 -- formula: gain = mean over the corpora of accuracy_c − offset_accuracy_c, where the offset is the best of corpus c
 -- formula: among_three = |{c : fewer than three heads and directions have a higher accuracy_c}|
--- formula: chosen(c) = argmax_{h, v} of the mean of accuracy_d over the corpora d ≠ c; chosen_by = |{c : chosen(c) = (h, v)}|
+-- formula: chosen(c) = argmax_{h, v} of the mean of accuracy_d over the corpora d ≠ c; chosen_by = |{c : chosen(c) =
+--   (h, v)}|
 -- formula: held_out_accuracy = mean of accuracy_c over the corpora c with chosen(c) = (h, v)
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=accuracy panel=direction domain=0,1
 -- empty: no corpus has min_count dependents of the relation
 -- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus. The corpora
 --   count alike, however large they are; one with fewer than min_count dependents of the relation is left out.
--- note: held_out_accuracy is what a head is worth in a language that did not choose it: each corpus is left out once,
---   and the head that is best over the others is judged on it. Null for a head that no such choice falls on, and where
---   there is one corpus only.
--- note: of a causal model each direction is judged on the dependents that it can find (see gold_dependency), and the heads
---   are ranked, and chosen, by the share of all dependents that they find: accuracy times findable.
+-- note: held_out_accuracy is the accuracy of a head on corpora that it was not chosen on: each corpus is left out once,
+--   and the head that is best over the others is scored on it. Null for a head that is never chosen, and if there is
+--   only one corpus.
+-- note: of a causal model each direction is scored on the dependents that it can find (see gold_dependency), and the
+--   heads are ranked, and chosen, by the share of all dependents that they find: accuracy times findable.
 -- param relation varchar = null: a relation; by default all dependents
 -- param corpora
 -- param min_count integer = 10: leave out corpora with fewer dependents of the relation
 -- param run, subtypes, offsets
 -- column layer, head, direction
--- column corpora bigint: corpora that it is judged on
+-- column corpora bigint: corpora that it is scored on
 -- column accuracy double: mean over the corpora of its accuracy, in [0, 1]
 -- column lowest double: its accuracy in the corpus where that is lowest
 -- column gain double: mean over the corpora of its accuracy minus that of the corpus's best offset
 -- column among_three bigint: corpora in which it is among the best three heads and directions
 -- column chosen_by bigint: corpora for which the others chose it
 -- column held_out_accuracy double: mean of its accuracy in those; null where there is none
--- column findable double: mean over the corpora of the share of the dependents that the direction can find, and is judged
---   on: 1 unless the model is causal
--- column overall double: mean over all the corpora of the share of all dependents that it finds, by which heads are ranked
+-- column findable double: mean over the corpora of the share of the dependents that the direction can find, and is
+--   scored on: 1 unless the model is causal
+-- column overall double: mean over all the corpora of the share of all dependents that it finds, by which heads are
+--   ranked
 -- column run varchar: name of the run that answered, of whose model the others are
 with
 
 corpus_run as (
-    select each.*
-    from corpus_run(run := $run, corpora := $corpora) as each
+    select matching_run.*
+    from corpus_run(run := $run, corpora := $corpora) as matching_run
 ),
 
-scored as (
+corpus_hit as (
     select corpus_run.corpus, hit.*, rank() over (partition by hit.run order by hit.correct desc) as place
     from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
     inner join corpus_run on corpus_run.id = hit.run
@@ -47,68 +49,75 @@ scored as (
         and hit.relation = coalesce($relation, 'all')
 ),
 
-averaged as (
+per_head as (
     select
-        scored.layer,
-        scored.head,
-        scored.direction,
+        corpus_hit.layer,
+        corpus_hit.head,
+        corpus_hit.direction,
         count(*) as corpora,
-        avg(scored.accuracy) as accuracy,
-        sum(scored.overall) / (select count(distinct each.corpus) from scored as each) as overall,
-        avg(scored.findable) as findable,
-        min(scored.accuracy) as lowest,
-        avg(scored.accuracy - baseline.accuracy) as gain,
-        count(*) filter (where scored.place <= 3) as among_three
-    from scored
+        avg(corpus_hit.accuracy) as accuracy,
+        sum(corpus_hit.overall) / (select count(distinct any_hit.corpus) from corpus_hit as any_hit) as overall,
+        avg(corpus_hit.findable) as findable,
+        min(corpus_hit.accuracy) as lowest,
+        avg(corpus_hit.accuracy - baseline.accuracy) as gain,
+        count(*) filter (where corpus_hit.place <= 3) as among_three
+    from corpus_hit
     left join best_offset(
         runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, offsets := $offsets
     ) as baseline
-        on baseline.run = scored.run
-        and baseline.relation = scored.relation
-        and baseline.side = scored.side
-    group by scored.layer, scored.head, scored.direction
+        on baseline.run = corpus_hit.run
+        and baseline.relation = corpus_hit.relation
+        and baseline.side = corpus_hit.side
+    group by corpus_hit.layer, corpus_hit.head, corpus_hit.direction
 ),
 
-chosen as (
-    select held_out.corpus, chooser.layer, chooser.head, chooser.direction
-    from (select distinct scored.corpus from scored) as held_out
-    inner join scored as chooser on chooser.corpus <> held_out.corpus
-    group by held_out.corpus, chooser.layer, chooser.head, chooser.direction
+-- For each corpus the head that is best on average over the others.
+-- Rounded, since the same numbers summed in another order differ in their last bit, and ties go to the first head.
+selected_head as (
+    select held_out.corpus, candidate.layer, candidate.head, candidate.direction
+    from (select distinct corpus_hit.corpus from corpus_hit) as held_out
+    inner join corpus_hit as candidate on candidate.corpus <> held_out.corpus
+    group by held_out.corpus, candidate.layer, candidate.head, candidate.direction
     qualify row_number() over (
         partition by held_out.corpus
         order by
-            round(sum(chooser.overall), 12) desc, chooser.layer, chooser.head, chooser.direction
+            round(sum(candidate.overall), 12) desc, candidate.layer, candidate.head, candidate.direction
     ) = 1
 ),
 
 held_out as (
-    select chosen.layer, chosen.head, chosen.direction, count(*) as chosen_by, avg(scored.accuracy) as accuracy
-    from chosen
-    left join scored
-        on scored.corpus = chosen.corpus
-        and scored.layer = chosen.layer
-        and scored.head = chosen.head
-        and scored.direction = chosen.direction
-    group by chosen.layer, chosen.head, chosen.direction
+    select
+        selected_head.layer,
+        selected_head.head,
+        selected_head.direction,
+        count(*) as chosen_by,
+        avg(corpus_hit.accuracy) as accuracy
+    from selected_head
+    left join corpus_hit
+        on corpus_hit.corpus = selected_head.corpus
+        and corpus_hit.layer = selected_head.layer
+        and corpus_hit.head = selected_head.head
+        and corpus_hit.direction = selected_head.direction
+    group by selected_head.layer, selected_head.head, selected_head.direction
 )
 
 select
-    averaged.layer,
-    averaged.head,
-    averaged.direction,
-    averaged.corpora,
-    averaged.accuracy,
-    averaged.lowest,
-    averaged.gain,
-    averaged.among_three,
+    per_head.layer,
+    per_head.head,
+    per_head.direction,
+    per_head.corpora,
+    per_head.accuracy,
+    per_head.lowest,
+    per_head.gain,
+    per_head.among_three,
     coalesce(held_out.chosen_by, 0) as chosen_by,
     held_out.accuracy as held_out_accuracy,
-    averaged.findable,
-    averaged.overall,
+    per_head.findable,
+    per_head.overall,
     (select chosen_run.name from chosen_run) as run
-from averaged
+from per_head
 left join held_out
-    on held_out.layer = averaged.layer
-    and held_out.head = averaged.head
-    and held_out.direction = averaged.direction
-order by round(averaged.overall, 12) desc, averaged.layer, averaged.head, averaged.direction
+    on held_out.layer = per_head.layer
+    and held_out.head = per_head.head
+    and held_out.direction = per_head.direction
+order by round(per_head.overall, 12) desc, per_head.layer, per_head.head, per_head.direction

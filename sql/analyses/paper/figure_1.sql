@@ -1,14 +1,14 @@
--- title: Figure 1 from the bank: the head that shows each surface pattern most, on one sentence
+-- title: Figure 1 from the bank: the head with the strongest surface pattern of each kind, on one sentence
 -- paper: Clark et al. 2019, section 3, figure 1
 -- grain: one row per pattern
--- formula: head*(p) = argmax_h value_p(h), where value is entropy (broad), previous, next, cls, sep, punctuation or first
---   of the analyses of these names
+-- formula: head*(p) = argmax_h value_p(h), where value is entropy (broad), previous, next, cls, sep, punctuation or
+--   first of the analyses of these names
 -- run: needs=sums favours=pair/token
 -- plot: sentences label=pattern,value
--- note: with the defaults of entropy, relative_position and special_tokens. A pattern that no head of the model can show
---   ([SEP] of a decoder, what follows of a causal model) has no row.
--- note: the sentence is the one of 8 to 14 words that has a comma and is nearest to ten words, the first of equals; where
---   there is none, the one nearest to ten words. The paper chose its examples by hand.
+-- note: with the defaults of entropy, relative_position and special_tokens. A pattern that no head of the model can
+--   show ([SEP] of a decoder, what follows of a causal model) has no row.
+-- note: the sentence is the one of 8 to 14 words that has a comma and is nearest to ten words, the first of equals;
+--   where there is none, the one nearest to ten words. The paper chose its examples by hand.
 -- column pattern varchar: broad, previous, next, cls, sep, punctuation or first
 -- column layer, head
 -- column value double: how much the head shows it: entropy in nats for broad, else mean weight, in [0, 1]
@@ -17,36 +17,40 @@
 -- column run
 with
 
-measured as (
+head_value as (
     select
-        broad.layer,
-        broad.head,
+        breadth.layer,
+        breadth.head,
         unnest([
-            {'place': 1, 'pattern': 'broad', 'value': broad.entropy},
-            {'place': 2, 'pattern': 'previous', 'value': near.previous},
-            {'place': 3, 'pattern': 'next', 'value': case when not chosen_run.is_causal then near.next end},
+            {'place': 1, 'pattern': 'broad', 'value': breadth.entropy},
+            {'place': 2, 'pattern': 'previous', 'value': relative.previous},
+            {'place': 3, 'pattern': 'next', 'value': case when not chosen_run.is_causal then relative.next end},
             {'place': 4, 'pattern': 'cls', 'value': special.cls},
             {'place': 5, 'pattern': 'sep', 'value': special.sep},
             {'place': 6, 'pattern': 'punctuation', 'value': special.punctuation},
             {'place': 7, 'pattern': 'first', 'value': special.first}
-        ]) as found
-    from entropy(run := $run) as broad
-    inner join relative_position(run := $run) as near on near.layer = broad.layer and near.head = broad.head
-    inner join special_tokens(run := $run) as special on special.layer = broad.layer and special.head = broad.head
+        ]) as entry
+    from entropy(run := $run) as breadth
+    inner join relative_position(run := $run) as relative
+        on relative.layer = breadth.layer
+        and relative.head = breadth.head
+    inner join special_tokens(run := $run) as special
+        on special.layer = breadth.layer
+        and special.head = breadth.head
     cross join chosen_run
 ),
 
 strongest as (
-    select measured.layer, measured.head, measured.found
-    from measured
-    where measured.found.value is not null
+    select head_value.layer, head_value.head, head_value.entry
+    from head_value
+    where head_value.entry.value is not null
     qualify row_number() over (
-        partition by measured.found.pattern
-        order by measured.found.value desc, measured.layer, measured.head
+        partition by head_value.entry.pattern
+        order by head_value.entry.value desc, head_value.layer, head_value.head
     ) = 1
 ),
 
-read_sentence as (
+sentence_size as (
     select
         word.sentence,
         count(distinct word.id) as words,
@@ -60,23 +64,23 @@ read_sentence as (
 
 example as (
     select sentence.id, sentence.name
-    from read_sentence
-    inner join sentence on sentence.id = read_sentence.sentence
+    from sentence_size
+    inner join sentence on sentence.id = sentence_size.sentence
     order by
-        case when read_sentence.commas > 0 and read_sentence.words between 8 and 14 then 0 else 1 end,
-        abs(read_sentence.words - 10),
+        case when sentence_size.commas > 0 and sentence_size.words between 8 and 14 then 0 else 1 end,
+        abs(sentence_size.words - 10),
         sentence.id
     limit 1
 )
 
 select
-    strongest.found.pattern as pattern,
+    strongest.entry.pattern as pattern,
     strongest.layer,
     strongest.head,
-    strongest.found.value as value,
+    strongest.entry.value as value,
     example.id as sentence,
     example.name as sent_id,
     (select chosen_run.name from chosen_run) as run
 from strongest
 cross join example
-order by strongest.found.place
+order by strongest.entry.place

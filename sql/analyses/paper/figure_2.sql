@@ -4,8 +4,8 @@
 -- formula: the columns cls, sep, punctuation (above), sep_to_sep and other_to_sep (below) of special_tokens
 -- run: favours=pair/token
 -- plot: points y=attention color=target panel=panel domain=0,1
--- note: with the defaults of special_tokens. Points of [CLS] and [SEP] are null where no input has these; there are points
---   of the first word where it is set apart (run.first_word).
+-- note: with the defaults of special_tokens. Points of [CLS] and [SEP] are null where no input has these; there are
+--   points of the first word where it is set apart (run.first_word).
 -- column panel varchar: above (from every token) or below (to [SEP], by the token that attends)
 -- column target varchar: [CLS], [SEP], . and , or first word (above); [SEP] -> [SEP] or other -> [SEP] (below)
 -- column layer, head
@@ -13,7 +13,7 @@
 -- column run
 with
 
-measured as (
+head_point as (
     select
         special.layer,
         special.head,
@@ -29,13 +29,13 @@ measured as (
 )
 
 select
-    measured.point.panel as panel,
-    measured.point.target as target,
-    measured.layer,
-    measured.head,
-    measured.point.attention as attention,
+    head_point.point.panel as panel,
+    head_point.point.target as target,
+    head_point.layer,
+    head_point.head,
+    head_point.point.attention as attention,
     (select chosen_run.name from chosen_run) as run
-from measured
-where measured.point.target <> 'first word'
-    or measured.point.attention is not null
-order by measured.point.panel, measured.point.target, measured.layer, measured.head
+from head_point
+where head_point.point.target <> 'first word'
+    or head_point.point.attention is not null
+order by head_point.point.panel, head_point.point.target, head_point.layer, head_point.head

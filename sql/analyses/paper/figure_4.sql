@@ -13,28 +13,28 @@
 -- column run
 with
 
-measured as (
+head_point as (
     select
-        broad.layer,
-        broad.head,
+        breadth.layer,
+        breadth.head,
         unnest([
-            {'panel': 'above', 'entropy': broad.entropy, 'uniform': broad.uniform},
+            {'panel': 'above', 'entropy': breadth.entropy, 'uniform': breadth.uniform},
             {
                 'panel': 'below',
-                'entropy': broad.entropy_from_cls,
-                'uniform': case when not chosen_run.is_causal then broad.uniform end
+                'entropy': breadth.entropy_from_cls,
+                'uniform': case when not chosen_run.is_causal then breadth.uniform end
             }
         ]) as point
-    from entropy(run := $run) as broad
+    from entropy(run := $run) as breadth
     cross join chosen_run
 )
 
 select
-    measured.point.panel as panel,
-    measured.layer,
-    measured.head,
-    measured.point.entropy as entropy,
-    measured.point.uniform as uniform,
+    head_point.point.panel as panel,
+    head_point.layer,
+    head_point.head,
+    head_point.point.entropy as entropy,
+    head_point.point.uniform as uniform,
     (select chosen_run.name from chosen_run) as run
-from measured
-order by measured.point.panel, measured.layer, measured.head
+from head_point
+order by head_point.point.panel, head_point.layer, head_point.head

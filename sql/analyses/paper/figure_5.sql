@@ -7,10 +7,10 @@
 -- empty: no relation with min_count dependents has a head that is above its best fixed offset by more than chance
 --   (--min-count 10 tries rarer relations, --p-below 2 shows them all)
 -- note: the sentence is the one of 8 to 16 words with the most dependents of the relation, of equals the shortest, then
---   the first; where there is none, the shortest that has one. Whether the head finds them has no say. The paper chose
---   its examples by hand, and has a head for coreference beside these: see best_coreference_head, and show
+--   the first; where there is none, the shortest that has one. Whether the head finds them does not matter. The paper
+--   chose its examples by hand, and has a head for coreference beside these: see best_coreference_head, and show
 --   --coreference.
--- param most integer = 6: how many relations
+-- param most integer = 6: number of relations
 -- param min_count integer = 100: leave out relations with fewer dependents (published code: 100)
 -- param p_below double = 0.05: leave out relations whose p_corrected is not below it; 2 leaves none out
 -- param run
@@ -21,68 +21,68 @@
 -- column run
 with
 
-ranked as (
+ranked_relation as (
     select
-        found.*,
+        best.*,
         tested.p_corrected,
-        row_number() over (order by found.gain desc, found.relation) as place
-    from best_head(run := $run, min_count := $min_count) as found
+        row_number() over (order by best.gain desc, best.relation) as place
+    from best_head(run := $run, min_count := $min_count) as best
     inner join best_relation(run := $run, min_count := $min_count, most := 1000000) as tested
-        on tested.relation = found.relation
-        and tested.layer = found.layer
-        and tested.head = found.head
-        and tested.direction = found.direction
+        on tested.relation = best.relation
+        and tested.layer = best.layer
+        and tested.head = best.head
+        and tested.direction = best.direction
     where coalesce(tested.p_corrected, cast(1 as double)) < $p_below
 ),
 
-dependent as (
+relation_dependent as (
     select distinct gold.relation, gold.dependent, word.sentence
     from gold_dependency(run := $run) as gold
     inner join word on word.id = gold.dependent
-    inner join ranked on ranked.relation = gold.relation
-    where ranked.place <= $most
+    inner join ranked_relation on ranked_relation.relation = gold.relation
+    where ranked_relation.place <= $most
 ),
 
-length as (
+sentence_size as (
     select word.sentence, count(*) as words
     from word
-    where word.sentence in (select dependent.sentence from dependent)
+    where word.sentence in (select relation_dependent.sentence from relation_dependent)
     group by word.sentence
 ),
 
-example as (
-    select dependent.relation, dependent.sentence, count(*) as dependents
-    from dependent
-    group by dependent.relation, dependent.sentence
+example_sentence as (
+    select relation_dependent.relation, relation_dependent.sentence, count(*) as dependents
+    from relation_dependent
+    group by relation_dependent.relation, relation_dependent.sentence
 ),
 
-chosen as (
-    select example.relation, example.sentence
-    from example
-    inner join length on length.sentence = example.sentence
+selected_example as (
+    select example_sentence.relation, example_sentence.sentence
+    from example_sentence
+    inner join sentence_size on sentence_size.sentence = example_sentence.sentence
     qualify row_number() over (
-        partition by example.relation
+        partition by example_sentence.relation
         order by
-            case when length.words between 8 and 16 then 0 else 1 end,
-            case when length.words between 8 and 16 then example.dependents end desc nulls last,
-            length.words,
-            example.sentence
+            case when sentence_size.words between 8 and 16 then 0 else 1 end,
+            case when sentence_size.words between 8 and 16 then example_sentence.dependents end desc nulls last,
+            sentence_size.words,
+            example_sentence.sentence
     ) = 1
 )
 
 select
-    ranked.relation,
-    ranked.layer,
-    ranked.head,
-    ranked.direction,
-    ranked.n,
-    ranked.accuracy,
-    ranked.gain,
-    ranked.p_corrected,
-    chosen.sentence,
+    ranked_relation.relation,
+    ranked_relation.layer,
+    ranked_relation.head,
+    ranked_relation.direction,
+    ranked_relation.n,
+    ranked_relation.accuracy,
+    ranked_relation.gain,
+    ranked_relation.p_corrected,
+    selected_example.sentence,
     sentence.name as sent_id,
     (select chosen_run.name from chosen_run) as run
-from ranked
-inner join chosen on chosen.relation = ranked.relation
-inner join sentence on sentence.id = chosen.sentence
-order by ranked.place
+from ranked_relation
+inner join selected_example on selected_example.relation = ranked_relation.relation
+inner join sentence on sentence.id = selected_example.sentence
+order by ranked_relation.place

@@ -1,4 +1,4 @@
--- title: Figure 6 as points: the heads in a plane, with what they do
+-- title: Figure 6 as points: the heads in a plane, with the behaviour of each
 -- paper: Clark et al. 2019, section 6, figure 6
 -- grain: one row per (layer, head)
 -- formula: the columns x, y and behaviour of head_embedding
@@ -11,6 +11,12 @@
 -- column y double: place along the other axis
 -- column behaviour varchar: a relation, punctuation, sep, cls, broad, previous, next, or other
 -- column run
-select placed.layer, placed.head, placed.x, placed.y, placed.behaviour, (select chosen_run.name from chosen_run) as run
-from head_embedding(run := $run) as placed
-order by placed.layer, placed.head
+select
+    embedded_head.layer,
+    embedded_head.head,
+    embedded_head.x,
+    embedded_head.y,
+    embedded_head.behaviour,
+    (select chosen_run.name from chosen_run) as run
+from head_embedding(run := $run) as embedded_head
+order by embedded_head.layer, embedded_head.head

@@ -1,14 +1,15 @@
--- title: Table 3 as the paper prints it: what each probe finds, in per cent of the words
+-- title: Table 3 as the paper prints it: the accuracy of each probe, in per cent of the words
 -- paper: Clark et al. 2019, section 5, table 3
 -- grain: one row per kind of probe that the bank has, in the paper's order; of random weights per (kind, seed)
 -- formula: uas = 100 × |{d : the head found is the gold one}| / |{d}| over the words d, and uuas over the edges, as
 --   in probe_accuracy
 -- empty: no probe of that run keeps the word vector of ROOT in its place
--- note: the newest probe on trained weights decides which model and which part of which corpus are shown. Each row is the
---   newest probe of its kind for these; random weights are the controls, and run tells their seed. Probes with ROOT at
---   the published place are left out, and so is punctuation.
+-- note: the newest probe on trained weights decides which model and which part of which corpus are shown. Each row is
+--   the newest probe of its kind for these; random weights are the controls, and run tells their seed. Probes with ROOT
+--   at the published place are left out, and so is punctuation.
 -- note: the paper's structural probe is not here: it does not probe attention.
--- note: the training differs from the published one, and a word is not a candidate for its own head: see probe_accuracy.
+-- note: the training differs from the published one, and a word is not a candidate for its own head: see
+--   probe_accuracy.
 -- param run varchar = null: name or id of the run that the probes are scored on; by default that of the newest probe on
 --   trained weights
 -- column probe varchar: what the probe reads
@@ -19,7 +20,7 @@
 -- column run varchar: name of the run that it is scored on
 with
 
-described_probe as (
+named_probe as (
     select
         probe.id,
         case
@@ -38,32 +39,33 @@ described_probe as (
         model.name as model,
         model.random_seed is not null as is_random,
         case when probe.kind in ('attention', 'attention_words') then model.random_seed end as seed
-    from asked_probe() as asked
-    inner join probe on probe.id = asked.id
+    from requested_probe() as requested
+    inner join probe on probe.id = requested.id
     inner join run as test_run on test_run.id = probe.test_run
     inner join model on model.id = test_run.model
     where probe.root_at = 'root'
 ),
 
-shown as (
-    select described_probe.model, described_probe.corpus, described_probe.test_split
-    from described_probe
+-- The model, corpus and split of the newest probe: of trained weights, if there is one.
+newest_setting as (
+    select named_probe.model, named_probe.corpus, named_probe.test_split
+    from named_probe
     where $run is null
-        or described_probe.run = $run
-        or cast(described_probe.test_run as varchar) = $run
-    order by described_probe.is_random, described_probe.id desc
+        or named_probe.run = $run
+        or cast(named_probe.test_run as varchar) = $run
+    order by named_probe.is_random, named_probe.id desc
     limit 1
 ),
 
 newest_probe as (
-    select described_probe.*
-    from described_probe
-    inner join shown
-        on shown.model = described_probe.model
-        and shown.corpus = described_probe.corpus
-        and shown.test_split is not distinct from described_probe.test_split
+    select named_probe.*
+    from named_probe
+    inner join newest_setting
+        on newest_setting.model = named_probe.model
+        and newest_setting.corpus = named_probe.corpus
+        and newest_setting.test_split is not distinct from named_probe.test_split
     qualify row_number() over (
-        partition by described_probe.name, described_probe.seed order by described_probe.id desc
+        partition by named_probe.name, named_probe.seed order by named_probe.id desc
     ) = 1
 )
 

@@ -8,13 +8,14 @@
 -- plot: bars x=uas y=probe,kind low=low high=high panel=relation aside=n domain=0,1
 -- empty: no probe has scores for this relation
 -- note: UAS counts words, roots included; UUAS counts the edges between two words. Punctuation is left out of both.
--- note: a first word that is set apart (run.first_word) is judged here, and may be found, as every word: a probe finds a
---   whole tree. So n is larger than in the analyses of single heads, where it is neither.
--- note: the intervals are of resampled documents of the test run (of sentences, where the source marks none or the run
---   reads one); what another training run would give is not in them.
+-- note: a first word that is set apart (run.first_word) is scored here, and may be found, as every word: a probe finds
+--   a whole tree. So n is larger than in the analyses of single heads, where it is neither.
+-- note: the intervals are of resampled documents of the test run (of sentences, if the source marks no documents or the
+--   run has only one); what another training run would give is not in them.
 -- note: where the training differs from the published code: it learns for one epoch, from one sentence at a time; here
---   it goes on for up to 100 epochs, in batches of 16 sentences, until the loss of held-out documents falls no more, and
---   the best epoch is kept. There a word may be its own head, a mistake that only that probe can make; here it may not.
+--   it goes on for up to 100 epochs, in batches of 16 sentences, until the loss of held-out documents falls no more,
+--   and the best epoch is kept. There a word may be its own head, a mistake that only that probe can make; here it may
+--   not.
 -- param relation varchar = 'all': only this relation (or all); null for every one
 -- param probe integer = null: only the probe of this number; by default every one
 -- column probe integer: probe.id
@@ -54,8 +55,8 @@ select
     probe_score.uuas,
     probe_score.uuas_low,
     probe_score.uuas_high
-from asked_probe(asked := $probe) as asked
-inner join probe on probe.id = asked.id
+from requested_probe(probe := $probe) as requested
+inner join probe on probe.id = requested.id
 inner join probe_score on probe_score.probe = probe.id
 inner join run as test_run on test_run.id = probe.test_run
 inner join model on model.id = test_run.model

@@ -6,22 +6,23 @@
 -- formula: share(h) = max(contribution(h), 0) / Σ_k max(contribution(k), 0)
 -- plot: grid color=contribution panel=direction
 -- empty: no probe of trained weights reads attention (--probe names another)
--- note: a large weight on a head that never looks at a word's head does nothing; contribution is the weight times the
---   attention, so heads are ranked by it. Heads that do the same share the work between them.
+-- note: a large weight on a head that never attends to a word's head has no effect; contribution is the weight times
+--   the attention, so heads are ranked by it. Heads that do the same share the contribution.
 -- param probe integer = null: number of the probe; by default the newest one that reads attention, of trained
 --   weights
--- column rank bigint: 1 for the largest contribution (of equals the lowest layer, then the lowest head)
+-- column rank bigint: 1 for the largest contribution; of equals the lowest layer, then the lowest head
 -- column layer, head, direction
 -- column weight double: mean weight, in nats per unit of attention
 -- column contribution double: nats by which it lifts the gold head above the other words, on average
--- column share double: part of the contributions of all heads and directions that lift, in [0, 1]; 0 for one that does not
+-- column share double: part of the contributions of all heads and directions that lift, in [0, 1]; 0 for one that does
+--   not
 -- column probe integer: probe.id
 with
 
-chosen_probe as (
+selected_probe as (
     select probe.id
-    from asked_probe(asked := $probe) as asked
-    inner join probe on probe.id = asked.id
+    from requested_probe(probe := $probe) as requested
+    inner join probe on probe.id = requested.id
     inner join run on run.id = probe.test_run
     inner join model on model.id = run.model
     where probe.id in (select probe_weight.probe from probe_weight)
@@ -30,7 +31,7 @@ chosen_probe as (
     limit 1
 ),
 
-lift as (
+head_lift as (
     select
         probe_weight.probe,
         probe_weight.layer,
@@ -40,22 +41,22 @@ lift as (
         probe_weight.contribution,
         greatest(probe_weight.contribution, cast(0 as double)) as lifted
     from probe_weight
-    inner join chosen_probe on chosen_probe.id = probe_weight.probe
+    inner join selected_probe on selected_probe.id = probe_weight.probe
 )
 
 select
     row_number() over (
-        order by lift.contribution desc, lift.layer, lift.head, lift.direction
+        order by head_lift.contribution desc, head_lift.layer, head_lift.head, head_lift.direction
     ) as rank,
-    lift.layer,
-    lift.head,
-    lift.direction,
-    lift.weight,
-    lift.contribution,
+    head_lift.layer,
+    head_lift.head,
+    head_lift.direction,
+    head_lift.weight,
+    head_lift.contribution,
     case
-        when sum(lift.lifted) over () > 0 then lift.lifted / sum(lift.lifted) over ()
+        when sum(head_lift.lifted) over () > 0 then head_lift.lifted / sum(head_lift.lifted) over ()
         else cast(0 as double)
     end as share,
-    lift.probe
-from lift
+    head_lift.probe
+from head_lift
 order by rank

@@ -2,7 +2,8 @@
 -- paper: Clark et al. 2019, section 3.3, figure 4
 -- grain: one row per (layer, head)
 -- formula: entropy = mean over inputs of 1/n Σ_i H(i), with H(i) = −Σ_j p(i, j) ln p(i, j)
--- formula: entropy_from_cls = mean over inputs of H([CLS]); uniform = mean over inputs of ln n, or of a causal model 1/n Σ_i ln i
+-- formula: entropy_from_cls = mean over inputs of H([CLS]); uniform = mean over inputs of ln n, or of a causal model
+--   1/n Σ_i ln i
 -- formula: p(i, j) = (1 − smoothing) α(i, j) + smoothing / n
 -- run: needs=sums favours=pair/token
 -- weights: $smoothing <> 0
@@ -11,17 +12,17 @@
 --   a: smoothing := 0.0001.
 -- note: the mean within an input is taken first, then the mean over inputs. uniform is the mean of ln n.
 -- note: a position of a causal model can attend to those before it and to itself alone: uniform is over these.
--- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it uniform is too large.
+-- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it uniform is too large.
 -- param smoothing double = 0.0: share of a uniform distribution that is mixed into every one
 -- column layer, head
 -- column entropy double: mean entropy over all positions, in nats
--- column entropy_from_cls double: mean entropy from [CLS] only, in nats; null where there is none, and of a causal model,
---   whose [CLS] sees itself alone
+-- column entropy_from_cls double: mean entropy from [CLS] only, in nats; null where there is none, and of a causal
+--   model, whose [CLS] sees itself alone
 -- column uniform double: mean entropy of a uniform distribution over as many positions as can be seen, in nats
 -- column sequences, run
 with
 
-smoothed as (
+smoothed_distribution as (
     select
         distribution.sequence,
         distribution.layer,
@@ -39,30 +40,32 @@ smoothed as (
 ),
 
 -- 0 ln 0 = 0: what is added is lost in every share that a float holds, and keeps ln 0 from being minus infinity.
-measured as (
+distribution_entropy as (
     select
-        smoothed.sequence,
-        smoothed.layer,
-        smoothed.head,
-        smoothed.positions,
-        smoothed.is_from_cls,
+        smoothed_distribution.sequence,
+        smoothed_distribution.layer,
+        smoothed_distribution.head,
+        smoothed_distribution.positions,
+        smoothed_distribution.is_from_cls,
         -list_inner_product(
-            smoothed.shares,
-            list_transform(smoothed.shares, lambda share: ln(share + cast(1e-300 as double)))
+            smoothed_distribution.shares,
+            list_transform(smoothed_distribution.shares, lambda share: ln(share + cast(1e-300 as double)))
         ) as entropy
-    from smoothed
+    from smoothed_distribution
 ),
 
 per_sequence as (
     select
-        measured.sequence,
-        measured.layer,
-        measured.head,
-        measured.positions,
-        avg(measured.entropy) as entropy,
-        avg(case when measured.is_from_cls then measured.entropy end) as entropy_from_cls
-    from measured
-    group by measured.sequence, measured.layer, measured.head, measured.positions
+        distribution_entropy.sequence,
+        distribution_entropy.layer,
+        distribution_entropy.head,
+        distribution_entropy.positions,
+        avg(distribution_entropy.entropy) as entropy,
+        avg(case when distribution_entropy.is_from_cls then distribution_entropy.entropy end) as entropy_from_cls
+    from distribution_entropy
+    group by
+        distribution_entropy.sequence, distribution_entropy.layer, distribution_entropy.head,
+        distribution_entropy.positions
     union all
     select
         attention_map.sequence,

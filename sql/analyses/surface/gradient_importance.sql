@@ -8,8 +8,7 @@
 -- plot: grid color=gradient panel=target
 -- note: the absolute value of dL/d alpha is averaged over all weights to a target within an input, then over the
 --   inputs that have the target. L is the masked-language-model loss; table gradient says over which tokens.
--- note: which positions count as what is in view placement. A run has gradients where it was ingested with
---   --gradients.
+-- note: view placement says which positions belong to which target. Gradients are made by attnbank ingest --gradients.
 -- column layer, head
 -- column target varchar: cls, sep, punctuation or other
 -- column gradient double: mean absolute gradient of the loss by the weight on a position of the target
@@ -32,7 +31,7 @@ input as materialized (
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
-magnitude as (
+absolute_gradient as (
     select
         gradient.sequence,
         gradient.layer,
@@ -43,16 +42,16 @@ magnitude as (
 
 gradient_map as (
     select
-        magnitude.sequence,
-        magnitude.layer,
-        magnitude.head,
-        sum(weight_on(magnitude.gradients, input.cls)) as cls,
-        sum(weight_on(magnitude.gradients, input.sep)) as sep,
-        sum(weight_on(magnitude.gradients, input.punctuation)) as punctuation,
-        sum(weight_under(magnitude.gradients, input.other)) as other
-    from magnitude
-    inner join input on input.sequence = magnitude.sequence
-    group by magnitude.sequence, magnitude.layer, magnitude.head
+        absolute_gradient.sequence,
+        absolute_gradient.layer,
+        absolute_gradient.head,
+        sum(weight_on(absolute_gradient.gradients, input.cls)) as cls,
+        sum(weight_on(absolute_gradient.gradients, input.sep)) as sep,
+        sum(weight_on(absolute_gradient.gradients, input.punctuation)) as punctuation,
+        sum(weight_under(absolute_gradient.gradients, input.other)) as other
+    from absolute_gradient
+    inner join input on input.sequence = absolute_gradient.sequence
+    group by absolute_gradient.sequence, absolute_gradient.layer, absolute_gradient.head
 ),
 
 per_target as (

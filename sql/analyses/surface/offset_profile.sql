@@ -19,81 +19,81 @@
 -- column sequences, run
 with
 
-tried as (
-    select distinct listed."offset"
-    from (select unnest($offsets) as "offset") as listed
+profile_offset as (
+    select distinct entry."offset"
+    from (select unnest($offsets) as "offset") as entry
 ),
 
-inputs as (
+input_count as (
     select
-        tried."offset",
+        profile_offset."offset",
         count(*) as n,
-        count(*) filter (where sequence.positions > abs(tried."offset")) as n_present
+        count(*) filter (where sequence.positions > abs(profile_offset."offset")) as n_present
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    cross join tried
-    group by tried."offset"
+    cross join profile_offset
+    group by profile_offset."offset"
 ),
 
 -- Inputs of one length are divided by the same numbers, so they are summed first. Sums of up to ten positions away are
 -- kept with each map.
-summed as (
+per_length as (
     select
         attention_map.layer,
         attention_map.head,
         sequence.positions,
-        tried."offset",
-        sum(weight_at_offset(attention_map.offsets, tried."offset")) as weight
+        profile_offset."offset",
+        sum(weight_at_offset(attention_map.offsets, profile_offset."offset")) as weight
     from attention_map
     inner join sequence on sequence.id = attention_map.sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    cross join tried
-    where abs(tried."offset") <= 10
-    group by attention_map.layer, attention_map.head, sequence.positions, tried."offset"
+    cross join profile_offset
+    where abs(profile_offset."offset") <= 10
+    group by attention_map.layer, attention_map.head, sequence.positions, profile_offset."offset"
     union all
     select
         distribution.layer,
         distribution.head,
         sequence.positions,
-        tried."offset",
-        sum(weight_at(distribution.weights, distribution.from_position + tried."offset")) as weight
+        profile_offset."offset",
+        sum(weight_at(distribution.weights, distribution.from_position + profile_offset."offset")) as weight
     from distribution
     inner join sequence on sequence.id = distribution.sequence
     inner join chosen_run on chosen_run.id = sequence.run
-    cross join tried
+    cross join profile_offset
     where (list_min($offsets) < -10 or list_max($offsets) > 10)
-        and abs(tried."offset") > 10
-    group by distribution.layer, distribution.head, sequence.positions, tried."offset"
+        and abs(profile_offset."offset") > 10
+    group by distribution.layer, distribution.head, sequence.positions, profile_offset."offset"
 ),
 
-total as (
+per_offset as (
     select
-        summed.layer,
-        summed.head,
-        summed."offset",
-        sum(coalesce(summed.weight, cast(0 as double)) / summed.positions) as weight,
+        per_length.layer,
+        per_length.head,
+        per_length."offset",
+        sum(coalesce(per_length.weight, cast(0 as double)) / per_length.positions) as weight,
         sum(
             case
-                when summed.positions > abs(summed."offset")
-                    then summed.weight / (summed.positions - abs(summed."offset"))
+                when per_length.positions > abs(per_length."offset")
+                    then per_length.weight / (per_length.positions - abs(per_length."offset"))
             end
         ) as present
-    from summed
-    group by summed.layer, summed.head, summed."offset"
+    from per_length
+    group by per_length.layer, per_length.head, per_length."offset"
 )
 
 select
-    total.layer,
-    total.head,
-    total."offset",
-    case when total."offset" <= 0 or not chosen_run.is_causal then total.weight / inputs.n end as weight,
+    per_offset.layer,
+    per_offset.head,
+    per_offset."offset",
+    case when per_offset."offset" <= 0 or not chosen_run.is_causal then per_offset.weight / input_count.n end as weight,
     case
-        when inputs.n_present > 0 and (total."offset" <= 0 or not chosen_run.is_causal)
-            then total.present / inputs.n_present
+        when input_count.n_present > 0 and (per_offset."offset" <= 0 or not chosen_run.is_causal)
+            then per_offset.present / input_count.n_present
     end as present,
-    inputs.n as sequences,
+    input_count.n as sequences,
     chosen_run.name as run
-from total
+from per_offset
 cross join chosen_run
-inner join inputs on inputs."offset" = total."offset"
-order by total.layer, total.head, total."offset"
+inner join input_count on input_count."offset" = per_offset."offset"
+order by per_offset.layer, per_offset.head, per_offset."offset"

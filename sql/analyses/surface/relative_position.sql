@@ -13,7 +13,7 @@
 --   divided by n.
 -- note: previous is to the left (a smaller position), next to the right. The legend of the published notebook's plot
 --   swaps the two.
--- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it the chances are too small.
+-- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it the chances are too small.
 -- note: next is null of a causal model, which cannot look there.
 -- column layer, head
 -- column previous double: mean weight on the position before

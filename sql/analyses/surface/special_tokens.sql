@@ -11,25 +11,27 @@
 --   in place of n, and i and j are then not both a first word that is set apart
 -- run: favours=pair/token
 -- plot: grid color=cls,sep,punctuation,other domain=0,1
--- note: which positions count as what is in view placement: kinds of position, not spellings; punctuation is only .
---   and ,
+-- note: view placement says which positions belong to which target, by kind of position, not by spelling; punctuation
+--   is only . and ,
 -- note: as in the published code, the weights to a target are summed and divided by the length of the input;
 --   sep_to_sep is divided by the number of [SEP], other_to_sep by the rest; then the mean over inputs is taken. An
 --   input without [SEP] has no part in these two.
 -- note: chance is what uniform attention would give: the share of positions of that role, averaged the same way. For
 --   sep_to_sep and other_to_sep it is sep_chance. A position of a causal model sees only those before it and itself.
--- note: a run of norms (run.measure) is judged by the share of all lengths of an input; sep_to_sep and other_to_sep are
---   null there. What a first word that is set apart keeps of itself is left out: with the residual connection it can be a
---   hundred times as long as all else (massive activations, Sun et al. 2024).
--- note: a sliding window (model.sliding_window) is not taken account of: in inputs longer than it the chances are those of full sight.
--- note: what no input has is null: cls and sep of a model without them, first of all but causal models with nothing
---   before the text.
+-- note: a run of norms (run.measure) is scored by the share of all lengths of an input; sep_to_sep and other_to_sep are
+--   null there. What a first word that is set apart attends to at itself is left out: with the residual connection it
+--   can be a hundred times as long as all else (massive activations, Sun et al. 2024).
+-- note: a sliding window (model.sliding_window) is ignored: in inputs longer than it the chances are those of full
+--   sight.
+-- note: targets that no input has are null: cls and sep of a model without them, first of all but causal models with
+--   nothing before the text.
 -- column layer, head
 -- column cls double: mean weight on [CLS]; null where no input has it
 -- column sep double: mean weight on [SEP]; null where no input has it
 -- column punctuation double: mean weight on . and ,
 -- column other double: mean weight on everything else
--- column first double: mean weight on a first word that is set apart, where nothing stands before it; null where none is
+-- column first double: mean weight on a first word that is set apart, where nothing stands before it; null where none
+--   is
 -- column sep_to_sep double: mean weight of a [SEP] on itself and the other [SEP]
 -- column other_to_sep double: mean weight of every other position on [SEP]
 -- column cls_chance double: share of [CLS] among the positions
@@ -57,7 +59,7 @@ input as materialized (
     inner join chosen_run on chosen_run.id = placement.run
 ),
 
-summed as (
+map_sum as (
     select
         input.*,
         attention_map.layer,
@@ -79,13 +81,13 @@ summed as (
 
 per_sequence as (
     select
-        summed.*,
-        weight_on(summed.received, summed.first_word) - summed.own_of_first as first,
+        map_sum.*,
+        weight_on(map_sum.received, map_sum.first_word) - map_sum.own_of_first as first,
         case
-            when summed.is_share then summed.positions
-            else weight_total(summed.received) - summed.own_of_first
+            when map_sum.is_share then map_sum.positions
+            else weight_total(map_sum.received) - map_sum.own_of_first
         end as total
-    from summed
+    from map_sum
 )
 
 select

@@ -1,12 +1,12 @@
--- title: What each head gives to special tokens by weight and by norm, side by side
+-- title: Attention of each head to special tokens by weight and by norm, side by side
 -- paper: after Kobayashi et al. 2020, section 4, figure 4; Clark et al. 2019, figure 2
 -- grain: one row per (layer, head)
 -- formula: weight_on_cls, norm_on_cls, ... are cls, sep, punctuation and first of special_tokens, in the two runs
 -- run: favours=pair/token
 -- plot: grid color=weight_on_cls,norm_on_cls,weight_on_sep,norm_on_sep domain=0,1
 -- empty: no run of norms is like the run of weights. Make one: the same ingest with --measure norms
--- note: a head can put all its weight on [CLS] and move nothing from there, since the value of [CLS] is short: the
---   weights that make [CLS] look like a resting place are then a way to attend to nothing.
+-- note: a head can put all its weight on [CLS] and take nothing from there if the value vector of [CLS] is short: the
+--   weight on [CLS] is then a way to attend to nothing.
 -- note: the run of norms is of the same model, corpus, context, unit and sample; the newest, unless one is named.
 -- param norms_run varchar = null: name or id of the run of norms; by default the newest that is like the run of weights
 -- column layer, head
@@ -17,44 +17,46 @@
 -- column weight_on_punctuation double: mean weight on . and ,
 -- column norm_on_punctuation double: share of all norms that . and , have
 -- column weight_on_first double: mean weight on a first word that is set apart; null where none is
--- column norm_on_first double: share of all norms that such a word has, without what it keeps of itself; null where none
---   is
+-- column norm_on_first double: share of all norms that such a word has, without what it keeps of itself; null where
+--   none is
 -- column norms_run varchar: name of the run of norms
 -- column run
 with
 
-norms as (
+matching_norms_run as (
     select max(run.id) as id
     from run
     inner join chosen_run on chosen_run.model = run.model and chosen_run.corpus = run.corpus
-    inner join run as weights on weights.id = chosen_run.id
+    inner join run as weights_run on weights_run.id = chosen_run.id
     where run.finished is not null
         and run.measure = 'norms'
-        and run.context = weights.context
-        and run.unit = weights.unit
-        and run.subword = weights.subword
-        and run.first_word is not distinct from weights.first_word
-        and run.bos is not distinct from weights.bos
-        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(weights.options, 'limit')
-        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(weights.options, 'seed')
+        and run.context = weights_run.context
+        and run.unit = weights_run.unit
+        and run.subword = weights_run.subword
+        and run.first_word is not distinct from weights_run.first_word
+        and run.bos is not distinct from weights_run.bos
+        and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(weights_run.options, 'limit')
+        and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(weights_run.options, 'seed')
         and ($norms_run is null or run.name = $norms_run or cast(run.id as varchar) = $norms_run)
 )
 
 select
-    weighed.layer,
-    weighed.head,
-    weighed.cls as weight_on_cls,
-    moved.cls as norm_on_cls,
-    weighed.sep as weight_on_sep,
-    moved.sep as norm_on_sep,
-    weighed.punctuation as weight_on_punctuation,
-    moved.punctuation as norm_on_punctuation,
-    weighed.first as weight_on_first,
-    moved.first as norm_on_first,
-    moved.run as norms_run,
-    weighed.run
-from special_tokens(run := $run) as weighed
-inner join special_tokens(run := (select coalesce(cast(norms.id as varchar), '') from norms)) as moved
-    on moved.layer = weighed.layer
-    and moved.head = weighed.head
-order by weighed.layer, weighed.head
+    by_weight.layer,
+    by_weight.head,
+    by_weight.cls as weight_on_cls,
+    by_norm.cls as norm_on_cls,
+    by_weight.sep as weight_on_sep,
+    by_norm.sep as norm_on_sep,
+    by_weight.punctuation as weight_on_punctuation,
+    by_norm.punctuation as norm_on_punctuation,
+    by_weight.first as weight_on_first,
+    by_norm.first as norm_on_first,
+    by_norm.run as norms_run,
+    by_weight.run
+from special_tokens(run := $run) as by_weight
+inner join special_tokens(
+    run := (select coalesce(cast(matching_norms_run.id as varchar), '') from matching_norms_run)
+) as by_norm
+    on by_norm.layer = by_weight.layer
+    and by_norm.head = by_weight.head
+order by by_weight.layer, by_weight.head

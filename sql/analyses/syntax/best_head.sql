@@ -1,4 +1,4 @@
--- title: The best head for each relation, beside the best fixed offset (the paper's table 1)
+-- title: The best head for each relation, compared with the best fixed offset (the paper's table 1)
 -- paper: Clark et al. 2019, section 4.2, table 1
 -- grain: one row per relation, the most frequent first
 -- formula: (head, direction)*(r) = argmax_{h, v} |{d ∈ D(r) : prediction_{h,v}(d) = head(d)}|, as in head_accuracy
@@ -6,25 +6,27 @@
 --   relation r
 -- formula: offset(r) = argmax_k |{d ∈ D(r) : d + k = head(d)}|; gain = accuracy − offset_accuracy
 -- formula: low, high = (p + z²/2m ∓ z √(p (1 − p) / m + z²/4m²)) / (1 + z²/m), where p is accuracy, z = 1.96 and m the
---   number of independent dependents that tell as much as n in their documents (Korn and Graubard 1998)
+--   effective number of independent dependents, given their documents (Korn and Graubard 1998)
 -- formula: gain_low, gain_high as in head_score
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,held_out_accuracy label=layer,head
 --   aside=n,offset domain=0,1
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
--- note: the head is picked on the very words that it is scored on, as in the paper, so that accuracy, low and high are too
---   high for it, most where n is small. held_out_accuracy is the accuracy on one half of the documents of the head that is
---   best on the other (not always the same one); best_head_held_out says more. Equal heads: the lowest layer, then the lowest head, then dependent_to_head.
+-- note: the head is chosen on the words that it is scored on, as in the paper, so that accuracy, low and high are too
+--   high for it, most where n is small. held_out_accuracy is the accuracy on one half of the documents of the head that
+--   is best on the other (not always the same one); best_head_held_out says more. Equal heads: the lowest layer, then
+--   the lowest head, then dependent_to_head.
 -- note: the published code tries the offsets -3 to 2, clamped (see offset_baseline), and prints relations with 100
 --   dependents or more (min_count := 100), punctuation and root left out.
--- note: of a causal model the best head is the one that finds the most dependents, and it is judged, like the offset, on
---   those that its direction can find (see gold_dependency): findable is their share. In most relations that direction
---   is later_to_earlier, both others together; head_accuracy has the two directions apart.
+-- note: of a causal model the best head is the one that finds the most dependents, and it is scored, like the offset,
+--   on those that its direction can find (see gold_dependency): findable is their share. In most relations that
+--   direction is later_to_earlier, both others together; head_accuracy has the two directions apart.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- param relation, min_count, run, subtypes, possessive, offsets, clamped
 -- column relation, n, layer, head, direction, accuracy, low, high, offset, offset_accuracy, gain, gain_low
 -- column gain_high
--- column held_out_accuracy double: accuracy on every second document (or sentence) of the head that is best on the others
+-- column held_out_accuracy double: accuracy on every second document (or sentence) of the head that is best on the
+--   others
 -- column findable, overall, run
 with
 
@@ -42,20 +44,20 @@ best as (
 ),
 
 baseline as (
-    select fixed.*
+    select fixed_offset.*
     from best_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation), offsets := $offsets, clamped := $clamped
-    ) as fixed
+    ) as fixed_offset
 ),
 
-compared as (
+per_relation as (
     select
-        judged.relation,
-        cast(sum(judged.n) as bigint) as n,
-        cast(sum(judged.only_head) as bigint) as only_head,
-        cast(sum(judged.only_offset) as bigint) as only_offset,
-        clustered_pairs(judged.only_head, judged.only_offset, judged.n) as effective
+        comparison.relation,
+        cast(sum(comparison.n) as bigint) as n,
+        cast(sum(comparison.only_head) as bigint) as only_head,
+        cast(sum(comparison.only_offset) as bigint) as only_offset,
+        clustered_pairs(comparison.only_head, comparison.only_offset, comparison.n) as effective
     from head_against_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation), clamped := $clamped,
@@ -73,11 +75,11 @@ compared as (
                 on baseline.relation = best.relation
                 and baseline.side = best.side
         )
-    ) as judged
-    group by judged.relation
+    ) as comparison
+    group by comparison.relation
 ),
 
-halved as (
+half_hit as (
     select
         hit.*,
         row_number() over (
@@ -89,16 +91,17 @@ halved as (
     ) as hit
 ),
 
+-- The head that is best on one half, scored on the other.
 held_out as (
     select scored.relation, scored.accuracy
-    from halved as chosen
-    inner join halved as scored
-        on scored.relation = chosen.relation
-        and scored.layer = chosen.layer
-        and scored.head = chosen.head
-        and scored.direction = chosen.direction
-    where chosen.is_chosen_on
-        and chosen.place = 1
+    from half_hit as selected
+    inner join half_hit as scored
+        on scored.relation = selected.relation
+        and scored.layer = selected.layer
+        and scored.head = selected.head
+        and scored.direction = selected.direction
+    where selected.is_chosen_on
+        and selected.place = 1
         and not scored.is_chosen_on
 )
 
@@ -114,8 +117,8 @@ select
     baseline."offset",
     baseline.accuracy as offset_accuracy,
     share_above(best.correct, best.n, baseline.correct, baseline.n) as gain,
-    paired_low(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_low,
-    paired_high(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_high,
+    paired_low(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_low,
+    paired_high(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_high,
     held_out.accuracy as held_out_accuracy,
     best.findable,
     best.overall,
@@ -124,6 +127,6 @@ from best
 left join baseline
     on baseline.relation = best.relation
     and baseline.side = best.side
-left join compared on compared.relation = best.relation
+left join per_relation on per_relation.relation = best.relation
 left join held_out on held_out.relation = best.relation
 order by best.n desc, best.relation

@@ -7,22 +7,22 @@
 -- formula: low, high as in best_head
 -- formula: offset(r) = the offset that is best on the dependents that the head is chosen on; offset_accuracy, gain,
 --   gain_low, gain_high, cohens_h and p_value as in head_score, over the dependents that it is scored on
--- formula: p_corrected: as in head_score, where the largest statistic is of the relations that have 10 dependents or more in
---   both halves, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
+-- formula: p_corrected: as in head_score, where the largest statistic is of the relations that have 10 dependents or
+--   more in both halves, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=accuracy y=relation low=low high=high beside=offset_accuracy,in_sample_accuracy label=layer,head aside=n
 --   domain=0,1
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
--- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
---   reads one. With choose := 'train' the head is chosen on the documents whose split is train and scored on all
---   others.
+-- note: halves are every second document of the corpus, or every second sentence if the source marks no documents or
+--   the run has only one. With choose := 'train' the head is chosen on the documents whose split is train and scored on
+--   all others.
 -- note: head and offset are chosen before they are scored, so that p_value is one test, without a correction for heads.
 -- note: offset is a word of SQL: write "offset", or qualify it.
--- note: optimism is what picking on the scored words themselves adds: in_sample_accuracy minus accuracy, never
---   negative.
--- note: of a causal model the head is judged on the dependents that its direction can find (see gold_dependency), and
---   in_sample_accuracy is the best of that direction. Equal heads are decided as in best_head; a direction needs
---   10 dependents in both halves together, or min_count if that is smaller.
+-- note: optimism is how much choosing the head on the scored words inflates its accuracy: in_sample_accuracy minus
+--   accuracy, never negative.
+-- note: of a causal model the head is scored on the dependents that its direction can find (see gold_dependency), and
+--   in_sample_accuracy is the best of that direction. Equal heads are decided as in best_head; a direction needs 10
+--   dependents in both halves together, or min_count if that is smaller.
 -- param relation
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param choose varchar = 'half' {half, train}: where the head is chosen, on every second document or by split
@@ -38,7 +38,7 @@
 -- column optimism, findable, overall, run
 with
 
-ranked as (
+ranked_hit as (
     select
         hit.*,
         row_number() over (
@@ -60,39 +60,39 @@ ranked as (
 
 best as (
     select
-        chosen.relation,
-        chosen.layer,
-        chosen.head,
-        chosen.direction,
-        chosen.side,
-        chosen.n as chosen_n,
-        chosen.accuracy as chosen_accuracy,
+        selected.relation,
+        selected.layer,
+        selected.head,
+        selected.direction,
+        selected.side,
+        selected.n as chosen_n,
+        selected.accuracy as chosen_accuracy,
         scored.n,
         scored.accuracy,
         scored.effective,
         in_sample.accuracy as in_sample_accuracy,
         scored.findable,
         scored.overall,
-        least(chosen.n_of_part, scored.n_of_part) as n_of_smaller,
-        least(chosen.n_of_part, scored.n_of_part) >= 10 and chosen.relation <> 'all' as is_in_family
-    from ranked as chosen
-    inner join ranked as scored
-        on scored.relation = chosen.relation
-        and scored.layer = chosen.layer
-        and scored.head = chosen.head
-        and scored.direction = chosen.direction
-    inner join ranked as in_sample
-        on in_sample.relation = chosen.relation
-        and in_sample.side = chosen.side
-    where chosen.is_chosen_on
-        and chosen.place = 1
+        least(selected.n_of_part, scored.n_of_part) as n_of_smaller,
+        least(selected.n_of_part, scored.n_of_part) >= 10 and selected.relation <> 'all' as is_in_family
+    from ranked_hit as selected
+    inner join ranked_hit as scored
+        on scored.relation = selected.relation
+        and scored.layer = selected.layer
+        and scored.head = selected.head
+        and scored.direction = selected.direction
+    inner join ranked_hit as in_sample
+        on in_sample.relation = selected.relation
+        and in_sample.side = selected.side
+    where selected.is_chosen_on
+        and selected.place = 1
         and not scored.is_chosen_on
         and not in_sample.is_chosen_on
         and in_sample.place_on_side = 1
 ),
 
 gold as (
-    select dependency.*, unnest(counted_as(dependency.relation, dependency.is_root)) as counted
+    select dependency.*, unnest(relations_of(dependency.relation, dependency.is_root)) as counted_relation
     from gold_pair(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation)
@@ -100,37 +100,40 @@ gold as (
 ),
 
 -- The dependents that the head of their relation was chosen on, and is judged on.
-sought as (
+selection_dependent as (
     select best.relation, best.side, gold.position, gold.head_position
     from gold
     inner join best
-        on best.relation = gold.counted
-        and judges(best.direction, gold.side)
-    where chooses($choose, gold.split, gold.cluster)
+        on best.relation = gold.counted_relation
+        and applies_to_side(best.direction, gold.side)
+    where is_selection_part($choose, gold.split, gold.cluster)
 ),
 
-tried as (
-    select listed."offset"
-    from (select unnest($offsets) as "offset") as listed
+candidate_offset as (
+    select entry."offset"
+    from (select unnest($offsets) as "offset") as entry
 ),
 
 best_offset as (
-    select sought.relation, tried."offset"
-    from sought
-    inner join tried on reaches(tried."offset", sought.side)
-    group by sought.relation, tried."offset"
+    select selection_dependent.relation, candidate_offset."offset"
+    from selection_dependent
+    inner join candidate_offset on offset_applies_to_side(candidate_offset."offset", selection_dependent.side)
+    group by selection_dependent.relation, candidate_offset."offset"
     qualify row_number() over (
-        partition by sought.relation
+        partition by selection_dependent.relation
         order by
             count(*) filter (
-                where stands_at(tried."offset", sought.side, sought.position, sought.head_position)
+                where is_at_offset(
+                    candidate_offset."offset", selection_dependent.side, selection_dependent.position,
+                    selection_dependent.head_position
+                )
             ) desc,
-            abs(tried."offset"), tried."offset"
+            abs(candidate_offset."offset"), candidate_offset."offset"
     ) = 1
 ),
 
 per_cluster as materialized (
-    select judged.*
+    select comparison.*
     from head_against_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation), choose := $choose,
@@ -146,10 +149,10 @@ per_cluster as materialized (
             from best
             inner join best_offset on best_offset.relation = best.relation
         )
-    ) as judged
+    ) as comparison
 ),
 
-compared as (
+per_relation as (
     select
         per_cluster.relation,
         count(*) as clusters,
@@ -194,21 +197,21 @@ select
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
     best_offset."offset",
-    compared.offset_accuracy,
-    ratio(compared.only_head - compared.only_offset, compared.n) as gain,
-    paired_low(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_low,
-    paired_high(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_high,
-    cohens_h(best.accuracy, compared.offset_accuracy) as cohens_h,
-    compared.clusters,
+    per_relation.offset_accuracy,
+    ratio(per_relation.only_head - per_relation.only_offset, per_relation.n) as gain,
+    paired_low(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_low,
+    paired_high(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_high,
+    cohens_h(best.accuracy, per_relation.offset_accuracy) as cohens_h,
+    per_relation.clusters,
     (
-        select max(placed.clustered_by)
-        from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as placed
+        select max(clustered_document.clustered_by)
+        from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
     ) as clustered_by,
-    compared.p_value,
+    per_relation.p_value,
     case
-        when compared.p_value is null then null
-        when best.is_in_family then greatest(compared.p_value, coalesce(flip.p_corrected, cast(1 as double)))
-        when best.relation = 'all' then compared.p_value
+        when per_relation.p_value is null then null
+        when best.is_in_family then greatest(per_relation.p_value, coalesce(flip.p_corrected, cast(1 as double)))
+        when best.relation = 'all' then per_relation.p_value
     end as p_corrected,
     best.chosen_n,
     best.chosen_accuracy,
@@ -219,7 +222,7 @@ select
     (select chosen_run.name from chosen_run) as run
 from best
 left join best_offset on best_offset.relation = best.relation
-left join compared on compared.relation = best.relation
+left join per_relation on per_relation.relation = best.relation
 left join flip on flip.relation = best.relation
 where best.n_of_smaller >= $min_count
     and ($relation is null or best.relation = $relation)

@@ -1,12 +1,12 @@
--- title: The best head of one relation, tested: against the best offset, and on text that it was not chosen on
+-- title: The best head of one relation, tested against the best offset and on text that it was not chosen on
 -- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips, corrected by max-T (see head_score)
 -- grain: one row
 -- formula: as in head_score; held_out_accuracy and what else begins with held_out as in best_head_held_out
 -- run: unit=word needs=trees usual=sentence
 -- plot: bars x=gain y=relation low=gain_low high=gain_high beside=held_out_gain label=layer,head aside=n
 -- empty: no dependent has the relation
--- note: low and high are of a head that was chosen on these words, and too high for it; p_corrected allows for the choice,
---   and so does what is held out, where one test is made and held_out_p needs no correction.
+-- note: low and high are of a head that was chosen on these words, and too high for it; p_corrected allows for the
+--   choice, and so does what is held out, where one test is made and held_out_p needs no correction.
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
 --   of a request that reads attention in another way, only the commands and Python know it.
@@ -14,7 +14,8 @@
 -- param run, subtypes, possessive, offsets
 -- column relation, n, clusters, clustered_by
 -- column tried bigint: heads and directions that the best one was chosen from, on these very words
--- column layer, head, direction, accuracy, low, high, ceiling, offset, offset_accuracy, gain, gain_low, gain_high, cohens_h
+-- column layer, head, direction, accuracy, low, high, ceiling, offset, offset_accuracy, gain, gain_low, gain_high,
+--   cohens_h
 -- column clusters_needed, p_corrected, p_documents_corrected
 -- column held_out_n bigint: dependents of the other half; null where there is none
 -- column held_out_layer smallint: 1-based layer of the head that is best on every second document or sentence
@@ -35,12 +36,12 @@ with
 
 best as (
     select
-        scored.*,
+        per_head.*,
         count(*) over () as tried,
-        row_number() over (order by scored.correct desc, scored.layer, scored.head, scored.direction) as place
+        row_number() over (order by per_head.correct desc, per_head.layer, per_head.head, per_head.direction) as place
     from head_score(
         relation := $relation, offsets := $offsets, run := $run, subtypes := $subtypes, possessive := $possessive
-    ) as scored
+    ) as per_head
 )
 
 select

@@ -1,7 +1,8 @@
--- title: The relation that each head finds best, by how far it is above the best fixed offset
+-- title: The relation that each head finds best, by its gain over the best fixed offset
 -- paper: Clark et al. 2019, section 4.2: table 1 the other way round, by head
 -- grain: one row per head, or per (layer, head, rank) with most
--- formula: gain(h, v, r) = accuracy(h, v, r) − max_k offset_accuracy(k, r), as in best_head, where h is a head and v a direction
+-- formula: gain(h, v, r) = accuracy(h, v, r) − max_k offset_accuracy(k, r), as in best_head, where h is a head and v a
+--   direction
 -- formula: relation*(h) = argmax_{r, v} gain(h, v, r), of relations with min_count dependents or more
 -- formula: p_value as in head_score; p_corrected as there, where the largest statistic is of all heads, directions and
 --   relations with 10 dependents or more, whichever of them are shown (tried: how many these are)
@@ -9,12 +10,13 @@
 -- plot: grid color=gain text=relation significant=p_corrected
 -- empty: no relation has min_count dependents (--min-count 1 shows them all)
 -- note: a gain of 0 or less: no relation is found better than by a fixed offset.
--- note: of many relations and two directions one is above its offset by chance: the picture names the relation only where
---   p_corrected is below 0.05. p_value and p_corrected go by clusters, and are empty where there are fewer than 5.
--- note: relations with fewer than 100 dependents are left out, as in the published code. The best of rare ones are the
---   luckiest heads: --min-count 10 shows them.
+-- note: of many relations and two directions some are above their offset by chance: the picture names the relation only
+--   where p_corrected is below 0.05. p_value and p_corrected go by clusters, and are empty where there are fewer than
+--   5.
+-- note: relations with fewer than 100 dependents are left out, as in the published code. For rare ones the best head is
+--   often best by chance: --min-count 10 shows them.
 -- note: offset is a word of SQL: write "offset", or qualify it.
--- param most integer = 1: so many relations of each head, the best first
+-- param most integer = 1: number of relations per head, the best first
 -- param min_count integer = 100: leave out relations with fewer dependents (published code: 100)
 -- param run, subtypes, possessive, offsets, clamped
 -- column layer, head
@@ -34,14 +36,14 @@ gold as (
     where not dependency.is_root
 ),
 
-total as (
+relation_size as (
     select gold.relation, count(*) as n
     from gold
     group by gold.relation
 ),
 
 -- Where a clamped offset stops.
-extent as (
+sentence_extent as (
     select
         position.sequence,
         word.sentence,
@@ -62,7 +64,7 @@ baseline as (
 ),
 
 -- Each dependent in each direction that is judged on it, and whether the best offset finds its head.
-judged as (
+directed_dependent as (
     select
         gold.sequence,
         gold.position,
@@ -70,48 +72,53 @@ judged as (
         gold.relation,
         gold.side,
         gold.cluster,
-        judging.direction,
-        judged_side(judging.direction, gold.side) as judged_on,
+        scored_direction.direction,
+        judged_side(scored_direction.direction, gold.side) as judged_on,
         case
-            when offset_finds(
+            when is_offset_hit(
                 baseline."offset", baseline.side, gold.position, gold.head_position, gold.is_root, $clamped,
-                extent.first_position, extent.last_position
+                sentence_extent.first_position, sentence_extent.last_position
             ) then 1
             else 0
         end as by_offset
     from gold
-    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, gold.side)
+    inner join (select unnest(directions()) as direction) as scored_direction
+        on applies_to_side(scored_direction.direction, gold.side)
     left join baseline
         on baseline.relation = gold.relation
-        and baseline.side = judged_side(judging.direction, gold.side)
-    left join extent
-        on extent.sequence = gold.sequence
-        and extent.sentence = gold.sentence
+        and baseline.side = judged_side(scored_direction.direction, gold.side)
+    left join sentence_extent
+        on sentence_extent.sequence = gold.sequence
+        and sentence_extent.sentence = gold.sentence
 ),
 
 hit as (
     select
         peak.layer,
         peak.head,
-        judged.relation,
-        judged.direction,
-        judged.cluster,
-        judged.by_offset,
-        min(judged.judged_on) as side,
+        directed_dependent.relation,
+        directed_dependent.direction,
+        directed_dependent.cluster,
+        directed_dependent.by_offset,
+        min(directed_dependent.judged_on) as side,
         count(*) as n,
         sum(
             case
-                when found_in(judged.direction, judged.side, peak.most_attended, peak.most_attending)
-                    = judged.head_position
+                when in_direction(
+                    directed_dependent.direction, directed_dependent.side, peak.most_attended, peak.most_attending
+                )
+                    = directed_dependent.head_position
                     then 1
                 else 0
             end
         ) as correct
-    from judged
+    from directed_dependent
     inner join peak
-        on peak.sequence = judged.sequence
-        and peak.position = judged.position
-    group by peak.layer, peak.head, judged.relation, judged.direction, judged.cluster, judged.by_offset
+        on peak.sequence = directed_dependent.sequence
+        and peak.position = directed_dependent.position
+    group by
+        peak.layer, peak.head, directed_dependent.relation, directed_dependent.direction, directed_dependent.cluster,
+        directed_dependent.by_offset
 ),
 
 per_cluster as (
@@ -129,7 +136,7 @@ per_cluster as (
     group by hit.layer, hit.head, hit.relation, hit.direction, hit.cluster
 ),
 
-scored as (
+head_relation as (
     select
         per_cluster.layer,
         per_cluster.head,
@@ -151,71 +158,74 @@ flip as (
     select test.number, test.p_corrected
     from flip_test(
         differences := (
-            select list([scored.number, per_cluster.cluster, per_cluster.difference])
+            select list([head_relation.number, per_cluster.cluster, per_cluster.difference])
             from per_cluster
-            inner join scored
-                on scored.layer = per_cluster.layer
-                and scored.head = per_cluster.head
-                and scored.relation = per_cluster.relation
-                and scored.direction = per_cluster.direction
-            where scored.n >= 10
+            inner join head_relation
+                on head_relation.layer = per_cluster.layer
+                and head_relation.head = per_cluster.head
+                and head_relation.relation = per_cluster.relation
+                and head_relation.direction = per_cluster.direction
+            where head_relation.n >= 10
         )
     ) as test
 ),
 
-tested as (
+tested_head_relation as (
     select
-        scored.layer,
-        scored.head,
-        scored.relation,
-        scored.direction,
-        scored.number,
-        scored.n,
-        ratio(scored.correct, scored.n) as accuracy,
-        ratio(scored.n, total.n) as findable,
+        head_relation.layer,
+        head_relation.head,
+        head_relation.relation,
+        head_relation.direction,
+        head_relation.number,
+        head_relation.n,
+        ratio(head_relation.correct, head_relation.n) as accuracy,
+        ratio(head_relation.n, relation_size.n) as findable,
         baseline."offset",
         baseline.accuracy as offset_accuracy,
-        share_above(scored.correct, scored.n, baseline.correct, baseline.n) as gain,
-        case when baseline.n > 0 and scored.clusters >= 5 then sign_flips(scored.differences) end as p_value,
-        sum(case when scored.n >= 10 then 1 else 0 end) over () as tried
-    from scored
-    inner join total on total.relation = scored.relation
+        share_above(head_relation.correct, head_relation.n, baseline.correct, baseline.n) as gain,
+        case
+            when baseline.n > 0 and head_relation.clusters >= 5 then sign_flips(head_relation.differences)
+        end as p_value,
+        sum(case when head_relation.n >= 10 then 1 else 0 end) over () as tried
+    from head_relation
+    inner join relation_size on relation_size.relation = head_relation.relation
     left join baseline
-        on baseline.relation = scored.relation
-        and baseline.side = scored.side
+        on baseline.relation = head_relation.relation
+        and baseline.side = head_relation.side
 ),
 
-ranked as (
+ranked_head_relation as (
     select
-        tested.*,
+        tested_head_relation.*,
         row_number() over (
-            partition by tested.layer, tested.head
-            order by tested.gain desc nulls last, tested.relation, tested.direction
+            partition by tested_head_relation.layer, tested_head_relation.head
+            order by
+                tested_head_relation.gain desc nulls last, tested_head_relation.relation, tested_head_relation.direction
         ) as rank
-    from tested
-    where tested.n >= $min_count
+    from tested_head_relation
+    where tested_head_relation.n >= $min_count
 )
 
 select
-    ranked.layer,
-    ranked.head,
-    ranked.rank,
-    ranked.relation,
-    ranked.direction,
-    ranked.n,
-    ranked.accuracy,
-    ranked."offset",
-    ranked.offset_accuracy,
-    ranked.gain,
-    ranked.p_value,
+    ranked_head_relation.layer,
+    ranked_head_relation.head,
+    ranked_head_relation.rank,
+    ranked_head_relation.relation,
+    ranked_head_relation.direction,
+    ranked_head_relation.n,
+    ranked_head_relation.accuracy,
+    ranked_head_relation."offset",
+    ranked_head_relation.offset_accuracy,
+    ranked_head_relation.gain,
+    ranked_head_relation.p_value,
     case
-        when ranked.p_value is not null and ranked.n >= 10
-            then greatest(ranked.p_value, coalesce(flip.p_corrected, cast(1 as double)))
+        when ranked_head_relation.p_value is not null and ranked_head_relation.n >= 10
+            then greatest(ranked_head_relation.p_value, coalesce(flip.p_corrected, cast(1 as double)))
     end as p_corrected,
-    cast(ranked.tried as bigint) as tried,
-    ranked.findable,
+    cast(ranked_head_relation.tried as bigint) as tried,
+    ranked_head_relation.findable,
     (select chosen_run.name from chosen_run) as run
-from ranked
-left join flip on flip.number = ranked.number
-where ranked.rank <= $most
-order by ranked.layer, ranked.head, ranked.rank
+from ranked_head_relation
+left join flip on flip.number = ranked_head_relation.number
+where ranked_head_relation.rank <= $most
+order by ranked_head_relation.layer, ranked_head_relation.head, ranked_head_relation.rank

@@ -1,5 +1,6 @@
--- title: The best head for each relation in two runs, on the words that both have
--- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips, two-sided, corrected by max-T (see head_score)
+-- title: The best head for each relation in two runs, on the words of both
+-- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips, two-sided, corrected by max-T (see
+--   head_score)
 -- grain: one row per relation, the most frequent first
 -- formula: difference = accuracy_a − accuracy_b, each of the best head and direction of its run over the same
 --   dependents
@@ -7,30 +8,31 @@
 -- formula: cohens_h = 2 arcsin √accuracy_a − 2 arcsin √accuracy_b
 -- formula: p_value = min(1, 2 · the share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ |Σ_d x_d|), where x_d =
 --   only_a − only_b in cluster d of D (a document, or a sentence: see clustered_by)
--- formula: p_corrected = share of the signs with max_r |T_r(s)| ≥ |T_r(1)|, T as in head_score, where r are the relations with
---   10 dependents or more, whichever of them are shown; all is not one of them, and its p_corrected is its p_value
+-- formula: p_corrected = share of the signs with max_r |T_r(s)| ≥ |T_r(1)|, T as in head_score, where r are the
+--   relations with 10 dependents or more, whichever of them are shown; all is not one of them, and its p_corrected is
+--   its p_value
 -- plot: bars x=difference y=relation low=difference_low high=difference_high aside=n
 -- empty: the corpus has no second finished run of words, or no relation has min_count dependents in both
 -- note: two models, two ways to merge sub-words, or trained and random weights: any two runs over one corpus. A word
 --   that one of them left out is counted in neither.
--- note: both heads are chosen on every second document, and compared on the others. With choose := 'all' each is chosen on
---   the words that it is scored on, as in best_head: of two equal models the one that has more heads to choose from is then
---   ahead, and p is of the two heads and not of the models.
+-- note: both heads are chosen on every second document, and compared on the others. With choose := 'all' each is chosen
+--   on the words that it is scored on, as in best_head: of two equal models the one that has more heads to choose from
+--   is then ahead, and p is of the two heads and not of the models.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null.
--- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 6: whatever is observed, p is
---   at least 2/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. McNemar's test would take
---   words for independent, which those of a document are not: mcnemar(only_a, only_b) has its p.
--- note: where one of the models is causal, both are judged on the dependents that it can find, which findable is the
---   share of: the causal model by later_to_earlier (see gold_dependency), and one that looks both ways by any of the
---   three directions, so that both may be told on which side the head stands.
--- param run_a varchar = null: name or id of a run; by default the bank's own choice, else the newest finished
---   one of trained weights over single sentences
+-- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 6: the smallest possible p is
+--   2/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. McNemar's test would assume that
+--   words are independent, which those of a document are not: mcnemar(only_a, only_b) has its p.
+-- note: where one of the models is causal, both are scored on the dependents that it can find, which findable is the
+--   share of: the causal model by later_to_earlier (see gold_dependency), and a bidirectional one by any of the three
+--   directions, so that both may be given the side of the head.
+-- param run_a varchar = null: name or id of a run; by default the bank's default run, else the newest finished one of
+--   trained weights over single sentences
 -- param run_b varchar = null: name or id of another over the same corpus; by default the newest finished one whose
 --   inputs are of the same kind (sentences, documents), a random control only of the model of run_a unless there is
 --   no other
 -- param relation, min_count
--- param choose varchar = 'half' {half, train, all}: where the heads are chosen: on every second document, or on the documents
---   whose split is train, and scored on the others; or on all the words that they are scored on
+-- param choose varchar = 'half' {half, train, all}: where the heads are chosen: on every second document, or on the
+--   documents whose split is train, and scored on the others; or on all the words that they are scored on
 -- param subtypes, possessive
 -- column relation
 -- column n bigint: dependents that both runs have, and that the heads are scored on
@@ -55,57 +57,57 @@
 -- column run_b varchar: name of the second run
 with
 
-chosen_a as (
-    select chosen.id, chosen.name, chosen.corpus, run.context, model.name as model
+first_run as (
+    select choice.id, choice.name, choice.corpus, run.context, model.name as model
     from chosen_run(
         asked := $run_a, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
-    ) as chosen
-    inner join run on run.id = chosen.id
+    ) as choice
+    inner join run on run.id = choice.id
     inner join model on model.id = run.model
 ),
 
-other as (
+second_candidate as (
     select
         fit.id,
         fit.name,
         fit.is_whole,
-        model.random_seed is null or model.name = chosen_a.model as is_trained_or_control,
-        fit.is_finished and fit.context = chosen_a.context as is_like
+        model.random_seed is null or model.name = first_run.model as is_trained_or_control,
+        fit.is_finished and fit.context = first_run.context as is_like
     from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees()) as fit
-    inner join chosen_a on chosen_a.corpus = fit.corpus
+    inner join first_run on first_run.corpus = fit.corpus
     inner join run on run.id = fit.id
     inner join model on model.id = run.model
     where fit.misfit is null
-        and fit.id <> chosen_a.id
+        and fit.id <> first_run.id
         and ($run_b is null or fit.name = $run_b or cast(fit.id as varchar) = $run_b)
 ),
 
-chosen_b as (
-    select other.id, other.name
-    from other
-    where $run_b is not null or other.is_like
+second_run as (
+    select second_candidate.id, second_candidate.name
+    from second_candidate
+    where $run_b is not null or second_candidate.is_like
     qualify row_number() over (
         order by
-            case when other.is_trained_or_control then 0 else 1 end,
-            case when other.is_whole then 0 else 1 end,
-            other.id desc
+            case when second_candidate.is_trained_or_control then 0 else 1 end,
+            case when second_candidate.is_whole then 0 else 1 end,
+            second_candidate.id desc
     ) = 1
 ),
 
-allowed as (
-    select chosen_a.id
-    from chosen_a
+checked_run as (
+    select first_run.id
+    from first_run
     where refuse_unless(
-        (select count(*) from chosen_b) = 1 or ($run_b is null and (select count(*) from other) = 0),
+        (select count(*) from second_run) = 1 or ($run_b is null and (select count(*) from second_candidate) = 0),
         case
             when $run_b is null then concat(
-                'No other finished run over the corpus of ', chosen_a.name,
-                ' has inputs of the same kind (', chosen_a.context,
+                'No other finished run over the corpus of ', first_run.name,
+                ' has inputs of the same kind (', first_run.context,
                 's). Name the run to compare it with (--run-b, run_b=): ',
-                (select joined(list_sort(list(other.name))) from other)
+                (select joined(list_sort(list(second_candidate.name))) from second_candidate)
             )
             else concat(
-                'There is no other run ', $run_b, ' of words with trees over the corpus of ', chosen_a.name,
+                'There is no other run ', $run_b, ' of words with trees over the corpus of ', first_run.name,
                 '. Type: attnbank info'
             )
         end
@@ -117,11 +119,11 @@ gold as (
     from gold_dependency(
         run := $run_a, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
     ) as dependency
-    where exists (select 1 from allowed)
+    where exists (select 1 from checked_run)
     union all
     select 'b' as which, dependency.*
     from gold_dependency(
-        run := coalesce((select chosen_b.name from chosen_b), ''), subtypes := $subtypes, possessive := $possessive,
+        run := coalesce((select second_run.name from second_run), ''), subtypes := $subtypes, possessive := $possessive,
         saved := as_saved($relation)
     ) as dependency
 ),
@@ -133,7 +135,7 @@ common as (
         gold_a.relation,
         gold_a.is_root,
         gold_a.cluster,
-        $choose = 'all' or chooses($choose, gold_a.split, gold_a.cluster) as is_chosen_on,
+        $choose = 'all' or is_selection_part($choose, gold_a.split, gold_a.cluster) as is_chosen_on,
         case
             when gold_a.side = gold_b.side or gold_b.side = 'both' then gold_a.side
             when gold_a.side = 'both' then gold_b.side
@@ -147,21 +149,21 @@ common as (
         and (gold_a.head_position is null) = (gold_b.head_position is null)
 ),
 
-counted as (
-    select common.is_chosen_on, unnest(counted_as(common.relation, common.is_root)) as relation
+dependent_relation as (
+    select common.is_chosen_on, unnest(relations_of(common.relation, common.is_root)) as relation
     from common
 ),
 
 -- Every dependent, judged or not.
-total as (
-    select counted.relation, count(*) as n
-    from counted
-    where $choose = 'all' or not counted.is_chosen_on
-    group by counted.relation
+relation_size as (
+    select dependent_relation.relation, count(*) as n
+    from dependent_relation
+    where $choose = 'all' or not dependent_relation.is_chosen_on
+    group by dependent_relation.relation
 ),
 
-sought as (
-    select common.*, gold.which as run, gold.side as found_on, gold.sequence, gold.position, gold.head_position
+run_dependent as (
+    select common.*, gold.which as run, gold.side as run_side, gold.sequence, gold.position, gold.head_position
     from common
     inner join gold
         on gold.dependent = common.dependent
@@ -171,40 +173,46 @@ sought as (
 
 hit as (
     select
-        sought.run,
-        sought.found_on,
-        sought.side,
-        sought.relation,
-        sought.is_root,
+        run_dependent.run,
+        run_dependent.run_side,
+        run_dependent.side,
+        run_dependent.relation,
+        run_dependent.is_root,
         peak.layer,
         peak.head,
         count(*) as n,
-        sum(case when peak.most_attended = sought.head_position then 1 else 0 end) as to_head,
-        sum(case when peak.most_attending = sought.head_position then 1 else 0 end) as to_dependent
-    from sought
+        sum(case when peak.most_attended = run_dependent.head_position then 1 else 0 end) as to_head,
+        sum(case when peak.most_attending = run_dependent.head_position then 1 else 0 end) as to_dependent
+    from run_dependent
     inner join peak
-        on peak.sequence = sought.sequence
-        and peak.position = sought.position
-    where sought.is_chosen_on
-    group by sought.run, sought.found_on, sought.side, sought.relation, sought.is_root, peak.layer, peak.head
+        on peak.sequence = run_dependent.sequence
+        and peak.position = run_dependent.position
+    where run_dependent.is_chosen_on
+    group by
+        run_dependent.run, run_dependent.run_side, run_dependent.side, run_dependent.relation, run_dependent.is_root,
+        peak.layer, peak.head
 ),
 
 per_direction as (
     select
-        counted.run,
-        counted.counted_as as relation,
-        counted.layer,
-        counted.head,
-        judging.direction,
-        sum(found_in(judging.direction, counted.side, counted.to_head, counted.to_dependent)) as correct,
-        sum(counted.n) as n
-    from (select hit.*, unnest(counted_as(hit.relation, hit.is_root)) as counted_as from hit) as counted
-    inner join (select unnest(directions()) as direction) as judging
+        relation_hit.run,
+        relation_hit.counted_relation as relation,
+        relation_hit.layer,
+        relation_hit.head,
+        scored_direction.direction,
+        sum(
+            in_direction(scored_direction.direction, relation_hit.side, relation_hit.to_head, relation_hit.to_dependent)
+        ) as correct,
+        sum(relation_hit.n) as n
+    from (select hit.*, unnest(relations_of(hit.relation, hit.is_root)) as counted_relation from hit) as relation_hit
+    inner join (select unnest(directions()) as direction) as scored_direction
         on case
-            when judging.direction = 'later_to_earlier' then counted.side <> 'both'
-            else counted.found_on = 'both'
+            when scored_direction.direction = 'later_to_earlier' then relation_hit.side <> 'both'
+            else relation_hit.run_side = 'both'
         end
-    group by counted.run, counted.counted_as, counted.layer, counted.head, judging.direction
+    group by
+        relation_hit.run, relation_hit.counted_relation, relation_hit.layer, relation_hit.head,
+        scored_direction.direction
 ),
 
 best as (
@@ -218,56 +226,59 @@ best as (
     ) = 1
 ),
 
-judged as (
+prediction as (
     select
         best.run,
         best.relation,
-        sought.dependent,
-        sought.head,
-        sought.cluster,
+        run_dependent.dependent,
+        run_dependent.head,
+        run_dependent.cluster,
         coalesce(
-            found_in(best.direction, sought.side, peak.most_attended, peak.most_attending) = sought.head_position, false
+            in_direction(best.direction, run_dependent.side, peak.most_attended, peak.most_attending)
+                = run_dependent.head_position,
+            false
         ) as is_right
     from best
     inner join (
-        select sought.*, unnest(counted_as(sought.relation, sought.is_root)) as counted_as from sought
-    ) as sought
-        on sought.run = best.run
-        and sought.counted_as = best.relation
+        select run_dependent.*, unnest(relations_of(run_dependent.relation, run_dependent.is_root)) as counted_relation
+        from run_dependent
+    ) as run_dependent
+        on run_dependent.run = best.run
+        and run_dependent.counted_relation = best.relation
     inner join peak
-        on peak.sequence = sought.sequence
-        and peak.position = sought.position
+        on peak.sequence = run_dependent.sequence
+        and peak.position = run_dependent.position
         and peak.layer = best.layer
         and peak.head = best.head
-    where $choose = 'all' or not sought.is_chosen_on
+    where $choose = 'all' or not run_dependent.is_chosen_on
 ),
 
-outcome as (
+comparison as (
     select
-        judged.relation,
-        judged.dependent,
-        judged.head,
-        judged.cluster,
-        max(case when judged.run = 'a' and judged.is_right then 1 else 0 end) as by_a,
-        max(case when judged.run = 'b' and judged.is_right then 1 else 0 end) as by_b
-    from judged
-    group by judged.relation, judged.dependent, judged.head, judged.cluster
+        prediction.relation,
+        prediction.dependent,
+        prediction.head,
+        prediction.cluster,
+        max(case when prediction.run = 'a' and prediction.is_right then 1 else 0 end) as by_a,
+        max(case when prediction.run = 'b' and prediction.is_right then 1 else 0 end) as by_b
+    from prediction
+    group by prediction.relation, prediction.dependent, prediction.head, prediction.cluster
 ),
 
 per_cluster as (
     select
-        outcome.relation,
-        outcome.cluster,
+        comparison.relation,
+        comparison.cluster,
         count(*) as n,
-        cast(sum(outcome.by_a) as bigint) as correct_a,
-        cast(sum(outcome.by_b) as bigint) as correct_b,
-        cast(sum(outcome.by_a * (1 - outcome.by_b)) as bigint) as only_a,
-        cast(sum(outcome.by_b * (1 - outcome.by_a)) as bigint) as only_b
-    from outcome
-    group by outcome.relation, outcome.cluster
+        cast(sum(comparison.by_a) as bigint) as correct_a,
+        cast(sum(comparison.by_b) as bigint) as correct_b,
+        cast(sum(comparison.by_a * (1 - comparison.by_b)) as bigint) as only_a,
+        cast(sum(comparison.by_b * (1 - comparison.by_a)) as bigint) as only_b
+    from comparison
+    group by comparison.relation, comparison.cluster
 ),
 
-compared as (
+per_relation as (
     select
         per_cluster.relation,
         cast(sum(per_cluster.n) as bigint) as n,
@@ -284,10 +295,10 @@ compared as (
 ),
 
 family as (
-    select compared.relation, row_number() over (order by compared.relation) as number
-    from compared
-    where compared.n >= 10
-        and compared.relation <> 'all'
+    select per_relation.relation, row_number() over (order by per_relation.relation) as number
+    from per_relation
+    where per_relation.n >= 10
+        and per_relation.relation <> 'all'
 ),
 
 flip as (
@@ -303,67 +314,71 @@ flip as (
     inner join family on family.number = test.number
 ),
 
-tested as (
+tested_relation as (
     select
-        compared.*,
+        per_relation.*,
         case
-            when compared.clusters >= 6 and not is_circular($relation)
-                then least(cast(1 as double), 2 * sign_flips(compared.for_a), 2 * sign_flips(compared.for_b))
+            when per_relation.clusters >= 6 and not is_circular($relation)
+                then least(cast(1 as double), 2 * sign_flips(per_relation.for_a), 2 * sign_flips(per_relation.for_b))
         end as p_value
-    from compared
+    from per_relation
 ),
 
-corrected as (
+corrected_relation as (
     select
-        tested.*,
+        tested_relation.*,
         case
-            when tested.p_value is null then null
+            when tested_relation.p_value is null then null
             when family.relation is not null
-                then greatest(tested.p_value, coalesce(flip.p_corrected, cast(1 as double)))
-            when tested.relation = 'all' then tested.p_value
+                then greatest(tested_relation.p_value, coalesce(flip.p_corrected, cast(1 as double)))
+            when tested_relation.relation = 'all' then tested_relation.p_value
         end as p_corrected
-    from tested
-    left join family on family.relation = tested.relation
-    left join flip on flip.relation = tested.relation
+    from tested_relation
+    left join family on family.relation = tested_relation.relation
+    left join flip on flip.relation = tested_relation.relation
 )
 
 select
-    corrected.relation,
-    corrected.n,
-    corrected.clusters,
+    corrected_relation.relation,
+    corrected_relation.n,
+    corrected_relation.clusters,
     (
-        select max(placed.clustered_by)
-        from corpus_document(runs := (select list(chosen_a.id) from chosen_a)) as placed
+        select max(clustered_document.clustered_by)
+        from corpus_document(runs := (select list(first_run.id) from first_run)) as clustered_document
     ) as clustered_by,
     best_a.layer as layer_a,
     best_a.head as head_a,
     best_a.direction as direction_a,
-    corrected.accuracy_a,
+    corrected_relation.accuracy_a,
     best_b.layer as layer_b,
     best_b.head as head_b,
     best_b.direction as direction_b,
-    corrected.accuracy_b,
-    ratio(corrected.only_a - corrected.only_b, corrected.n) as difference,
-    paired_low(corrected.only_a, corrected.only_b, corrected.n, corrected.effective) as difference_low,
-    paired_high(corrected.only_a, corrected.only_b, corrected.n, corrected.effective) as difference_high,
-    cohens_h(corrected.accuracy_a, corrected.accuracy_b) as cohens_h,
-    corrected.only_a,
-    corrected.only_b,
-    corrected.p_value,
-    corrected.p_corrected,
-    corrected.p_value as p_documents,
-    corrected.p_corrected as p_documents_corrected,
-    ratio(corrected.n, total.n) as findable,
-    (select chosen_a.name from chosen_a) as run_a,
-    (select chosen_b.name from chosen_b) as run_b
-from corrected
+    corrected_relation.accuracy_b,
+    ratio(corrected_relation.only_a - corrected_relation.only_b, corrected_relation.n) as difference,
+    paired_low(
+        corrected_relation.only_a, corrected_relation.only_b, corrected_relation.n, corrected_relation.effective
+    ) as difference_low,
+    paired_high(
+        corrected_relation.only_a, corrected_relation.only_b, corrected_relation.n, corrected_relation.effective
+    ) as difference_high,
+    cohens_h(corrected_relation.accuracy_a, corrected_relation.accuracy_b) as cohens_h,
+    corrected_relation.only_a,
+    corrected_relation.only_b,
+    corrected_relation.p_value,
+    corrected_relation.p_corrected,
+    corrected_relation.p_value as p_documents,
+    corrected_relation.p_corrected as p_documents_corrected,
+    ratio(corrected_relation.n, relation_size.n) as findable,
+    (select first_run.name from first_run) as run_a,
+    (select second_run.name from second_run) as run_b
+from corrected_relation
 inner join best as best_a
-    on best_a.relation = corrected.relation
+    on best_a.relation = corrected_relation.relation
     and best_a.run = 'a'
 inner join best as best_b
-    on best_b.relation = corrected.relation
+    on best_b.relation = corrected_relation.relation
     and best_b.run = 'b'
-inner join total on total.relation = corrected.relation
-where corrected.n >= $min_count
-    and ($relation is null or corrected.relation = $relation)
-order by corrected.n desc, corrected.relation
+inner join relation_size on relation_size.relation = corrected_relation.relation
+where corrected_relation.n >= $min_count
+    and ($relation is null or corrected_relation.relation = $relation)
+order by corrected_relation.n desc, corrected_relation.relation

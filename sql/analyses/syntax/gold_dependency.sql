@@ -1,10 +1,10 @@
--- title: Every gold dependency of a run, and where its two words stand in the attention maps
+-- title: Every gold dependency of a run, with the positions of its two words in the attention maps
 -- paper: Clark et al. 2019, section 4.2
 -- grain: one row per word that has a syntactic head or is a root, in the inputs of the run
 -- formula: the pairs (d, head(d)) of the trees, as positions of the inputs: head(d) is the gold head of the
 --   dependent d
 -- run: unit=word needs=trees usual=sentence
--- note: the other analyses of dependency relations read this one, so that all of them judge the same words.
+-- note: the other analyses of dependency relations read this one, so that all of them score the same words.
 -- note: the words of a multiword token that is read as written share a position (du for de and le): each of them is a
 --   dependent there. A dependency between two of them is not a pair of positions, and is left out (view
 --   inner_dependency).
@@ -12,44 +12,45 @@
 -- note: the possessive 's of a possessor (relation poss or nmod:poss) is the next word, where it is a dependent of the
 --   possessor with the relation case (Stanford Dependencies: possessive) and is written 's, s', ' or s, with either
 --   apostrophe. An opening quotation mark is not such a dependent. The published code takes only possessors of the
---   relation poss and next words of the forms 's and s', whatever their relation; so it judges dogs' tails, where the
+--   relation poss and next words of the forms 's and s', whatever their relation; so it scores dogs' tails, where the
 --   clitic is ', by the word dogs.
--- note: side says which direction can find the head, and is judged on the pair. In a causal model (model.causal) a word
---   sees only what stands before it: dependent_to_head finds heads to the left, head_to_dependent those to the right,
---   and later_to_earlier, from the later of the two words to the earlier, whichever of them is the dependent, finds
---   both. A pair with a first word that is set apart (run.first_word) is judged in none, as special tokens are, and of
---   a causal model neither is a root, which has no head to find. The analyses say what share is judged (findable).
+-- note: side says which directions can find the head, and are scored on the pair. In a causal model (model.causal) a
+--   word sees only what stands before it: dependent_to_head finds heads to the left, head_to_dependent those to the
+--   right, and later_to_earlier, from the later of the two words to the earlier, whichever of them is the dependent,
+--   finds both. A pair with a first word that is set apart (run.first_word) is scored in no direction, as special
+--   tokens are, and of a causal model neither is a root, which has no head to find. The analyses say what share is
+--   scored (findable).
 -- note: a head farther away than a sliding window reaches (model.sliding_window) counts as one that can be found.
 -- param run, subtypes, possessive, saved
 -- column sequence, document, split, sentence, dependent
 -- column head integer: word.id of its head; null for a root
 -- column relation varchar: the relation of the dependent to its head
 -- column is_root
--- column position smallint: position whose prediction is judged: the dependent's, or that of its possessive 's
+-- column position smallint: position whose prediction is scored: the dependent's, or that of its possessive 's
 -- column head_position
--- column side varchar: both directions are judged on it, or that which finds heads to the left or to the right; null
+-- column side varchar: both directions are scored on it, or that which finds heads to the left or to the right; null
 --   where none is
--- column cluster bigint: what tests and intervals by documents go by: the number of its document in the corpus, or of
---   its sentence where the source marks none or the run reads one, modulo 100. The odd ones are the half that heads are
+-- column cluster bigint: the unit of tests and intervals: the number of its document in the corpus, or of its sentence
+--   if the source marks no documents or the run has only one, modulo 100. The odd ones are the half that heads are
 --   chosen on
 -- column run
 select
-    judged.sequence,
-    judged.document,
-    judged.split,
-    judged.sentence,
-    judged.dependent,
-    judged.head,
-    judged.relation,
-    judged.is_root,
-    judged.position,
-    judged.head_position,
-    judged.side,
-    judged.cluster,
+    gold.sequence,
+    gold.document,
+    gold.split,
+    gold.sentence,
+    gold.dependent,
+    gold.head,
+    gold.relation,
+    gold.is_root,
+    gold.position,
+    gold.head_position,
+    gold.side,
+    gold.cluster,
     chosen_run.name as run
 from gold_pair(
     runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
     saved := $saved
-) as judged
-inner join chosen_run on chosen_run.id = judged.run
-order by judged.sequence, judged.position, judged.dependent, judged.head_position
+) as gold
+inner join chosen_run on chosen_run.id = gold.run
+order by gold.sequence, gold.position, gold.dependent, gold.head_position

@@ -1,29 +1,31 @@
--- title: Every head on the pairs of one relation, against the best fixed offset
--- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips (Winkler et al. 2014), corrected by the largest
---   statistic (max-T, Westfall and Young 1993)
+-- title: The score of every head on one relation, compared with the best fixed offset
+-- paper: beside Clark et al. 2019, section 4.2; the test is by sign flips (Winkler et al. 2014), corrected by the
+--   largest statistic (max-T, Westfall and Young 1993)
 -- grain: one row per (layer, head, direction), the best first
 -- formula: accuracy as in head_accuracy, offset and offset_accuracy as in best_head
 -- formula: low, high as in best_head
--- formula: gain_low, gain_high: 95 % of the paired difference (Bonett and Price 2012), where only_head, only_offset and n are
---   as many as tell as much if dependents were independent, by clusters
+-- formula: gain_low, gain_high: 95 % of the paired difference (Bonett and Price 2012), where only_head, only_offset and
+--   n are scaled to the effective number of independent dependents, by clusters
 -- formula: cohens_h = 2 arcsin √accuracy − 2 arcsin √offset_accuracy
 -- formula: p_value = share of the signs s ∈ {−1, 1}ᴰ with Σ_d s_d x_d ≥ Σ_d x_d, where x_d = only_head − only_offset in
 --   cluster d of D (a document, or a sentence: see clustered_by); 1 if Σ_d x_d ≤ 0
--- formula: p_corrected = share of the signs with max_h T_h(s) ≥ T_h(1), where T_h(s) = Σ_d s_d x_hd / √(Σ_d x_hd²), and h is
---   every head and direction here: all the signs of up to 11 clusters, of more 1,999 drawn ones and 1
--- formula: clusters_needed = ⌈D v (1.645 + 0.842)² / 0.05²⌉, where v is the variance of gain by clusters, and at least 5
+-- formula: p_corrected = share of the signs with max_h T_h(s) ≥ T_h(1), where T_h(s) = Σ_d s_d x_hd / √(Σ_d x_hd²), and
+--   h is every head and direction here: all the signs of up to 11 clusters, of more 1,999 drawn ones and 1
+-- formula: clusters_needed = ⌈D v (1.645 + 0.842)² / 0.05²⌉, where v is the variance of gain by clusters, and at least
+--   5
 -- run: unit=word needs=trees usual=sentence
 -- plot: grid color=gain panel=direction
 -- empty: no dependent has the relation
--- note: the offset is the best of those that are tried on these very pairs, so that the test is against a strong guess.
+-- note: the offset is the best of those that are tried on these very pairs, so that the test is against a strong
+--   baseline.
 -- note: a relation that was saved from a request about attention (A =[3-1]=> B) is circular, and its p values are null;
 --   of a request that reads attention in another way, only the commands and Python know it.
--- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 5: whatever is observed, p is
---   at least 1/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. Clusters beyond the
---   hundredth are counted with those before (see gold_dependency, cluster).
--- note: McNemar's test would take dependents for independent of each other, which those of a document are not, and finds
---   too much: mcnemar_better(only_head, only_offset) has its p.
--- note: of a causal model each direction, and its offset, are judged on the dependents that the direction can find (see
+-- note: p_value and p_corrected go by clusters, and are empty where there are fewer than 5: the smallest possible p is
+--   1/2ᴰ. p_documents and p_documents_corrected are the same figures by an older name. Clusters beyond the hundredth
+--   are counted with those before (see gold_dependency, cluster).
+-- note: McNemar's test would assume that dependents are independent of each other, which those of a document are not,
+--   and is too often significant: mcnemar_better(only_head, only_offset) has its p.
+-- note: of a causal model each direction, and its offset, are scored on the dependents that the direction can find (see
 --   gold_dependency).
 -- note: offset is a word of SQL: write "offset", or qualify it.
 -- note: low and high are for a head that was not chosen for its accuracy; they are too high for the best of many.
@@ -73,52 +75,55 @@ most_reachable as (
 ),
 
 most_correct as (
-    select judging.direction, sum(most_reachable.n) as n
+    select scored_direction.direction, sum(most_reachable.n) as n
     from most_reachable
-    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, most_reachable.side)
-    group by judging.direction
+    inner join (select unnest(directions()) as direction) as scored_direction
+        on applies_to_side(scored_direction.direction, most_reachable.side)
+    group by scored_direction.direction
 ),
 
-judged as (
+comparison as (
     select
         peak.layer,
         peak.head,
-        judging.direction,
-        judged_side(judging.direction, gold.side) as judged_on,
+        scored_direction.direction,
+        judged_side(scored_direction.direction, gold.side) as judged_on,
         gold.cluster,
         case
-            when stands_at(baseline."offset", baseline.side, gold.position, gold.head_position) then 1
+            when is_at_offset(baseline."offset", baseline.side, gold.position, gold.head_position) then 1
             else 0
         end as by_offset,
         case
-            when found_in(judging.direction, gold.side, peak.most_attended, peak.most_attending) = gold.head_position
+            when in_direction(scored_direction.direction, gold.side, peak.most_attended, peak.most_attending)
+                = gold.head_position
                 then 1
             else 0
         end as by_head
     from gold
-    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, gold.side)
+    inner join (select unnest(directions()) as direction) as scored_direction
+        on applies_to_side(scored_direction.direction, gold.side)
     inner join peak
         on peak.sequence = gold.sequence
         and peak.position = gold.position
-    left join baseline on baseline.side = judged_side(judging.direction, gold.side)
+    left join baseline on baseline.side = judged_side(scored_direction.direction, gold.side)
 ),
 
 per_cluster as (
     select
-        judged.layer,
-        judged.head,
-        judged.direction,
-        judged.cluster,
-        min(judged.judged_on) as side,
+        comparison.layer,
+        comparison.head,
+        comparison.direction,
+        comparison.cluster,
+        min(comparison.judged_on) as side,
         count(*) as n,
-        cast(sum(judged.by_head) as bigint) as correct,
-        cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
-        cast(sum(judged.by_offset * (1 - judged.by_head)) as bigint) as only_offset
-    from judged
-    group by judged.layer, judged.head, judged.direction, judged.cluster
+        cast(sum(comparison.by_head) as bigint) as correct,
+        cast(sum(comparison.by_head * (1 - comparison.by_offset)) as bigint) as only_head,
+        cast(sum(comparison.by_offset * (1 - comparison.by_head)) as bigint) as only_offset
+    from comparison
+    group by comparison.layer, comparison.head, comparison.direction, comparison.cluster
 ),
 
-scored as (
+per_head as (
     select
         per_cluster.layer,
         per_cluster.head,
@@ -138,90 +143,94 @@ scored as (
     group by per_cluster.layer, per_cluster.head, per_cluster.direction
 ),
 
-numbered as (
+numbered_head as (
     select
-        scored.*,
-        row_number() over (order by scored.correct desc, scored.layer, scored.head, scored.direction) as number
-    from scored
+        per_head.*,
+        row_number() over (order by per_head.correct desc, per_head.layer, per_head.head, per_head.direction) as number
+    from per_head
 ),
 
 flip as (
     select test.number, test.p_corrected
     from flip_test(
         differences := (
-            select list([numbered.number, per_cluster.cluster, per_cluster.only_head - per_cluster.only_offset])
+            select list([numbered_head.number, per_cluster.cluster, per_cluster.only_head - per_cluster.only_offset])
             from per_cluster
-            inner join numbered
-                on numbered.layer = per_cluster.layer
-                and numbered.head = per_cluster.head
-                and numbered.direction = per_cluster.direction
+            inner join numbered_head
+                on numbered_head.layer = per_cluster.layer
+                and numbered_head.head = per_cluster.head
+                and numbered_head.direction = per_cluster.direction
         )
     ) as test
 ),
 
-tested as (
+tested_head as (
     select
-        numbered.*,
-        ratio(numbered.correct, numbered.n) as accuracy,
+        numbered_head.*,
+        ratio(numbered_head.correct, numbered_head.n) as accuracy,
         case
-            when numbered.clusters >= 5 and not is_circular($relation) then sign_flips(numbered.differences)
+            when numbered_head.clusters >= 5 and not is_circular($relation) then sign_flips(numbered_head.differences)
         end as p_value
-    from numbered
+    from numbered_head
 ),
 
-corrected as (
+corrected_head as (
     select
-        tested.*,
+        tested_head.*,
         case
-            when tested.p_value is not null
-                then greatest(tested.p_value, coalesce(flip.p_corrected, cast(1 as double)))
+            when tested_head.p_value is not null
+                then greatest(tested_head.p_value, coalesce(flip.p_corrected, cast(1 as double)))
         end as p_corrected
-    from tested
-    left join flip on flip.number = tested.number
+    from tested_head
+    left join flip on flip.number = tested_head.number
 )
 
 select
-    corrected.layer,
-    corrected.head,
-    corrected.direction,
-    corrected.n,
-    corrected.clusters,
+    corrected_head.layer,
+    corrected_head.head,
+    corrected_head.direction,
+    corrected_head.n,
+    corrected_head.clusters,
     (
-        select max(placed.clustered_by)
-        from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as placed
+        select max(clustered_document.clustered_by)
+        from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
     ) as clustered_by,
-    corrected.correct,
-    corrected.accuracy,
-    wilson_low(corrected.accuracy * corrected.effective, corrected.effective) as low,
-    wilson_high(corrected.accuracy * corrected.effective, corrected.effective) as high,
-    corrected.design_effect,
-    ratio(most_correct.n, corrected.n) as ceiling,
+    corrected_head.correct,
+    corrected_head.accuracy,
+    wilson_low(corrected_head.accuracy * corrected_head.effective, corrected_head.effective) as low,
+    wilson_high(corrected_head.accuracy * corrected_head.effective, corrected_head.effective) as high,
+    corrected_head.design_effect,
+    ratio(most_correct.n, corrected_head.n) as ceiling,
     baseline."offset",
     baseline.accuracy as offset_accuracy,
-    share_above(corrected.correct, corrected.n, baseline.correct, baseline.n) as gain,
+    share_above(corrected_head.correct, corrected_head.n, baseline.correct, baseline.n) as gain,
     case
         when baseline.n > 0
-            then paired_low(corrected.only_head, corrected.only_offset, corrected.n, corrected.effective_pairs)
+            then paired_low(
+                corrected_head.only_head, corrected_head.only_offset, corrected_head.n, corrected_head.effective_pairs
+            )
     end as gain_low,
     case
         when baseline.n > 0
-            then paired_high(corrected.only_head, corrected.only_offset, corrected.n, corrected.effective_pairs)
+            then paired_high(
+                corrected_head.only_head, corrected_head.only_offset, corrected_head.n, corrected_head.effective_pairs
+            )
     end as gain_high,
-    cohens_h(corrected.accuracy, baseline.accuracy) as cohens_h,
-    corrected.only_head,
-    corrected.only_offset,
+    cohens_h(corrected_head.accuracy, baseline.accuracy) as cohens_h,
+    corrected_head.only_head,
+    corrected_head.only_offset,
     case
         when baseline.n > 0
-            then clusters_to_detect(cast(0.05 as double), corrected.variance, corrected.clusters)
+            then clusters_to_detect(cast(0.05 as double), corrected_head.variance, corrected_head.clusters)
     end as clusters_needed,
-    corrected.p_value,
-    corrected.p_corrected,
-    corrected.p_value as p_documents,
-    corrected.p_corrected as p_documents_corrected,
-    ratio(corrected.n, (select count(*) from gold)) as findable,
-    ratio(corrected.correct, (select count(*) from gold)) as overall,
+    corrected_head.p_value,
+    corrected_head.p_corrected,
+    corrected_head.p_value as p_documents,
+    corrected_head.p_corrected as p_documents_corrected,
+    ratio(corrected_head.n, (select count(*) from gold)) as findable,
+    ratio(corrected_head.correct, (select count(*) from gold)) as overall,
     (select chosen_run.name from chosen_run) as run
-from corrected
-left join baseline on baseline.side = corrected.side
-left join most_correct on most_correct.direction = corrected.direction
-order by corrected.number
+from corrected_head
+left join baseline on baseline.side = corrected_head.side
+left join most_correct on most_correct.direction = corrected_head.direction
+order by corrected_head.number

@@ -1,4 +1,4 @@
--- title: How often the gold head stands at a fixed offset from its dependent, per relation
+-- title: How often the gold head is at a fixed offset from its dependent, per relation
 -- paper: Clark et al. 2019, section 4.2
 -- grain: one row per (relation, offset), of a causal model per (relation, offset, side)
 -- formula: accuracy(r, k) = |{d ∈ D(r) : d + k = head(d)}| / |D(r)|, where D(r) are the dependents of relation r
@@ -10,9 +10,9 @@
 --   clamped := true does the same.
 -- note: the published code tries -3 to 2; table 1 of the paper has none beyond that.
 -- note: offset is a word of SQL: write "offset", or qualify it.
--- note: of a causal model an offset to the left is judged on the dependents whose head stands to the left, and one to the
---   right on the others, as the directions are that can find them (see gold_dependency). On either, an offset to the left
---   is from the later of the two words to the earlier, whichever of them is the dependent.
+-- note: of a causal model an offset to the left is scored on the dependents whose head stands to the left, and one to
+--   the right on the others, as the directions are that can find them (see gold_dependency). On either, an offset to
+--   the left is from the later of the two words to the earlier, whichever of them is the dependent.
 -- param relation, offsets, clamped, run, subtypes, possessive
 -- column relation
 -- column offset integer: predicted head minus dependent, in positions: words, and multiword tokens read as written

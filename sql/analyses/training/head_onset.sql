@@ -1,74 +1,79 @@
--- title: From which step of a training on each head does something
+-- title: The step of a training from which each head is above its baseline
 -- paper: Olsson et al. 2022 (In-context learning and induction heads); Chen et al. 2024 (Sudden drops in the loss)
 -- grain: one row per (layer, head, direction), the earliest first
 -- formula: onset = min {s : low(t) > baseline(t) + margin for all checkpoints t ≥ s}
 -- run: needs=series
 -- weights: $measure in ('duplicate_token', 'induction')
 -- plot: points y=onset
--- empty: the run has no such figure (accuracy needs trees and a run of words, uuas: attnbank compute attention_tree)
--- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset,
---   adjacent words, or even attention. Onset is null where the head is not above it at the last step.
--- note: it lies between before, the last checkpoint at which the head is not yet above, and onset: checkpoints that
---   are far apart say little. Intervals are those of one head: of many some are above by chance, and with many
---   inputs a difference that is of no use is above, too. margin asks for more.
--- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction}: which figure
+-- empty: the run has no such measure (accuracy needs trees and a run of words, uuas: attnbank compute attention_tree)
+-- note: low is the lower end of the 95 % interval, and baseline that of head_history: the best fixed offset, adjacent
+--   words, or uniform attention. Onset is null where the head is not above it at the last step.
+-- note: it lies between before, the last checkpoint at which the head is not yet above, and onset: checkpoints that are
+--   far apart say little. Intervals are of single heads: of many heads some are above by chance, and with many inputs
+--   so is a negligible difference. margin requires a larger one.
+-- param measure varchar = 'accuracy' {accuracy, uuas, previous_token, duplicate_token, induction}: the measure
 -- param relation varchar = null: of accuracy the relation; by default all dependents
--- param margin double = 0.0: by how much low must be above the baseline
+-- param margin double = 0.0: how far low must be above the baseline
 -- param run
 -- column layer, head
--- column direction varchar: of accuracy and uuas the direction that is judged; else null
+-- column direction varchar: of accuracy and uuas the direction that is scored; else null
 -- column onset bigint: the first step from which on it stays above its baseline; null for never
 -- column before bigint: the step of the last checkpoint at which it is not above; null for none
 -- column tokens_seen bigint: tokens that the model had seen at the onset; null where that is not known
--- column value double: its figure at the last step
--- column baseline double: what that is compared with
--- column checkpoints bigint: checkpoints that have the figure
+-- column value double: its value at the last step
+-- column baseline double: the baseline at the last step
+-- column checkpoints bigint: checkpoints that have the measure
 -- column run varchar: name of the run of the last checkpoint
 with
 
 checkpoint as materialized (
-    select each.*
-    from series_run(anchor := (select chosen_run.id from chosen_run)) as each
+    select matching_run.*
+    from series_run(anchor := (select chosen_run.id from chosen_run)) as matching_run
 ),
 
-measured as materialized (
+checkpoint_value as materialized (
     select
         checkpoint.step,
         checkpoint.tokens_seen,
         checkpoint.name as run_name,
-        found.*,
-        coalesce(found.low > found.baseline + $margin, false) as is_above
+        head_value.*,
+        coalesce(head_value.low > head_value.baseline + $margin, false) as is_above
     from head_measure(
         runs := (select list(checkpoint.id) from checkpoint), measure := $measure, relation := $relation
-    ) as found
-    inner join checkpoint on checkpoint.id = found.run
+    ) as head_value
+    inner join checkpoint on checkpoint.id = head_value.run
 ),
 
-lasting as (
+-- The last step at which the head is not above its baseline: the onset is the step after it.
+last_below as (
     select
-        measured.layer,
-        measured.head,
-        measured.direction,
-        max(case when not measured.is_above then measured.step end) as before,
+        checkpoint_value.layer,
+        checkpoint_value.head,
+        checkpoint_value.direction,
+        max(case when not checkpoint_value.is_above then checkpoint_value.step end) as before,
         count(*) as checkpoints
-    from measured
-    group by measured.layer, measured.head, measured.direction
+    from checkpoint_value
+    group by checkpoint_value.layer, checkpoint_value.head, checkpoint_value.direction
 ),
 
 onset as (
     select
-        lasting.layer,
-        lasting.head,
-        lasting.direction,
-        lasting.before,
-        lasting.checkpoints,
-        min(case when lasting.before is null or measured.step > lasting.before then measured.step end) as onset
-    from lasting
-    inner join measured
-        on measured.layer = lasting.layer
-        and measured.head = lasting.head
-        and measured.direction is not distinct from lasting.direction
-    group by lasting.layer, lasting.head, lasting.direction, lasting.before, lasting.checkpoints
+        last_below.layer,
+        last_below.head,
+        last_below.direction,
+        last_below.before,
+        last_below.checkpoints,
+        min(
+            case
+                when last_below.before is null or checkpoint_value.step > last_below.before then checkpoint_value.step
+            end
+        ) as onset
+    from last_below
+    inner join checkpoint_value
+        on checkpoint_value.layer = last_below.layer
+        and checkpoint_value.head = last_below.head
+        and checkpoint_value.direction is not distinct from last_below.direction
+    group by last_below.layer, last_below.head, last_below.direction, last_below.before, last_below.checkpoints
 )
 
 select
@@ -78,21 +83,21 @@ select
     onset.onset,
     onset.before,
     checkpoint.tokens_seen,
-    measured.value,
-    measured.baseline,
+    checkpoint_value.value,
+    checkpoint_value.baseline,
     onset.checkpoints,
-    measured.run_name as run
+    checkpoint_value.run_name as run
 from onset
-inner join measured
-    on measured.layer = onset.layer
-    and measured.head = onset.head
-    and measured.direction is not distinct from onset.direction
-    and measured.step = (select max(each.step) from checkpoint as each)
+inner join checkpoint_value
+    on checkpoint_value.layer = onset.layer
+    and checkpoint_value.head = onset.head
+    and checkpoint_value.direction is not distinct from onset.direction
+    and checkpoint_value.step = (select max(any_checkpoint.step) from checkpoint as any_checkpoint)
 left join checkpoint on checkpoint.step = onset.onset
 order by
     case when onset.onset is null then 1 else 0 end,
     onset.onset,
-    measured.value desc,
+    checkpoint_value.value desc,
     onset.layer,
     onset.head,
     onset.direction

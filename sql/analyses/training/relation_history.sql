@@ -8,10 +8,10 @@
 -- plot: lines x=step y=accuracy color=relation low=low high=high along=log
 -- empty: no relation has min_count dependents in either half (--min-count 1 shows them all)
 -- note: the runs are those of all checkpoints of the series of the run that answers which are like it (head_history).
--- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
---   reads one. Each step chooses for itself: same says how often it takes the head that the last step takes.
+-- note: halves are every second document of the corpus, or every second sentence if the source marks no documents or
+--   the run has only one. The head is chosen at each step: same says whether it is that of the last step.
 -- param relation varchar = null: only this relation (or all); by default the most frequent ones
--- param top integer = 5: how many relations, the most frequent first; null for all
+-- param top integer = 5: number of relations, the most frequent first; null for all
 -- param min_count integer = 10: leave out relations with fewer dependents in either half
 -- param run, subtypes
 -- column relation
@@ -25,22 +25,22 @@
 with
 
 checkpoint as materialized (
-    select each.*
-    from series_run(anchor := (select chosen_run.id from chosen_run)) as each
+    select matching_run.*
+    from series_run(anchor := (select chosen_run.id from chosen_run)) as matching_run
 ),
 
 hit as materialized (
-    select checkpoint.step, checkpoint.tokens_seen, checkpoint.name as run_name, each.*
+    select checkpoint.step, checkpoint.tokens_seen, checkpoint.name as run_name, part_hit.*
     from held_out_hit(
         runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
         saved := as_saved($relation), choose := 'half', min_count := $min_count
-    ) as each
-    inner join checkpoint on checkpoint.id = each.run
+    ) as part_hit
+    inner join checkpoint on checkpoint.id = part_hit.run
     where $relation is null
-        or each.relation = $relation
+        or part_hit.relation = $relation
 ),
 
-chosen as (
+selected_head as (
     select hit.*
     from hit
     where hit.is_chosen_on
@@ -50,53 +50,54 @@ chosen as (
     ) = 1
 ),
 
-frequent as (
-    select each.relation, row_number() over (order by each.n desc, each.relation) as place
-    from (select hit.relation, max(hit.n) as n from hit group by hit.relation) as each
+-- By the step with the most dependents, so that all steps show the same relations.
+ranked_relation as (
+    select relation_size.relation, row_number() over (order by relation_size.n desc, relation_size.relation) as place
+    from (select hit.relation, max(hit.n) as n from hit group by hit.relation) as relation_size
 ),
 
-last_choice as (
-    select chosen.relation, chosen.layer, chosen.head, chosen.direction
-    from chosen
-    where chosen.step = (select max(checkpoint.step) from checkpoint)
+last_selected_head as (
+    select selected_head.relation, selected_head.layer, selected_head.head, selected_head.direction
+    from selected_head
+    where selected_head.step = (select max(checkpoint.step) from checkpoint)
 )
 
 select
-    chosen.relation,
-    chosen.step,
-    chosen.tokens_seen,
+    selected_head.relation,
+    selected_head.step,
+    selected_head.tokens_seen,
     scored.n,
-    chosen.layer,
-    chosen.head,
-    chosen.direction,
+    selected_head.layer,
+    selected_head.head,
+    selected_head.direction,
     scored.accuracy,
     wilson_low(scored.accuracy * scored.effective, scored.effective) as low,
     wilson_high(scored.accuracy * scored.effective, scored.effective) as high,
-    chosen.accuracy as chosen_accuracy,
+    selected_head.accuracy as chosen_accuracy,
     best.accuracy as offset_accuracy,
     coalesce(
-        last_choice.layer = chosen.layer
-        and last_choice.head = chosen.head
-        and last_choice.direction = chosen.direction,
+        last_selected_head.layer = selected_head.layer
+        and last_selected_head.head = selected_head.head
+        and last_selected_head.direction = selected_head.direction,
         false
     ) as same,
-    chosen.run_name as run
-from chosen
+    selected_head.run_name as run
+from selected_head
 inner join hit as scored
-    on scored.run = chosen.run
-    and scored.relation = chosen.relation
+    on scored.run = selected_head.run
+    and scored.relation = selected_head.relation
     and not scored.is_chosen_on
-    and scored.layer = chosen.layer
-    and scored.head = chosen.head
-    and scored.direction = chosen.direction
-inner join frequent on frequent.relation = chosen.relation
-left join last_choice on last_choice.relation = chosen.relation
+    and scored.layer = selected_head.layer
+    and scored.head = selected_head.head
+    and scored.direction = selected_head.direction
+inner join ranked_relation on ranked_relation.relation = selected_head.relation
+left join last_selected_head on last_selected_head.relation = selected_head.relation
 left join best_offset(
     runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
     saved := as_saved($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
 ) as best
-    on best.run = chosen.run
-    and best.relation = chosen.relation
-    and best.side = chosen.side
-where $top is null or frequent.place <= $top
-order by frequent.place, chosen.step
+    on best.run = selected_head.run
+    and best.relation = selected_head.relation
+    and best.side = selected_head.side
+where $top is null or ranked_relation.place <= $top
+order by ranked_relation.place, selected_head.step

@@ -1,4 +1,4 @@
--- title: The phrases that are split from attention, and whether they are bracketed
+-- title: The phrases that are split from attention, and whether the annotation has them
 -- paper: Kim et al. 2020 (Are pre-trained language models aware of phrases?), section 3
 -- grain: one row per phrase of a sentence, outer ones first
 -- formula: split after argmax_i δ(α(w_i, ·), α(w_{i+1}, ·)), and so on in both parts, where δ is the distance
@@ -22,28 +22,29 @@
 -- column run
 with
 
-split as (
+phrase as (
     select
-        each.sequence,
-        each.sentence,
-        each.source,
-        each.layer,
-        each.head,
-        cast(list_extract(each.firsts, each.at) as smallint) as first_position,
-        cast(list_extract(each.lasts, each.at) as smallint) as last_position
+        indexed_span.sequence,
+        indexed_span.sentence,
+        indexed_span.source,
+        indexed_span.layer,
+        indexed_span.head,
+        cast(list_extract(indexed_span.firsts, indexed_span.at) as smallint) as first_position,
+        cast(list_extract(indexed_span.lasts, indexed_span.at) as smallint) as last_position
     from (
-        select span.*, unnest(range(1, len(span.firsts) + 1)) as at
-        from attention_span as span
-        inner join chosen_run on chosen_run.id = span.run
-        where span.distance = $distance
-            and span.source = $source
-            and ($layer is null or span.layer = $layer)
-            and ($head is null or span.head = $head)
-            and ($sentence is null or span.sentence = $sentence)
-    ) as each
+        select attention_span.*, unnest(range(1, len(attention_span.firsts) + 1)) as at
+        from attention_span
+        inner join chosen_run on chosen_run.id = attention_span.run
+        where attention_span.distance = $distance
+            and attention_span.source = $source
+            and ($layer is null or attention_span.layer = $layer)
+            and ($head is null or attention_span.head = $head)
+            and ($sentence is null or attention_span.sentence = $sentence)
+    ) as indexed_span
 ),
 
-bracketed as (
+-- Distinct, since phrases of the same words, or of words that share positions, have the same positions.
+gold_phrase as (
     select distinct
         first_place.sequence,
         constituent.sentence,
@@ -64,40 +65,41 @@ bracketed as (
     inner join chosen_run on chosen_run.id = sequence.run
 ),
 
-spelled as (
+phrase_text as (
     select
-        split.sequence,
-        split.sentence,
-        split.source,
-        split.layer,
-        split.head,
-        split.first_position,
-        split.last_position,
+        phrase.sequence,
+        phrase.sentence,
+        phrase.source,
+        phrase.layer,
+        phrase.head,
+        phrase.first_position,
+        phrase.last_position,
         string_agg(position.text, ' ' order by position.position) as phrase
-    from split
+    from phrase
     inner join position
-        on position.sequence = split.sequence
-        and position.position between split.first_position and split.last_position
+        on position.sequence = phrase.sequence
+        and position.position between phrase.first_position and phrase.last_position
     group by
-        split.sequence, split.sentence, split.source, split.layer, split.head, split.first_position,
-        split.last_position
+        phrase.sequence, phrase.sentence, phrase.source, phrase.layer, phrase.head, phrase.first_position,
+        phrase.last_position
 )
 
 select
-    spelled.sentence,
-    spelled.first_position,
-    spelled.last_position,
-    spelled.phrase,
-    bracketed.sentence is not null as is_constituent,
-    spelled.source,
-    spelled.layer,
-    spelled.head,
+    phrase_text.sentence,
+    phrase_text.first_position,
+    phrase_text.last_position,
+    phrase_text.phrase,
+    gold_phrase.sentence is not null as is_constituent,
+    phrase_text.source,
+    phrase_text.layer,
+    phrase_text.head,
     (select chosen_run.name from chosen_run) as run
-from spelled
-left join bracketed
-    on bracketed.sequence = spelled.sequence
-    and bracketed.sentence = spelled.sentence
-    and bracketed.first_position = spelled.first_position
-    and bracketed.last_position = spelled.last_position
+from phrase_text
+left join gold_phrase
+    on gold_phrase.sequence = phrase_text.sequence
+    and gold_phrase.sentence = phrase_text.sentence
+    and gold_phrase.first_position = phrase_text.first_position
+    and gold_phrase.last_position = phrase_text.last_position
 order by
-    spelled.sentence, spelled.layer, spelled.head, spelled.first_position, spelled.last_position desc
+    phrase_text.sentence, phrase_text.layer, phrase_text.head, phrase_text.first_position,
+    phrase_text.last_position desc

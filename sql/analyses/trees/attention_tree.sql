@@ -1,4 +1,4 @@
--- title: The arcs of the trees that are decoded from attention, beside the gold ones
+-- title: The arcs of the trees that are decoded from attention, with the gold heads
 -- paper: Htut et al. 2019; Limisiewicz et al. 2020; beside Clark et al. 2019, section 5
 -- grain: one row per word of a sentence, in the order of the text
 -- formula: tree = argmax over the trees of the words of Σ_{(d, g)} w(d, g), where w is α(d, g), α(g, d) or their mean
@@ -8,7 +8,7 @@
 --   or of the named layer or head. A layer without a head is the mean of its heads with source := 'layer'.
 -- note: words of one position (a multiword token that is read as written) have one place in the tree. A first word
 --   that is set apart has none.
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
 -- param source varchar = 'head' {head, layer, all, ensemble}: whose attention
 -- param layer smallint = null: layer; by default the one that finds most
@@ -37,6 +37,7 @@ read_run as materialized (
     select coalesce(list(chosen_run.id), []) as ids from chosen_run
 ),
 
+-- The source that finds the most gold dependencies, of those that the parameters allow.
 best as (
     select hit.source, hit.layer, hit.head, hit.direction
     from tree_hit(runs := (select read_run.ids from read_run), root := $root, decoder := $decoder) as hit
@@ -50,17 +51,17 @@ best as (
 ),
 
 tree as (
-    select each.*
-    from attention_tree as each
-    inner join chosen_run on chosen_run.id = each.run
+    select attention_tree.*
+    from attention_tree
+    inner join chosen_run on chosen_run.id = attention_tree.run
     inner join best
-        on best.source = each.source
-        and best.layer is not distinct from each.layer
-        and best.head is not distinct from each.head
-        and best.direction = each.direction
-    where each.root = $root
-        and each.decoder = $decoder
-        and ($sentence is null or each.sentence = $sentence)
+        on best.source = attention_tree.source
+        and best.layer is not distinct from attention_tree.layer
+        and best.head is not distinct from attention_tree.head
+        and best.direction = attention_tree.direction
+    where attention_tree.root = $root
+        and attention_tree.decoder = $decoder
+        and ($sentence is null or attention_tree.sentence = $sentence)
 ),
 
 arc as (
@@ -95,7 +96,7 @@ select
     arc.word as dependent,
     arc.position,
     word.form,
-    found.text as found_head,
+    tree_head.text as found_head,
     gold_head.form as gold_head,
     word.deprel as relation,
     case when word.head_index > 0 then coalesce(arc.found_position = gold.head_position, false) end as is_correct,
@@ -118,9 +119,9 @@ inner join word on word.id = arc.word
 left join word as gold_head
     on gold_head.sentence = word.sentence
     and gold_head.index = word.head_index
-left join position as found
-    on found.sequence = arc.sequence
-    and found.position = arc.found_position
+left join position as tree_head
+    on tree_head.sequence = arc.sequence
+    and tree_head.position = arc.found_position
 left join gold
     on gold.sequence = arc.sequence
     and gold.dependent = arc.word

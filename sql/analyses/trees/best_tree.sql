@@ -1,37 +1,36 @@
--- title: How many gold dependencies the best trees of attention have, beside chains, random weights and probes
+-- title: How many gold dependencies the best trees of attention have, compared with chains, random weights and probes
 -- paper: Htut et al. 2019 and Limisiewicz et al. 2020, beside Clark et al. 2019, section 5, table 3
 -- grain: one row per (tree, class), of random weights per seed as well; the trees in a fixed order
 -- formula: (head, direction)* = argmax of uuas (or uas) over the dependencies of one half of the documents
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the dependencies of the other half;
 --   uas of d → g alone
--- formula: low, high: 95 % Wilson interval, where n is the number of independent dependencies that tell as much (by
---   documents)
--- formula: gain = (only_tree − only_chain) / n, where only_tree are the dependencies that the tree has and adjacent words
---   lack, only_chain those the other way round; over_head likewise, beside the best head; their 95 % intervals are
---   those of paired shares (Bonett and Price 2012), with n as above
+-- formula: low, high: 95 % Wilson interval, where n is the effective number of independent dependencies (by documents)
+-- formula: gain = (only_tree − only_chain) / n, where only_tree are the dependencies that the tree has and adjacent
+--   words lack, only_chain the reverse; over_head likewise, compared with the best head; their 95 % intervals are those
+--   of paired shares (Bonett and Price 2012), with n as above
 -- run: unit=word needs=decoded_trees usual=sentence
 -- plot: bars x=uuas y=tree,seed,class low=low high=high label=layer,head aside=n domain=0,1
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
--- note: halves are every second document of the corpus, or every second sentence where the source marks none or the run
---   reads one. All trees but those of probes are scored on the half that chose nothing; the ensemble took its heads
---   from the other half too.
+-- note: heads and layers are chosen on one half of the documents, those of the ensemble too, and all trees but those of
+--   probes are scored on the other. Halves are every second document of the corpus, or every second sentence if the
+--   source marks no documents or the run has only one.
 -- note: random weights is the best head of each run of random weights of the same build over the corpus, one per seed,
 --   if its trees were decoded (attnbank compute attention_tree --run CONTROL).
 -- note: chains join neighbouring words: the head of each is the next word, or the previous word; of adjacent words it
 --   is either.
 -- note: two trees differ where the interval of their difference leaves out 0, whether or not their own intervals
 --   overlap: the same dependencies are easy for both.
--- note: models that are set side by side must be judged on the same words: with words_of := 'a causal run' the trees of
---   an encoder are chosen and scored without the first word of each input.
+-- note: models must be compared on the same words: with words_of := 'a causal run' the trees of an encoder are chosen
+--   and scored without the first word of each input.
 -- note: a probe has learnt from another run's trees. It is scored on the whole run, without punctuation, and its
 --   uas counts roots. Its intervals are of resampled documents. With a class of length it has no row.
 -- note: with classification := 'relation' uuas is the recall of each relation.
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
--- param measure varchar = 'uuas' {uuas, uas}: by what the best head and layer are chosen
+-- param measure varchar = 'uuas' {uuas, uas}: the score by which the best head and layer are chosen
 -- param classification varchar = null {relation, length}: also one row for each relation, or range of sentence lengths
--- param punctuation boolean = false: judge dependencies of punctuation too
--- param words_of varchar = null: name or id of another run over the corpus; judge only dependencies that its trees can
+-- param punctuation boolean = false: score dependencies of punctuation too
+-- param words_of varchar = null: name or id of another run over the corpus; score only dependencies that its trees can
 --   have, too
 -- param run
 -- column tree varchar: best head, best layer, all heads, ensemble, random weights, adjacent words, next word,
@@ -41,9 +40,9 @@
 -- column head smallint: 1-based head; null where it is not of one
 -- column direction varchar: dependent_to_head, head_to_dependent, both or later_to_earlier; null where it has none
 -- column class varchar: the relation, or the range of the length of the sentence in words; all for all dependencies
--- column n bigint: gold dependencies that are judged
+-- column n bigint: gold dependencies that are scored
 -- column findable double: their share of all between two words, in [0, 1]: 1 unless a first word is set apart, as in
---   causal models, or the words of another run are judged; null for probes
+--   causal models, or the words of another run are scored; null for probes
 -- column uuas double: share of the dependencies that the tree has in either direction, in [0, 1]
 -- column low double: lower end of the 95 % interval of uuas; null, like the others, where all are in one document
 -- column high double: upper end of the 95 % interval of uuas
@@ -65,11 +64,11 @@ read_run as materialized (
 ),
 
 control_run as materialized (
-    select coalesce(list(control.id), []) as ids
-    from corpus_run(run := (select read_run.name from read_run), is_control := true) as control
-    inner join run on run.id = control.id
+    select coalesce(list(matching_control.id), []) as ids
+    from corpus_run(run := (select read_run.name from read_run), is_control := true) as matching_control
+    inner join run on run.id = matching_control.id
     inner join chosen_run on chosen_run.corpus = run.corpus
-    where list_contains(runs_with_decoded_trees(), control.id)
+    where list_contains(runs_with_decoded_trees(), matching_control.id)
 ),
 
 other_run as materialized (
@@ -90,15 +89,16 @@ other_run as materialized (
 ),
 
 hit as materialized (
-    select each.*, list_contains((select control_run.ids from control_run), each.run) as is_control
+    select cluster_hit.*, list_contains((select control_run.ids from control_run), cluster_hit.run) as is_control
     from tree_hit(
         runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
         root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
         within := (select other_run.ids from other_run)
-    ) as each
+    ) as cluster_hit
 ),
 
-named as (
+-- Of a control only its heads count.
+named_hit as (
     select
         case
             when hit.is_control then 'random weights'
@@ -113,42 +113,50 @@ named as (
         or not hit.is_control
 ),
 
+-- Chosen on the odd clusters; all that follows is scored on the even ones.
 best as (
-    select each.tree, each.run, each.source, each.layer, each.head, each.direction, each.chosen_uuas
+    select
+        ranked_hit.tree,
+        ranked_hit.run,
+        ranked_hit.source,
+        ranked_hit.layer,
+        ranked_hit.head,
+        ranked_hit.direction,
+        ranked_hit.chosen_uuas
     from (
         select
-            named.tree,
-            named.run,
-            named.source,
-            named.layer,
-            named.head,
-            named.direction,
-            ratio(sum(named.found), sum(named.n)) as chosen_uuas,
+            named_hit.tree,
+            named_hit.run,
+            named_hit.source,
+            named_hit.layer,
+            named_hit.head,
+            named_hit.direction,
+            ratio(sum(named_hit.found), sum(named_hit.n)) as chosen_uuas,
             row_number() over (
-                partition by named.tree, named.run
+                partition by named_hit.tree, named_hit.run
                 order by
-                    sum(case when $measure = 'uas' then named.correct else named.found end) desc,
-                    named.layer, named.head, named.direction
+                    sum(case when $measure = 'uas' then named_hit.correct else named_hit.found end) desc,
+                    named_hit.layer, named_hit.head, named_hit.direction
             ) as place
-        from named
-        where named.cluster % 2 = 1
-        group by named.tree, named.run, named.source, named.layer, named.head, named.direction
-    ) as each
-    where each.place = 1
+        from named_hit
+        where named_hit.cluster % 2 = 1
+        group by named_hit.tree, named_hit.run, named_hit.source, named_hit.layer, named_hit.head, named_hit.direction
+    ) as ranked_hit
+    where ranked_hit.place = 1
 ),
 
 gold as materialized (
-    select each.*
-    from tree_gold(
+    select tree_pair.*
+    from gold_tree_pair(
         runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
         punctuation := $punctuation, classification := $classification,
         within := (select other_run.ids from other_run), is_whole := true
-    ) as each
-    where each.cluster % 2 = 0
+    ) as tree_pair
+    where tree_pair.cluster % 2 = 0
         and exists (select hit.run from hit)
 ),
 
-of_attention as materialized (
+tree_dependency as materialized (
     select
         best.tree,
         best.layer,
@@ -178,16 +186,17 @@ of_attention as materialized (
         and gold.is_judged
 ),
 
-beside_head as (
-    select own.*, best_head.found as found_by_head
-    from of_attention as own
-    left join of_attention as best_head
-        on best_head.dependent = own.dependent
+-- found_by_head is null for the best head itself, and for dependencies that its tree cannot have.
+compared_dependency as (
+    select dependency.*, best_head.found as found_by_head
+    from tree_dependency as dependency
+    left join tree_dependency as best_head
+        on best_head.dependent = dependency.dependent
         and best_head.tree = 'best head'
-        and own.tree <> 'best head'
+        and dependency.tree <> 'best head'
 ),
 
-chain as (
+chain_hit as (
     select
         gold.run,
         gold.cluster,
@@ -202,28 +211,30 @@ chain as (
     group by gold.run, gold.cluster, gold.class
 ),
 
-counted as (
+-- only_tree and only_chain are null for chains, which are not compared with themselves.
+class_count as (
     select
-        beside_head.tree,
-        beside_head.layer,
-        beside_head.head,
-        beside_head.direction,
-        beside_head.chosen_uuas,
-        beside_head.run,
-        beside_head.cluster,
-        beside_head.class,
+        compared_dependency.tree,
+        compared_dependency.layer,
+        compared_dependency.head,
+        compared_dependency.direction,
+        compared_dependency.chosen_uuas,
+        compared_dependency.run,
+        compared_dependency.cluster,
+        compared_dependency.class,
         count(*) as n,
-        sum(beside_head.found) as found,
-        sum(beside_head.correct) as correct,
-        sum(beside_head.found * (1 - beside_head.adjacent)) as only_tree,
-        sum((1 - beside_head.found) * beside_head.adjacent) as only_chain,
-        count(beside_head.found_by_head) as n_of_head,
-        coalesce(sum(beside_head.found * (1 - beside_head.found_by_head)), 0) as not_by_head,
-        coalesce(sum((1 - beside_head.found) * beside_head.found_by_head), 0) as only_by_head
-    from beside_head
+        sum(compared_dependency.found) as found,
+        sum(compared_dependency.correct) as correct,
+        sum(compared_dependency.found * (1 - compared_dependency.adjacent)) as only_tree,
+        sum((1 - compared_dependency.found) * compared_dependency.adjacent) as only_chain,
+        count(compared_dependency.found_by_head) as n_of_head,
+        coalesce(sum(compared_dependency.found * (1 - compared_dependency.found_by_head)), 0) as not_by_head,
+        coalesce(sum((1 - compared_dependency.found) * compared_dependency.found_by_head), 0) as only_by_head
+    from compared_dependency
     group by
-        beside_head.tree, beside_head.layer, beside_head.head, beside_head.direction, beside_head.chosen_uuas,
-        beside_head.run, beside_head.cluster, beside_head.class
+        compared_dependency.tree, compared_dependency.layer, compared_dependency.head, compared_dependency.direction,
+        compared_dependency.chosen_uuas,
+        compared_dependency.run, compared_dependency.cluster, compared_dependency.class
     union all
     select
         kind.tree,
@@ -231,136 +242,139 @@ counted as (
         null as head,
         null as direction,
         null as chosen_uuas,
-        chain.run,
-        chain.cluster,
-        chain.class,
-        chain.n,
-        chain.found,
+        chain_hit.run,
+        chain_hit.cluster,
+        chain_hit.class,
+        chain_hit.n,
+        chain_hit.found,
         case kind.tree
-            when 'next word' then chain.to_next
-            when 'previous word' then chain.to_previous
+            when 'next word' then chain_hit.to_next
+            when 'previous word' then chain_hit.to_previous
         end as correct,
         null as only_tree,
         null as only_chain,
         0 as n_of_head,
         0 as not_by_head,
         0 as only_by_head
-    from chain
+    from chain_hit
     cross join (select unnest(['adjacent words', 'next word', 'previous word']) as tree) as kind
 ),
 
-classed as (
+-- A dependency counts in its class and in all.
+counted_class as (
     select
-        counted.*,
-        unnest(case when counted.class = 'all' then ['all'] else ['all', counted.class] end) as counted_as
-    from counted
+        class_count.*,
+        unnest(case when class_count.class = 'all' then ['all'] else ['all', class_count.class] end) as counted_class
+    from class_count
 ),
 
-cluster_sum as (
+per_cluster as (
     select
-        classed.tree,
-        classed.layer,
-        classed.head,
-        classed.direction,
-        classed.chosen_uuas,
-        classed.run,
-        classed.counted_as as class,
-        classed.cluster,
-        sum(classed.n) as n,
-        sum(classed.found) as found,
-        sum(classed.correct) as correct,
-        sum(classed.only_tree) as only_tree,
-        sum(classed.only_chain) as only_chain,
-        sum(classed.n_of_head) as n_of_head,
-        sum(classed.not_by_head) as not_by_head,
-        sum(classed.only_by_head) as only_by_head
-    from classed
+        counted_class.tree,
+        counted_class.layer,
+        counted_class.head,
+        counted_class.direction,
+        counted_class.chosen_uuas,
+        counted_class.run,
+        counted_class.counted_class as class,
+        counted_class.cluster,
+        sum(counted_class.n) as n,
+        sum(counted_class.found) as found,
+        sum(counted_class.correct) as correct,
+        sum(counted_class.only_tree) as only_tree,
+        sum(counted_class.only_chain) as only_chain,
+        sum(counted_class.n_of_head) as n_of_head,
+        sum(counted_class.not_by_head) as not_by_head,
+        sum(counted_class.only_by_head) as only_by_head
+    from counted_class
     group by
-        classed.tree, classed.layer, classed.head, classed.direction, classed.chosen_uuas, classed.run,
-        classed.counted_as, classed.cluster
+        counted_class.tree, counted_class.layer, counted_class.head, counted_class.direction, counted_class.chosen_uuas,
+        counted_class.run,
+        counted_class.counted_class, counted_class.cluster
 ),
 
-scored as (
+-- n_of_head is 0 for trees that are not compared with the best head: null, so that over_head is null.
+per_tree as (
     select
-        cluster_sum.tree,
-        cluster_sum.layer,
-        cluster_sum.head,
-        cluster_sum.direction,
-        cluster_sum.chosen_uuas,
-        cluster_sum.run,
-        cluster_sum.class,
-        sum(cluster_sum.n) as n,
-        ratio(sum(cluster_sum.found), sum(cluster_sum.n)) as uuas,
-        clustered_n(cluster_sum.found, cluster_sum.n) as effective,
-        ratio(sum(cluster_sum.correct), sum(cluster_sum.n)) as uas,
-        clustered_n(cluster_sum.correct, cluster_sum.n) as uas_effective,
-        sum(cluster_sum.only_tree) as only_tree,
-        sum(cluster_sum.only_chain) as only_chain,
-        clustered_pairs(cluster_sum.only_tree, cluster_sum.only_chain, cluster_sum.n) as gain_effective,
-        nullif(sum(cluster_sum.n_of_head), 0) as n_of_head,
-        sum(cluster_sum.not_by_head) as not_by_head,
-        sum(cluster_sum.only_by_head) as only_by_head,
+        per_cluster.tree,
+        per_cluster.layer,
+        per_cluster.head,
+        per_cluster.direction,
+        per_cluster.chosen_uuas,
+        per_cluster.run,
+        per_cluster.class,
+        sum(per_cluster.n) as n,
+        ratio(sum(per_cluster.found), sum(per_cluster.n)) as uuas,
+        clustered_n(per_cluster.found, per_cluster.n) as effective,
+        ratio(sum(per_cluster.correct), sum(per_cluster.n)) as uas,
+        clustered_n(per_cluster.correct, per_cluster.n) as uas_effective,
+        sum(per_cluster.only_tree) as only_tree,
+        sum(per_cluster.only_chain) as only_chain,
+        clustered_pairs(per_cluster.only_tree, per_cluster.only_chain, per_cluster.n) as gain_effective,
+        nullif(sum(per_cluster.n_of_head), 0) as n_of_head,
+        sum(per_cluster.not_by_head) as not_by_head,
+        sum(per_cluster.only_by_head) as only_by_head,
         clustered_pairs(
-            cluster_sum.not_by_head, cluster_sum.only_by_head, cluster_sum.n_of_head
+            per_cluster.not_by_head, per_cluster.only_by_head, per_cluster.n_of_head
         ) as over_head_effective
-    from cluster_sum
+    from per_cluster
     group by
-        cluster_sum.tree, cluster_sum.layer, cluster_sum.head, cluster_sum.direction, cluster_sum.chosen_uuas,
-        cluster_sum.run, cluster_sum.class
+        per_cluster.tree, per_cluster.layer, per_cluster.head, per_cluster.direction, per_cluster.chosen_uuas,
+        per_cluster.run, per_cluster.class
 ),
 
-extent as (
-    select each.run, each.class, share_of(each.is_judged) as findable
+coverage as (
+    select gold_class.run, gold_class.class, share_of(gold_class.is_judged) as findable
     from (
         select
             gold.run,
             gold.is_judged,
             unnest(case when gold.class = 'all' then ['all'] else ['all', gold.class] end) as class
         from gold
-    ) as each
-    group by each.run, each.class
+    ) as gold_class
+    group by gold_class.run, gold_class.class
 ),
 
-every_tree as (
+scored_tree as (
     select
-        scored.tree,
-        case when scored.tree = 'random weights' then model.random_seed end as seed,
-        scored.layer,
-        scored.head,
-        scored.direction,
-        scored.class,
-        cast(scored.n as bigint) as n,
-        extent.findable,
-        scored.uuas,
-        wilson_low(scored.uuas * scored.effective, scored.effective) as low,
-        wilson_high(scored.uuas * scored.effective, scored.effective) as high,
-        ratio(scored.only_tree - scored.only_chain, scored.n) as gain,
-        paired_low(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_low,
-        paired_high(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_high,
-        ratio(scored.not_by_head - scored.only_by_head, scored.n_of_head) as over_head,
+        per_tree.tree,
+        case when per_tree.tree = 'random weights' then model.random_seed end as seed,
+        per_tree.layer,
+        per_tree.head,
+        per_tree.direction,
+        per_tree.class,
+        cast(per_tree.n as bigint) as n,
+        coverage.findable,
+        per_tree.uuas,
+        wilson_low(per_tree.uuas * per_tree.effective, per_tree.effective) as low,
+        wilson_high(per_tree.uuas * per_tree.effective, per_tree.effective) as high,
+        ratio(per_tree.only_tree - per_tree.only_chain, per_tree.n) as gain,
+        paired_low(per_tree.only_tree, per_tree.only_chain, per_tree.n, per_tree.gain_effective) as gain_low,
+        paired_high(per_tree.only_tree, per_tree.only_chain, per_tree.n, per_tree.gain_effective) as gain_high,
+        ratio(per_tree.not_by_head - per_tree.only_by_head, per_tree.n_of_head) as over_head,
         paired_low(
-            scored.not_by_head, scored.only_by_head, scored.n_of_head, scored.over_head_effective
+            per_tree.not_by_head, per_tree.only_by_head, per_tree.n_of_head, per_tree.over_head_effective
         ) as over_head_low,
         paired_high(
-            scored.not_by_head, scored.only_by_head, scored.n_of_head, scored.over_head_effective
+            per_tree.not_by_head, per_tree.only_by_head, per_tree.n_of_head, per_tree.over_head_effective
         ) as over_head_high,
-        scored.uas,
+        per_tree.uas,
         case
-            when scored.uas is not null
-                then wilson_low(scored.uas * scored.uas_effective, scored.uas_effective)
+            when per_tree.uas is not null
+                then wilson_low(per_tree.uas * per_tree.uas_effective, per_tree.uas_effective)
         end as uas_low,
         case
-            when scored.uas is not null
-                then wilson_high(scored.uas * scored.uas_effective, scored.uas_effective)
+            when per_tree.uas is not null
+                then wilson_high(per_tree.uas * per_tree.uas_effective, per_tree.uas_effective)
         end as uas_high,
-        scored.chosen_uuas,
+        per_tree.chosen_uuas,
         run.name as run
-    from scored
-    inner join run on run.id = scored.run
+    from per_tree
+    inner join run on run.id = per_tree.run
     inner join model on model.id = run.model
-    inner join extent
-        on extent.run = scored.run
-        and extent.class = scored.class
+    inner join coverage
+        on coverage.run = per_tree.run
+        and coverage.class = per_tree.class
     union all
     select
         concat('probe: ', probe.kind) as tree,
@@ -394,19 +408,19 @@ every_tree as (
         and $words_of is null
 )
 
-select every_tree.*
-from every_tree
+select scored_tree.*
+from scored_tree
 order by
-    case every_tree.class when 'all' then 0 else 1 end,
-    case when $classification = 'relation' then every_tree.class end,
-    case every_tree.class
+    case scored_tree.class when 'all' then 0 else 1 end,
+    case when $classification = 'relation' then scored_tree.class end,
+    case scored_tree.class
         when '1-10 words' then 1
         when '11-20 words' then 2
         when '21-30 words' then 3
         when '31-40 words' then 4
         else 5
     end,
-    case every_tree.tree
+    case scored_tree.tree
         when 'best head' then 1
         when 'best layer' then 2
         when 'all heads' then 3
@@ -417,7 +431,7 @@ order by
         when 'previous word' then 8
         else 9
     end,
-    every_tree.tree,
-    every_tree.seed,
-    every_tree.n desc,
-    every_tree.uuas desc
+    scored_tree.tree,
+    scored_tree.seed,
+    scored_tree.n desc,
+    scored_tree.uuas desc

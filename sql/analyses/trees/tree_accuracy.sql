@@ -5,20 +5,20 @@
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the gold dependencies between two words
 -- formula: uas = |{(d, g) : the tree has g as the head of d}| / |{(d, g)}|
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the
---   number of independent dependencies that tell as much (by documents)
+--   effective number of independent dependencies (by documents)
 -- run: unit=word needs=decoded_trees usual=sentence
 -- plot: grid color=uuas panel=direction domain=0,1
 -- empty: no tree was decoded in this way (attnbank compute attention_tree --root ROOT --decoder DECODER)
--- note: roots are left out, which uas would count if the tree knew them. Punctuation is a word of the tree, and is not
---   judged unless punctuation := true.
+-- note: roots are left out, which uas would count if they were given. Punctuation is a word of the tree, and is not
+--   scored unless punctuation := true.
 -- note: of the direction both, and of causal models, arcs have no direction of their own: uas says how well they
 --   point away from the root, and is worth little without root := 'gold'.
--- note: adjacent is what a chain of neighbouring words finds. best_tree picks on one half of the documents and
---   scores on the other; here a row is scored on all, and the best of many rows is flattered.
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- note: adjacent is the score of a chain of neighbouring words. best_tree chooses on one half of the documents and
+--   scores on the other; here a row is scored on all, so that the best of many rows is too good.
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
 -- param source varchar = 'head' {head, layer, all, ensemble}: whose attention; null for every one
--- param punctuation boolean = false: judge dependencies of punctuation too
+-- param punctuation boolean = false: score dependencies of punctuation too
 -- param run
 -- column source varchar: whose attention it is: head, layer (mean), all (mean) or ensemble (tree_ensemble)
 -- column layer, head
@@ -43,21 +43,21 @@ read_run as materialized (
 ),
 
 hit as (
-    select each.*
+    select cluster_hit.*
     from tree_hit(
         runs := (select read_run.ids from read_run), root := $root, decoder := $decoder, punctuation := $punctuation
-    ) as each
-    where $source is null or each.source = $source
+    ) as cluster_hit
+    where $source is null or cluster_hit.source = $source
 ),
 
-extent as (
+coverage as (
     select share_of(gold.is_judged) as findable
-    from tree_gold(
+    from gold_tree_pair(
         runs := (select read_run.ids from read_run), punctuation := $punctuation, is_whole := true
     ) as gold
 ),
 
-scored as (
+per_tree as (
     select
         hit.source,
         hit.layer,
@@ -75,23 +75,23 @@ scored as (
 )
 
 select
-    scored.source,
-    scored.layer,
-    scored.head,
-    scored.direction,
-    ratio(scored.found, scored.n) as uuas,
-    wilson_low(ratio(scored.found, scored.n) * scored.effective, scored.effective) as low,
-    wilson_high(ratio(scored.found, scored.n) * scored.effective, scored.effective) as high,
-    cast(scored.found as bigint) as found,
-    ratio(scored.correct, scored.n) as uas,
-    cast(scored.correct as bigint) as correct,
-    cast(scored.n as bigint) as n,
-    extent.findable,
-    ratio(scored.found - scored.only_tree + scored.only_chain, scored.n) as adjacent,
-    ratio(scored.only_tree - scored.only_chain, scored.n) as gain,
-    paired_low(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_low,
-    paired_high(scored.only_tree, scored.only_chain, scored.n, scored.gain_effective) as gain_high,
+    per_tree.source,
+    per_tree.layer,
+    per_tree.head,
+    per_tree.direction,
+    ratio(per_tree.found, per_tree.n) as uuas,
+    wilson_low(ratio(per_tree.found, per_tree.n) * per_tree.effective, per_tree.effective) as low,
+    wilson_high(ratio(per_tree.found, per_tree.n) * per_tree.effective, per_tree.effective) as high,
+    cast(per_tree.found as bigint) as found,
+    ratio(per_tree.correct, per_tree.n) as uas,
+    cast(per_tree.correct as bigint) as correct,
+    cast(per_tree.n as bigint) as n,
+    coverage.findable,
+    ratio(per_tree.found - per_tree.only_tree + per_tree.only_chain, per_tree.n) as adjacent,
+    ratio(per_tree.only_tree - per_tree.only_chain, per_tree.n) as gain,
+    paired_low(per_tree.only_tree, per_tree.only_chain, per_tree.n, per_tree.gain_effective) as gain_low,
+    paired_high(per_tree.only_tree, per_tree.only_chain, per_tree.n, per_tree.gain_effective) as gain_high,
     (select chosen_run.name from chosen_run) as run
-from scored
-cross join extent
-order by scored.found desc, scored.source, scored.layer, scored.head, scored.direction
+from per_tree
+cross join coverage
+order by per_tree.found desc, per_tree.source, per_tree.layer, per_tree.head, per_tree.direction

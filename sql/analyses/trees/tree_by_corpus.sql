@@ -1,21 +1,22 @@
--- title: How many gold dependencies the trees of one head have in each corpus, chosen there or in the others
+-- title: How many gold dependencies the trees of one head have in each corpus, chosen on it or on the others
 -- paper: beside Htut et al. 2019, and Chi, Hewitt and Manning 2020 (multilingual BERT)
 -- grain: one row per corpus
 -- formula: uuas = |{(d, g) : the tree has d → g or g → d}| / |{(d, g)}|, over the gold dependencies between two words
 -- formula: best_c = argmax_{h, v} uuas_c(h, v); chosen_c = argmax_{h, v} of the mean of uuas_e over the other
 --   corpora e ≠ c
 -- formula: low, high = (p + z²/2n ∓ z √(p (1 − p) / n + z²/4n²)) / (1 + z²/n), where p is uuas, z = 1.96 and n the
---   number of independent dependencies that tell as much (by documents)
+--   effective number of independent dependencies (by documents)
 -- run: unit=word needs=decoded_trees usual=sentence
--- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head aside=n domain=0,1
+-- plot: bars x=uuas y=corpus low=low high=high beside=best_uuas,ensemble_uuas,adjacent label=layer,head aside=n
+--   domain=0,1
 -- empty: fewer than two corpora have trees that were decoded in this way (attnbank compute attention_tree --run RUN)
 -- note: the runs are those of one model over every corpus of the bank with trees, as in relation_by_corpus; those
 --   whose trees were decoded count. The corpora count alike, however large they are.
--- note: uuas is that of a head which the corpus had no say in choosing; best_uuas is picked on the words that it is
---   scored on.
--- param root varchar = 'none' {none, gold}: what the trees know of the root
+-- note: uuas is that of a head which was chosen on the other corpora; best_uuas is of the head that is best on the
+--   words that it is scored on.
+-- param root varchar = 'none' {none, gold}: what the decoder is given of the root
 -- param decoder varchar = 'spanning' {spanning, projective}: the trees that were decoded with it
--- param punctuation boolean = false: judge dependencies of punctuation too
+-- param punctuation boolean = false: score dependencies of punctuation too
 -- param corpora
 -- param run
 -- column corpus, language
@@ -46,11 +47,11 @@ read_run as materialized (
 ),
 
 corpus_run as materialized (
-    select each.*
-    from corpus_run(run := (select read_run.name from read_run), corpora := $corpora) as each
+    select matching_run.*
+    from corpus_run(run := (select read_run.name from read_run), corpora := $corpora) as matching_run
 ),
 
-scored as materialized (
+per_tree as materialized (
     select
         hit.run,
         hit.source,
@@ -73,35 +74,37 @@ scored as materialized (
     group by hit.run, hit.source, hit.layer, hit.head, hit.direction
 ),
 
-of_head as (
-    select scored.*
-    from scored
-    where scored.source = 'head'
+head_tree as (
+    select per_tree.*
+    from per_tree
+    where per_tree.source = 'head'
 ),
 
 best as (
-    select of_head.*
-    from of_head
+    select head_tree.*
+    from head_tree
     qualify row_number() over (
-        partition by of_head.run
-        order by of_head.found desc, of_head.layer, of_head.head, of_head.direction
+        partition by head_tree.run
+        order by head_tree.found desc, head_tree.layer, head_tree.head, head_tree.direction
     ) = 1
 ),
 
-chosen as (
-    select held_out.run, chooser.layer, chooser.head, chooser.direction
+-- For each corpus the head that is best on average over the others.
+-- Rounded, since the same numbers summed in another order differ in their last bit, and ties go to the first head.
+selected_head as (
+    select held_out.run, candidate.layer, candidate.head, candidate.direction
     from best as held_out
-    inner join of_head as chooser on chooser.run <> held_out.run
-    group by held_out.run, chooser.layer, chooser.head, chooser.direction
+    inner join head_tree as candidate on candidate.run <> held_out.run
+    group by held_out.run, candidate.layer, candidate.head, candidate.direction
     qualify row_number() over (
         partition by held_out.run
-        order by round(sum(chooser.uuas), 12) desc, chooser.layer, chooser.head, chooser.direction
+        order by round(sum(candidate.uuas), 12) desc, candidate.layer, candidate.head, candidate.direction
     ) = 1
 ),
 
-extent as (
+coverage as (
     select gold.run, share_of(gold.is_judged) as findable
-    from tree_gold(
+    from gold_tree_pair(
         runs := (select list(corpus_run.id) from corpus_run), punctuation := $punctuation, is_whole := true
     ) as gold
     group by gold.run
@@ -110,35 +113,35 @@ extent as (
 select
     corpus_run.corpus,
     corpus_run.language,
-    cast(of_head.n as bigint) as n,
-    extent.findable,
-    chosen.layer,
-    chosen.head,
-    chosen.direction,
-    of_head.uuas,
-    wilson_low(of_head.uuas * of_head.effective, of_head.effective) as low,
-    wilson_high(of_head.uuas * of_head.effective, of_head.effective) as high,
-    of_head.uas,
+    cast(head_tree.n as bigint) as n,
+    coverage.findable,
+    selected_head.layer,
+    selected_head.head,
+    selected_head.direction,
+    head_tree.uuas,
+    wilson_low(head_tree.uuas * head_tree.effective, head_tree.effective) as low,
+    wilson_high(head_tree.uuas * head_tree.effective, head_tree.effective) as high,
+    head_tree.uas,
     best.layer as best_layer,
     best.head as best_head,
     best.direction as best_direction,
     best.uuas as best_uuas,
     ensemble.uuas as ensemble_uuas,
-    ratio(of_head.found - of_head.only_tree + of_head.only_chain, of_head.n) as adjacent,
-    ratio(of_head.only_tree - of_head.only_chain, of_head.n) as gain,
-    paired_low(of_head.only_tree, of_head.only_chain, of_head.n, of_head.gain_effective) as gain_low,
-    paired_high(of_head.only_tree, of_head.only_chain, of_head.n, of_head.gain_effective) as gain_high,
+    ratio(head_tree.found - head_tree.only_tree + head_tree.only_chain, head_tree.n) as adjacent,
+    ratio(head_tree.only_tree - head_tree.only_chain, head_tree.n) as gain,
+    paired_low(head_tree.only_tree, head_tree.only_chain, head_tree.n, head_tree.gain_effective) as gain_low,
+    paired_high(head_tree.only_tree, head_tree.only_chain, head_tree.n, head_tree.gain_effective) as gain_high,
     corpus_run.name as run
-from chosen
-inner join corpus_run on corpus_run.id = chosen.run
-inner join of_head
-    on of_head.run = chosen.run
-    and of_head.layer = chosen.layer
-    and of_head.head = chosen.head
-    and of_head.direction = chosen.direction
-inner join best on best.run = chosen.run
-inner join extent on extent.run = chosen.run
-left join scored as ensemble
-    on ensemble.run = chosen.run
+from selected_head
+inner join corpus_run on corpus_run.id = selected_head.run
+inner join head_tree
+    on head_tree.run = selected_head.run
+    and head_tree.layer = selected_head.layer
+    and head_tree.head = selected_head.head
+    and head_tree.direction = selected_head.direction
+inner join best on best.run = selected_head.run
+inner join coverage on coverage.run = selected_head.run
+left join per_tree as ensemble
+    on ensemble.run = selected_head.run
     and ensemble.source = 'ensemble'
 order by corpus_run.corpus

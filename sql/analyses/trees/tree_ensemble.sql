@@ -1,4 +1,4 @@
--- title: The heads that find each relation together, chosen on one half of the documents
+-- title: The heads that together find each relation best, chosen on one half of the documents
 -- paper: Limisiewicz, Mareček and Rosa 2020 (Universal dependencies according to BERT), section 3
 -- grain: one row per (relation, direction, rank)
 -- formula: heads_1 = argmax_h accuracy(h); heads_k = argmax_h accuracy(mean of heads_1 … heads_{k−1}, h) over the
@@ -6,8 +6,8 @@
 -- run: unit=word needs=ensembles usual=sentence
 -- plot: grid x=rank y=relation color=accuracy label=layer,head panel=direction domain=0,1
 -- empty: no relation has heads (attnbank compute tree_ensemble)
--- note: accuracy is on the dependents that the heads were chosen on (at most 1,000 sentences of every second
---   document), so it flatters them. best_tree scores the trees of the ensemble on the other half.
+-- note: accuracy is on the dependents that the heads were chosen on (at most 1,000 sentences of every second document),
+--   so it is too high. best_tree scores the trees of the ensemble on the other half.
 -- note: a relation counts its dependents on both sides; of a causal model dependent_to_head finds those to the right of
 --   their heads only.
 -- note: for a tree each relation takes the direction that finds more of it (in_tree). The maps of its heads are

@@ -1,4 +1,4 @@
--- title: Head functions: how sure they are, and whether they look at an offset, a relation or the rarest word
+-- title: Head functions: confidence, and whether a head attends to an offset, a relation or the rarest word
 -- paper: Voita et al. 2019, sections 4 and 5 (confidence, positional, syntactic and rare-word heads)
 -- grain: one row per (layer, head)
 -- formula: to(i) = argmax_{j ∉ SEP} α(i, j), for every position i ∉ SEP
@@ -7,25 +7,26 @@
 -- formula: syntactic = {r : max(share of to(dependent) = head, share of to(head) = dependent) ≥ max_k P_r(head −
 --   dependent = k) + margin}, over the dependents of relation r
 -- formula: of a causal model, syntactic is over the dependents whose head the direction can find: to the left for
---   to(dependent), to the right for to(head), and so is the offset; rare_word_chance weighs a position by how many see it
+--   to(dependent), to the right for to(head), and so is the offset; rare_word_chance weighs a position by how many see
+--   it
 -- formula: rare_word = share of the inputs s with argmax_j |{i : to(i) = j}| ∈ R(s); rare_word_maxima = |{i : to(i)
 --   ∈ R(s)}| / |{i}|; rare_word_chance = mean over inputs of |R(s)| / (number of positions ∉ SEP), where R(s) are
 --   the positions of the rarest word
 -- run: needs=shares favours=sentence/word
 -- plot: grid color=confidence,positional,rare_word text=syntactic domain=0,1
--- note: every position except [SEP] has a maximum: the position, again except [SEP], that it looks at most. [SEP] stands
---   for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the first word of
---   a causal model. Ties go to the leftmost.
+-- note: every position except [SEP] has a maximum: the position, again except [SEP], that it attends to most. [SEP]
+--   stands for their end of the sentence; [CLS], which their models do not have, counts like a word, and so does the
+--   first word of a causal model. Ties go to the leftmost.
 -- note: positional: of all maxima, the share at the commonest offset (the nearest, then the left one, of equals).
 --   They call a head positional from 0.9.
 -- note: syntactic: relations that the head finds, in either direction, in at least margin more of the cases (0.1: ten
 --   of a hundred more) than the relation's commonest offset. From the dependent it finds one where the dependent's
 --   maximum is on the head; from the head, where the head's maximum is on the dependent. These are the same maxima as
---   above, so a word that looks at itself or at [CLS] finds none; head_accuracy leaves both out, and takes for the second
---   direction the word that looks at the dependent most. Punctuation is left out. Null where there is none, as in every
---   run without words that have trees.
--- note: Voita et al. ask for accuracy at least 10 % higher than the offset's; whether they mean a tenth of it, or ten of
---   a hundred cases, they do not say.
+--   above, so a word that attends most to itself or to [CLS] finds none; head_accuracy leaves both out, and for the
+--   second direction takes the word that attends to the dependent most. Punctuation is left out. Null where there is
+--   none, as in every run without words that have trees.
+-- note: Voita et al. ask for accuracy at least 10 % higher than the offset's; whether they mean a tenth of it, or ten
+--   of a hundred cases, they do not say.
 -- note: rare_word: inputs in which more maxima fall on the rarest word than on any other position (the leftmost, of
 --   equals). Words as rare as the rarest count as well, so compare with rare_word_chance. Frequencies are those of
 --   table word_frequency, where it has rows, else of the corpus itself; a word without one has frequency 0. Words
@@ -48,7 +49,7 @@
 -- column run
 with
 
-with_trees as (
+tree_run as (
     select fit.name
     from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees()) as fit
     inner join chosen_run on chosen_run.id = fit.id
@@ -64,7 +65,7 @@ input as materialized (
     having max(case when position.kind <> 'sep' then 1 else 0 end) = 1
 ),
 
-listed as (
+map_position as (
     select
         attention_map.sequence,
         attention_map.layer,
@@ -78,17 +79,17 @@ listed as (
 
 maximum as materialized (
     select
-        listed.sequence,
-        listed.layer,
-        listed.head,
-        cast(listed.from_position as smallint) as from_position,
-        cast(list_extract(listed.largest_positions, listed.from_position + 1) as smallint) as to_position,
-        list_extract(listed.largest_weights, listed.from_position + 1) as weight
-    from listed
-    where list_extract(listed.largest_positions, listed.from_position + 1) is not null
+        map_position.sequence,
+        map_position.layer,
+        map_position.head,
+        cast(map_position.from_position as smallint) as from_position,
+        cast(list_extract(map_position.largest_positions, map_position.from_position + 1) as smallint) as to_position,
+        list_extract(map_position.largest_weights, map_position.from_position + 1) as weight
+    from map_position
+    where list_extract(map_position.largest_positions, map_position.from_position + 1) is not null
 ),
 
-at_offset as (
+offset_count as (
     select
         maximum.layer,
         maximum.head,
@@ -101,19 +102,21 @@ at_offset as (
 
 per_head as (
     select
-        at_offset.layer,
-        at_offset.head,
-        sum(at_offset.weight) / cast(sum(at_offset.n) as double) as confidence,
-        ratio(max(at_offset.n), sum(at_offset.n)) as positional,
-        arg_max(at_offset.distance, (at_offset.n, -abs(at_offset.distance), -at_offset.distance)) as "offset",
-        cast(sum(at_offset.n) as bigint) as positions
-    from at_offset
-    group by at_offset.layer, at_offset.head
+        offset_count.layer,
+        offset_count.head,
+        sum(offset_count.weight) / cast(sum(offset_count.n) as double) as confidence,
+        ratio(max(offset_count.n), sum(offset_count.n)) as positional,
+        arg_max(
+            offset_count.distance, (offset_count.n, -abs(offset_count.distance), -offset_count.distance)
+        ) as "offset",
+        cast(sum(offset_count.n) as bigint) as positions
+    from offset_count
+    group by offset_count.layer, offset_count.head
 ),
 
 dependency as (
     select gold.sequence, gold.position as dependent, gold.head_position, gold.relation, gold.side
-    from gold_dependency(run := coalesce((select with_trees.name from with_trees), '')) as gold
+    from gold_dependency(run := coalesce((select tree_run.name from tree_run), '')) as gold
     where not gold.is_root
         and gold.relation <> 'punct'
         and gold.relation <> 'p'
@@ -143,45 +146,54 @@ relation_baseline as (
     group by relation_at_offset.relation, relation_at_offset.side
 ),
 
-sought as (
+gold_maximum as (
     select
         dependency.sequence,
-        found_in(judging.direction, dependency.side, dependency.dependent, dependency.head_position) as from_position,
-        found_in(judging.direction, dependency.side, dependency.head_position, dependency.dependent) as to_position,
+        in_direction(
+            scored_direction.direction, dependency.side, dependency.dependent, dependency.head_position
+        ) as from_position,
+        in_direction(
+            scored_direction.direction, dependency.side, dependency.head_position, dependency.dependent
+        ) as to_position,
         dependency.relation,
         dependency.side,
-        dense_rank() over (order by dependency.relation, judging.direction) as number
+        dense_rank() over (order by dependency.relation, scored_direction.direction) as number
     from dependency
-    inner join (select unnest(directions()) as direction) as judging
-        on judges(judging.direction, dependency.side)
-        and judging.direction <> 'later_to_earlier'
+    inner join (select unnest(directions()) as direction) as scored_direction
+        on applies_to_side(scored_direction.direction, dependency.side)
+        and scored_direction.direction <> 'later_to_earlier'
 ),
 
 -- By number, since names take several times as long to group.
-looked as (
+relation_hit as (
     select
         maximum.layer,
         maximum.head,
-        sought.number,
-        count(*) filter (where maximum.to_position = sought.to_position) as correct
+        gold_maximum.number,
+        count(*) filter (where maximum.to_position = gold_maximum.to_position) as correct
     from maximum
-    inner join sought
-        on sought.sequence = maximum.sequence
-        and sought.from_position = maximum.from_position
-    group by maximum.layer, maximum.head, sought.number
+    inner join gold_maximum
+        on gold_maximum.sequence = maximum.sequence
+        and gold_maximum.from_position = maximum.from_position
+    group by maximum.layer, maximum.head, gold_maximum.number
 ),
 
 syntactic as (
-    select looked.layer, looked.head, joined(list_sort(list(distinct named.relation))) as relations
-    from looked
-    inner join (select distinct sought.number, sought.relation, sought.side from sought) as named
-        on named.number = looked.number
+    select
+        relation_hit.layer,
+        relation_hit.head,
+        joined(list_sort(list(distinct numbered_relation.relation))) as relations
+    from relation_hit
+    inner join (
+        select distinct gold_maximum.number, gold_maximum.relation, gold_maximum.side from gold_maximum
+    ) as numbered_relation
+        on numbered_relation.number = relation_hit.number
     inner join relation_baseline
-        on relation_baseline.relation = named.relation
-        and relation_baseline.side = named.side
-    where ratio(looked.correct, relation_baseline.n) >= relation_baseline.accuracy + $margin
+        on relation_baseline.relation = numbered_relation.relation
+        and relation_baseline.side = numbered_relation.side
+    where ratio(relation_hit.correct, relation_baseline.n) >= relation_baseline.accuracy + $margin
         and relation_baseline.n >= $min_count
-    group by looked.layer, looked.head
+    group by relation_hit.layer, relation_hit.head
 ),
 
 loaded_frequency as (
@@ -217,7 +229,7 @@ shared_position as (
         and whole_token.form is null
 ),
 
-read_form as (
+text_form as (
     select lower(word.form) as form
     from word
     inner join sentence on sentence.id = word.sentence
@@ -246,13 +258,13 @@ frequency as (
     select loaded_frequency.form, loaded_frequency.frequency
     from loaded_frequency
     union all
-    select read_form.form, cast(count(*) as double) as frequency
-    from read_form
+    select text_form.form, cast(count(*) as double) as frequency
+    from text_form
     where not exists (select 1 from loaded_frequency)
-    group by read_form.form
+    group by text_form.form
 ),
 
-placed_word as (
+position_frequency as (
     select position.sequence, position.position, coalesce(frequency.frequency, cast(0 as double)) as frequency
     from position
     inner join input on input.sequence = position.sequence
@@ -267,79 +279,79 @@ placed_word as (
         )
 ),
 
-rarest as (
-    select placed_word.sequence, placed_word.position
-    from placed_word
-    qualify rank() over (partition by placed_word.sequence order by placed_word.frequency) = 1
+rarest_position as (
+    select position_frequency.sequence, position_frequency.position
+    from position_frequency
+    qualify rank() over (partition by position_frequency.sequence order by position_frequency.frequency) = 1
 ),
 
-attracted as (
+maximum_count as (
     select maximum.sequence, maximum.layer, maximum.head, maximum.to_position, count(*) as n
     from maximum
     group by maximum.sequence, maximum.layer, maximum.head, maximum.to_position
 ),
 
-pointed as (
+input_maximum as (
     select
-        attracted.sequence,
-        attracted.layer,
-        attracted.head,
+        maximum_count.sequence,
+        maximum_count.layer,
+        maximum_count.head,
         arg_max(
-            case when rarest.position is null then 0 else 1 end,
-            (attracted.n, -attracted.to_position)
+            case when rarest_position.position is null then 0 else 1 end,
+            (maximum_count.n, -maximum_count.to_position)
         ) as is_on_rarest,
-        sum(case when rarest.position is null then 0 else attracted.n end) as on_rarest,
-        sum(attracted.n) as n
-    from attracted
-    left join rarest
-        on rarest.sequence = attracted.sequence
-        and rarest.position = attracted.to_position
-    where attracted.sequence in (select rarest.sequence from rarest)
-    group by attracted.sequence, attracted.layer, attracted.head
+        sum(case when rarest_position.position is null then 0 else maximum_count.n end) as on_rarest,
+        sum(maximum_count.n) as n
+    from maximum_count
+    left join rarest_position
+        on rarest_position.sequence = maximum_count.sequence
+        and rarest_position.position = maximum_count.to_position
+    where maximum_count.sequence in (select rarest_position.sequence from rarest_position)
+    group by maximum_count.sequence, maximum_count.layer, maximum_count.head
 ),
 
 rare_word as (
     select
-        pointed.layer,
-        pointed.head,
-        avg(cast(pointed.is_on_rarest as double)) as rare_word,
-        ratio(sum(pointed.on_rarest), sum(pointed.n)) as maxima,
+        input_maximum.layer,
+        input_maximum.head,
+        avg(cast(input_maximum.is_on_rarest as double)) as rare_word,
+        ratio(sum(input_maximum.on_rarest), sum(input_maximum.n)) as maxima,
         count(*) as sequences
-    from pointed
-    group by pointed.layer, pointed.head
+    from input_maximum
+    group by input_maximum.layer, input_maximum.head
 ),
 
 -- Of a causal model, a position has a share of the maxima of those that see it.
-seen as (
-    select rarest.sequence, chosen_run.is_causal, count(position.position) as before
-    from rarest
+visible_rarest as (
+    select rarest_position.sequence, chosen_run.is_causal, count(position.position) as before
+    from rarest_position
     cross join chosen_run
     left join position
-        on position.sequence = rarest.sequence
-        and position.position < rarest.position
+        on position.sequence = rarest_position.sequence
+        and position.position < rarest_position.position
         and position.kind <> 'sep'
         and chosen_run.is_causal
-    group by rarest.sequence, rarest.position, chosen_run.is_causal
+    group by rarest_position.sequence, rarest_position.position, chosen_run.is_causal
 ),
 
-rarest_count as (
+rarest_chance as (
     select
-        seen.sequence,
+        visible_rarest.sequence,
         sum(
             case
-                when seen.is_causal then harmonic(input.places) - harmonic(seen.before)
+                when visible_rarest.is_causal then harmonic(input.places) - harmonic(visible_rarest.before)
                 else cast(1 as double)
             end
         ) as n
-    from seen
-    inner join input on input.sequence = seen.sequence
-    group by seen.sequence
+    from visible_rarest
+    inner join input on input.sequence = visible_rarest.sequence
+    group by visible_rarest.sequence
 ),
 
 chance as (
-    select avg(ratio(rarest_count.n, input.places)) as chance
-    from rarest_count
-    inner join input on input.sequence = rarest_count.sequence
+    select avg(ratio(rarest_chance.n, input.places)) as chance
+    from rarest_chance
+    inner join input on input.sequence = rarest_chance.sequence
 )
 
 select

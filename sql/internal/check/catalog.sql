@@ -1,4 +1,4 @@
--- What no corpus, model or run of a bank is: numbers that others are counted up to, and names that are shown.
+-- Invalid models, runs and names of a bank: numbers that loops run up to, and names that are printed.
 select
     'its model ' || left(model.name, 40) || ' has ' || model.layers || ' layers of ' || model.heads
     || ' heads' || coalesce(', and the numbers of ' || len(model.layer_numbers), '') as reason
@@ -17,13 +17,13 @@ from run
 where
     run.heads < 1 or run.model not in (select model.id from model) or run.corpus not in (select corpus.id from corpus)
 union all
-select 'a name in it has ' || length(named.name) || ' characters (' || left(named.name, 40) || '…)'
+select 'a name in it has ' || length(named_row.name) || ' characters (' || left(named_row.name, 40) || '…)'
 from (
     select model.name from model
     union all
     select run.name from run
     union all
     select corpus.name from corpus
-) as named
-where length(named.name) > $longest
+) as named_row
+where length(named_row.name) > $longest
 limit 1

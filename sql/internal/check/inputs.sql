@@ -1,4 +1,4 @@
--- What contradicts itself in the inputs of the runs of a bank, and in their positions.
+-- Contradictions in the inputs of the runs of a bank and in their positions.
 with
 
 words_of_document as (

@@ -1,4 +1,4 @@
--- What contradicts itself in the text of a bank: its documents, sentences, words and mentions, and their ids.
+-- Contradictions in the text of a bank: in its documents, sentences, words and mentions, and their ids.
 with
 
 words_of_sentence as (
@@ -11,7 +11,7 @@ words_of_sentence as (
     group by word.sentence
 ),
 
-placed as (
+checked_sentence as (
     select
         sentence.id, sentence.document, sentence.words, words_of_sentence.first_word,
         words_of_sentence.last_word,
@@ -25,26 +25,30 @@ placed as (
     left join words_of_sentence on words_of_sentence.sentence = sentence.id
 ),
 
-followed as (
+-- The sentences, words and mentions of a document are read as ranges of ids.
+ordered_sentence as (
     select
-        placed.*,
-        lag(placed.id) over (partition by placed.document order by placed.id) as sentence_before,
-        max(placed.last_word) over (
-            partition by placed.document order by placed.id rows between unbounded preceding and 1 preceding
+        checked_sentence.*,
+        lag(checked_sentence.id) over (
+            partition by checked_sentence.document order by checked_sentence.id
+        ) as sentence_before,
+        max(checked_sentence.last_word) over (
+            partition by checked_sentence.document
+            order by checked_sentence.id rows between unbounded preceding and 1 preceding
         ) as word_before
-    from placed
+    from checked_sentence
 ),
 
-documents as (
+document_extent as (
     select
-        document.id, document.corpus, document.index, min(placed.first_word) as first_word,
-        max(placed.last_word) as last_word
+        document.id, document.corpus, document.index, min(checked_sentence.first_word) as first_word,
+        max(checked_sentence.last_word) as last_word
     from document
-    left join placed on placed.document = document.id
+    left join checked_sentence on checked_sentence.document = document.id
     group by document.id, document.corpus, document.index
 ),
 
-mentions as (
+mention_extent as (
     select
         mention.document, count(*) as mentions, count(distinct mention.id) as ids, min(mention.id) as first_mention,
         max(mention.id) as last_mention, count(distinct mention.entity) as entities,
@@ -55,7 +59,7 @@ mentions as (
     group by mention.document
 )
 
-select 'its table ' || listed.name || ' has ids twice' as reason
+select 'its table ' || id_count.name || ' has ids twice' as reason
 from (
     select 'document' as name, count(*) as rows, count(distinct document.id) as ids from document
     union all
@@ -64,33 +68,39 @@ from (
     select 'word', count(*), count(distinct word.id) from word
     union all
     select 'mention', count(*), count(distinct mention.id) from mention
-) as listed
-where listed.rows <> listed.ids
+) as id_count
+where id_count.rows <> id_count.ids
 union all
 select 'two documents of a corpus have the same place (document.index)'
 from document
 group by document.corpus, document.index
 having count(*) > 1
 union all
-select 'the words of sentence ' || placed.id || ' are not the ' || placed.words || ' that it should have'
-from placed
-where placed.is_faulty
+select
+    'the words of sentence ' || checked_sentence.id || ' are not the ' || checked_sentence.words
+    || ' that it should have'
+from checked_sentence
+where checked_sentence.is_faulty
 union all
-select 'the ids of document ' || followed.document || ' are not consecutive'
-from followed
+select 'the ids of document ' || ordered_sentence.document || ' are not consecutive'
+from ordered_sentence
 where
-    followed.is_mixed or followed.id <> followed.sentence_before + 1
-    or followed.first_word <> followed.word_before + 1
+    ordered_sentence.is_mixed or ordered_sentence.id <> ordered_sentence.sentence_before + 1
+    or ordered_sentence.first_word <> ordered_sentence.word_before + 1
 union all
-select 'the ids of document ' || documents.id || ' are not consecutive'
-from mentions
-inner join documents on documents.id = mentions.document
+select 'the ids of document ' || document_extent.id || ' are not consecutive'
+from mention_extent
+inner join document_extent on document_extent.id = mention_extent.document
 where
-    mentions.last_mention - mentions.first_mention + 1 <> mentions.ids
-    or mentions.last_entity - mentions.first_entity + 1 <> mentions.entities
+    mention_extent.last_mention - mention_extent.first_mention + 1 <> mention_extent.ids
+    or mention_extent.last_entity - mention_extent.first_entity + 1 <> mention_extent.entities
 union all
-select 'a mention of document ' || documents.id || ' has words of another document'
-from mentions
-inner join documents on documents.id = mentions.document
-where not coalesce(mentions.least_word >= documents.first_word and mentions.largest_word <= documents.last_word, false)
+select 'a mention of document ' || document_extent.id || ' has words of another document'
+from mention_extent
+inner join document_extent on document_extent.id = mention_extent.document
+where not coalesce(
+    mention_extent.least_word >= document_extent.first_word
+    and mention_extent.largest_word <= document_extent.last_word,
+    false
+)
 limit 1

@@ -1,4 +1,4 @@
--- What no attention map can hold: layers, heads and positions that its run does not have, and what is not a number.
+-- Invalid attention maps: layers, heads and positions that the run does not have, and weights that are not numbers.
 with
 
 input as (
@@ -12,6 +12,7 @@ input as (
     inner join model on model.id = run.model
 )
 
+-- A sum is finite only if all its terms are.
 select 'its table attention has rows that no map has' as reason
 from attention
 inner join input on input.id = attention.sequence

@@ -1,7 +1,7 @@
--- The corpora of a bank, each with what it holds.
+-- The corpora of a bank, with their sizes.
 with
 
-read_from as (
+text_size as (
     select
         document.corpus,
         count(distinct document.id) as documents,
@@ -15,7 +15,7 @@ read_from as (
     group by document.corpus
 ),
 
-in_tokens as (
+token_count as (
     select
         document.corpus,
         count(*) as multiword_tokens,
@@ -26,7 +26,7 @@ in_tokens as (
     group by document.corpus
 ),
 
-referring as (
+mention_count as (
     select document.corpus, count(*) as mentions
     from mention
     inner join document on document.id = mention.document
@@ -44,19 +44,19 @@ select
     corpus.shard,
     corpus.licence,
     corpus.citation,
-    read_from.splits,
-    cast(coalesce(read_from.documents, 0) as bigint) as documents,
-    cast(coalesce(read_from.unmarked_documents, 0) as bigint) as unmarked_documents,
-    cast(coalesce(read_from.sentences, 0) as bigint) as sentences,
-    cast(coalesce(read_from.words, 0) as bigint) as words,
-    cast(coalesce(referring.mentions, 0) as bigint) as mentions,
-    cast(coalesce(in_tokens.multiword_tokens, 0) as bigint) as multiword_tokens,
-    cast(coalesce(in_tokens.unspelled_tokens, 0) as bigint) as unspelled_tokens,
-    cast(coalesce(read_from.empty_nodes, 0) as bigint) as empty_nodes,
+    text_size.splits,
+    cast(coalesce(text_size.documents, 0) as bigint) as documents,
+    cast(coalesce(text_size.unmarked_documents, 0) as bigint) as unmarked_documents,
+    cast(coalesce(text_size.sentences, 0) as bigint) as sentences,
+    cast(coalesce(text_size.words, 0) as bigint) as words,
+    cast(coalesce(mention_count.mentions, 0) as bigint) as mentions,
+    cast(coalesce(token_count.multiword_tokens, 0) as bigint) as multiword_tokens,
+    cast(coalesce(token_count.unspelled_tokens, 0) as bigint) as unspelled_tokens,
+    cast(coalesce(text_size.empty_nodes, 0) as bigint) as empty_nodes,
     corpus.path,
     corpus.sha256
 from corpus
-left join read_from on read_from.corpus = corpus.id
-left join referring on referring.corpus = corpus.id
-left join in_tokens on in_tokens.corpus = corpus.id
+left join text_size on text_size.corpus = corpus.id
+left join mention_count on mention_count.corpus = corpus.id
+left join token_count on token_count.corpus = corpus.id
 order by corpus.id

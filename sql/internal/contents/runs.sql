@@ -1,7 +1,8 @@
--- The runs of a bank, each with its options and what it holds.
+-- The runs of a bank, with their options and sizes.
 with
 
-held as (
+-- squares are the weights of one head in a layer, and largest those of them that --keep top:K keeps.
+input_size as (
     select
         sequence.run,
         count(*) as sequences,
@@ -13,7 +14,7 @@ held as (
     group by sequence.run
 ),
 
-seen as (
+text_size as (
     select sequence.run, count(distinct word_position.word) as words, count(distinct word.sentence) as sentences
     from word_position
     inner join sequence on sequence.id = word_position.sequence
@@ -21,13 +22,13 @@ seen as (
     group by sequence.run
 ),
 
-inner_of_run as (
+inner_count as (
     select inner_dependency.run, count(*) as inner_dependencies
     from inner_dependency
     group by inner_dependency.run
 ),
 
-unspelled as (
+token_count as (
     select document.corpus, count(*) as tokens
     from multiword_token as token
     inner join sentence on sentence.id = token.sentence
@@ -36,7 +37,7 @@ unspelled as (
     group by document.corpus
 ),
 
-measured as (
+surprisal_count as (
     select
         surprisal.run,
         count(surprisal.nats) as words,
@@ -46,7 +47,7 @@ measured as (
     group by surprisal.run
 ),
 
-disabled as (
+ablation_list as (
     select
         ablation_set.run,
         list(distinct ablation_set.ablation order by ablation_set.ablation) as ablations
@@ -55,7 +56,7 @@ disabled as (
     group by ablation_set.run
 ),
 
-sibling as (
+sibling_list as (
     select control.run, list(control.seed order by control.seed) as seeds
     from control_run() as control
     inner join run on run.id = control.run
@@ -66,7 +67,7 @@ sibling as (
     group by control.run
 ),
 
-left_out as (
+skipped_count as (
     select run.id as run, count(*) as skipped
     from skipped
     inner join run
@@ -98,18 +99,22 @@ select
     map_extract_value(run.options, 'mask_seed') as mask_seed,
     map_extract_value(run.options, 'earlier_batch_tokens') as earlier_batch_tokens,
     model.random_seed,
-    coalesce(sibling.seeds, []) as sibling_seeds,
-    cast(coalesce(held.sequences, 0) as bigint) as sequences,
-    cast(coalesce(seen.sentences, 0) as bigint) as sentences,
-    cast(coalesce(seen.words, 0) as bigint) as words,
+    coalesce(sibling_list.seeds, []) as sibling_seeds,
+    cast(coalesce(input_size.sequences, 0) as bigint) as sequences,
+    cast(coalesce(text_size.sentences, 0) as bigint) as sentences,
+    cast(coalesce(text_size.words, 0) as bigint) as words,
     cast(
         case
             when run.keep = 'peaks' then 0
-            else coalesce(coalesce(held.largest, held.squares) * model.layers * coalesce(run.heads, model.heads), 0)
+            else coalesce(
+                coalesce(input_size.largest, input_size.squares) * model.layers * coalesce(run.heads, model.heads), 0
+            )
         end as bigint
     ) as weights,
-    cast(coalesce(held.positions * model.layers * coalesce(run.heads, model.heads), 0) as bigint) as distributions,
-    cast(coalesce(left_out.skipped, 0) as bigint) as skipped,
+    cast(
+        coalesce(input_size.positions * model.layers * coalesce(run.heads, model.heads), 0) as bigint
+    ) as distributions,
+    cast(coalesce(skipped_count.skipped, 0) as bigint) as skipped,
     run.batches,
     run.device,
     run.code_version,
@@ -119,26 +124,26 @@ select
     run.unknown_words,
     coalesce(run.edges, 'cut') as edges,
     run.joined_words,
-    case when unspelled.tokens > 0 or run.multiword = 'parts' then coalesce(run.multiword, 'parts') end as multiword,
-    cast(coalesce(inner_of_run.inner_dependencies, 0) as bigint) as inner_dependencies,
+    case when token_count.tokens > 0 or run.multiword = 'parts' then coalesce(run.multiword, 'parts') end as multiword,
+    cast(coalesce(inner_count.inner_dependencies, 0) as bigint) as inner_dependencies,
     run.first_word,
     run.bos,
     run.measure,
     run.heads,
     run.misspelled_words,
-    cast(coalesce(measured.words, 0) as bigint) as surprisals,
-    cast(coalesce(measured.first_words, 0) as bigint) as first_words,
-    cast(coalesce(measured.sharing_words, 0) as bigint) as sharing_words,
-    coalesce(disabled.ablations, []) as ablations
+    cast(coalesce(surprisal_count.words, 0) as bigint) as surprisals,
+    cast(coalesce(surprisal_count.first_words, 0) as bigint) as first_words,
+    cast(coalesce(surprisal_count.sharing_words, 0) as bigint) as sharing_words,
+    coalesce(ablation_list.ablations, []) as ablations
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus
-left join held on held.run = run.id
-left join seen on seen.run = run.id
-left join measured on measured.run = run.id
-left join disabled on disabled.run = run.id
-left join sibling on sibling.run = run.id
-left join left_out on left_out.run = run.id
-left join unspelled on unspelled.corpus = run.corpus
-left join inner_of_run on inner_of_run.run = run.id
+left join input_size on input_size.run = run.id
+left join text_size on text_size.run = run.id
+left join surprisal_count on surprisal_count.run = run.id
+left join ablation_list on ablation_list.run = run.id
+left join sibling_list on sibling_list.run = run.id
+left join skipped_count on skipped_count.run = run.id
+left join token_count on token_count.corpus = run.corpus
+left join inner_count on inner_count.run = run.id
 order by run.id

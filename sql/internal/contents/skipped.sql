@@ -1,4 +1,4 @@
--- What was left out, by corpus, run and reason, with the first detail and the first place of each in alphabetical order.
+-- What was skipped, by corpus, run and reason, with the first detail and the first place of each in alphabetical order.
 select
     corpus.name as corpus,
     run.name as run,

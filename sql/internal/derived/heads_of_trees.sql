@@ -1,5 +1,5 @@
--- The heads that a tree of the ensemble reads, and their weights, which add up to 1: each relation counts as often as it
--- occurs, and its heads alike.
+-- The heads of the trees of the ensemble, with weights that sum to 1: each relation weighs as much as it is frequent,
+-- and its heads equally.
 select
     ensemble.direction,
     ensemble.layer,

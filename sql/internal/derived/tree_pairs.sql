@@ -1,6 +1,6 @@
 -- The gold dependencies of a run between words of its trees in order, and its roots among these, whose head_position is
 -- null. Those on odd numbers are the half on which heads are chosen. A first word that is set apart is in no tree. A
--- root of a causal run is judged in no direction (its side is null) and is the root of its tree all the same.
+-- root of a causal run is scored in no direction (its side is null) and is the root of its tree all the same.
 select
     pair.sequence,
     pair.sentence,

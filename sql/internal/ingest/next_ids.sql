@@ -1,7 +1,7 @@
--- The first id of each kind that no row has or ever had.
+-- The first unused id of each kind, larger than all that were ever used.
 with
 
-in_use as (
+last_id as (
     select 'corpus' as kind, max(corpus.id) as last from corpus
     union all
     select 'document' as kind, max(document.id) as last from document
@@ -20,19 +20,19 @@ in_use as (
     union all
     select 'probe' as kind, max(probe.id) as last from probe
     union all
-    select 'sequence' as kind, max(run.first_sequence + sized.sentences - 1) as last
+    select 'sequence' as kind, max(run.first_sequence + corpus_size.sentences - 1) as last
     from run
     inner join (
         select document.corpus, count(*) as sentences
         from sentence
         inner join document on document.id = sentence.document
         group by document.corpus
-    ) as sized on sized.corpus = run.corpus
+    ) as corpus_size on corpus_size.corpus = run.corpus
     union all
     select used_id.kind, used_id.last from used_id
 )
 
-select in_use.kind, coalesce(max(in_use.last), 0) + 1 as id
-from in_use
-group by in_use.kind
-order by in_use.kind
+select last_id.kind, coalesce(max(last_id.last), 0) + 1 as id
+from last_id
+group by last_id.kind
+order by last_id.kind

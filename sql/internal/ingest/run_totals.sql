@@ -1,7 +1,7 @@
--- What the report on a run says: what it holds, and what its corpus and its reading leave out of the words and the trees.
+-- The sizes of a run for the report on it, and what its corpus and its options leave out of the words and the trees.
 with
 
-own as (
+run_input as (
     select sequence.id, cast(sequence.positions as bigint) as positions
     from sequence
     where sequence.run = $run
@@ -11,21 +11,21 @@ select
     corpus.id as corpus_id,
     corpus.name as corpus,
     run.name as run,
-    (select count(*) from own) as inputs,
+    (select count(*) from run_input) as inputs,
     (
         select count(distinct word.sentence)
         from position
-        inner join own on own.id = position.sequence
+        inner join run_input on run_input.id = position.sequence
         inner join word on word.id = position.word
     ) as sentences,
     (
         select count(distinct word_position.word)
         from word_position
-        inner join own on own.id = word_position.sequence
+        inner join run_input on run_input.id = word_position.sequence
     ) as words,
     (
-        select cast(coalesce(sum(own.positions * own.positions), 0) as bigint)
-        from own
+        select cast(coalesce(sum(run_input.positions * run_input.positions), 0) as bigint)
+        from run_input
     ) * model.layers * coalesce(run.heads, model.heads) as weights,
     run.batches,
     run.unknown_words,

@@ -1,4 +1,4 @@
--- How many sentences a run left out, and why, including those that could not be read at all.
+-- How many sentences a run skipped, by reason, with those that could not be read at all.
 select skipped.reason, count(*) as n
 from skipped
 inner join run on run.corpus = skipped.corpus

@@ -1,11 +1,11 @@
 -- Each finite verb of a corpus that agrees with its subject in number, and its form for the other number: one row per
--- verb, in the order of the text, with the words of its sentence as ingest/window gives them.
+-- verb, in the order of the text, with the words of its sentence as ingest/sentence_window gives them.
 --
--- All that is asked for is annotation, so that no language is named. A treebank that does not say the number of its
--- verbs, or has each form for one number alone, has no rows.
+-- Only annotation is read, so that it works for every language. A treebank that does not mark the number of its verbs,
+-- or has each form for one number only, has no rows.
 with
 
-own_word as (
+corpus_word as (
     select
         word.id,
         word.sentence,
@@ -31,46 +31,46 @@ own_word as (
     where document.corpus = $corpus
 ),
 
--- What the words of such a token spell stands nowhere in the text.
+-- Tokens whose words, put together, are not in the text.
 unspelled_token as (
-    select own_word.sentence, own_word.token_start
-    from own_word
-    where own_word.token_start is not null
-    group by own_word.sentence, own_word.token_start
+    select corpus_word.sentence, corpus_word.token_start
+    from corpus_word
+    where corpus_word.token_start is not null
+    group by corpus_word.sentence, corpus_word.token_start
     having count(*) > 1
-        and string_agg(own_word.form, '' order by own_word.index) <> min(own_word.surface)
+        and string_agg(corpus_word.form, '' order by corpus_word.index) <> min(corpus_word.surface)
 ),
 
 -- Some treebanks leave VerbForm=Fin out, and say of other forms alone what they are (Turkish, Hebrew).
 finite_verb as (
     select
-        own_word.*,
-        lower(own_word.form) as lower_form,
-        coalesce(feature(own_word.feats, 'Gender'), '') as gender,
+        corpus_word.*,
+        lower(corpus_word.form) as lower_form,
+        coalesce(feature(corpus_word.feats, 'Gender'), '') as gender,
         -- What two forms have to share. A plural often does not tell the gender, which is compared by itself.
         array_to_string(
             list_sort(list_filter(
-                string_split(own_word.feats, '|'),
-                lambda each: split_part(each, '=', 1) not in ('Number', 'Gender', 'Animacy')
+                string_split(corpus_word.feats, '|'),
+                lambda trait: split_part(trait, '=', 1) not in ('Number', 'Gender', 'Animacy')
             )),
             '|'
         ) as traits
-    from own_word
-    where own_word.upos in ('VERB', 'AUX')
+    from corpus_word
+    where corpus_word.upos in ('VERB', 'AUX')
         and (
-            feature(own_word.feats, 'VerbForm') = 'Fin'
-            or (feature(own_word.feats, 'VerbForm') is null and feature(own_word.feats, 'Tense') is not null)
+            feature(corpus_word.feats, 'VerbForm') = 'Fin'
+            or (feature(corpus_word.feats, 'VerbForm') is null and feature(corpus_word.feats, 'Tense') is not null)
         )
 ),
 
 -- A verb that is written onto the word before it (he's, n'est, evdeydi) is left out, as a site and as the other form.
--- Its other form would need that word spelled otherwise (ne sont), or would hardly ever be written after it (the
--- dog're), whatever the number: a model's preference would tell of the spelling. So is a form that the treebank marks
--- as a mistake.
+-- Its other form would need another spelling of that word (ne sont), or is rarely written after it (the dog're)
+-- in either number: a model's preference would be about spelling. A form that the treebank marks as a mistake is left
+-- out too.
 inflected_verb as (
     select finite_verb.*
     from finite_verb
-    left join own_word as before
+    left join corpus_word as before
         on before.sentence = finite_verb.sentence
         and before.index = finite_verb.index - 1
     where finite_verb.number in ('Sing', 'Plur')
@@ -156,7 +156,7 @@ verb_of_subject as (
         subject.deprel,
         subject.head_index,
         coalesce(governor.index, first_auxiliary.index) as verb_index
-    from own_word as subject
+    from corpus_word as subject
     left join finite_verb as governor
         on governor.sentence = subject.sentence
         and governor.index = subject.head_index
@@ -179,14 +179,14 @@ plain_subject as (
         and verb_of_subject.upos in ('NOUN', 'PROPN', 'PRON')
         and not exists (
             select 1
-            from own_word as conjunct
+            from corpus_word as conjunct
             where conjunct.sentence = verb_of_subject.sentence
                 and conjunct.head_index = verb_of_subject.index
                 and conjunct.relation = 'conj'
         )
         and not exists (
             select 1
-            from own_word as expletive
+            from corpus_word as expletive
             where expletive.sentence = verb_of_subject.sentence
                 and expletive.head_index = verb_of_subject.head_index
                 and expletive.deprel in ('expl', 'expl:subj')
@@ -224,10 +224,10 @@ site as (
         and other_form.other <> verb.lower_form
 ),
 
-attractor as (
+attractor_count as (
     select site.word, count(*) as attractors
     from site
-    inner join own_word as noun
+    inner join corpus_word as noun
         on noun.sentence = site.sentence
         and noun.index > site.first_index
         and noun.index < site.last_index
@@ -237,7 +237,7 @@ attractor as (
     group by site.word
 ),
 
-read_sentence as (
+sentence_words as (
     select
         word.sentence,
         list(word.id order by word.index) as words,
@@ -254,15 +254,15 @@ select
     site.word,
     site.deprel,
     site.other,
-    coalesce(attractor.attractors, 0) as attractors,
+    coalesce(attractor_count.attractors, 0) as attractors,
     site.last_index - site.first_index as distance,
     site.is_inverted,
-    read_sentence.words,
-    read_sentence.forms,
-    read_sentence.spaces,
-    read_sentence.surfaces,
-    read_sentence.token_starts
+    sentence_words.words,
+    sentence_words.forms,
+    sentence_words.spaces,
+    sentence_words.surfaces,
+    sentence_words.token_starts
 from site
-inner join read_sentence on read_sentence.sentence = site.sentence
-left join attractor on attractor.word = site.word
+inner join sentence_words on sentence_words.sentence = site.sentence
+left join attractor_count on attractor_count.word = site.word
 order by site.word

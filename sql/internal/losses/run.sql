@@ -1,4 +1,4 @@
--- A run with its model: what reading its inputs again takes.
+-- A run with its model: what is needed to read its inputs again.
 select
     run.id,
     run.name,

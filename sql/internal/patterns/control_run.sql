@@ -1,4 +1,4 @@
--- The runs of random weights beside a run of trained ones (see control_run), in the order of their seeds.
+-- The control runs of a run of trained weights (see control_run), in the order of their seeds.
 select control_run.name
 from control_run() as control
 inner join run as control_run on control_run.id = control.control

@@ -1,4 +1,4 @@
--- The largest weight that may be hidden in some heads of a run of --keep top:K, and how many it keeps; no row for others.
+-- The largest weight that some heads of a run of --keep top:K may have lost, and K; no row for other runs.
 select
     top_run.largest,
     max(

@@ -1,28 +1,28 @@
--- The head that is right most often on the pairs of each group, or one head ($layer, $head, $direction) in all of them,
--- beside the best of the fixed offsets $offsets. The groups are in the temporary table asked_group of the connection.
+-- The most accurate head on the pairs of each group, or one head ($layer, $head, $direction) on all of them, compared
+-- with the best of the fixed offsets $offsets. The groups are in the temporary table score_group of the connection.
 with
 
 gold as (
     select
-        asked_group.number,
-        judged.sequence,
-        judged.position,
-        judged.head_position,
-        judged.cluster,
-        judged.side
-    from gold_dependency(run := $run, saved := $relation) as judged
-    inner join asked_group
-        on asked_group.word = judged.dependent
-        and asked_group.head_word = judged.head
-    where judged.side is not null
+        score_group.number,
+        dependency.sequence,
+        dependency.position,
+        dependency.head_position,
+        dependency.cluster,
+        dependency.side
+    from gold_dependency(run := $run, saved := $relation) as dependency
+    inner join score_group
+        on score_group.word = dependency.dependent
+        and score_group.head_word = dependency.head
+    where dependency.side is not null
 ),
 
-tried as (
-    select listed."offset"
-    from (select unnest($offsets) as "offset") as listed
+candidate_offset as (
+    select item."offset"
+    from (select unnest($offsets) as "offset") as item
 ),
 
-sided as (
+sided_dependent as (
     select gold.*, gold.side as judged_on
     from gold
     union all
@@ -33,19 +33,29 @@ sided as (
 
 best_offset as (
     select
-        sided.number,
-        sided.judged_on,
-        tried."offset",
-        share_of(stands_at(tried."offset", sided.judged_on, sided.position, sided.head_position)) as accuracy
-    from sided
-    cross join tried
-    where reaches(tried."offset", sided.judged_on)
-    group by sided.number, sided.judged_on, tried."offset"
+        sided_dependent.number,
+        sided_dependent.judged_on,
+        candidate_offset."offset",
+        share_of(
+            is_at_offset(
+                candidate_offset."offset", sided_dependent.judged_on, sided_dependent.position,
+                sided_dependent.head_position
+            )
+        ) as accuracy
+    from sided_dependent
+    cross join candidate_offset
+    where offset_applies_to_side(candidate_offset."offset", sided_dependent.judged_on)
+    group by sided_dependent.number, sided_dependent.judged_on, candidate_offset."offset"
     qualify row_number() over (
-        partition by sided.number, sided.judged_on
+        partition by sided_dependent.number, sided_dependent.judged_on
         order by
-            share_of(stands_at(tried."offset", sided.judged_on, sided.position, sided.head_position)) desc,
-            abs(tried."offset"), tried."offset"
+            share_of(
+                is_at_offset(
+                    candidate_offset."offset", sided_dependent.judged_on, sided_dependent.position,
+                    sided_dependent.head_position
+                )
+            ) desc,
+            abs(candidate_offset."offset"), candidate_offset."offset"
     ) = 1
 ),
 
@@ -73,15 +83,17 @@ per_direction as (
         hit.number,
         hit.layer,
         hit.head,
-        judging.direction,
-        judged_side(judging.direction, hit.side) as side,
+        scored_direction.direction,
+        judged_side(scored_direction.direction, hit.side) as side,
         sum(hit.n) as n,
-        sum(found_in(judging.direction, hit.side, hit.to_head, hit.to_dependent)) as correct
+        sum(in_direction(scored_direction.direction, hit.side, hit.to_head, hit.to_dependent)) as correct
     from hit
-    inner join (select unnest(directions()) as direction) as judging on judges(judging.direction, hit.side)
-    where $direction is null or judging.direction = $direction
+    inner join (select unnest(directions()) as direction) as scored_direction
+        on applies_to_side(scored_direction.direction, hit.side)
+    where $direction is null or scored_direction.direction = $direction
     group by
-        hit.number, hit.cluster, hit.layer, hit.head, judging.direction, judged_side(judging.direction, hit.side)
+        hit.number, hit.cluster, hit.layer, hit.head, scored_direction.direction,
+        judged_side(scored_direction.direction, hit.side)
 ),
 
 best as (
@@ -104,18 +116,18 @@ best as (
     ) = 1
 ),
 
--- The pairs again, for those that only one of the two finds.
-judged as (
+-- Each pair by the best head and the best offset, for those that only one of the two finds.
+comparison as (
     select
         best.number,
         gold.cluster,
         best_offset."offset",
         best_offset.accuracy as offset_accuracy,
         case
-            when stands_at(best_offset."offset", best.side, gold.position, gold.head_position) then 1 else 0
+            when is_at_offset(best_offset."offset", best.side, gold.position, gold.head_position) then 1 else 0
         end as by_offset,
         case
-            when found_in(best.direction, gold.side, peak.most_attended, peak.most_attending) = gold.head_position
+            when in_direction(best.direction, gold.side, peak.most_attended, peak.most_attending) = gold.head_position
                 then 1
             else 0
         end as by_head
@@ -125,7 +137,7 @@ judged as (
         and best_offset.judged_on = best.side
     inner join gold
         on gold.number = best.number
-        and judges(best.direction, gold.side)
+        and applies_to_side(best.direction, gold.side)
     inner join peak
         on peak.sequence = gold.sequence
         and peak.position = gold.position
@@ -135,17 +147,17 @@ judged as (
 
 per_cluster as (
     select
-        judged.number,
-        judged."offset",
-        judged.offset_accuracy,
+        comparison.number,
+        comparison."offset",
+        comparison.offset_accuracy,
         count(*) as n,
-        cast(sum(judged.by_head * (1 - judged.by_offset)) as bigint) as only_head,
-        cast(sum(judged.by_offset * (1 - judged.by_head)) as bigint) as only_offset
-    from judged
-    group by judged.number, judged.cluster, judged."offset", judged.offset_accuracy
+        cast(sum(comparison.by_head * (1 - comparison.by_offset)) as bigint) as only_head,
+        cast(sum(comparison.by_offset * (1 - comparison.by_head)) as bigint) as only_offset
+    from comparison
+    group by comparison.number, comparison.cluster, comparison."offset", comparison.offset_accuracy
 ),
 
-compared as (
+per_group as (
     select
         per_cluster.number,
         per_cluster."offset",
@@ -164,15 +176,15 @@ select
     best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
-    compared.offset_accuracy,
-    ratio(compared.only_head - compared.only_offset, compared.n) as gain,
-    paired_low(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_low,
-    paired_high(compared.only_head, compared.only_offset, compared.n, compared.effective) as gain_high,
+    per_group.offset_accuracy,
+    ratio(per_group.only_head - per_group.only_offset, per_group.n) as gain,
+    paired_low(per_group.only_head, per_group.only_offset, per_group.n, per_group.effective) as gain_low,
+    paired_high(per_group.only_head, per_group.only_offset, per_group.n, per_group.effective) as gain_high,
     best.layer,
     best.head,
     best.direction,
-    compared."offset",
+    per_group."offset",
     $run as run
 from best
-left join compared on compared.number = best.number
+left join per_group on per_group.number = best.number
 order by best.n desc, best.number

@@ -1,4 +1,4 @@
--- The runs of a bank with what distinguishes them, the oldest first.
+-- The runs of a bank with their distinguishing options, the oldest first.
 select
     run.id,
     run.name,

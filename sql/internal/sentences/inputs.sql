@@ -1,7 +1,7 @@
 -- The inputs of a run that hold words of one sentence, the one with most of them first.
 with
 
-own_word as (
+sentence_word as (
     select word.id
     from word
     where word.sentence = $sentence
@@ -11,10 +11,10 @@ select
     sequence.id as sequence,
     sequence.positions,
     count(distinct word_position.word) as words,
-    (select count(*) from own_word) as all_words
+    (select count(*) from sentence_word) as all_words
 from sequence
 inner join word_position on word_position.sequence = sequence.id
-inner join own_word on own_word.id = word_position.word
+inner join sentence_word on sentence_word.id = word_position.word
 where sequence.run = $run
 group by sequence.id, sequence.positions
 order by words desc, sequence.id

@@ -1,43 +1,43 @@
--- The attention maps of some heads (3-1) over one input, with null for what is not kept, and the sum of that; of a run that
--- keeps its peaks, these alone, and no sum.
+-- The attention maps of some heads (3-1) over one input, with null for weights that are not kept, and the sum of those;
+-- of a run that keeps its peaks only these, and no sum.
 with
 
-asked as (
+wanted_head as (
     select
         cast(split_part(name.text, '-', 1) as smallint) as layer,
         cast(split_part(name.text, '-', 2) as smallint) as head
     from (select unnest($heads) as text) as name
 ),
 
-asked_peak as (
+wanted_peak as (
     select peak.*
     from peak
-    inner join asked on asked.layer = peak.layer and asked.head = peak.head
+    inner join wanted_head on wanted_head.layer = peak.layer and wanted_head.head = peak.head
     where peak.sequence = $sequence
 ),
 
 peak_weight as (
     select
-        asked_peak.layer,
-        asked_peak.head,
-        asked_peak.position as from_position,
-        asked_peak.most_attended as to_position,
-        asked_peak.most_attended_weight as weight
-    from asked_peak
+        wanted_peak.layer,
+        wanted_peak.head,
+        wanted_peak.position as from_position,
+        wanted_peak.most_attended as to_position,
+        wanted_peak.most_attended_weight as weight
+    from wanted_peak
     union
     select
-        asked_peak.layer,
-        asked_peak.head,
-        asked_peak.most_attending as from_position,
-        asked_peak.position as to_position,
-        asked_peak.most_attending_weight as weight
-    from asked_peak
+        wanted_peak.layer,
+        wanted_peak.head,
+        wanted_peak.most_attending as from_position,
+        wanted_peak.position as to_position,
+        wanted_peak.most_attending_weight as weight
+    from wanted_peak
 ),
 
 peak_map as (
     select
-        asked.layer,
-        asked.head,
+        wanted_head.layer,
+        wanted_head.head,
         position.position as from_position,
         weights_by_position(
             list(peak_weight.to_position order by peak_weight.to_position),
@@ -48,19 +48,19 @@ peak_map as (
     from position
     inner join sequence on sequence.id = position.sequence
     inner join run on run.id = sequence.run
-    cross join asked
+    cross join wanted_head
     left join peak_weight
-        on peak_weight.layer = asked.layer
-        and peak_weight.head = asked.head
+        on peak_weight.layer = wanted_head.layer
+        and peak_weight.head = wanted_head.head
         and peak_weight.from_position = position.position
         and peak_weight.to_position is not null
     where position.sequence = $sequence and run.keep = 'peaks'
-    group by asked.layer, asked.head, position.position
+    group by wanted_head.layer, wanted_head.head, position.position
 )
 
 select distribution.layer, distribution.head, distribution.from_position, distribution.weights, distribution.rest
 from distribution
-inner join asked on asked.layer = distribution.layer and asked.head = distribution.head
+inner join wanted_head on wanted_head.layer = distribution.layer and wanted_head.head = distribution.head
 where distribution.sequence = $sequence
 union all
 select peak_map.layer, peak_map.head, peak_map.from_position, peak_map.weights, null as rest

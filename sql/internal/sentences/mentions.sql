@@ -1,4 +1,4 @@
--- The mentions that stand within a range of words, in the order of the text, the longer first.
+-- The mentions within a range of words, in the order of the text, longer ones first.
 select mention.entity, mention.first_word, mention.last_word, mention.head_word
 from mention
 where mention.first_word >= $first

@@ -1,4 +1,4 @@
--- The names of sentences that are spelled most like the one that is asked for; very long ones are left out.
+-- The names of sentences that are most like the requested one; very long ones are left out.
 select sentence.name
 from sentence
 where length(sentence.name) <= 80

@@ -1,4 +1,4 @@
--- The sentences of which an input of a run holds a word, in the order of the text, each with its name or else its number.
+-- The sentences that an input of a run has a word of, in the order of the text, each with its name or else its number.
 select distinct sentence.id, coalesce(sentence.name, cast(sentence.id as varchar)) as name
 from sentence
 inner join word on word.sentence = sentence.id

@@ -1,7 +1,7 @@
--- What some heads (3-1) look at most over one input, and what looks at each word most.
+-- The position that each word of an input attends to most, and the one that attends to it most, by some heads (3-1).
 with
 
-asked as (
+wanted_head as (
     select
         cast(split_part(name.text, '-', 1) as smallint) as layer,
         cast(split_part(name.text, '-', 2) as smallint) as head
@@ -17,6 +17,6 @@ select
     peak.most_attending,
     peak.most_attending_weight
 from peak
-inner join asked on asked.layer = peak.layer and asked.head = peak.head
+inner join wanted_head on wanted_head.layer = peak.layer and wanted_head.head = peak.head
 where peak.sequence = $sequence
 order by peak.layer, peak.head, peak.position

@@ -1,4 +1,4 @@
--- The positions of one input: one row per word that stands there, with what the tree says of it, or per special token.
+-- The positions of one input: one row per word, with its annotation, or per special token.
 select
     position.position,
     position.kind,

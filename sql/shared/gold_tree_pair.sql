@@ -14,12 +14,12 @@
 -- column head_position
 -- column relation
 -- column is_judged boolean: whether a tree can have it; true unless is_whole
--- column cluster bigint: its document, or its sentence where the source marks none or the run reads one, modulo 100;
---   the odd ones are the half that is chosen on
+-- column cluster bigint: its document, or its sentence if the source marks no documents or the run has only one, modulo
+--   100; the odd ones are the half that is chosen on
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
 with
 
-word_count as (
+sentence_class as (
     select
         sentence.id as sentence,
         case
@@ -32,44 +32,44 @@ word_count as (
     from sentence
 ),
 
-pair as (
+tree_pair as (
     select
-        each.*,
-        each.side is not null
-        and each.head_position is not null
+        gold_pair.*,
+        gold_pair.side is not null
+        and gold_pair.head_position is not null
         and (
             len($within) = 0
-            or each.dependent in (
+            or gold_pair.dependent in (
                 select other.dependent
                 from gold_pair(runs := $within, subtypes := false, possessive := false) as other
                 where other.side is not null
                     and other.head_position is not null
             )
         ) as is_judged
-    from gold_pair(runs := $runs, subtypes := false, possessive := false) as each
-    where not each.is_root
+    from gold_pair(runs := $runs, subtypes := false, possessive := false) as gold_pair
+    where not gold_pair.is_root
 )
 
 select
-    pair.run,
-    pair.sequence,
-    pair.sentence,
-    pair.dependent,
-    pair.position,
-    pair.head_position,
-    pair.relation,
-    pair.is_judged,
-    pair.cluster,
+    tree_pair.run,
+    tree_pair.sequence,
+    tree_pair.sentence,
+    tree_pair.dependent,
+    tree_pair.position,
+    tree_pair.head_position,
+    tree_pair.relation,
+    tree_pair.is_judged,
+    tree_pair.cluster,
     case
-        when $classification = 'relation' then pair.relation
-        when $classification = 'length' then word_count.class
+        when $classification = 'relation' then tree_pair.relation
+        when $classification = 'length' then sentence_class.class
         else 'all'
     end as class
-from pair
-inner join word_count on word_count.sentence = pair.sentence
-inner join word as head_word on head_word.id = pair.head
-where ($is_whole or pair.is_judged)
+from tree_pair
+inner join sentence_class on sentence_class.sentence = tree_pair.sentence
+inner join word as head_word on head_word.id = tree_pair.head
+where ($is_whole or tree_pair.is_judged)
     and (
         $punctuation
-        or not (pair.relation in ('punct', 'p') or without_subtype(head_word.deprel) in ('punct', 'p'))
+        or not (tree_pair.relation in ('punct', 'p') or without_subtype(head_word.deprel) in ('punct', 'p'))
     )

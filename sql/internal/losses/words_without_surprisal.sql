@@ -1,4 +1,4 @@
--- How many positions of a run's inputs have a first word whose surprisal was not measured.
+-- How many positions of a run's inputs have a first word without a row in table surprisal.
 select count(*) as words
 from position
 inner join sequence on sequence.id = position.sequence

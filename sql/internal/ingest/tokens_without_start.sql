@@ -1,4 +1,4 @@
--- A word of a corpus whose multiword token has no known beginning; no row where every one has.
+-- A word of a corpus whose multiword token has no known first word; no row if all have one.
 select word.id
 from word
 inner join sentence on sentence.id = word.sentence

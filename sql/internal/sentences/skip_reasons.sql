@@ -1,4 +1,4 @@
--- Why a run left a sentence out.
+-- Why a run skipped a sentence.
 select skipped.reason, skipped.detail
 from skipped
 where skipped.sentence = $sentence

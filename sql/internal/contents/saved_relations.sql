@@ -1,4 +1,4 @@
--- The saved relations: how many pairs each has, and how many sentences came after it was saved.
+-- The saved relations: the number of pairs of each, and of sentences that were added after it was saved.
 select
     saved_relation.name,
     (select count(*) from saved_pair where saved_pair.relation = saved_relation.name) as pairs,

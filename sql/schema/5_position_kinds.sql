@@ -1,9 +1,9 @@
--- Where positions of each kind stand in each sequence.
+-- The positions of each kind in each sequence.
 
 create or replace view placement as
 with
 
-located as (
+place as (
     select
         position.sequence,
         sequence.run,
@@ -17,33 +17,32 @@ located as (
     inner join sequence on sequence.id = position.sequence
 ),
 
--- Materialized, so that the lists are made once per sequence: otherwise DuckDB sorts them again for every row that they
--- are joined to.
-listed as materialized (
+-- Materialized, since DuckDB would sort the lists again for every row that they are joined to.
+sequence_places as materialized (
     select
-        located.sequence,
-        located.run,
-        located.positions,
-        list_sort(list(located.list_index) filter (where located.kind = 'cls')) as cls,
-        list_sort(list(located.list_index) filter (where located.kind = 'sep')) as sep,
+        place.sequence,
+        place.run,
+        place.positions,
+        list_sort(list(place.list_index) filter (where place.kind = 'cls')) as cls,
+        list_sort(list(place.list_index) filter (where place.kind = 'sep')) as sep,
         list_sort(
-            list(located.list_index) filter (where located.is_word and located.text in ('.', ','))
+            list(place.list_index) filter (where place.is_word and place.text in ('.', ','))
         ) as punctuation,
-        list_sort(list(located.list_index) filter (where located.is_word)) as words,
-        list_sort(list(located.list_index) filter (where located.is_word and located.segment = 0)) as first_segment,
-        list_sort(list(located.list_index) filter (where located.is_word and located.segment = 1)) as second_segment,
-        list_sort(list(located.list_index) filter (where located.kind = 'first')) as first_word
-    from located
-    group by located.sequence, located.run, located.positions
+        list_sort(list(place.list_index) filter (where place.is_word)) as words,
+        list_sort(list(place.list_index) filter (where place.is_word and place.segment = 0)) as first_segment,
+        list_sort(list(place.list_index) filter (where place.is_word and place.segment = 1)) as second_segment,
+        list_sort(list(place.list_index) filter (where place.kind = 'first')) as first_word
+    from place
+    group by place.sequence, place.run, place.positions
 )
 
-select listed.*
-from listed;
-comment on view placement is 'Where special tokens, punctuation and words stand in each sequence. Places count from 1, as lists do: place 1 is position 0.';
+select sequence_places.*
+from sequence_places;
+comment on view placement is 'The places of special tokens, punctuation and words in each sequence. Places count from 1, as lists do: place 1 is position 0.';
 comment on column placement.sequence is 'sequence.id of the sequence.';
 comment on column placement.run is 'run.id of its run.';
 comment on column placement.positions is 'Positions of the sequence.';
-comment on column placement.cls is 'Places of [CLS]: the kind cls, whatever the tokenizer writes; null for none.';
+comment on column placement.cls is 'Places of [CLS]: the kind cls, however the tokenizer writes it; null for none.';
 comment on column placement.sep is 'Places of [SEP]: the kind sep; null for none.';
 comment on column placement.punctuation is 'Places of . and , only, as in the paper: a word of this form, or a token that is this without the marks of its vocabulary (Ġ, ▁, ##, </w>); null for none.';
 comment on column placement.words is 'Places of words or tokens: everything but special tokens and first_word; null for none.';

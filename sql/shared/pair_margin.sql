@@ -1,13 +1,13 @@
--- title: The minimal pairs of some runs, with where they are from
+-- title: The minimal pairs of some runs, with their margins and clusters
 -- grain: one row per (source, pair)
--- note: without the pairs that the model could not be asked for.
+-- note: pairs that the model cannot score are left out.
 -- param runs
 -- column run integer: run.id of the run
 -- column source, paradigm, attractors, distance, margin
 -- column pair integer: minimal_pair.number
 -- column word integer: word.id of the verb; null for a pair of a file
--- column cluster bigint: the document of the verb, its sentence where the source marks none or the run reads one; of a
---   file the pair
+-- column cluster bigint: the document of the verb, its sentence if the source marks no documents or the run has only
+--   one; of a file the pair
 select
     minimal_pair.run,
     minimal_pair.source,
@@ -15,8 +15,8 @@ select
     minimal_pair.paradigm,
     minimal_pair.word,
     case
-        when placed.document is null then cast(minimal_pair.number as bigint)
-        else cluster_of(placed.clusters_before, placed.by_sentences, sentence.index)
+        when clustered_document.document is null then cast(minimal_pair.number as bigint)
+        else cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index)
     end as cluster,
     cast(minimal_pair.attractors as integer) as attractors,
     cast(minimal_pair.distance as integer) as distance,
@@ -24,9 +24,9 @@ select
 from minimal_pair
 left join word on word.id = minimal_pair.word
 left join sentence on sentence.id = word.sentence
-left join corpus_document(runs := $runs) as placed
-    on placed.run = minimal_pair.run
-    and placed.document = sentence.document
+left join corpus_document(runs := $runs) as clustered_document
+    on clustered_document.run = minimal_pair.run
+    and clustered_document.document = sentence.document
 where list_contains($runs, minimal_pair.run)
     and minimal_pair.good_nats is not null
     and minimal_pair.bad_nats is not null

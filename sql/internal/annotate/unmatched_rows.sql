@@ -1,4 +1,4 @@
--- How many rows of the file (annotated_row) are of no word, by the reason, and the first of each.
+-- How many rows of the file (annotated_row) match no word, by reason, with the first row of each.
 with
 
 first_row as (

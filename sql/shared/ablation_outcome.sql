@@ -1,21 +1,21 @@
--- title: What became of the words and pairs of some runs without each set of heads, beside the whole model
+-- title: The result on each word and pair of some runs, with each set of heads ablated and with none
 -- grain: one row per (outcome, item, ablation, number)
--- note: of a pair the values are 1 where the good one is the more probable, else 0.
+-- note: the values of a pair are 1 if the good one is more probable, else 0.
 -- param runs, relation, saved
 -- param classification varchar = null {relation, upos, repeated}: how words are classed
 -- column outcome varchar: surprisal, agreement, or the name of a file of pairs
--- column cluster bigint: its document, or its sentence where the source marks none or the run reads one; of a file the
---   pair itself
+-- column cluster bigint: its document, or its sentence if the source marks no documents or the run has only one; of a
+--   file the pair itself
 -- column class varchar: the class of the word or pair; all without a classification
 -- column ablation, number
--- column whole double: what the whole model makes of it
+-- column whole double: surprisal, or 1 or 0, by the whole model
 -- column without double: the same without the heads
 with
 
-asked_word as (
+classed_word as (
     select
         word.id as word,
-        cluster_of(placed.clusters_before, placed.by_sentences, sentence.index) as cluster,
+        cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index) as cluster,
         case
             when $classification = 'relation' then coalesce(without_subtype(word.deprel), 'none')
             when $classification = 'upos' then coalesce(word.upos, 'none')
@@ -31,16 +31,16 @@ asked_word as (
                 select saved_pair.word from saved_pair where saved_pair.relation = $saved
             )
             else without_subtype(word.deprel) = $relation or word.deprel = $relation
-        end as is_asked
+        end as is_selected
     from word
     inner join sentence on sentence.id = word.sentence
-    inner join corpus_document(runs := $runs) as placed on placed.document = sentence.document
+    inner join corpus_document(runs := $runs) as clustered_document on clustered_document.document = sentence.document
 )
 
 select
     'surprisal' as outcome,
-    asked_word.cluster,
-    asked_word.class,
+    classed_word.cluster,
+    classed_word.class,
     ablated.ablation,
     ablated.number,
     surprisal.nats as whole,
@@ -49,31 +49,31 @@ from ablated_surprisal as ablated
 inner join surprisal
     on surprisal.run = ablated.run
     and surprisal.word = ablated.word
-inner join asked_word on asked_word.word = ablated.word
+inner join classed_word on classed_word.word = ablated.word
 where list_contains($runs, ablated.run)
-    and asked_word.is_asked
+    and classed_word.is_selected
     and surprisal.nats is not null
     and ablated.nats is not null
 union all
 select
-    asked.source,
-    asked.cluster,
-    case when $classification = 'relation' then asked.paradigm else 'all' end,
+    pair.source,
+    pair.cluster,
+    case when $classification = 'relation' then pair.paradigm else 'all' end,
     ablated.ablation,
     ablated.number,
-    case when asked.margin > 0 then cast(1 as double) else cast(0 as double) end,
+    case when pair.margin > 0 then cast(1 as double) else cast(0 as double) end,
     case when ablated.good_nats < ablated.bad_nats then cast(1 as double) else cast(0 as double) end
 from ablated_pair as ablated
-inner join asked_pair(runs := $runs) as asked
-    on asked.run = ablated.run
-    and asked.source = ablated.source
-    and asked.pair = ablated.pair
+inner join pair_margin(runs := $runs) as pair
+    on pair.run = ablated.run
+    and pair.source = ablated.source
+    and pair.pair = ablated.pair
 where ablated.good_nats is not null
     and ablated.bad_nats is not null
     and (
         $relation is null
         or $relation = 'all'
-        or asked.paradigm = $relation
-        or without_subtype(asked.paradigm) = $relation
-        or asked.word in (select saved_pair.word from saved_pair where saved_pair.relation = $saved)
+        or pair.paradigm = $relation
+        or without_subtype(pair.paradigm) = $relation
+        or pair.word in (select saved_pair.word from saved_pair where saved_pair.relation = $saved)
     )

@@ -1,4 +1,4 @@
--- What a run is, for the title of a picture and for what its heads can find.
+-- The facts of a run for the title of a picture, and whether its model is causal.
 select
     run.name,
     run.measure,

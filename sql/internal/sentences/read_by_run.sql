@@ -1,4 +1,4 @@
--- Those of some sentences that an input of the run holds.
+-- Those of some sentences that an input of the run has words of.
 select distinct word.sentence
 from word
 inner join word_position on word_position.word = word.id

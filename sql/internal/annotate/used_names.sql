@@ -1,7 +1,7 @@
--- The names that no new table of a user may have, and what they are; "a table of yours" is one that may be replaced.
+-- The names that a new table of a user cannot have, and their kind; "a table of yours" is one that may be replaced.
 with
 
-taken as (
+used_name as (
     select duckdb_tables.table_name as name, 'a table of yours' as kind, 5 as rank
     from duckdb_tables()
     where duckdb_tables.database_name = current_database() and duckdb_tables.schema_name = 'main'
@@ -24,6 +24,6 @@ taken as (
     where duckdb_keywords.keyword_category in ('reserved', 'type_function')
 )
 
-select lower(taken.name), arg_min(taken.kind, taken.rank)
-from taken
-group by lower(taken.name)
+select lower(used_name.name), arg_min(used_name.kind, used_name.rank)
+from used_name
+group by lower(used_name.name)

@@ -1,4 +1,4 @@
--- What is written of some sentences, in order: each word, and each multiword token that its words do not spell.
+-- The tokens of some sentences as written, in order: each word, and each multiword token that its words do not spell.
 select
     word.sentence,
     word.index,

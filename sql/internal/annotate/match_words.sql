@@ -1,4 +1,5 @@
--- The word that each row of the file (annotated_row) names, or why there is none: of the corpus $corpus, unless that is null.
+-- The word that each row of the file (annotated_row) refers to, or the reason why there is none; only words of the
+-- corpus $corpus, unless that is null.
 create or replace temp table annotated_word as
 with
 
@@ -24,7 +25,7 @@ named_sentence as (
     group by known_sentence.name, case when $by_document then known_sentence.document end
 ),
 
--- What a row says of a word: its id alone, or its sentence and its place there.
+-- The key by which a row refers to a word: its id alone, or its sentence and its place there.
 keyed_word as (
     select
         word.id,
@@ -62,7 +63,7 @@ placed_row as (
         and named_sentence.document is not distinct from numbered_row.document
 ),
 
-found_row as (
+matched_row as (
     select
         placed_row.n,
         placed_row.form,
@@ -76,13 +77,13 @@ found_row as (
 )
 
 select
-    found_row.n,
-    found_row.word,
-    found_row.known_form,
+    matched_row.n,
+    matched_row.word,
+    matched_row.known_form,
     case
-        when not $by_id and found_row.sentences = 0 then 'sentence'
-        when not $by_id and found_row.sentences > 1 then 'sentences'
-        when found_row.word is null then 'word'
-        when $by_form and found_row.form is distinct from found_row.known_form then 'form'
+        when not $by_id and matched_row.sentences = 0 then 'sentence'
+        when not $by_id and matched_row.sentences > 1 then 'sentences'
+        when matched_row.word is null then 'word'
+        when $by_form and matched_row.form is distinct from matched_row.known_form then 'form'
     end as fault
-from found_row
+from matched_row

@@ -1,4 +1,4 @@
--- How many words of a run have a surprisal, and how many have none: one row, counted as in contents/runs.
+-- How many words of a run have a surprisal and how many have none, in one row, counted as in contents/runs.
 select
     count(surprisal.nats) as words,
     count(*) filter (where surprisal.nats is null and surprisal.words = 1) as first_words,

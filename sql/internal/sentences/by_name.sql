@@ -1,4 +1,4 @@
--- The sentences that have an id (a number) or a name, in the order of the text; only those of one corpus if it is named.
+-- The sentences with an id (a number) or a name, in the order of the text; only those of one corpus if it is named.
 select
     sentence.id,
     coalesce(sentence.name, cast(sentence.id as varchar)) as name,

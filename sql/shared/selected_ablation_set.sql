@@ -1,4 +1,4 @@
--- title: The finished sets of heads of some runs, without their controls
+-- title: The finished ablation sets of some runs, without their controls
 -- grain: one row per (run, ablation, number)
 -- param runs, ablation
 -- column run integer: run.id of the run
