@@ -276,6 +276,11 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
             " where word.head_index > 0 order by relation"
         ).fetchall()
     saved = bank.saved().to_dicts()
+    circular = {
+        name for (name,) in bank.connection.execute(
+            "select name from saved_relation where is_circular"
+        ).fetchall()
+    }  # fmt: skip
     shown = None
     with suppress(AttnbankError):
         shown = run_over(bank, None, None, None).id
@@ -304,7 +309,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
             *(each for (each,) in relations if each),
             *(row["name"] for row in saved),
         ],
-        "saved": [_saved(row) for row in saved],
+        "saved": [_saved(row, circular=row["name"] in circular) for row in saved],
         "pictures": pictures_of,
         "statements": {each: _with_variables(each) for each in _STATEMENTS},
         "requests": [*_requests(bank, saved)],
@@ -381,8 +386,7 @@ def _facts(bank: Bank, run: Run) -> pictures.Facts:
     return pictures.Facts(told["run"], told["model"], told["corpus"], told["measure"])
 
 
-def _saved(row: Mapping[str, Any]) -> dict[str, Any]:
-    circular = finding.asks_about_attention(row["request"])
+def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
     selected = not circular and reads_run(row["request"])
     return {
         "name": row["name"], "request": row["request"], "is_circular": circular,

@@ -13,7 +13,7 @@ known as (
 
 select unnest(known.ids) as id
 from known
-where refuse_unless(
+where require(
     known.ids is not null,
     case
         when $asked is null

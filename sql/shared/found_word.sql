@@ -24,7 +24,7 @@ judged as (
         gold.head_position,
         found_in($direction, gold.side, peak.most_attended, peak.most_attending) as found_position
     from gold_dependency(
-        run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+        run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
     ) as gold
     inner join peak
         on peak.sequence = gold.sequence

@@ -20,7 +20,7 @@ asked as (
     select given.relation
     from (select $saved as relation) as given
     left join (select distinct saved_pair.relation from saved_pair) as known on known.relation = given.relation
-    where refuse_unless(
+    where require(
         given.relation is null or known.relation is not null,
         concat('There is no saved relation ', given.relation, '.')
     )

@@ -160,14 +160,14 @@ def test_an_answer_that_would_be_empty_says_why(path: Path, statement: str, mess
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        ("id,name,finished", r"has no run\.\nMake one: attnbank -b .* ingest CORPUS \(with trees"),
+        ("id,name,finished", r"has no run\.\nType: attnbank -b .* ingest CORPUS \(with trees"),
         (
             "id,name,unit\n1,t,token",
-            r"is suitable for .*: t \(its positions are tokens\)\.\nMake one: attnbank -b",
+            r"is suitable for .*: t \(its positions are tokens\)\.\nType: attnbank -b",
         ),
         (
             "id,name,context\n1,d,document",
-            r"takes by default\.\nName one of these .*: d \(its inputs are documents\)",
+            r"is used by .* by default\.\nName one of these .*: d \(its inputs are documents\)",
         ),
         ("id,name,finished\n1,h,", r"Name one of these .*: h \(it is not finished\)"),
         ("id,name,model\n1,r,2", r"Name one of these .*: r \(its weights are random\)"),

@@ -68,7 +68,7 @@ outcome_sum as materialized (
         cast(count(*) as double) as n
     from outcome(
         runs := (select read_run.ids from read_run), relation := $relation, classification := $classification,
-        saved := as_saved($relation)
+        saved := saved_relation_name($relation)
     ) as outcome
     inner join known_set
         on known_set.ablation = outcome.ablation

@@ -32,7 +32,7 @@ best as (
     select hit.*
     from pair_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), by_documents := true
+        saved := saved_relation_name($relation), by_documents := true
     ) as hit
     where hit.n >= $min_count
         and ($relation is null or hit.relation = $relation)
@@ -45,7 +45,7 @@ baseline as (
     select fixed.*
     from best_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), offsets := $offsets, clamped := $clamped
+        saved := saved_relation_name($relation), offsets := $offsets, clamped := $clamped
     ) as fixed
 ),
 
@@ -58,7 +58,7 @@ compared as (
         clustered_pairs(judged.only_head, judged.only_offset, judged.n) as effective
     from head_against_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), clamped := $clamped,
+        saved := saved_relation_name($relation), clamped := $clamped,
         heads := (
             select
                 list([
@@ -85,7 +85,7 @@ halved as (
         ) as place
     from held_out_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), choose := 'half', min_count := 1
+        saved := saved_relation_name($relation), choose := 'half', min_count := 1
     ) as hit
 ),
 

@@ -58,7 +58,7 @@ with
 chosen_a as (
     select chosen.id, chosen.name, chosen.corpus, run.context, model.name as model
     from chosen_run(
-        asked := $run_a, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
+        requested := $run_a, unit := 'word', needs := 'trees', usual := 'sentence'
     ) as chosen
     inner join run on run.id = chosen.id
     inner join model on model.id = run.model
@@ -66,18 +66,18 @@ chosen_a as (
 
 other as (
     select
-        fit.id,
-        fit.name,
-        fit.is_whole,
+        candidate.id,
+        candidate.name,
+        candidate.is_whole,
         model.random_seed is null or model.name = chosen_a.model as is_trained_or_control,
-        fit.is_finished and fit.context = chosen_a.context as is_like
-    from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees()) as fit
-    inner join chosen_a on chosen_a.corpus = fit.corpus
-    inner join run on run.id = fit.id
+        candidate.is_finished and candidate.context = chosen_a.context as is_like
+    from run_candidate(unit := 'word', needs := 'trees') as candidate
+    inner join chosen_a on chosen_a.corpus = candidate.corpus
+    inner join run on run.id = candidate.id
     inner join model on model.id = run.model
-    where fit.misfit is null
-        and fit.id <> chosen_a.id
-        and ($run_b is null or fit.name = $run_b or cast(fit.id as varchar) = $run_b)
+    where candidate.unusable_because is null
+        and candidate.id <> chosen_a.id
+        and ($run_b is null or candidate.name = $run_b or cast(candidate.id as varchar) = $run_b)
 ),
 
 chosen_b as (
@@ -95,7 +95,7 @@ chosen_b as (
 allowed as (
     select chosen_a.id
     from chosen_a
-    where refuse_unless(
+    where require(
         (select count(*) from chosen_b) = 1 or ($run_b is null and (select count(*) from other) = 0),
         case
             when $run_b is null then concat(
@@ -115,14 +115,14 @@ allowed as (
 gold as (
     select 'a' as which, dependency.*
     from gold_dependency(
-        run := $run_a, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+        run := $run_a, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
     ) as dependency
     where exists (select 1 from allowed)
     union all
     select 'b' as which, dependency.*
     from gold_dependency(
         run := coalesce((select chosen_b.name from chosen_b), ''), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation)
+        saved := saved_relation_name($relation)
     ) as dependency
 ),
 
@@ -211,7 +211,7 @@ best as (
     select per_direction.*
     from per_direction
     where per_direction.n >= least(10, $min_count)
-        and (as_saved($relation) is null or per_direction.relation = $relation)
+        and (saved_relation_name($relation) is null or per_direction.relation = $relation)
     qualify row_number() over (
         partition by per_direction.run, per_direction.relation
         order by per_direction.correct desc, per_direction.layer, per_direction.head, per_direction.direction

@@ -33,7 +33,7 @@ hit as materialized (
     select checkpoint.step, checkpoint.tokens_seen, checkpoint.name as run_name, each.*
     from held_out_hit(
         runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
-        saved := as_saved($relation), choose := 'half', min_count := $min_count
+        saved := saved_relation_name($relation), choose := 'half', min_count := $min_count
     ) as each
     inner join checkpoint on checkpoint.id = each.run
     where $relation is null
@@ -93,7 +93,7 @@ inner join frequent on frequent.relation = chosen.relation
 left join last_choice on last_choice.relation = chosen.relation
 left join best_offset(
     runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
-    saved := as_saved($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
+    saved := saved_relation_name($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
 ) as best
     on best.run = chosen.run
     and best.relation = chosen.relation
