@@ -113,7 +113,7 @@ class RunChoice:
     """How an analysis chooses its run: the arguments of the macros run_candidate and chosen_run.
 
     A run must have the `unit`, one of the `contexts` and the capability that the analysis `needs`
-    (a name of the view `capability`). One that is not named must have the `usual` context, and
+    (of the view `run_capability`). One that is not named must have the `usual` context, and
     those that the analysis `favours` (context/unit) come first.
     `weights` is SQL over the parameters, true if every weight is read; or it is `largest`, if those
     that `--keep top:8` keeps suffice. None means any, or no.

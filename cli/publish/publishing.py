@@ -275,12 +275,9 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
             "select distinct without_subtype(word.deprel) as relation from word"
             " where word.head_index > 0 order by relation"
         ).fetchall()
+        are_circular = "select name from saved_relation where is_circular"
+        circular = bank.frame_of(are_circular, {})["name"].to_list()
     saved = bank.saved().to_dicts()
-    circular = {
-        name for (name,) in bank.connection.execute(
-            "select name from saved_relation where is_circular"
-        ).fetchall()
-    }  # fmt: skip
     shown = None
     with suppress(AttnbankError):
         shown = run_over(bank, None, None, None).id

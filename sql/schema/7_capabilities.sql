@@ -72,64 +72,58 @@ where coalesce(run.measure, 'weights') not in ('norms', 'residual-norms')
     and not coalesce(model.sinks, false);
 comment on view run_capability is 'What each run has besides attention: one row per run and capability.';
 comment on column run_capability.run is 'run.id of the run.';
-comment on column run_capability.capability is 'What it has: trees, mentions, gradients, ... (see capability.name).';
+comment on column run_capability.capability is 'What it has: trees, mentions, constituents, gradients, losses, surprisals, ablations, pairs, ensembles, decoded_trees, spans, series (its model is a checkpoint of a training), shares (its maps are not norms) or sums (rows of attention sum to 1).';
 
-create or replace view capability as
-select listed.name, listed.unusable_because, listed.command, listed.note
-from (
-    values
-    (
-        'trees', 'its corpus has no dependency trees', 'ingest CORPUS',
-        'with trees: CoNLL-U, or text with --spacy PIPELINE'
-    ),
-    ('mentions', 'its corpus has no mentions', 'ingest CORPUS', 'with coreference: CoNLL-U with Entity, or CoNLL-2012'),
-    ('constituents', 'its corpus has no bracketed trees', 'ingest CORPUS', 'with bracketed trees: CoNLL-2012'),
-    ('gradients', 'it was ingested without --gradients', 'ingest CORPUS --context pair --unit token --gradients', ''),
-    ('losses', 'it was ingested without --ablate', 'ingest CORPUS --context pair --unit token --ablate heads', ''),
-    ('surprisals', 'its words have no surprisal', 'surprisal RUN', ''),
-    ('ablations', 'it has no finished ablation', 'ablate NAME --heads LAYER-HEAD', ''),
-    ('pairs', 'it has no minimal pairs', 'surprisal RUN --agreement', ''),
-    ('ensembles', 'it has no ensembles of heads', 'compute tree_ensemble --run RUN', ''),
-    ('decoded_trees', 'no trees were decoded from it', 'compute attention_tree --run RUN', ''),
-    ('spans', 'no phrases were decoded from it', 'compute attention_span --run RUN', ''),
-    (
-        'series', 'its model is not known to be a checkpoint of a training',
-        'ingest CORPUS --model FOLDER --series ''step*''', ''
-    ),
-    ('shares', 'its measure gives no shares of attention', 'ingest CORPUS --measure weights', ''),
-    (
-        'sums', 'the heads of its model have sinks, so that attention does not sum to 1',
-        'ingest CORPUS --model MODEL', 'without attention sinks'
+create or replace macro missing_because(capability) as
+case capability
+    when 'trees' then 'its corpus has no dependency trees'
+    when 'mentions' then 'its corpus has no mentions'
+    when 'constituents' then 'its corpus has no bracketed trees'
+    when 'gradients' then 'it was ingested without --gradients'
+    when 'losses' then 'it was ingested without --ablate'
+    when 'surprisals' then 'its words have no surprisal'
+    when 'ablations' then 'it has no finished ablation'
+    when 'pairs' then 'it has no minimal pairs'
+    when 'ensembles' then 'it has no ensembles of heads'
+    when 'decoded_trees' then 'no trees were decoded from it'
+    when 'spans' then 'no phrases were decoded from it'
+    when 'series' then 'its model is not known to be a checkpoint of a training'
+    when 'shares' then 'its measure gives no shares of attention'
+    when 'sums' then 'the heads of its model have sinks, so that attention does not sum to 1'
+    else concat('there is no capability ', capability)
+end;
+comment on macro missing_because is 'Why a run that lacks a capability cannot be read by an analysis that needs it.';
+
+create or replace macro how_to_make(capability, input_context, has_runs, lacks_weights) as
+case
+    when has_runs and capability = 'surprisals' then 'surprisal RUN'
+    when has_runs and capability = 'ablations' then 'ablate NAME --heads LAYER-HEAD'
+    when has_runs and capability = 'pairs' then 'surprisal RUN --agreement'
+    when has_runs and capability = 'ensembles' then 'compute tree_ensemble --run RUN'
+    when has_runs and capability = 'decoded_trees' then 'compute attention_tree --run RUN'
+    when has_runs and capability = 'spans' then 'compute attention_span --run RUN'
+    else concat(
+        'ingest CORPUS',
+        case capability
+            when 'gradients' then ' --context pair --unit token --gradients'
+            when 'losses' then ' --context pair --unit token --ablate heads'
+            when 'series' then ' --model FOLDER --series ''step*'''
+            when 'shares' then ' --measure weights'
+            when 'sums' then ' --model MODEL'
+            else ''
+        end,
+        case when input_context <> 'sentence' then concat(' --context ', input_context) else '' end,
+        case when lacks_weights then ' --keep weights' else '' end,
+        case capability
+            when 'trees' then ' (with trees: CoNLL-U, or text with --spacy PIPELINE)'
+            when 'mentions' then ' (with coreference: CoNLL-U with Entity, or CoNLL-2012)'
+            when 'constituents' then ' (with bracketed trees: CoNLL-2012)'
+            when 'sums' then ' (without attention sinks)'
+            else ''
+        end
     )
-) as listed(name, unusable_because, command, note);
-comment on view capability is 'What an analysis may need of a run besides attention: one row per capability.';
-comment on column capability.name is 'Its name, as the header line of an analysis says it (-- run: needs=trees).';
-comment on column capability.unusable_because is 'Why an analysis that needs it cannot read a run without it.';
-comment on column capability.command is 'The command of attnbank that makes a run with it, or adds it to the run RUN.';
-comment on column capability.note is 'What CORPUS or MODEL must be; may be empty.';
-
-create or replace macro how_to_make(wanted, input_context, has_runs, lacks_weights) as (
-    select
-        concat(
-            made.command,
-            case
-                when made.is_ingest and input_context <> 'sentence' then concat(' --context ', input_context)
-                else ''
-            end,
-            case when made.is_ingest and lacks_weights then ' --keep weights' else '' end,
-            case when made.note <> '' then concat(' (', made.note, ')') else '' end
-        )
-    from (
-        select
-            coalesce(max(capability.command), 'ingest CORPUS') as command,
-            coalesce(max(capability.command), 'ingest CORPUS') like 'ingest%' as is_ingest,
-            coalesce(max(capability.note), '') as note
-        from capability
-        where capability.name = wanted
-            and (has_runs or capability.command like 'ingest%')
-    ) as made
-);
-comment on macro how_to_make is 'The command of attnbank that makes a run with a capability (null for any run) and inputs of a context. Without runs it is an ingest; lacks_weights says that a run did not keep the weights.';
+end;
+comment on macro how_to_make is 'The command of attnbank that makes a run with a capability (null for any run) and inputs of a context, or adds it to a run. Without runs it is an ingest; lacks_weights: a run does not keep weights that are needed.';
 
 create or replace macro saved_relation_name(requested_relation) as (
     select max(saved_pair.relation) from saved_pair where saved_pair.relation = requested_relation

@@ -40,7 +40,7 @@ select
         when $needs is null or run_capability.run is not null then null
         when $needs in ('shares', 'sums') and run.measure in ('norms', 'residual-norms')
             then concat('its measure is ', run.measure, ', which are not shares')
-        else coalesce(capability.unusable_because, concat('there is no capability ', $needs))
+        else missing_because($needs)
     end as unusable_because,
     case
         when $usual is not null and run.context <> $usual then concat('its inputs are ', run.context, 's')
@@ -57,4 +57,3 @@ left join top_run on top_run.run = run.id
 left join run_capability
     on run_capability.run = run.id
     and run_capability.capability = $needs
-left join capability on capability.name = $needs
