@@ -373,18 +373,18 @@ def _run_choice(name: str, section: str, single: dict[str, str]) -> RunChoice:
 
     A condition is SQL that runs outside of any sandbox, so a user's own file may only say `true`.
     """
-    found: dict[str, Any] = {}
+    choice: dict[str, Any] = {}
     for part in single["run"].split():
         key, equals, value = part.partition("=")
-        if not equals or not value or key in found or key not in _RUN_CHOICE:
+        if not equals or not value or key in choice or key not in _RUN_CHOICE:
             raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'run'.")
-        found[key] = tuple(value.split(",")) if key == "contexts" else value
+        choice[key] = tuple(value.split(",")) if key == "contexts" else value
     weights = single.get("weights")
     if section == OWN and weights not in (None, "true", "largest"):
         raise HeaderError(
             f"{name}.sql: the header line 'weights' can only be: -- weights: true (or largest)"
         )
-    return RunChoice(**found, weights=weights)
+    return RunChoice(**choice, weights=weights)
 
 
 def _plot(name: str, text: str, columns: list[Column]) -> Plot:

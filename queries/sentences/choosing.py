@@ -37,14 +37,14 @@ def called(bank: AnyBank, asked: str, corpus: str | None) -> Chosen:
     """The sentence of an id (a number) or else of a name. Raises CallError for none or several."""
     asked = asked.strip()
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
-    found: list[tuple[int, str, int, str]] = []
+    rows: list[tuple[int, str, int, str]] = []
     if asked.isdecimal() and int(asked) <= _LARGEST:
-        found = _rows(bank, "called", values | {"id": int(asked)})
-    found = found or _rows(bank, "called", values | {"name": asked})
-    if len(found) == 1:
-        return Chosen(*found[0])
+        rows = _rows(bank, "called", values | {"id": int(asked)})
+    rows = rows or _rows(bank, "called", values | {"name": asked})
+    if len(rows) == 1:
+        return Chosen(*rows[0])
     where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
-    if not found:
+    if not rows:
         near = [row[0] for row in _rows(bank, "near_names", {"name": asked[:80]})]
         nearest = f"The nearest names: {', '.join(map(_shortened, near))}. " if near else ""
         raise CallError(
@@ -53,8 +53,8 @@ def called(bank: AnyBank, asked: str, corpus: str | None) -> Chosen:
             " 'pattern { N [upos=NOUN] }'.",
         )
     raise CallError(
-        f"{len(found)} sentences{where} are called {_shortened(asked)}.",
-        f"Give its number, or --corpus: {listed([f'{row[0]} ({row[3]})' for row in found], 8)}.",
+        f"{len(rows)} sentences{where} are called {_shortened(asked)}.",
+        f"Give its number, or --corpus: {listed([f'{row[0]} ({row[3]})' for row in rows], 8)}.",
     )
 
 
@@ -160,11 +160,11 @@ def heads_of(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[in
             f"Give --head 3-1, or --layer 3 for all of a layer. The model has {run.size};"
             " attnbank query best_head finds those worth a look.",
         )
-    found = [(layer, each) for each in range(1, run.heads + 1)] if layer is not None else []
+    pairs = [(layer, head) for head in range(1, run.heads + 1)] if layer is not None else []
     if not run.has(layer, None):
         raise CallError(f"The model of the run {run.name} has no layer {layer}.",
                         f"It has {run.size}.")  # fmt: skip
-    for text in (each.strip() for several in heads for each in several.split(",")):
+    for text in (part.strip() for several in heads for part in several.split(",")):
         if not text:
             continue
         pair = layer_and_head(text)
@@ -173,14 +173,14 @@ def heads_of(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[in
                 f"The model of the run {run.name} has no head {_shortened(text)}.",
                 f"It has {run.size}.",
             )
-        found.append(pair)
-    return list(dict.fromkeys(found))
+        pairs.append(pair)
+    return list(dict.fromkeys(pairs))
 
 
 def layer_and_head(text: str) -> tuple[int, int]:
     """The layer and number of a head that is written as 3-1. Raises CallError for anything else."""
     parts = text.split("-")
-    if len(parts) != 2 or not all(each.isascii() and each.isdecimal() for each in parts):
+    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() for part in parts):
         raise CallError(
             f"{_shortened(text)} is not a valid head.", "Write a head as LAYER-HEAD: 3-1."
         )
