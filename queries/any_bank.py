@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from attnbank.sql.runs import Asked, Run
+from attnbank.sql.runs import Run, SupportsExecute
 
 if TYPE_CHECKING:
     from attnbank.queries.results import CachedResult
@@ -26,7 +26,7 @@ class AnyBank(ABC):
 
     @property
     @abstractmethod
-    def connection(self) -> Asked:
+    def connection(self) -> SupportsExecute:
         """What answers a SELECT of the package's own, which may call the macros of a bank."""
 
     @abstractmethod

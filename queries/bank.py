@@ -29,7 +29,13 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import place
 from attnbank.sql.registry import analyses
 from attnbank.sql.relations import TO_HEAD
-from attnbank.sql.runs import Run, UnfinishedRunWarning, check_relation, choose_run, settled
+from attnbank.sql.runs import (
+    Run,
+    UnfinishedRunWarning,
+    check_relation,
+    choose_analysis_run,
+    resolve_weights,
+)
 from attnbank.sql.subprocess_guard import check_limits, out_of_time
 
 if TYPE_CHECKING:
@@ -244,28 +250,29 @@ class Bank(Requests):
         If it was saved from surprisal, only a warning.
         """
         saved = self.connection.execute(
-            "select saved_relation.request from saved_relation where saved_relation.name = $name",
+            "select request, is_circular from saved_relation where name = $name",
             {"name": given.get("relation")},
         ).fetchone()
         if saved is None:
             return rows
-        from attnbank.queries.patterns import asks_about_attention, reads_run
+        from attnbank.queries.patterns import reads_run
         from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED, without_p_values
 
-        if not asks_about_attention(saved[0]):
-            if reads_run(saved[0]):
+        request, is_circular = saved
+        if not is_circular:
+            if reads_run(request):
                 warnings.warn(SELECTED, AttnbankWarning, stacklevel=3)
             return rows
         warnings.warn(CIRCULAR, AttnbankWarning, stacklevel=3)
         return without_p_values(rows)
 
     def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
-        """As `choose_run`, once for the same kind of run and the same names: nothing writes."""
+        """As `choose_analysis_run`, once for the same kind of run and names: nothing writes."""
         of_runs = [each.name for each in analysis.parameters if each.names_run]
-        choice = None if analysis.run is None else settled(self.connection, analysis, given)
+        choice = None if analysis.run is None else resolve_weights(self.connection, analysis, given)
         key = choice, tuple((name, given.get(name)) for name in of_runs)
         if key not in self._chosen:
-            self._chosen[key] = choose_run(self.connection, self.path, analysis, given)
+            self._chosen[key] = choose_analysis_run(self.connection, self.path, analysis, given)
         return self._chosen[key]
 
     def kept(self, name: str, /, **values: Any) -> CachedResult | None:

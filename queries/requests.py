@@ -221,6 +221,15 @@ class Requests(AnyBank):
                 warnings.warn(told, AttnbankWarning, stacklevel=4)
         return found
 
+    def is_circular(self, request: str) -> bool:
+        """Whether a request is about attention, so that no head can be tested on its pairs.
+
+        Raises RequestError for a request that cannot be read.
+        """
+        from attnbank.queries.patterns import asks_about_attention
+
+        return asks_about_attention(request)
+
     def concordance(self, found: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
         """The hits of `hits` as a concordance: the matched words in their sentence.
 

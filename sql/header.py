@@ -110,13 +110,11 @@ class Column:
 
 @dataclass(frozen=True)
 class RunChoice:
-    """How an analysis chooses its run: the arguments of the macros run_fit and chosen_run.
+    """How an analysis chooses its run: the arguments of the macros run_candidate and chosen_run.
 
-    A run must have the `unit`, one of the `contexts` and what the analysis `needs` (trees,
-    mentions, constituents, gradients, losses, surprisals, ablations, pairs, ensembles,
-    decoded_trees, spans, series, shares: maps that are not norms, or sums: rows that sum to 1). One
-    that is not named must have the `usual` context, and those that the analysis `favours`
-    (context/unit) come first.
+    A run must have the `unit`, one of the `contexts` and the capability that the analysis `needs`
+    (of the view `run_capability`). One that is not named must have the `usual` context, and
+    those that the analysis `favours` (context/unit) come first.
     `weights` is SQL over the parameters, true if every weight is read; or it is `largest`, if those
     that `--keep top:8` keeps suffice. None means any, or no.
     """
@@ -130,46 +128,46 @@ class RunChoice:
 
     @property
     def arguments(self) -> dict[str, str]:
-        """The named arguments of the macros `run_fit` and `chosen_run`, as SQL."""
-        given = {name: getattr(self, name) for name in _RUN_CHOICE}
-        found = {name: quoting.value(each) for name, each in given.items() if each is not None}
-        if self.needs is not None:
-            found["equipped"] = f"runs_with_{self.needs}()"
+        """The named arguments of the macros `run_candidate` and `chosen_run`, as SQL."""
+        values = {name: getattr(self, name) for name in _RUN_CHOICE}
+        arguments = {
+            name: quoting.value(value) for name, value in values.items() if value is not None
+        }
         if self.weights == "largest":
-            found["reads_largest"] = "true"
+            arguments["reads_largest"] = "true"
         elif self.weights is not None:
-            found["reads_weights"] = self.weights
-        return found
+            arguments["reads_weights"] = self.weights
+        return arguments
 
     @cached_property
     def parameter(self) -> Parameter:
         """The parameter `run` of an analysis that chooses its run like this."""
-        told = "name or id of the run; by default the bank's own choice, else the newest finished"
-        told += " one of trained weights"
+        meaning = "name or id of the run; by default the bank's own choice, else the newest"
+        meaning += " finished one of trained weights"
         if self.usual is not None:
-            told += f" over {_INPUTS.get(self.usual, self.usual)}"
+            meaning += f" over {_INPUTS.get(self.usual, self.usual)}"
         elif self.needs is not None and self.needs not in _OF_TEXT:
-            told += f" with {self.needs.replace('_', ' ')}"
+            meaning += f" with {self.needs.replace('_', ' ')}"
         else:
-            told += " that fits"
+            meaning += " that fits"
         if self.favours is not None:
-            told += f", of {_INPUTS.get(self.favours, self.favours)} before others"
-        return Parameter("run", "varchar", "null", (), told)
+            meaning += f", of {_INPUTS.get(self.favours, self.favours)} before others"
+        return Parameter("run", "varchar", "null", (), meaning)
 
     def chosen_in(self, body: str) -> str:
         """The statement with the row of the macro `chosen_run` as a common table expression."""
-        given = {"asked": "$run"} | self.arguments
-        arguments = ",\n        ".join(f"{name} := {value}" for name, value in given.items())
-        made = (
+        named = {"requested": "$run"} | self.arguments
+        arguments = ",\n        ".join(f"{name} := {value}" for name, value in named.items())
+        expression = (
             "chosen_run as (\n"
             "    select chosen.id, chosen.name, chosen.corpus, chosen.model, chosen.is_causal\n"
             f"    from chosen_run(\n        {arguments}\n    ) as chosen\n)"
         )
-        words = [each.lower() for each in body.split(maxsplit=2)[:2]]
+        words = [word.lower() for word in body.split(maxsplit=2)[:2]]
         if words[:1] != ["with"]:
-            return f"with\n\n{made}\n\n{body}"
+            return f"with\n\n{expression}\n\n{body}"
         start = "with recursive" if words == ["with", "recursive"] else "with"
-        return f"{start}\n\n{made},\n\n{body[len(start) :].lstrip()}"
+        return f"{start}\n\n{expression},\n\n{body[len(start) :].lstrip()}"
 
 
 @dataclass(frozen=True)
@@ -375,18 +373,18 @@ def _run_choice(name: str, section: str, single: dict[str, str]) -> RunChoice:
 
     A condition is SQL that runs outside of any sandbox, so a user's own file may only say `true`.
     """
-    found: dict[str, Any] = {}
+    choice: dict[str, Any] = {}
     for part in single["run"].split():
         key, equals, value = part.partition("=")
-        if not equals or not value or key in found or key not in _RUN_CHOICE:
+        if not equals or not value or key in choice or key not in _RUN_CHOICE:
             raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'run'.")
-        found[key] = tuple(value.split(",")) if key == "contexts" else value
+        choice[key] = tuple(value.split(",")) if key == "contexts" else value
     weights = single.get("weights")
     if section == OWN and weights not in (None, "true", "largest"):
         raise HeaderError(
             f"{name}.sql: the header line 'weights' can only be: -- weights: true (or largest)"
         )
-    return RunChoice(**found, weights=weights)
+    return RunChoice(**choice, weights=weights)
 
 
 def _plot(name: str, text: str, columns: list[Column]) -> Plot:

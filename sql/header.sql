@@ -20,7 +20,6 @@
 -- param contexts varchar[] = null: the contexts that it reads; null for any
 -- param needs varchar = null: what it reads besides attention (trees, mentions, constituents, gradients, losses,
 --   surprisals, ablations, pairs, ensembles, decoded_trees, spans, series, shares, sums); null for nothing
--- param equipped integer[] = []: the runs that have what it needs: runs_with_trees(), runs_with_mentions(), ...
 -- param usual varchar = null: the context of a default run; null for any
 -- param reads_weights boolean = false: whether it reads every weight, and not only peaks and sums
 -- param exclude_bos boolean = false: leave out attention to the first position of an input

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnbank.sql.runs import Asked
+from attnbank.sql.runs import SupportsExecute
 from attnbank.sql.suggest import unknown_name
 
 
-def find_run(connection: Asked, bank: str | Path, named: str | int) -> tuple[int, str]:
+def find_run(connection: SupportsExecute, bank: str | Path, named: str | int) -> tuple[int, str]:
     """The id and the name of the run with this name, or else this id; CallError if none has it."""
     runs: list[tuple[int, str]] = connection.execute(
         "select id, name from run order by id"
@@ -20,7 +20,9 @@ def find_run(connection: Asked, bank: str | Path, named: str | int) -> tuple[int
     return same[0]
 
 
-def find_corpus(connection: Asked, bank: str | Path, named: str, more: str = "") -> tuple[int, str]:
+def find_corpus(
+    connection: SupportsExecute, bank: str | Path, named: str, more: str = ""
+) -> tuple[int, str]:
     """The id and the name of the corpus with this name; CallError if none has it.
 
     `more` ends what the error says.

@@ -14,7 +14,7 @@ from attnbank.sql.suggest import did_you_mean
 DIALECTS = ("duckdb", "spark")
 """The engines that an analysis's statement can be written for."""
 
-FORMAT = 1
+FORMAT = 2
 """The version of the schema that this attnbank writes; a bank's is in its table `bank`."""
 
 

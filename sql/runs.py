@@ -1,14 +1,15 @@
 """Which run an analysis reads, and what to type if it can read none.
 
-The choice itself is SQL, the macros `run_fit` and `chosen_run` of every bank, so that every DuckDB
-client chooses alike. This file adds the errors for people, and what they should know of a run.
+The choice itself is SQL: the macros `run_candidate`, `chosen_run` and `how_to_make` of every bank,
+so that every DuckDB client chooses alike. This file adds errors that name the analysis and the
+bank, and what people should know of a run.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,36 +20,9 @@ from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.relations import without_subtype
 from attnbank.sql.suggest import did_you_mean, listed, unknown_name
 
-_IN_PART = "only "
-RANDOM = "its weights are random"
-MADE = "its text is made of random tokens"
-"""Reasons that `run_fit` gives: how one begins for not reading a run that keeps a part of its maps;
-for not choosing one by itself."""
 
-_INGESTED = {
-    "trees": ("CORPUS (with trees: CoNLL-U, or text with --spacy PIPELINE)", ""),
-    "constituents": ("CORPUS (with bracketed trees: CoNLL-2012)", ""),
-    "series": ("CORPUS --model FOLDER --series 'step*'", ""),
-    "shares": ("CORPUS", " --measure weights"),
-    "sums": ("CORPUS --model MODEL (without attention sinks)", ""),
-    "mentions": ("CORPUS (with coreference: CoNLL-U with Entity, or CoNLL-2012)", ""),
-    "gradients": ("CORPUS", " --context pair --unit token --gradients"),
-    "losses": ("CORPUS", " --context pair --unit token --ablate heads"),
-}
-"""What to ingest, and with which options, for a run that has what an analysis needs."""
-_MEASURED = {
-    "surprisals": "surprisal RUN",
-    "ablations": "ablate NAME --heads LAYER-HEAD",
-    "pairs": "surprisal RUN --agreement",
-    "ensembles": "compute tree_ensemble --run RUN",
-    "decoded_trees": "compute attention_tree --run RUN",
-    "spans": "compute attention_span --run RUN",
-}
-"""What to type where a run is to have what an analysis needs."""
-
-
-class Asked(Protocol):
-    """What answers a SELECT here: a connection of DuckDB, or an export that is open on Spark."""
+class SupportsExecute(Protocol):
+    """What runs a SELECT: a connection of DuckDB, or an export that is open on Spark."""
 
     def execute(self, query: str, parameters: Any = ..., /) -> Any:
         """Run a statement; the rows are what `fetchall` of the result returns."""
@@ -96,20 +70,33 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Fit:
-    """A run, and why an analysis cannot read it (`misfit`), or only if named (`reserve`)."""
+class Candidate:
+    """A run, and why an analysis cannot read it, or only if it is named.
+
+    The fields are columns of the macro `run_candidate`.
+    """
 
     id: int
     name: str
-    misfit: str | None
-    reserve: str | None
+    context: str
+    is_finished: bool
+    is_usual: bool
+    lacks_weights: bool
+    unusable_because: str | None
+    not_default_because: str | None
+
+    @property
+    def may_be_default(self) -> bool:
+        """Whether the analysis may read it without it being named."""
+        return self.unusable_because is None and self.not_default_because is None
 
 
-def _with_reasons(fits: list[Fit], most: int = 20) -> str:
+def with_reasons(candidates: list[Candidate], most: int = 20) -> str:
     """The names of runs, at most so many for a reason, each followed by what is against them."""
     reasons: dict[str | None, list[str]] = {}
-    for fit in fits:
-        reasons.setdefault(fit.misfit or fit.reserve, []).append(fit.name)
+    for candidate in candidates:
+        reason = candidate.unusable_because or candidate.not_default_because
+        reasons.setdefault(reason, []).append(candidate.name)
     return ", ".join(
         listed(names, most)
         + ("" if reason is None else f" ({'each: ' * (len(names) > 1)}{reason})")
@@ -118,30 +105,50 @@ def _with_reasons(fits: list[Fit], most: int = 20) -> str:
 
 
 def choose_run(
-    connection: Asked, path: Path, analysis: Analysis, given: Mapping[str, Any]
-) -> Run | None:
-    """The run that the analysis reads with these values; None if it does not read exactly one run.
+    connection: SupportsExecute,
+    path: Path,
+    choice: RunChoice,
+    reader: str,
+    requested: str | int | None = None,
+    others: Sequence[str] = (),
+) -> Run:
+    """Choose the run that `reader`, an analysis or a command, reads: `requested`, or the default.
 
-    Raises CallError if the run that is asked for is unknown or does not fit, QueryError if none is
-    asked for and none fits. `path` is the bank, for the errors.
+    `choice` has no parameter (see `resolve_weights`); `others` are further runs that must exist.
+    Raises CallError if a run that is named is unknown, or `requested` does not fit; QueryError if
+    none is requested and none fits. `path` is the bank, for the errors.
     """
+    name = None if requested is None else str(requested)
+    candidates = run_candidates(connection, choice)
+
+    def how_to_make() -> str:
+        return _how_to_make(connection, path, choice, candidates)
+
+    for other in others:
+        _check_named(path, reader, candidates, other)
+    if name is not None:
+        _check_named(path, reader, candidates, name, how_to_make)
+        return chosen_run(connection, choice, name)
+    usable = [candidate for candidate in candidates if candidate.may_be_default]
+    if not usable:
+        raise _no_default(path, reader, candidates, how_to_make)
+    return chosen_run(connection, choice, None, len(usable))
+
+
+def choose_analysis_run(
+    connection: SupportsExecute, path: Path, analysis: Analysis, values: Mapping[str, Any]
+) -> Run | None:
+    """As `choose_run`, for an analysis with these values; None if it reads not exactly one run."""
     if analysis.run is None:
         return None
-    choice = settled(connection, analysis, given)
-    fits = run_fits(connection, choice)
-    for parameter in analysis.parameters:
-        asked = given.get(parameter.name)
-        if asked is not None and parameter.names_run:
-            _check_named(path, analysis, fits, asked, is_read=parameter.name == "run")
-    asked = given.get("run")
-    usable = [each for each in fits if each.misfit is None and each.reserve is None]
-    if asked is None and not usable:
-        raise _none_fits(path, analysis, fits)
-    return chosen_run(connection, choice, asked, len(usable) if asked is None else 1)
+    named = [parameter.name for parameter in analysis.parameters if parameter.names_run]
+    others = [str(values[name]) for name in named if name != "run" and values.get(name) is not None]
+    choice = resolve_weights(connection, analysis, values)
+    return choose_run(connection, path, choice, analysis.name, values.get("run"), others)
 
 
-def settled(
-    connection: Asked, analysis: Analysis, given: Mapping[str, Any] | None = None
+def resolve_weights(
+    connection: SupportsExecute, analysis: Analysis, values: Mapping[str, Any] | None = None
 ) -> RunChoice:
     """How an analysis of one run chooses it with these values; the result has no parameter."""
     choice = analysis.run
@@ -151,49 +158,51 @@ def settled(
     # It reads no table: for Spark an empty database tells.
     from duckdb import DuckDBPyConnection  # not at the top: requests are compiled without DuckDB
 
-    asked = connection if isinstance(connection, DuckDBPyConnection) else connected()
-    (condition,) = asked.extract_statements(f"select {choice.weights}")
+    database = connection if isinstance(connection, DuckDBPyConnection) else connected()
+    (condition,) = database.extract_statements(f"select {choice.weights}")
     named = condition.named_parameters
-    values = {name: value for name, value in (given or {}).items() if name in named}
-    for each in analysis.parameters:
-        if each.name in named and each.name not in values:
-            default = asked.execute(f"select cast({each.default} as {each.type})").fetchall()
-            values[each.name] = default[0][0]
-    found = asked.execute(condition, values).fetchall()
-    return replace(choice, weights="true" if found == [(True,)] else None)
+    bound = {name: value for name, value in (values or {}).items() if name in named}
+    for parameter in analysis.parameters:
+        if parameter.name in named and parameter.name not in bound:
+            default = f"select cast({parameter.default} as {parameter.type})"
+            ((bound[parameter.name],),) = database.execute(default).fetchall()
+    reads_weights = database.execute(condition, bound).fetchall() == [(True,)]
+    return replace(choice, weights="true" if reads_weights else None)
 
 
-def chosen_run(connection: Asked, choice: RunChoice, asked: str | None, among: int = 1) -> Run:
-    """The run `asked` for, which exists, or, if None, the bank's choice; BankError if damaged."""
-    found = connection.execute(
+def chosen_run(
+    connection: SupportsExecute, choice: RunChoice, requested: str | None, among: int = 1
+) -> Run:
+    """The run `requested`, which exists, or, if None, the default; BankError if damaged."""
+    rows = connection.execute(
         "select run.id, run.name, run.corpus, corpus.name, model.layers,"
         " coalesce(run.heads, model.heads), run.finished is not null, top_run.largest,"
         " model.layer_numbers"
-        f" from chosen_run(asked := $asked, {_arguments(choice)}) as chosen"
+        f" from chosen_run(requested := $requested, {_arguments(choice)}) as chosen"
         " inner join run on run.id = chosen.id"
         " inner join corpus on corpus.id = run.corpus"
         " inner join model on model.id = run.model"
         " left join top_run on top_run.run = chosen.id and not top_run.is_whole",
-        {"asked": asked},
+        {"requested": requested},
     ).fetchall()
-    if len(found) != 1:
+    if len(rows) != 1:
         raise BankError(
             "The bank is damaged: a run, its corpus and its model do not belong together.",
             "Use an intact copy of it, or ingest again into a new file (-b FILE).",
         )
-    *columns, numbers = found[0]
+    *columns, numbers = rows[0]
     numbered = None if numbers is None else tuple(numbers)
     return replace(Run(*columns), among=among, numbered=numbered)
 
 
-def run_fits(connection: Asked, choice: RunChoice) -> list[Fit]:
-    """Every run, by id, with what speaks against reading it; for a choice that is `settled`."""
-    without = replace(choice, favours=None)
+def run_candidates(connection: SupportsExecute, choice: RunChoice) -> list[Candidate]:
+    """Every run, by id, and why it cannot be read; for a choice that has no parameter."""
+    columns = ", ".join(f"candidate.{field.name}" for field in fields(Candidate))
     rows = connection.execute(
-        "select fit.id, fit.name, fit.misfit, fit.reserve"
-        f" from run_fit({_arguments(without)}) as fit order by fit.id"
+        f"select {columns} from run_candidate({_arguments(replace(choice, favours=None))})"
+        " as candidate order by candidate.id"
     ).fetchall()
-    return [Fit(*row) for row in rows]
+    return [Candidate(*row) for row in rows]
 
 
 def _arguments(choice: RunChoice) -> str:
@@ -201,88 +210,94 @@ def _arguments(choice: RunChoice) -> str:
 
 
 def check_relation(
-    connection: Asked, analysis: Analysis, given: Mapping[str, Any], run: Run
+    connection: SupportsExecute, analysis: Analysis, values: Mapping[str, Any], run: Run
 ) -> None:
-    """Raise CallError if a relation is asked for that is neither in the corpus nor saved."""
-    asked = given.get("relation")
-    if asked is None or asked == "all":
+    """Raise CallError if a relation is requested that is neither in the corpus nor saved."""
+    relation = values.get("relation")
+    if relation is None or relation == "all":
         return
     rows = connection.execute(
         registry.statement("corpus_relations"), {"corpus": run.corpus}
     ).fetchall()
     if analysis.name != "probe_accuracy":  # a probe's words were chosen when it was trained
         saved = connection.execute("select distinct relation from saved_pair").fetchall()
-        if (asked,) in saved:
+        if (relation,) in saved:
             return
-    kept = [row[0] for row in rows]
-    folded = list(dict.fromkeys(without_subtype(name) for name in kept))
-    has_subtypes = any(each.name == "subtypes" for each in analysis.parameters)
-    known = kept if given.get("subtypes") or not has_subtypes else folded
-    if asked in known:
+    whole = [row[0] for row in rows]
+    folded = list(dict.fromkeys(without_subtype(name) for name in whole))
+    has_subtypes = any(parameter.name == "subtypes" for parameter in analysis.parameters)
+    known = whole if values.get("subtypes") or not has_subtypes else folded
+    if relation in known:
         return
-    if asked in kept:
+    if relation in whole:
         raise CallError(
-            f"The relation {asked} is counted with {asked.split(':')[0]}.",
-            f"Ask for {asked.split(':')[0]}, or keep subtypes apart: --subtypes, subtypes=True.",
+            f"The relation {relation} is counted with {relation.split(':')[0]}.",
+            f"Ask for {relation.split(':')[0]}, or keep subtypes apart: --subtypes, subtypes=True.",
         )
-    raise CallError(
-        f"No word of the corpus {run.corpus_name} has the relation {asked} to its head.",
-        f"{did_you_mean(asked, [*known, 'all'])} It has: {listed([*known, 'all'], 60)}.".strip(),
+    raise unknown_relation(relation, run, known)
+
+
+def unknown_relation(relation: str, run: Run, known: Sequence[str]) -> CallError:
+    """The error of a relation that is not one of those `known` in the corpus of a run."""
+    names = [*known, "all"]
+    return CallError(
+        f"No word of the corpus {run.corpus_name} has the relation {relation} to its head.",
+        f"{did_you_mean(relation, names)} It has: {listed(names, 60)}.".strip(),
     )
 
 
 def _check_named(
-    path: Path, analysis: Analysis, fits: list[Fit], asked: str, *, is_read: bool
+    path: Path,
+    reader: str,
+    candidates: list[Candidate],
+    requested: str,
+    how_to_make: Callable[[], str] | None = None,
 ) -> None:
-    found = [each for each in fits if asked in (str(each.id), each.name)]
-    if not found:
-        raise unknown_name("run", asked, path, [each.name for each in fits])
-    if is_read and all(each.misfit is not None for each in found):
-        able = [each.name for each in fits if each.misfit is None]
+    """Raise CallError for a run that does not exist, or, with `how_to_make`, cannot be read."""
+    matches = [run for run in candidates if requested in (str(run.id), run.name)]
+    if not matches:
+        raise unknown_name("run", requested, path, [run.name for run in candidates])
+    if how_to_make is not None and all(run.unusable_because is not None for run in matches):
+        able = [run.name for run in candidates if run.unusable_because is None]
         raise CallError(
-            f"{analysis.name} cannot read the run {asked}: {found[0].misfit}.",
-            f"Runs that fit {analysis.name}: {listed(able)}."
-            if able
-            else _how_to_ingest(path, analysis, fits),
+            f"{reader} cannot read the run {requested}: {matches[0].unusable_because}.",
+            f"Runs that fit {reader}: {listed(able)}." if able else how_to_make(),
         )
 
 
-def _none_fits(path: Path, analysis: Analysis, fits: list[Fit]) -> QueryError:
-    able = [each for each in fits if each.misfit is None]
+def _no_default(
+    path: Path, reader: str, candidates: list[Candidate], how_to_make: Callable[[], str]
+) -> QueryError:
+    """The error where no run is named and none may be the default."""
+    able = [candidate for candidate in candidates if candidate.unusable_because is None]
+    # Any run over words tells of syntax, but what is about documents is another thing in one of
+    # single sentences: there a name would only give other figures.
+    usual = [candidate for candidate in able if candidate.is_usual]
+    fact = f"No run of {path} is used by {reader} by default"
+    if usual:
+        return QueryError(f"{fact}.", f"Name one of these (--run, run=): {with_reasons(usual)}.")
     if able:
-        # Any run over words tells of syntax, but what is about documents is another thing in one of
-        # single sentences: there a name would only give other figures.
-        over = None if analysis.run is None else analysis.run.usual
-        usual = [
-            each
-            for each in able
-            if over == "sentence" or not (each.reserve or "").startswith("its inputs are")
-        ]
-        fact = f"No run of {path} is one that {analysis.name} takes by default"
-        if usual:
-            return QueryError(
-                f"{fact}.", f"Name one of these (--run, run=): {_with_reasons(usual)}."
-            )
-        fact += f": {_with_reasons(able, 8)}."
-    elif fits:
-        unfit = _with_reasons(fits, 8)
-        fact = f"No run in {path} is suitable for {analysis.name}: {unfit}."
+        fact += f": {with_reasons(able, 8)}."
+    elif candidates:
+        fact = f"No run in {path} is suitable for {reader}: {with_reasons(candidates, 8)}."
     else:
         fact = f"{path} has no run."
-    return QueryError(fact, _how_to_ingest(path, analysis, fits))
+    return QueryError(fact, how_to_make())
 
 
-def _how_to_ingest(path: Path, analysis: Analysis, fits: list[Fit]) -> str:
-    choice = analysis.run
-    assert choice is not None
-    if choice.needs in _MEASURED and fits:
-        return f"Type: attnbank -b {shlex.quote(str(path))} {_MEASURED[choice.needs]}"
-    corpus, options = _INGESTED.get(choice.needs or "", ("CORPUS", ""))
-    if choice.usual not in (None, "sentence"):
-        options += f" --context {choice.usual}"
-    if any((each.misfit or "").startswith(_IN_PART) for each in fits):
-        options += " --keep weights"
-    return f"Make one: attnbank -b {shlex.quote(str(path))} ingest{options} {corpus}"
+def _how_to_make(
+    connection: SupportsExecute, path: Path, choice: RunChoice, candidates: list[Candidate]
+) -> str:
+    values = {
+        "needs": choice.needs,
+        "usual": choice.usual,
+        "has_runs": bool(candidates),
+        "lacks_weights": any(candidate.lacks_weights for candidate in candidates),
+    }
+    ((command,),) = connection.execute(
+        "select how_to_make($needs, $usual, $has_runs, $lacks_weights)", values
+    ).fetchall()
+    return f"Type: attnbank -b {shlex.quote(str(path))} {command}"
 
 
 def conduct_lines(

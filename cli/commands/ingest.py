@@ -373,15 +373,16 @@ _MADE_FIRST = ("induction_head", "previous_token_head")
 def _next(report: Report, options: IngestOptions) -> str:
     from attnbank.queries import open_bank
     from attnbank.sql.registry import find
-    from attnbank.sql.runs import MADE, RANDOM, run_fits, settled
+    from attnbank.sql.runs import resolve_weights, run_candidates
 
     with open_bank(options.bank) as opened:
         for name in _FIRST if options.repeat is None else _MADE_FIRST:
-            choice = settled(opened.connection, find(name))
-            fits = [each for each in run_fits(opened.connection, choice) if each.name == report.run]
-            told = (None, RANDOM, MADE, f"its measure is {report.measure}")
-            if all(each.misfit is None and each.reserve in told for each in fits):
-                answers = opened.run_of(name) if fits[0].reserve is None else None
+            choice = resolve_weights(opened.connection, find(name))
+            candidates = run_candidates(opened.connection, choice)
+            run = next(run for run in candidates if run.name == report.run)
+            is_usual = choice.usual in (None, run.context)
+            if run.unusable_because is None and is_usual and run.is_finished:
+                answers = opened.run_of(name) if run.may_be_default else None
                 is_default = answers is not None and answers.name == report.run
                 return f"query {name}" + ("" if is_default else f" --run {quote(report.run)}")
     return "queries"

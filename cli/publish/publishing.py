@@ -275,6 +275,8 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
             "select distinct without_subtype(word.deprel) as relation from word"
             " where word.head_index > 0 order by relation"
         ).fetchall()
+        are_circular = "select name from saved_relation where is_circular"
+        circular = bank.frame_of(are_circular, {})["name"].to_list()
     saved = bank.saved().to_dicts()
     shown = None
     with suppress(AttnbankError):
@@ -304,7 +306,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
             *(each for (each,) in relations if each),
             *(row["name"] for row in saved),
         ],
-        "saved": [_saved(row) for row in saved],
+        "saved": [_saved(row, circular=row["name"] in circular) for row in saved],
         "pictures": pictures_of,
         "statements": {each: _with_variables(each) for each in _STATEMENTS},
         "requests": [*_requests(bank, saved)],
@@ -381,8 +383,7 @@ def _facts(bank: Bank, run: Run) -> pictures.Facts:
     return pictures.Facts(told["run"], told["model"], told["corpus"], told["measure"])
 
 
-def _saved(row: Mapping[str, Any]) -> dict[str, Any]:
-    circular = finding.asks_about_attention(row["request"])
+def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
     selected = not circular and reads_run(row["request"])
     return {
         "name": row["name"], "request": row["request"], "is_circular": circular,

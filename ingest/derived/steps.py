@@ -170,11 +170,10 @@ def compute(
     analysis = registry.find(chosen.name)
     assert analysis.run is not None
     needs = chosen.reads or analysis.run.needs
-    analysis = replaced(analysis, run=replaced(analysis.run, weights="true", needs=needs))
+    choice = replaced(analysis.run, weights="true", needs=needs)
     path, kept = Path(bank), "what was computed before is unchanged"
     with changing(path, kept, _SETTINGS, has_deleted=True) as connection:
-        found = choose_run(connection, path, analysis, {} if run is None else {"run": str(run)})
-        assert found is not None
+        found = choose_run(connection, path, choice, chosen.name, run)
         if not found.is_finished:
             raise CallError(
                 f"The run {found.name} is unfinished: its results would be out of date later.",

@@ -9,13 +9,12 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from attnbank.ingest.options import MOST_SEED, TRUST_HELP, option
-from attnbank.sql import registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import RunChoice
 
@@ -110,28 +109,22 @@ class HeadSet:
     seed: int | None = None
 
 
-def run_to_read(connection: DuckDBPyConnection, path: Path, asked: str | int | None) -> Run:
-    """The run whose inputs are read again: the one asked for, or the bank's own choice.
+def run_to_read(connection: DuckDBPyConnection, path: Path, requested: str | int | None) -> Run:
+    """The run whose inputs are read again: the one requested, or the default.
 
     Raises CallError for one that does not exist, is not finished or cuts words, and where no run
     fits.
     """
     from attnbank.sql.runs import choose_run
 
-    analysis = replace(
-        registry.find("surprisal_by_class"),
-        name="attnbank surprisal",
-        run=RunChoice(contexts=("sentence", "document")),
-    )
-    given = {} if asked is None else {"run": str(asked)}
-    found = choose_run(connection, path, analysis, given)
-    assert found is not None
-    if not found.is_finished:
+    choice = RunChoice(contexts=("sentence", "document"))
+    run = choose_run(connection, path, choice, "attnbank surprisal", requested)
+    if not run.is_finished:
         raise CallError(
-            f"The run {found.name} is unfinished.",
+            f"The run {run.name} is unfinished.",
             "Finish it first: type the same ingest command again.",
         )
-    return found
+    return run
 
 
 def read_heads(text: str) -> tuple[Head, ...]:

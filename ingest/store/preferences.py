@@ -20,12 +20,12 @@ def prefer(bank: Path, run: str | int) -> str:
     """
     with changing(bank, _UNCHANGED) as connection:
         number, name = find_run(connection, bank, run)
-        ((reserve,),) = connection.execute(
-            "select fit.reserve from run_fit() as fit where fit.id = ?", [number]
+        ((reason,),) = connection.execute(
+            "select not_default_because from run_candidate() where id = ?", [number]
         ).fetchall()
-        if reserve is not None:
+        if reason is not None:
             raise CallError(
-                f"The run {name} cannot be the default run: {reserve}.",
+                f"The run {name} cannot be the default run: {reason}.",
                 "Name it in each query instead: --run, or run := in SQL.",
             )
         with transaction(connection):

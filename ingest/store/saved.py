@@ -26,7 +26,10 @@ SCHEMA = "saved"
 
 @dataclass(frozen=True)
 class Relation:
-    """Columns of `saved_relation`; `statement` is the SELECT that finds the pairs."""
+    """Columns of `saved_relation`; `statement` is the SELECT that finds the pairs.
+
+    `is_circular`: the request is about attention, so that no head can be tested on its pairs.
+    """
 
     name: str
     request: str
@@ -34,6 +37,7 @@ class Relation:
     to_node: str
     meaning: str | None
     statement: str
+    is_circular: bool | None = None
 
 
 class FindsPairs(Protocol):
@@ -46,6 +50,9 @@ class FindsPairs(Protocol):
         timeout: float,
     ) -> tuple[Any, str]:  # fmt: skip
         """The frame of the pairs of a request, and the SELECT that found them."""
+
+    def is_circular(self, request: str) -> bool:
+        """Whether a request is about attention, so that no head can be tested on its pairs."""
 
 
 def save_relation(
@@ -72,7 +79,9 @@ def save_relation(
     found, statement = bank.pairs(
         request, dependent=dependent, head=head, run=run, within=within, timeout=timeout
     )
-    relation = Relation(name, request, dependent, head, meaning, statement)
+    relation = Relation(
+        name, request, dependent, head, meaning, statement, bank.is_circular(request)
+    )
     return save(bank.path, relation, found.to_arrow(), replace=replace)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from attnbank.queries.directions import is_right_to_left
 from attnbank.sql import registry
-from attnbank.sql.runs import Asked
+from attnbank.sql.runs import SupportsExecute
 
 Word = tuple[str, bool]
 """What is written, and whether white space follows it."""
@@ -25,7 +25,7 @@ The words of a multiword token that they do not spell (French du: de + le) stand
 _SENTENCES_AT_ONCE = 10_000
 
 
-def lines(connection: Asked, found: pl.DataFrame, context: int | None) -> pl.DataFrame:
+def lines(connection: SupportsExecute, found: pl.DataFrame, context: int | None) -> pl.DataFrame:
     """The hits with the columns `left`, `hit` and `right` instead of the indexes of their nodes.
 
     `found` has `sent_id`, `sentence` and one column of integers per node; if nodes may be in
@@ -64,7 +64,7 @@ def nodes_of(found: pl.DataFrame) -> list[str]:
     return [name for name in indexes if not any(sign in name for sign in ".(")]
 
 
-def _written(connection: Asked, sentences: Sequence[int]) -> dict[int, Sentence]:
+def _written(connection: SupportsExecute, sentences: Sequence[int]) -> dict[int, Sentence]:
     found: dict[int, Sentence] = defaultdict(lambda: ([], {}))
     for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
         part = {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])}

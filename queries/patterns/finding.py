@@ -17,20 +17,13 @@ from attnbank.queries.patterns.language.checking import Checked, Scope, check
 from attnbank.queries.patterns.language.reading import read, read_keys
 from attnbank.queries.patterns.language.tree import Place, RequestError
 from attnbank.queries.patterns.select.building import HitOptions, counts_of, select_of
-from attnbank.sql import header, registry
+from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
+from attnbank.sql.header import RunChoice
 from attnbank.sql.registry import DIALECTS
-from attnbank.sql.runs import Asked, Run, choose_run
+from attnbank.sql.runs import Run, SupportsExecute, choose_run
 from attnbank.sql.suggest import did_you_mean, listed
 
-# What stands for a request, only so that `choose_run` can choose its run.
-_HEADER = """-- title: What a request with attention or surprisal reads
--- paper: after Clark et al. 2019
--- grain: one row per hit
--- run: {read}
-{weights}-- column sent_id varchar: name of the sentence
-select 1 as sent_id
-"""
 MOST_LIMIT = 2**31 - 1
 """The most hits that a limit or a sample can ask for."""
 _EVERY = HitOptions()
@@ -171,7 +164,7 @@ def resolved(request: str, columns: str = "", sort: str = "") -> Checked:
 
 
 def choose(
-    connection: Asked, path: Path, asked: str | int | None, *,
+    connection: SupportsExecute, path: Path, requested: str | int | None, *,
     wide: bool, weights: bool = False, attention: bool = True, surprisal: bool = False,
 ) -> Run:  # fmt: skip
     """The run that a request about attention or surprisal reads.
@@ -180,26 +173,24 @@ def choose(
     reads `weights` takes a run that kept them all, or else the largest. For `surprisal` its words
     must have one. Raises as `choose_run` does.
     """
-    usual = "document" if wide else "sentence"
-    needed = f"unit=word contexts=sentence,document usual={usual}" if attention else ""
-    needed += " needs=surprisals" if surprisal else ""
-    named = {"run": None if asked is None else str(asked)}
+    choice = RunChoice(needs="surprisals" if surprisal else None)
+    if attention:
+        usual = "document" if wide else "sentence"
+        choice = replace(choice, unit="word", contexts=("sentence", "document"), usual=usual)
 
-    def chosen(read: str) -> Run:
-        text = _HEADER.format(read=needed.strip(), weights=read)
-        found = choose_run(connection, path, header.parse("a request", "patterns", text), named)
-        assert found is not None  # since such an analysis reads one run
-        return found
+    def choose_by(weights: str | None) -> Run:
+        read = replace(choice, weights=weights)
+        return choose_run(connection, path, read, "a request", requested)
 
     if not weights:
-        return chosen("")
+        return choose_by(None)
     try:
-        return chosen("-- weights: true\n")
+        return choose_by("true")
     except (CallError, QueryError):
-        return chosen("-- weights: largest\n")
+        return choose_by("largest")
 
 
-def check_kept(connection: Asked, path: Path, checked: Checked, run: Run) -> None:
+def check_kept(connection: SupportsExecute, path: Path, checked: Checked, run: Run) -> None:
     """Refuse thresholds that weights which the run does not keep may pass, with RequestError.
 
     Warns with AttnbankWarning of weights to be shown, which are null where they are not kept.

@@ -17,7 +17,7 @@ from attnbank.queries.patterns.select import values
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal
 from attnbank.sql.relations import PARTS, part
-from attnbank.sql.runs import Asked
+from attnbank.sql.runs import SupportsExecute
 from attnbank.sql.suggest import did_you_mean, listed
 
 _PLAIN = {*values.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__", tree.SURPRISAL}
@@ -44,7 +44,7 @@ Tests = list[tuple[str, ...]]
 """The values of each test of one name."""
 
 
-def check_enhanced(connection: Asked, checked: Checked) -> None:
+def check_enhanced(connection: SupportsExecute, checked: Checked) -> None:
     """Raise CallError if a request asks the enhanced graph, and the bank has none."""
     found = "select 1 from enhanced_dependency limit 1"
     if any(s.enhanced for s in checked.scopes()) and not connection.execute(found).fetchall():
@@ -54,7 +54,9 @@ def check_enhanced(connection: Asked, checked: Checked) -> None:
         )
 
 
-def unknown_names(connection: Asked, checked: Checked, corpus: str | None = None) -> Iterator[str]:
+def unknown_names(
+    connection: SupportsExecute, checked: Checked, corpus: str | None = None
+) -> Iterator[str]:
     """Each value and name of a request that nothing in the bank, or in one corpus of it, has."""
     named: dict[str, dict[str, Tests]] = defaultdict(lambda: defaultdict(list))
     for kind, name, wanted in _named(checked):
@@ -122,7 +124,7 @@ def _of_reference(
 class _Bank:
     """A bank, or one corpus of it, in which names are looked up."""
 
-    def __init__(self, connection: Asked, corpus: str | None) -> None:
+    def __init__(self, connection: SupportsExecute, corpus: str | None) -> None:
         self._connection = connection
         self._corpus = corpus
 

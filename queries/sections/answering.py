@@ -22,7 +22,7 @@ from attnbank.queries.sentences.showing import picture_of
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import Analysis
-from attnbank.sql.runs import run_fits, settled
+from attnbank.sql.runs import resolve_weights, run_candidates
 
 CONTROL = "compare_runs"
 _RUNS = ("run", "run_a", "run_b", "test_run")
@@ -120,8 +120,9 @@ def _rule(bank: AnyBank, analysis: Analysis, given: Mapping[str, Any], of: Subje
         return "named" if is_main and of.is_named else "the one of the main run's model that fits"
     taken = bank.run_of(analysis.name)
     with bank.answering():
-        fits = run_fits(bank.connection, settled(bank.connection, analysis))
-    able = {each.id for each in fits if each.misfit is None and each.reserve is None}
+        choice = resolve_weights(bank.connection, analysis)
+        candidates = run_candidates(bank.connection, choice)
+    able = {candidate.id for candidate in candidates if candidate.may_be_default}
     if taken is None or len(able) == 1:
         return "the only one that fits"
     found = {each.id: each for each in of.runs if each.id in able}
@@ -196,22 +197,22 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
         return {"run": main.name} if of.is_named else {}
     why: AttnbankError | None = None
     try:
-        found = bank.run_of(analysis.name)
-        usual = next((each for each in of.runs if found is not None and each.id == found.id), None)
+        chosen = bank.run_of(analysis.name)
+        default = next((run for run in of.runs if chosen is not None and run.id == chosen.id), None)
     except (CallError, QueryError) as error:
-        usual, why = None, error
-    if not of.is_named and usual is not None and usual.model == main.model:
+        default, why = None, error
+    if not of.is_named and default is not None and default.model == main.model:
         return {}
     with bank.answering():
-        fits = run_fits(bank.connection, settled(bank.connection, analysis))
-    able = {each.id for each in fits if each.misfit is None}
+        candidates = run_candidates(bank.connection, resolve_weights(bank.connection, analysis))
+    able = {candidate.id for candidate in candidates if candidate.unusable_because is None}
     same = [
-        each
-        for each in of.runs
-        if each.id in able
-        and each.model == main.model
-        and each.is_finished
-        and choice.usual in (None, each.context)
+        run
+        for run in of.runs
+        if run.id in able
+        and run.model == main.model
+        and run.is_finished
+        and choice.usual in (None, run.context)
     ]
     if not same:
         if why is not None:
@@ -219,16 +220,16 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
         return {}
     best = max(
         same,
-        key=lambda each: (
-            each.is_preferred or (of.is_named and each.id == main.id),
-            choice.favours == f"{each.context}/{each.unit}",
-            of.is_named and each.id == main.id,
-            each.corpus == main.corpus,
-            each.is_whole,
-            each.id,
+        key=lambda run: (
+            run.is_preferred or (of.is_named and run.id == main.id),
+            choice.favours == f"{run.context}/{run.unit}",
+            of.is_named and run.id == main.id,
+            run.corpus == main.corpus,
+            run.is_whole,
+            run.id,
         ),
     )
-    return {} if best == usual else {"run": best.name}
+    return {} if best == default else {"run": best.name}
 
 
 def _controls_of(bank: AnyBank, of: Subject) -> list[str]:
@@ -286,7 +287,7 @@ def _query(bank: AnyBank, verb: str, name: str, values: Mapping[str, Any], *more
 
 def _remedy(bank: AnyBank, analysis: Analysis, error: AttnbankError, of: Subject) -> str:
     """The command after which the bank can answer an analysis; else what the error says."""
-    typed = error.remedy.partition("Type: ")[2] or error.remedy.partition("Make one: ")[2]
+    typed = error.remedy.partition("Type: ")[2]
     if typed.startswith("attnbank ") and " -b " not in typed:
         typed = f"{_command(bank)} {typed.removeprefix('attnbank ')}"
     typed = _public(bank, typed)

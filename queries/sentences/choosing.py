@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from attnbank.queries.any_bank import AnyBank
-from attnbank.sql import header, registry
+from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
-from attnbank.sql.header import Analysis
-from attnbank.sql.runs import Run, choose_run, run_fits
+from attnbank.sql.header import RunChoice
+from attnbank.sql.runs import Run, choose_run, run_candidates, with_reasons
 from attnbank.sql.suggest import listed
 
-_HEADER = """-- title: What heads look at in one sentence
--- paper: Clark et al. 2019, figures 1 and 5
--- grain: one row a word and head
--- run: favours=sentence/word
--- weights: largest
--- param run varchar = null: name or id of the run
--- column sent_id varchar: name of the sentence
-select 1 as sent_id
-"""
 _LARGEST = 2**31 - 1
 
 
@@ -38,18 +28,6 @@ class Chosen:
     matched: frozenset[int] = frozenset()
 
 
-@cache
-def as_analysis(needs: str | None, *, peaks: bool = False) -> Analysis:
-    """The analysis that chooses the run of a sentence, which `needs` trees or mentions.
-
-    With `peaks` one that keeps nothing else of its maps will do.
-    """
-    made = header.parse("show", "sentences", _HEADER)
-    assert made.run is not None
-    run = replace(made.run, needs=needs)
-    return replace(made, run=replace(run, weights=None) if peaks else run)
-
-
 def is_request(text: str) -> bool:
     """Whether a text asks for what a request describes, and not for a sentence by its name."""
     return text.lstrip().startswith("pattern") or "{" in text
@@ -59,14 +37,14 @@ def called(bank: AnyBank, asked: str, corpus: str | None) -> Chosen:
     """The sentence of an id (a number) or else of a name. Raises CallError for none or several."""
     asked = asked.strip()
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
-    found: list[tuple[int, str, int, str]] = []
+    rows: list[tuple[int, str, int, str]] = []
     if asked.isdecimal() and int(asked) <= _LARGEST:
-        found = _rows(bank, "by_name", values | {"id": int(asked)})
-    found = found or _rows(bank, "by_name", values | {"name": asked})
-    if len(found) == 1:
-        return Chosen(*found[0])
+        rows = _rows(bank, "by_name", values | {"id": int(asked)})
+    rows = rows or _rows(bank, "by_name", values | {"name": asked})
+    if len(rows) == 1:
+        return Chosen(*rows[0])
     where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
-    if not found:
+    if not rows:
         near = [row[0] for row in _rows(bank, "near_names", {"name": asked[:80]})]
         nearest = f"The nearest names: {', '.join(map(_shortened, near))}. " if near else ""
         raise CallError(
@@ -75,8 +53,8 @@ def called(bank: AnyBank, asked: str, corpus: str | None) -> Chosen:
             " 'pattern { N [upos=NOUN] }'.",
         )
     raise CallError(
-        f"{len(found)} sentences{where} are called {_shortened(asked)}.",
-        f"Give its number, or --corpus: {listed([f'{row[0]} ({row[3]})' for row in found], 8)}.",
+        f"{len(rows)} sentences{where} are called {_shortened(asked)}.",
+        f"Give its number, or --corpus: {listed([f'{row[0]} ({row[3]})' for row in rows], 8)}.",
     )
 
 
@@ -104,45 +82,43 @@ class SentenceNotReadError(QueryError):
 
 
 def run_over(
-    bank: AnyBank, asked: str | None, needs: str | None, corpus: tuple[int, str] | None
+    bank: AnyBank, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
 ) -> Run:
     """The run that is named, else the one that answers, of those over a corpus (id, name).
 
     Unless it is named, one that keeps only peaks answers where no other does.
     """
-    if asked is None:
+    choice = RunChoice(needs=needs, favours="sentence/word")
+    if requested is None:
         with suppress(QueryError):
-            return _run_over(bank, None, as_analysis(needs), corpus)
-    return _run_over(bank, asked, as_analysis(needs, peaks=True), corpus)
+            return _run_over(bank, None, replace(choice, weights="largest"), corpus)
+    return _run_over(bank, requested, choice, corpus)
 
 
 def _run_over(
-    bank: AnyBank, asked: str | None, analysis: Analysis, corpus: tuple[int, str] | None
+    bank: AnyBank, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
 ) -> Run:
-    assert analysis.run is not None
+    def choose(name: str | None) -> Run:
+        return choose_run(bank.connection, bank.path, choice, "show", name)
 
-    def chosen(name: str | None) -> Run:
-        run = choose_run(bank.connection, bank.path, analysis, {"run": name})
-        assert run is not None
-        return run
-
-    if asked is not None or corpus is None:
-        return chosen(asked)
-    fits = run_fits(bank.connection, analysis.run)
-    usable = [each.id for each in fits if each.misfit is None and each.reserve is None]
-    found = _rows(bank, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
-    if not found:
+    if requested is not None or corpus is None:
+        return choose(requested)
+    candidates = run_candidates(bank.connection, choice)
+    usable = [candidate.id for candidate in candidates if candidate.may_be_default]
+    rows = _rows(bank, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
+    if not rows:
         if not usable:
-            chosen(None)  # which says why
+            choose(None)  # which says why
         of_corpus = "select id from run where corpus = ?"
         over = bank.connection.execute(of_corpus, [corpus[0]]).fetchall()
-        those = [str(each) for each in fits if (each.id,) in over]
+        unusable = [candidate for candidate in candidates if (candidate.id,) in over]
         raise QueryError(
-            f"No run over the corpus {corpus[1]} is suitable: {listed(those, 8) or 'it has none'}.",
+            f"No run over the corpus {corpus[1]} is suitable:"
+            f" {with_reasons(unusable, 8) or 'it has none'}.",
             "Name another run (--run, run=), or ingest the corpus; attnbank info lists all.",
         )
-    name, among = found[0]
-    return replace(chosen(name), among=among)
+    name, among = rows[0]
+    return replace(choose(name), among=among)
 
 
 def check_held(bank: AnyBank, run: Run, chosen: Chosen) -> None:
@@ -184,11 +160,11 @@ def heads_of(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[in
             f"Give --head 3-1, or --layer 3 for all of a layer. The model has {run.size};"
             " attnbank query best_head finds those worth a look.",
         )
-    found = [(layer, each) for each in range(1, run.heads + 1)] if layer is not None else []
+    pairs = [(layer, head) for head in range(1, run.heads + 1)] if layer is not None else []
     if not run.has(layer, None):
         raise CallError(f"The model of the run {run.name} has no layer {layer}.",
                         f"It has {run.size}.")  # fmt: skip
-    for text in (each.strip() for several in heads for each in several.split(",")):
+    for text in (part.strip() for several in heads for part in several.split(",")):
         if not text:
             continue
         pair = layer_and_head(text)
@@ -197,14 +173,14 @@ def heads_of(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[in
                 f"The model of the run {run.name} has no head {_shortened(text)}.",
                 f"It has {run.size}.",
             )
-        found.append(pair)
-    return list(dict.fromkeys(found))
+        pairs.append(pair)
+    return list(dict.fromkeys(pairs))
 
 
 def layer_and_head(text: str) -> tuple[int, int]:
     """The layer and number of a head that is written as 3-1. Raises CallError for anything else."""
     parts = text.split("-")
-    if len(parts) != 2 or not all(each.isascii() and each.isdecimal() for each in parts):
+    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() for part in parts):
         raise CallError(
             f"{_shortened(text)} is not a valid head.", "Write a head as LAYER-HEAD: 3-1."
         )

@@ -13,7 +13,7 @@ import polars as pl
 from attnbank.queries.any_bank import AnyBank
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
-from attnbank.queries.sentences.choosing import Chosen, as_analysis
+from attnbank.queries.sentences.choosing import Chosen
 from attnbank.sql import registry, runs
 from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.relations import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
@@ -106,8 +106,9 @@ def check_relation(bank: AnyBank, relation: str | None, run: Run) -> None:
     if relation is None or _is_saved_relation(bank, relation):
         return
     rows = bank.frame_of(registry.statement("corpus_relations"), {"corpus": run.corpus}).rows()
-    if relation not in {without_subtype(str(name)) for name, *_ in rows}:
-        runs.check_relation(bank.connection, as_analysis(None), {"relation": relation}, run)
+    known = [str(name) for name, *_ in rows]
+    if relation not in {"all", *known, *map(without_subtype, known)}:
+        raise runs.unknown_relation(relation, run, known)
 
 
 def names(bank: AnyBank, run: Run) -> dict[str, str]:

@@ -25,7 +25,13 @@ from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
-from attnbank.sql.runs import Asked, Run, UnfinishedRunWarning, check_relation, choose_run
+from attnbank.sql.runs import (
+    Run,
+    SupportsExecute,
+    UnfinishedRunWarning,
+    check_relation,
+    choose_analysis_run,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,7 +122,7 @@ class Exported(Requests):
             return [tuple(row) for row in found.collect()]
 
     @property
-    def connection(self) -> Asked:
+    def connection(self) -> SupportsExecute:
         """What answers a SELECT of the package's own."""
         return _Asked(self)
 
@@ -147,11 +153,11 @@ class Exported(Requests):
 
     def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
         try:
-            return choose_run(_Asked(self), self.path, analysis, given)
+            return choose_analysis_run(_Asked(self), self.path, analysis, given)
         except QueryError as error:
-            if error.remedy.startswith("Make one: "):
+            if error.remedy.startswith("Type: attnbank "):
                 # That remedy is for a bank, and this is the export of one.
-                remedy = "Ingest such a run into a bank, and export it: attnbank export DIR."
+                remedy = "Make such a run in a bank, and export that: attnbank export DIR."
                 raise QueryError(error.fact, remedy) from error
             raise
 

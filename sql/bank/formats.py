@@ -81,7 +81,7 @@ def check_format(
             f" format {registry.FORMAT}.",
             _how_to_upgrade(path),
         )
-    if format_ > registry.FORMAT:  # 2 to 5 were used in development, before there was a release
+    if format_ > registry.FORMAT:  # 3 to 5 were used in development, before there was a release
         raise BankError(
             f"{path} has format {format_}; this version reads format {registry.FORMAT}.",
             "If a newer attnbank wrote it, use that version; if one from before 0.1.0 did, ingest"

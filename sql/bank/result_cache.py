@@ -44,7 +44,7 @@ _TEXT = (
 )  # fmt: skip
 _LARGE = ("attention_tree", "attention_span")
 _FREQUENCIES = ("word_frequency",)
-_OF_THE_RUN = frozenset({"chosen_run", "run_fit", "run_causality"})
+_OF_THE_RUN = frozenset({"chosen_run", "run_candidate", "run_causality"})
 """Macros that read only which run is chosen, and its facts: an answer is found by that run."""
 
 
@@ -90,7 +90,7 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
     if given.get("relation") is not None or analysis.is_own:
         tables |= set(_SAVED)
     names_another = any(each.names_run and each.name != "run" for each in analysis.parameters)
-    if analysis.run is None or names_another or words & {*_RUNS, "run_fit"}:
+    if analysis.run is None or names_another or words & {*_RUNS, "run_candidate"}:
         tables |= set(_RUNS)
     if analysis.run is None:
         tables |= set(_TEXT)

@@ -58,9 +58,9 @@ create or replace macro plain_text(written) as
 replace(replace(replace(replace(written, 'Ġ', ''), '▁', ''), '##', ''), '</w>', '');
 comment on macro plain_text is 'A token without the marks by which vocabularies show that it follows a space or continues a word.';
 
-create or replace macro refuse_unless(condition, message) as
+create or replace macro require(condition, message) as
 case when condition then true else cast(error(message) as boolean) end;
-comment on macro refuse_unless is 'True where the condition holds; else the query ends with this message.';
+comment on macro require is 'True where the condition holds; else the query ends with this message.';
 
 create or replace macro largest_on(weights, list_indexes) as
 cast(list_max(list_select(weights, list_indexes)) as double);

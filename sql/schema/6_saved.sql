@@ -9,7 +9,8 @@ create table saved_relation (
     statement varchar not null,
     last_sentence integer not null,
     code_version varchar not null,
-    saved timestamp not null
+    saved timestamp not null,
+    is_circular boolean
 );
 comment on table saved_relation is 'The relations that were saved with attnbank save. Each can be used like a relation of the trees.';
 comment on column saved_relation.name is 'Its name, which no relation of the corpora has.';
@@ -21,6 +22,7 @@ comment on column saved_relation.statement is 'The SELECT that found its pairs.'
 comment on column saved_relation.last_sentence is 'The largest sentence.id that was searched. Later sentences have no pairs until it is saved again.';
 comment on column saved_relation.code_version is 'Version of attnbank that saved it.';
 comment on column saved_relation.saved is 'When it was saved, UTC.';
+comment on column saved_relation.is_circular is 'Whether the request is about attention, so that no head can be tested on its pairs.';
 
 create table saved_pair (
     relation varchar not null,

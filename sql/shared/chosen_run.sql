@@ -1,11 +1,11 @@
 -- title: The run that an analysis reads
--- grain: one row; an error if no run can be read, and no row if the empty name is asked for
--- note: it is the run that is asked for. If none is, the finished runs of trained weights that fit are compared: those
+-- grain: one row; an error if no run can be read, and no row if the empty name is requested
+-- note: it is the run that is requested. If none is, the finished runs of trained weights that fit are compared: those
 --   that the bank prefers (attnbank use) come first, then those of the favoured kind, then those over the whole corpus
 --   (without --limit), then the newest. A run of random weights, or over random tokens (--repeat), is read only if it is
 --   named.
--- param asked varchar = null: name or id of the run that is asked for
--- param unit, contexts, needs, equipped, usual, reads_weights, reads_largest
+-- param requested varchar = null: name or id of the run
+-- param unit, contexts, needs, usual, reads_weights, reads_largest
 -- param favours varchar = null: context and unit (pair/token) of the runs that it takes before others
 -- column id integer: run.id
 -- column name
@@ -16,25 +16,31 @@ with
 
 candidate as (
     select
-        fit.id,
-        fit.misfit,
-        fit.is_preferred,
-        fit.is_whole,
-        $usual is null or $usual = 'sentence' or fit.context = $usual as is_usual,
-        concat(fit.context, '/', fit.unit) = $favours as is_favoured,
-        case
-            when $asked is null then fit.misfit is null and fit.reserve is null
-            else fit.misfit is null and (fit.name = $asked or cast(fit.id as varchar) = $asked)
+        candidate.id,
+        candidate.name,
+        candidate.corpus,
+        candidate.model,
+        candidate.is_causal,
+        candidate.is_preferred,
+        candidate.is_whole,
+        candidate.is_usual,
+        candidate.lacks_weights,
+        candidate.unusable_because is null as is_usable,
+        concat(candidate.context, '/', candidate.unit) = $favours as is_favoured,
+        candidate.unusable_because is null and case
+            when $requested is null then candidate.not_default_because is null
+            else candidate.name = $requested or cast(candidate.id as varchar) = $requested
         end as may_answer,
         case
-            when fit.misfit is not null then concat(fit.name, ' (', fit.misfit, ')')
-            when fit.reserve is not null then concat(fit.name, ' (', fit.reserve, ')')
-            else fit.name
+            when coalesce(candidate.unusable_because, candidate.not_default_because) is null then candidate.name
+            else concat(
+                candidate.name, ' (', coalesce(candidate.unusable_because, candidate.not_default_because), ')'
+            )
         end as description
-    from run_fit(
-        unit := $unit, contexts := $contexts, needs := $needs, equipped := $equipped, usual := $usual,
-        reads_weights := $reads_weights, reads_largest := $reads_largest
-    ) as fit
+    from run_candidate(
+        unit := $unit, contexts := $contexts, needs := $needs, usual := $usual, reads_weights := $reads_weights,
+        reads_largest := $reads_largest
+    ) as candidate
 ),
 
 choice as (
@@ -48,43 +54,31 @@ choice as (
                 candidate.id
             )
         ) filter (where candidate.may_answer) as id,
-        sum(case when candidate.misfit is null then 1 else 0 end) as fitting,
-        sum(case when candidate.misfit is null and candidate.is_usual then 1 else 0 end) as usual,
+        count(*) > 0 as has_runs,
+        coalesce(max(case when candidate.is_usable then 1 end), 0) as usable,
+        coalesce(max(case when candidate.is_usable and candidate.is_usual then 1 end), 0) as usual,
+        coalesce(max(case when candidate.lacks_weights then 1 end), 0) as lacks_weights,
         coalesce(joined(list_sort(list(candidate.description))), 'none') as every_run
     from candidate
 )
 
-select run.id, run.name, run.corpus, run.model, coalesce(model.causal, false) as is_causal
+select candidate.id, candidate.name, candidate.corpus, candidate.model, candidate.is_causal
 from choice
-left join run on run.id = choice.id
-left join model on model.id = run.model
-where ($asked <> '' or $asked is null) and refuse_unless(
-    choice.id is not null or $asked = '',
+left join candidate on candidate.id = choice.id
+where ($requested <> '' or $requested is null) and require(
+    choice.id is not null or $requested = '',
     concat(
         case
-            when $asked is not null then concat('No run called ', $asked, ' can answer this')
-            when choice.fitting > 0 then 'No run answers this unless it is named'
+            when $requested is not null then concat('No run called ', $requested, ' can answer this')
+            when choice.usable = 1 then 'No run answers this unless it is named'
             else 'No run can answer this'
         end,
         '; the runs of the bank: ', choice.every_run,
         case
-            when choice.usual > 0 or (choice.fitting > 0 and $asked is not null)
+            when choice.usual = 1 or (choice.usable = 1 and $requested is not null)
                 then '. Type: the name of one that can (--run, run=)'
-            when $needs = 'gradients' then '. Type: attnbank ingest CORPUS --context pair --unit token --gradients'
-            when $needs = 'losses' then '. Type: attnbank ingest CORPUS --context pair --unit token --ablate heads'
-            when $needs = 'surprisals' then '. Type: attnbank surprisal RUN'
-            when $needs = 'ablations' then '. Type: attnbank ablate NAME --heads LAYER-HEAD'
-            when $needs = 'pairs' then '. Type: attnbank surprisal RUN --agreement'
-            when $needs = 'ensembles' then '. Type: attnbank compute tree_ensemble --run RUN'
-            when $needs = 'decoded_trees' then '. Type: attnbank compute attention_tree --run RUN'
-            when $needs = 'spans' then '. Type: attnbank compute attention_span --run RUN'
-            when $needs = 'series' then '. Type: attnbank ingest CORPUS --model FOLDER --series ''step*'''
-            when $needs = 'shares' then '. Type: attnbank ingest CORPUS --measure weights'
-            when $needs = 'sums' then '. Type: attnbank ingest CORPUS --model MODEL (without attention sinks)'
             else concat(
-                '. Type: attnbank ingest CORPUS',
-                case when $usual <> 'sentence' then concat(' --context ', $usual) else '' end,
-                case when $reads_weights or $reads_largest then ' --keep weights' else '' end
+                '. Type: attnbank ', how_to_make($needs, $usual, choice.has_runs, choice.lacks_weights = 1)
             )
         end
     )

@@ -40,11 +40,13 @@ like_anchor as (
         and anchor.measure is not distinct from run.measure
         and anchor.first_word is not distinct from run.first_word
         and anchor.bos is not distinct from run.bos
+    inner join run_capability
+        on run_capability.run = run.id
+        and run_capability.capability = 'trees'
     left join preferred_run on preferred_run.run = run.id
     where run.unit = 'word'
         and run.finished is not null
         and run.model = anchor.model
-        and list_contains(runs_with_trees(), run.id)
 )
 
 select run.id, run.name, corpus.name as corpus, corpus.language, control.seed

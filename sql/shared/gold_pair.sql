@@ -21,7 +21,7 @@ wanted_relation as (
     from (select $saved as relation) as parameter
     left join (select distinct saved_pair.relation from saved_pair) as known_relation
         on known_relation.relation = parameter.relation
-    where refuse_unless(
+    where require(
         parameter.relation is null or known_relation.relation is not null,
         concat('There is no saved relation ', parameter.relation, '.')
     )

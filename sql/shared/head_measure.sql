@@ -25,12 +25,12 @@ select
     hit.n
 from pair_hit(
     runs := case when $measure = 'accuracy' then $runs else [] end, subtypes := false, possessive := false,
-    saved := as_saved($relation), by_documents := true
+    saved := saved_relation_name($relation), by_documents := true
 ) as hit
 inner join run on run.id = hit.run and run.unit = 'word'
 left join best_offset(
     runs := case when $measure = 'accuracy' then $runs else [] end, subtypes := false, possessive := false,
-    saved := as_saved($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
+    saved := saved_relation_name($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
 ) as best
     on best.run = hit.run
     and best.relation = hit.relation

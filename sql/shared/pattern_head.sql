@@ -25,9 +25,9 @@
 with
 
 usable_run as (
-    select fit.id, fit.name
-    from run_fit(needs := 'shares', equipped := runs_with_shares(), reads_weights := $reads_weights) as fit
-    where fit.misfit is null
+    select candidate.id, candidate.name
+    from run_candidate(needs := 'shares', reads_weights := $reads_weights) as candidate
+    where candidate.unusable_because is null
 ),
 
 control as (
@@ -61,7 +61,7 @@ pattern as (
         ),
         pattern := $pattern, exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
     ) as pattern
-    where refuse_unless(
+    where require(
         $control_run is null or (select count(*) from control) = 1,
         concat('There is no run ', $control_run, ' that can be a control here. Type: attnbank info')
     )

@@ -26,7 +26,7 @@ prediction as (
         gold.head_position,
         in_direction($direction, gold.side, peak.most_attended, peak.most_attending) as predicted_position
     from gold_dependency(
-        run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+        run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
     ) as gold
     inner join peak
         on peak.sequence = gold.sequence

@@ -13,7 +13,7 @@ probe_list as (
 
 select unnest(probe_list.ids) as id
 from probe_list
-where refuse_unless(
+where require(
     probe_list.ids is not null,
     case
         when $probe is null

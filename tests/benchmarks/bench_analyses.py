@@ -32,7 +32,7 @@ from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import run_fits, settled
+from attnbank.sql.runs import resolve_weights, run_candidates
 
 SETTINGS = ("set memory_limit = '1500MB'", "set threads = 2")
 UNITS = {"pair": "token", "sentence": "word", "document": "word"}
@@ -98,8 +98,8 @@ def readable(bank: Path) -> list[str]:
 
 
 def _fits(connection: duckdb.DuckDBPyConnection, analysis: Analysis) -> bool:
-    fits = run_fits(connection, settled(connection, analysis))
-    return any(fit.misfit is None and fit.reserve is None for fit in fits)
+    candidates = run_candidates(connection, resolve_weights(connection, analysis))
+    return any(candidate.may_be_default for candidate in candidates)
 
 
 def measure_all(bank: Path, names: Iterable[str]) -> None:

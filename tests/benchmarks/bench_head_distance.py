@@ -22,7 +22,7 @@ import numpy as np
 from attnbank.ingest.derived.heads import Distances, maps
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.runs import choose_run
+from attnbank.sql.runs import choose_analysis_run
 
 SMOOTHING = 0.001
 """The share of a uniform distribution that is mixed into every distribution (published code)."""
@@ -55,7 +55,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     with open_to_read(arguments.bank) as connection:
-        run = choose_run(connection, Path(arguments.bank), registry.find("head_distance"), {})
+        run = choose_analysis_run(
+            connection, Path(arguments.bank), registry.find("head_distance"), {}
+        )
         assert run is not None
         heads = run.layers * run.heads
         found: list[np.ndarray] = []

@@ -388,9 +388,9 @@ SOURCES = (
     "macro",
     [
         "best_head(relation := null, min_count := 1, subtypes := false, run := '') as table",
-        "runs_with_trees() as table",
-        "chosen_run(asked := null) as table",
-        "run_fit() as table",
+        "how_to_make(wanted, input_context, has_runs, lacks_weights) as table",
+        "chosen_run(requested := null) as table",
+        "run_candidate() as table",
     ],
 )
 @pytest.mark.parametrize("source", some(SOURCES, 1))

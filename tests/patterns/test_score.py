@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
+import warnings
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,26 @@ def test_a_saved_relation_of_attention_is_circular_too(own: Path) -> None:
     assert found.select("p_corrected", "p_documents_corrected").row(0) == (None, None)
     assert plain.width == 5 and plain.height > 100
     assert plain.drop("accuracy").null_count().row(0) == (plain.height,) * 4
+
+
+@pytest.mark.slow
+def test_a_text_that_looks_like_attention_is_not_circular(own: Path) -> None:
+    """A request whose value contains ]=> is about words: heads can be tested on it."""
+    request = 'pattern { V -[obj]-> O; V [form <> "]=>"] }'
+    with open_bank(own) as bank:
+        assert not bank.is_circular(request) and bank.is_circular("pattern { A =[3-1]=> B }")
+        save_relation(bank, "objects", request, dependent="O", head="V")
+    with open_bank(own) as bank, warnings.catch_warnings():
+        warnings.simplefilter("error", AttnbankWarning)
+        warnings.filterwarnings("ignore", "No word has the form")
+        plain = bank.query("best_head_test", relation="objects")
+        p_values = bank.sql("select p_value from head_score(relation := 'objects')")["p_value"]
+        judged = bank.score(request, dependent="O", head="V")
+    assert plain["p_corrected"].null_count() == 0
+    assert p_values.null_count() < p_values.len()
+    assert judged["p_corrected"].to_list() == plain["p_corrected"].to_list()
+    with duckdb.connect(str(own), read_only=True) as connection:
+        assert connection.execute("select is_circular('objects')").fetchall() == [(False,)]
 
 
 def test_no_head_finds_several_partners_of_one_word(full_bank: Path) -> None:

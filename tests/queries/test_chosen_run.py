@@ -15,6 +15,9 @@ from attnbank.cli.app import run as attnbank
 from attnbank.ingest.store.preferences import prefer, prefer_none
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import CallError, QueryError
+from attnbank.sql.header import RunChoice
+from attnbank.sql.registry import analyses
+from attnbank.sql.runs import choose_run
 
 MODELS = "id,random_seed\n1,\n2,7\n"
 WORDS = """\
@@ -160,14 +163,14 @@ def test_an_answer_that_would_be_empty_says_why(path: Path, statement: str, mess
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        ("id,name,finished", r"has no run\.\nMake one: attnbank -b .* ingest CORPUS \(with trees"),
+        ("id,name,finished", r"has no run\.\nType: attnbank -b .* ingest CORPUS \(with trees"),
         (
             "id,name,unit\n1,t,token",
-            r"is suitable for .*: t \(its positions are tokens\)\.\nMake one: attnbank -b",
+            r"is suitable for .*: t \(its positions are tokens\)\.\nType: attnbank -b",
         ),
         (
             "id,name,context\n1,d,document",
-            r"takes by default\.\nName one of these .*: d \(its inputs are documents\)",
+            r"is used by .* by default\.\nName one of these .*: d \(its inputs are documents\)",
         ),
         ("id,name,finished\n1,h,", r"Name one of these .*: h \(it is not finished\)"),
         ("id,name,model\n1,r,2", r"Name one of these .*: r \(its weights are random\)"),
@@ -237,6 +240,34 @@ def test_where_no_run_fits_sql_says_how_to_make_one(tmp_path: Path) -> None:
         pytest.raises(QueryError, match=r"\nType: attnbank ingest CORPUS --keep weights$"),
     ):
         opened.sql("from chosen_run(reads_weights := true)")
+
+
+NEEDS = sorted({each.run.needs for each in analyses().values() if each.run and each.run.needs})
+
+
+@pytest.mark.parametrize("needs", [*NEEDS, "constituents", None])
+@pytest.mark.parametrize("has_runs", [True, False])
+def test_sql_and_python_say_the_same(tmp_path: Path, needs: str | None, *, has_runs: bool) -> None:
+    """What a run lacks and what to type, for each capability; no row of a bank has any of them."""
+    runs = "id,name,unit,keep,measure\n" + "1,t,token,peaks,norms\n" * has_runs
+    path = make_bank(tmp_path / "bank.duckdb", {"run": runs, "model": MODELS})
+    choice = RunChoice("word" if needs is None else None, needs=needs, usual="document")
+    with open_bank(path) as bank:
+        with pytest.raises(QueryError) as python:
+            choose_run(bank.connection, path, choice, "mine")
+        given = ", ".join(f"{name} := {value}" for name, value in choice.arguments.items())
+        with pytest.raises(QueryError) as sql:
+            bank.sql(f"from chosen_run({given})")
+    assert python.value.remedy.startswith("Type: attnbank -b ")
+    assert python.value.remedy.replace(f" -b {path}", "") == sql.value.remedy
+    if has_runs:
+        reason = python.value.fact.partition(" (")[2].removesuffix(").")
+        assert f"t ({reason})" in sql.value.fact and "no capability" not in reason
+
+
+def test_a_capability_that_there_is_not_is_told(path: Path) -> None:
+    with open_bank(path) as bank, pytest.raises(QueryError, match="there is no capability tres"):
+        bank.sql("from chosen_run(needs := 'tres')")
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ PER_RUN = """-- title: Inputs of a run
 -- column run varchar: name of the run that answered
 select count(*) as n, min(chosen.name) as run
 from sequence
-inner join chosen_run(asked := $run, unit := 'word', usual := 'sentence') as chosen
+inner join chosen_run(requested := $run, unit := 'word', usual := 'sentence') as chosen
     on chosen.id = sequence.run
 """
 

@@ -72,7 +72,7 @@ def test_a_header_is_read() -> None:
         "with\n\nchosen_run as (\n"
         "    select chosen.id, chosen.name, chosen.corpus, chosen.model, chosen.is_causal\n"
         "    from chosen_run(\n"
-        "        asked := cast($run as varchar),\n"
+        "        requested := cast($run as varchar),\n"
         "        unit := 'word',\n"
         "        contexts := ['document', 'sentence']\n"
         "    ) as chosen\n)\n\n"
@@ -149,7 +149,7 @@ def test_an_analysis_of_a_run_says_how_it_chooses_and_which_answered(analysis: A
             assert len(compared) > 1
             assert [each.name for each in analysis.columns[-len(compared) :]] == compared
         return
-    given = {"asked": "$run"} | analysis.run.arguments
+    given = {"requested": "$run"} | analysis.run.arguments
     wanted = ", ".join(f"{name} := {value}" for name, value in given.items())
     for each in analysis.parameters:  # the statement gives each value its type
         wanted = re.sub(rf"\${each.name}\b", f"cast(${each.name} as {each.type})", wanted)
@@ -212,8 +212,8 @@ def test_what_a_header_names_is_written_out(body: str, start: str) -> None:
 
 def test_a_header_that_declares_the_run_chooses_it_itself() -> None:
     text = NAMED.replace("run, min_count", "run varchar = null: name or id")
-    found = parse("words", OWN, f"{text}select 1 from chosen_run(asked := $run)")
-    assert found.body == "select 1 from chosen_run(asked := $run)"
+    found = parse("words", OWN, f"{text}select 1 from chosen_run(requested := $run)")
+    assert found.body == "select 1 from chosen_run(requested := $run)"
 
 
 def test_an_unknown_name_in_a_header_is_told() -> None:
@@ -229,7 +229,7 @@ def test_the_text_of_an_analysis_means_the_same(analysis: Analysis) -> None:
 
 def test_what_is_shared_is_no_analysis() -> None:
     assert not set(shared()) & set(analyses())
-    assert {"run_fit", "chosen_run"} <= set(shared())
+    assert {"run_candidate", "chosen_run"} <= set(shared())
 
 
 @every

@@ -84,6 +84,26 @@ def _format(path: Path) -> int:
         return int(connection.execute("select format from bank").fetchall()[0][0])
 
 
+def test_format_2_says_which_saved_relations_are_circular(tmp_path: Path) -> None:
+    path = make_bank(tmp_path / "bank.duckdb", {})
+    with duckdb.connect(str(path)) as connection:
+        for name, edge in (("looked", "=[3-1]=>"), ("obj", "->")):
+            connection.execute(
+                "insert into saved_relation values"
+                " (?, ?, 'A', 'B', null, 'select 1', 0, '0', timestamp '2026-01-01', null)",
+                [name, f"pattern {{ A {edge} B }}"],
+            )
+        connection.execute("alter table saved_relation drop column is_circular")
+        connection.execute("update bank set format = 1")
+    with pytest.raises(BankError, match="upgrade"):
+        open_to_read(path)
+    done = upgrade(path)
+    assert (done.before, done.added) == (1, ("saved_relation.is_circular",))
+    with duckdb.connect(str(path), read_only=True) as connection:
+        judged = "select is_circular('looked'), is_circular('obj')"
+        assert connection.execute(judged).fetchall() == [(True, False)]
+
+
 @pytest.mark.usual(4)
 @pytest.mark.parametrize(
     "args",

@@ -24,7 +24,7 @@ from attnbank.ingest.merge.merging import merge_banks
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import run_fits, settled
+from attnbank.sql.runs import resolve_weights, run_candidates
 
 KINDS: dict[str, dict[str, Any]] = {
     "sentences": {},
@@ -96,8 +96,8 @@ def test_an_analysis_answers_the_same_or_refuses(
     bank = banks[[*KEEPS].index(keep) + 1]
     answered = False
     with open_bank(banks[0]) as whole, open_bank(bank) as part:
-        choice = settled(whole.connection, analysis)
-        fits = [each.misfit is None for each in run_fits(whole.connection, choice)]
+        choice = resolve_weights(whole.connection, analysis)
+        fits = [run.unusable_because is None for run in run_candidates(whole.connection, choice)]
         for kind, fit in zip(KINDS, fits, strict=True):
             runs = _of(banks[0])[kind], _of(bank)[kind]
             if not fit:
@@ -127,7 +127,7 @@ def test_the_analyses_that_read_weights_are_these(banks: tuple[Path, ...]) -> No
         reading = {
             name
             for name, each in analyses().items()
-            if each.run and settled(bank.connection, each).weights
+            if each.run and resolve_weights(bank.connection, each).weights
         }
     assert reading == READ_WEIGHTS.keys()
 

@@ -307,7 +307,7 @@ def test_the_shell_reads_the_views_alike(banks: dict[str, tuple[Path, Path, Path
     for statement in (
         "from top_run",
         "select * from distribution order by all limit 500",
-        "select id, misfit from run_fit(reads_weights := true)",
+        "select id, unusable_because from run_candidate(reads_weights := true)",
     ):
         done = subprocess.run(
             [shell, "-readonly", str(banks["minilm"][1]), "-json", "-c", statement],

@@ -16,6 +16,7 @@ _TEXT = "# text = "
 Rows = list[tuple[object, ...]]
 
 BEFORE = (
+    "alter table saved_relation drop column is_circular",
     "alter table model drop column causal",
     "alter table model drop column kv_heads",
     "alter table run drop column measure",

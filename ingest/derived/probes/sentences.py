@@ -16,7 +16,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.lookup import find_run
-from attnbank.sql.runs import run_fits
+from attnbank.sql.runs import run_candidates
 from attnbank.sql.suggest import listed
 
 PIECE_SEPARATOR = "\x1f"
@@ -64,11 +64,12 @@ def find_probe_run(
     """The run with this name or id; CallError if it is unsuitable, QueryError if unfinished."""
     number, _ = find_run(connection, bank, named)
     weights = "true" if reads_attention else None
-    fits = run_fits(connection, RunChoice("word", ("sentence",), weights=weights))
-    (fit,) = (fit for fit in fits if fit.id == number)
-    if fit.misfit is not None:
+    candidates = run_candidates(connection, RunChoice("word", ("sentence",), weights=weights))
+    (candidate,) = (run for run in candidates if run.id == number)
+    if candidate.unusable_because is not None:
         raise CallError(
-            f"A probe cannot read the run {fit.name}: {fit.misfit}.", _suitable(connection, weights)
+            f"A probe cannot read the run {candidate.name}: {candidate.unusable_because}.",
+            _suitable(connection, weights),
         )
     ((is_finished, *columns),) = connection.execute(
         "select run.finished is not null, run.id, run.name, corpus.name, model.name,"
@@ -83,11 +84,11 @@ def find_probe_run(
         " inner join model on model.id = run.model"
         " inner join corpus on corpus.id = run.corpus"
         " where run.id = ?",
-        [fit.id],
+        [candidate.id],
     ).fetchall()
     if not is_finished:
         raise QueryError(
-            f"The run {fit.name} is not finished.",
+            f"The run {candidate.name} is not finished.",
             "Type the same ingest command again to finish it.",
         )
     return ProbeRun(*columns)
@@ -95,7 +96,8 @@ def find_probe_run(
 
 def _suitable(connection: DuckDBPyConnection, weights: str | None) -> str:
     needed = RunChoice("word", ("sentence",), "trees", weights=weights)
-    fitting = [each.name for each in run_fits(connection, needed) if each.misfit is None]
+    candidates = run_candidates(connection, needed)
+    fitting = [run.name for run in candidates if run.unusable_because is None]
     if fitting:
         return f"Runs that a probe can use: {listed(fitting)}."
     which = "with trees (unit word, context sentence)"

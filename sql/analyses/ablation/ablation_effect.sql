@@ -68,7 +68,7 @@ outcome_sum as materialized (
         cast(count(*) as double) as n
     from ablation_outcome(
         runs := (select read_run.ids from read_run), relation := $relation, classification := $classification,
-        saved := as_saved($relation)
+        saved := saved_relation_name($relation)
     ) as outcome
     inner join finished_set
         on finished_set.ablation = outcome.ablation

@@ -23,7 +23,7 @@ with
 computed_run as (
     select chosen_run.id, chosen_run.name
     from chosen_run
-    where refuse_unless(
+    where require(
         chosen_run.id in (
             select head_distance.run
             from head_distance

@@ -35,18 +35,19 @@
 with
 
 relation_run as (
-    select fit.name
-    from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence') as fit
-    inner join chosen_run on chosen_run.model = fit.model
-    where fit.misfit is null
+    select candidate.name
+    from run_candidate(unit := 'word', needs := 'trees', usual := 'sentence') as candidate
+    inner join chosen_run on chosen_run.model = candidate.model
+    where candidate.unusable_because is null
         and case
-            when $syntax_run is null then fit.reserve is null or fit.reserve = 'its weights are random'
-            else fit.name = $syntax_run or cast(fit.id as varchar) = $syntax_run
+            when $syntax_run is null
+                then candidate.not_default_because is null or candidate.not_default_because = 'its weights are random'
+            else candidate.name = $syntax_run or cast(candidate.id as varchar) = $syntax_run
         end
     order by
-        case when fit.is_preferred then 0 else 1 end,
-        case when fit.is_whole then 0 else 1 end,
-        fit.id desc
+        case when candidate.is_preferred then 0 else 1 end,
+        case when candidate.is_whole then 0 else 1 end,
+        candidate.id desc
     limit 1
 ),
 
@@ -66,7 +67,7 @@ role as (
 computed_run as (
     select chosen_run.id, chosen_run.name
     from chosen_run
-    where refuse_unless(
+    where require(
         chosen_run.id in (
             select head_embedding.run
             from head_embedding

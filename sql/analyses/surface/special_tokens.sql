@@ -49,7 +49,7 @@ input as materialized (
         cast(place_count(placement.cls) as double) as n_cls,
         cast(place_count(placement.sep) as double) as n_sep,
         cast(place_count(placement.first_word) as double) as n_first,
-        list_contains(runs_with_shares(), chosen_run.id) as is_share,
+        share.run is not null as is_share,
         placement.first_word,
         even_total(placement.cls, placement.positions, chosen_run.is_causal) as even_cls,
         even_total(placement.sep, placement.positions, chosen_run.is_causal) as even_sep,
@@ -57,6 +57,9 @@ input as materialized (
         even_total(placement.punctuation, placement.positions, chosen_run.is_causal) as even_punctuation
     from placement
     inner join chosen_run on chosen_run.id = placement.run
+    left join run_capability as share
+        on share.run = chosen_run.id
+        and share.capability = 'shares'
 ),
 
 map_sum as (

@@ -34,7 +34,7 @@ best as (
     select hit.*
     from pair_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), by_documents := true
+        saved := saved_relation_name($relation), by_documents := true
     ) as hit
     where hit.n >= $min_count
         and ($relation is null or hit.relation = $relation)
@@ -47,7 +47,7 @@ baseline as (
     select fixed_offset.*
     from best_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), offsets := $offsets, clamped := $clamped
+        saved := saved_relation_name($relation), offsets := $offsets, clamped := $clamped
     ) as fixed_offset
 ),
 
@@ -60,7 +60,7 @@ per_relation as (
         clustered_pairs(comparison.only_head, comparison.only_offset, comparison.n) as effective
     from head_against_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), clamped := $clamped,
+        saved := saved_relation_name($relation), clamped := $clamped,
         heads := (
             select
                 list([
@@ -87,7 +87,7 @@ half_hit as (
         ) as place
     from held_out_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), choose := 'half', min_count := 1
+        saved := saved_relation_name($relation), choose := 'half', min_count := 1
     ) as hit
 ),
 

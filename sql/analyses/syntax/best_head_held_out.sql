@@ -52,9 +52,9 @@ ranked_hit as (
         max(hit.n) over (partition by hit.relation, hit.is_chosen_on) as n_of_part
     from held_out_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), choose := $choose, min_count := least(10, $min_count)
+        saved := saved_relation_name($relation), choose := $choose, min_count := least(10, $min_count)
     ) as hit
-    where as_saved($relation) is null
+    where saved_relation_name($relation) is null
         or hit.relation = $relation
 ),
 
@@ -95,7 +95,7 @@ gold as (
     select dependency.*, unnest(relations_of(dependency.relation, dependency.is_root)) as counted_relation
     from gold_pair(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation)
+        saved := saved_relation_name($relation)
     ) as dependency
 ),
 
@@ -136,7 +136,7 @@ per_cluster as materialized (
     select comparison.*
     from head_against_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), choose := $choose,
+        saved := saved_relation_name($relation), choose := $choose,
         heads := (
             select
                 list([

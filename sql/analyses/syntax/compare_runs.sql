@@ -60,7 +60,7 @@ with
 first_run as (
     select choice.id, choice.name, choice.corpus, run.context, model.name as model
     from chosen_run(
-        asked := $run_a, unit := 'word', needs := 'trees', equipped := runs_with_trees(), usual := 'sentence'
+        requested := $run_a, unit := 'word', needs := 'trees', usual := 'sentence'
     ) as choice
     inner join run on run.id = choice.id
     inner join model on model.id = run.model
@@ -68,18 +68,18 @@ first_run as (
 
 second_candidate as (
     select
-        fit.id,
-        fit.name,
-        fit.is_whole,
+        candidate.id,
+        candidate.name,
+        candidate.is_whole,
         model.random_seed is null or model.name = first_run.model as is_trained_or_control,
-        fit.is_finished and fit.context = first_run.context as is_like
-    from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees()) as fit
-    inner join first_run on first_run.corpus = fit.corpus
-    inner join run on run.id = fit.id
+        candidate.is_finished and candidate.context = first_run.context as is_like
+    from run_candidate(unit := 'word', needs := 'trees') as candidate
+    inner join first_run on first_run.corpus = candidate.corpus
+    inner join run on run.id = candidate.id
     inner join model on model.id = run.model
-    where fit.misfit is null
-        and fit.id <> first_run.id
-        and ($run_b is null or fit.name = $run_b or cast(fit.id as varchar) = $run_b)
+    where candidate.unusable_because is null
+        and candidate.id <> first_run.id
+        and ($run_b is null or candidate.name = $run_b or cast(candidate.id as varchar) = $run_b)
 ),
 
 second_run as (
@@ -97,7 +97,7 @@ second_run as (
 checked_run as (
     select first_run.id
     from first_run
-    where refuse_unless(
+    where require(
         (select count(*) from second_run) = 1 or ($run_b is null and (select count(*) from second_candidate) = 0),
         case
             when $run_b is null then concat(
@@ -117,14 +117,14 @@ checked_run as (
 gold as (
     select 'a' as which, dependency.*
     from gold_dependency(
-        run := $run_a, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+        run := $run_a, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
     ) as dependency
     where exists (select 1 from checked_run)
     union all
     select 'b' as which, dependency.*
     from gold_dependency(
         run := coalesce((select second_run.name from second_run), ''), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation)
+        saved := saved_relation_name($relation)
     ) as dependency
 ),
 
@@ -219,7 +219,7 @@ best as (
     select per_direction.*
     from per_direction
     where per_direction.n >= least(10, $min_count)
-        and (as_saved($relation) is null or per_direction.relation = $relation)
+        and (saved_relation_name($relation) is null or per_direction.relation = $relation)
     qualify row_number() over (
         partition by per_direction.run, per_direction.relation
         order by per_direction.correct desc, per_direction.layer, per_direction.head, per_direction.direction

@@ -31,7 +31,7 @@ select
     (select chosen_run.name from chosen_run) as run
 from pair_hit(
     runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-    saved := as_saved($relation)
+    saved := saved_relation_name($relation)
 ) as hit
 where $relation is null or hit.relation = $relation
 order by hit.relation, hit.layer, hit.head, hit.direction

@@ -34,7 +34,7 @@ selected_head as (
     select hit.layer, hit.head, hit.direction
     from pair_hit(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation)
+        saved := saved_relation_name($relation)
     ) as hit
     where hit.relation = coalesce($relation, 'all')
         and ($head is null or concat(hit.layer, '-', hit.head) = $head)
@@ -47,7 +47,7 @@ checked_run as (
     from chosen_run
     inner join model on model.id = chosen_run.model
     inner join run on run.id = chosen_run.id
-    where refuse_unless(
+    where require(
         $head is null
         or $head in (
             select head.name
@@ -83,7 +83,7 @@ total as (
         (
             select count(*)
             from gold_dependency(
-                run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+                run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
             ) as gold
             where not gold.is_root
                 and ($relation is null or $relation = 'all' or gold.relation = $relation)

@@ -43,7 +43,7 @@ baseline as (
     select best.side, best."offset", best.accuracy, best.correct, best.n
     from best_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-        saved := as_saved($relation), offsets := $offsets
+        saved := saved_relation_name($relation), offsets := $offsets
     ) as best
     where best.relation = coalesce($relation, 'all')
 ),
@@ -56,7 +56,7 @@ gold as (
         dependency.cluster,
         dependency.side
     from gold_dependency(
-        run := $run, subtypes := $subtypes, possessive := $possessive, saved := as_saved($relation)
+        run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
     ) as dependency
     where $relation is null
         or $relation = 'all'

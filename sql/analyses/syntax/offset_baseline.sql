@@ -29,7 +29,7 @@ select
     (select chosen_run.name from chosen_run) as run
 from offset_hit(
     runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-    saved := as_saved($relation), offsets := $offsets, clamped := $clamped
+    saved := saved_relation_name($relation), offsets := $offsets, clamped := $clamped
 ) as hit
 where $relation is null or hit.relation = $relation
 order by hit.relation, hit."offset", hit.side

@@ -33,7 +33,7 @@ hit as materialized (
     select checkpoint.step, checkpoint.tokens_seen, checkpoint.name as run_name, part_hit.*
     from held_out_hit(
         runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
-        saved := as_saved($relation), choose := 'half', min_count := $min_count
+        saved := saved_relation_name($relation), choose := 'half', min_count := $min_count
     ) as part_hit
     inner join checkpoint on checkpoint.id = part_hit.run
     where $relation is null
@@ -94,7 +94,7 @@ inner join ranked_relation on ranked_relation.relation = selected_head.relation
 left join last_selected_head on last_selected_head.relation = selected_head.relation
 left join best_offset(
     runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
-    saved := as_saved($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
+    saved := saved_relation_name($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
 ) as best
     on best.run = selected_head.run
     and best.relation = selected_head.relation

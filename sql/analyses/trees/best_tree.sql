@@ -68,7 +68,9 @@ control_run as materialized (
     from corpus_run(run := (select read_run.name from read_run), is_control := true) as matching_control
     inner join run on run.id = matching_control.id
     inner join chosen_run on chosen_run.corpus = run.corpus
-    where list_contains(runs_with_decoded_trees(), matching_control.id)
+    inner join run_capability
+        on run_capability.run = matching_control.id
+        and run_capability.capability = 'decoded_trees'
 ),
 
 other_run as materialized (
@@ -79,7 +81,7 @@ other_run as materialized (
         and run.unit = 'word'
         and run.finished is not null
         and (run.name = $words_of or cast(run.id as varchar) = $words_of)
-    where refuse_unless(
+    where require(
         $words_of is null or run.id is not null,
         concat(
             'There is no finished run ', $words_of, ' of words over the corpus of ', chosen_run.name,

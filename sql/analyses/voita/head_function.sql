@@ -50,10 +50,10 @@
 with
 
 tree_run as (
-    select fit.name
-    from run_fit(unit := 'word', needs := 'trees', equipped := runs_with_trees()) as fit
-    inner join chosen_run on chosen_run.id = fit.id
-    where fit.misfit is null
+    select candidate.name
+    from run_candidate(unit := 'word', needs := 'trees') as candidate
+    inner join chosen_run on chosen_run.id = candidate.id
+    where candidate.unusable_because is null
 ),
 
 input as materialized (

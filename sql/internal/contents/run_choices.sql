@@ -1,13 +1,13 @@
 -- The runs, and whether each may be chosen when no run is named.
 select
-    fit.id,
-    fit.name as run,
-    fit.context,
-    fit.unit,
+    candidate.id,
+    candidate.name as run,
+    candidate.context,
+    candidate.unit,
     case
-        when fit.is_preferred then 'first'
-        when fit.reserve is null then 'yes'
-        else concat('no: ', fit.reserve)
+        when candidate.is_preferred then 'first'
+        when candidate.not_default_because is null then 'yes'
+        else concat('no: ', candidate.not_default_because)
     end as unasked
-from run_fit() as fit
-order by fit.id
+from run_candidate() as candidate
+order by candidate.id
