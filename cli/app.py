@@ -89,7 +89,7 @@ def main() -> NoReturn:
             app.main(prog_name="attnbank")
         except Exception:  # the shell that asks for completions must not show why there are none
             sys.exit(1)
-    _leave(run(sys.argv[1:]))
+    _leave(run_command_line(sys.argv[1:]))
 
 
 def _leave(status: int) -> NoReturn:
@@ -118,13 +118,13 @@ def _open_closed() -> None:
             closed.add(name)
 
 
-def run(args: Sequence[str]) -> int:
+def run_command_line(args: Sequence[str]) -> int:
     """Run a command line and return its exit status. Errors are printed on standard error."""
     debug = "--debug" in args
 
-    def work() -> None:
+    def invoke() -> None:
         with app.make_context("attnbank", list(args)) as ctx:
             app.invoke(ctx)
 
     with print_warnings(debug):
-        return status_of(work, debug)
+        return status_of(invoke, debug)

@@ -104,12 +104,12 @@ def command(
 ) -> Callable[[Callable[..., None]], BankCommand]:  # fmt: skip
     """Make a command of a function; its help is the docstring, and `example` after its name."""
 
-    def make(function: Callable[..., None]) -> BankCommand:
+    def make_command(function: Callable[..., None]) -> BankCommand:
         text = inspect.cleandoc(help or function.__doc__ or "")
         text += f"\n\n\b\nExample:\n  {group} {name} {example}".rstrip()
         return click.command(name, cls, help=text, **more)(click.pass_context(function))
 
-    return make
+    return make_command
 
 
 @contextmanager
@@ -118,13 +118,13 @@ def print_warnings(debug: bool) -> Iterator[None]:
     with warnings.catch_warnings():
         show_other = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *rest: object) -> None:
+        def print_warning(message: Warning | str, category: type[Warning], *rest: object) -> None:
             if issubclass(category, AttnbankWarning):
                 safe_echo(f"Warning: {message}", err=True)
             elif debug:
                 show_other(message, category, *rest)  # type: ignore[arg-type]
 
-        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.showwarning = print_warning  # type: ignore[assignment]
         warnings.simplefilter("always", AttnbankWarning)
         yield
 

@@ -19,12 +19,12 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """A number of things: 1 word, 2,000 words."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def size(count: float) -> str:
+def format_bytes(count: float) -> str:
     """A number of bytes, in decimal units: 512 bytes, 9.6 MB."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
@@ -36,7 +36,7 @@ def size(count: float) -> str:
 def without_surprisal_lines(first: int, sharing: int) -> list[str]:
     """How many words were read and have no surprisal, and why."""
     return [
-        f"{counted(count, 'word')} {'has' if count == 1 else 'have'} no surprisal: {why}"
+        f"{count_noun(count, 'word')} {'has' if count == 1 else 'have'} no surprisal: {why}"
         for count, why in (
             (first, "nothing stands before the first one of an input"),
             (sharing, "of words that share a position only one has it"),
@@ -68,7 +68,7 @@ _OF_FIRST_WORD = {
 }
 
 
-def of_measure(measure: str) -> str:
+def name_of_measure(measure: str) -> str:
     """What the figures of a run of a measure are called."""
     return measure if measure in ("weights", "norms") else f"figures of {measure}"
 

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.sql.bank import paths
-from attnbank.sql.bank.paths import address_of, bank_file, shown_path
+from attnbank.sql.bank.paths import address_of, bank_file, typed_path
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.subprocess_guard import LONGEST
 from attnbank.sql.suggest import did_you_mean
@@ -64,9 +64,9 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     named = remembered(ctx, "bank")
     if named is None:
         named = os.environ.get("ATTNBANK") or default
-    path = paths.named(named)
+    path = paths.printable_path(named)
     # A default of the command's own is then known later, too, and no secret of an address.
-    ctx.meta["attnbank.bank"] = named if address_of(named) is None else shown_path(path)
+    ctx.meta["attnbank.bank"] = named if address_of(named) is None else typed_path(path)
     if address_of(named) is None:
         bank_file(named)
     return path.expanduser()
@@ -75,7 +75,7 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
 def typed_for(bank: Path) -> str:
     """How a command on this bank begins, to be typed: attnbank -b gum.duckdb."""
     is_named = bank != Path(DEFAULT_BANK) and str(bank) != os.environ.get("ATTNBANK")
-    return f"attnbank -b {quote(shown_path(bank))}" if is_named else "attnbank"
+    return f"attnbank -b {quote(typed_path(bank))}" if is_named else "attnbank"
 
 
 def retyped(ctx: click.Context) -> str:
@@ -156,10 +156,10 @@ def _opened(
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
-def _size(least: int) -> Callable[[click.Context, click.Parameter, str], int]:
+def _size_callback(least: int) -> Callable[[click.Context, click.Parameter, str], int]:
     """A callback that reads a size in bytes: 500MB, 2GB, or a number; at least `least`."""
 
-    def read(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    def parse_size(ctx: click.Context, param: click.Parameter, value: str) -> int:
         text = value.strip().lower()
         unit = text.lstrip("0123456789.")
         try:
@@ -171,10 +171,10 @@ def _size(least: int) -> Callable[[click.Context, click.Parameter, str], int]:
             raise click.BadParameter(told)
         return round(size)
 
-    return read
+    return parse_size
 
 
-def names(kind: str) -> _Completer:
+def complete_names(kind: str) -> _Completer:
     """A completer for the names of one kind (run, corpus, relation or table) in the bank."""
 
     def complete(
@@ -199,14 +199,14 @@ def beginning(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
 def stacked(*options: Decorator) -> Decorator:
     """Several decorators as one, the first on top."""
 
-    def add(function: Decorated) -> Decorated:
+    def decorate(function: Decorated) -> Decorated:
         # Click lists the options of a function in reverse, those of a command as they are added.
         is_made = isinstance(function, click.Command)
         for each in options if is_made else reversed(options):
             function = each(function)
         return function
 
-    return add
+    return decorate
 
 
 def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator:
@@ -224,7 +224,7 @@ def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator
     if choices is not None:
         more = {"type": click.Choice(choices)} | more
     elif more.pop("is_bytes", False):
-        more = {"callback": _size(low or 0), "metavar": "SIZE"} | more
+        more = {"callback": _size_callback(low or 0), "metavar": "SIZE"} | more
         default = f"{default // 10**9}GB"
     elif {low, high, above, below} != {None}:
         kind = click.FloatRange if isinstance(default, float) else click.IntRange
@@ -251,10 +251,10 @@ def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
 def text_argument(name: str) -> Decorator:
     """An argument that is text, or - for what stands on standard input."""
 
-    def read(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    def decode(ctx: click.Context, param: click.Parameter, value: str) -> str:
         return sys.stdin.read() if value == "-" and not ctx.resilient_parsing else value
 
-    return click.argument(name, callback=read)
+    return click.argument(name, callback=decode)
 
 
 REMEMBERED: dict[str, Any] = {"expose_value": False, "callback": remember}
@@ -285,18 +285,18 @@ def file_options(formats: Sequence[str], endings: Iterable[str], help: str) -> D
 
 def run_option(help: str, flag: str = "--run", **more: Any) -> Decorator:
     """An option that names a run of the bank."""
-    return option(flag, help, shell_complete=names("run"), **more)
+    return option(flag, help, shell_complete=complete_names("run"), **more)
 
 
 def corpus_option(help: str) -> Decorator:
     """The option of commands that read one corpus."""
-    return option("--corpus", help, shell_complete=names("corpus"))
+    return option("--corpus", help, shell_complete=complete_names("corpus"))
 
 
 def timeout_option(help: str, default: float = 30.0, most: float = LONGEST) -> Decorator:
     """The option of commands that end what takes too long."""
 
-    def read(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    def parse_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
         try:
             seconds = float(value)
         except ValueError:
@@ -305,7 +305,7 @@ def timeout_option(help: str, default: float = 30.0, most: float = LONGEST) -> D
             raise click.BadParameter(f"{value} is not in the range 0 < x <= {most:.0f}.")
         return seconds
 
-    return option("--timeout", help, default, type=str, callback=read, metavar="SECONDS")
+    return option("--timeout", help, default, type=str, callback=parse_seconds, metavar="SECONDS")
 
 
 def memory_option(help: str) -> Decorator:

@@ -28,7 +28,7 @@ from attnbank.sql import provenance
 from attnbank.sql.bank.paths import without_secrets
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.outputs import atomic
-from attnbank.sql.suggest import did_you_mean, listed, shown
+from attnbank.sql.suggest import did_you_mean, escape_control, join_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,7 +112,7 @@ def write_frames(
             if title is not None:
                 write_heading([title], chosen, file)
             part = _first_rows(whole)
-            write(part, chosen, file, terminal_width(ctx), wraps=wraps)
+            encode_frame(part, chosen, file, terminal_width(ctx), wraps=wraps)
             if note is not None:
                 _write_lines([""] if chosen == "markdown" else [], file)  # else it is a row
                 write_heading([note], chosen, file)
@@ -165,7 +165,7 @@ def check_reader(ctx: click.Context) -> None:
 
 def write_heading(lines: Iterable[str], format_: str, file: BinaryIO) -> None:
     """Write lines above a table: LaTeX comments, or Markdown paragraphs without markup."""
-    for line in map(shown, lines):
+    for line in map(escape_control, lines):
         if format_ == "markdown":
             plain = "".join(f"\\{each}" if each in "\\|<&*`_[" else each for each in line)
             _write_lines([plain, ""] if line else [], file)
@@ -173,7 +173,7 @@ def write_heading(lines: Iterable[str], format_: str, file: BinaryIO) -> None:
             _write_lines([f"% {line}" if format_ == "latex" and line else line], file)
 
 
-def write(
+def encode_frame(
     frame: pl.DataFrame,
     format_: str,
     file: BinaryIO,
@@ -182,12 +182,12 @@ def write(
     wraps: bool = False,
 ) -> None:
     """Write a frame in one of FORMATS; `width` is that of the terminal in columns, for a table."""
-    from attnbank.queries.formats import latex, markdown, table
+    from attnbank.queries.formats import latex, markdown, table_lines
 
     if format_ not in FOR_PEOPLE:
         _write_for_programs(iter([frame]), format_, file)
     elif format_ == "table":
-        _write_lines(table(frame, width, wraps=wraps), file)
+        _write_lines(table_lines(frame, width, wraps=wraps), file)
     else:
         _write_lines(latex(frame) if format_ == "latex" else markdown(frame), file)
 
@@ -249,7 +249,7 @@ def choose_format(ctx: click.Context, endings: Mapping[str, str] = ENDINGS) -> s
         meant = did_you_mean(ending, endings) if ending else ""
         raise CallError(
             f"Cannot infer a format from {output}.",
-            f"{meant} The name must end in {listed(endings)}.".strip(),
+            f"{meant} The name must end in {join_names(endings)}.".strip(),
         )
     return endings[ending]
 
@@ -344,12 +344,12 @@ def record(
     from attnbank.queries import Bank
 
     if isinstance(source, Bank):
-        facts["run"] = None if run is None else provenance.of_run(source.connection, run)
+        facts["run"] = None if run is None else provenance.provenance_of_run(source.connection, run)
     else:
         facts["run"] = None if run is None else {"name": run}
-        facts["exports"] = [provenance.of_export(each) for each in ctx.params["data"]]
+        facts["exports"] = [provenance.provenance_of_export(each) for each in ctx.params["data"]]
     if statement is not None:
-        facts["statement_sha256"] = provenance.digest(statement)
+        facts["statement_sha256"] = provenance.digest_text(statement)
     ctx.meta[_FACTS] = facts
 
 
@@ -358,7 +358,9 @@ def record_runs(ctx: click.Context, bank: Bank, run: str | None) -> None:
     if has_provenance(ctx):
         rows = bank.runs().select("id", "name").rows()
         names = [name for id, name in rows if run in (None, name, str(id))]
-        ctx.meta[_FACTS] = {"runs": [provenance.of_run(bank.connection, each) for each in names]}
+        ctx.meta[_FACTS] = {
+            "runs": [provenance.provenance_of_run(bank.connection, each) for each in names]
+        }
 
 
 def _facts(ctx: click.Context) -> dict[str, Any]:
@@ -379,4 +381,4 @@ def _without_secrets(value: Any) -> Any:
 
 def provenance_text(ctx: click.Context) -> str | None:
     """All that is known of what made a file, as JSON; None without --provenance."""
-    return provenance.as_text(_facts(ctx)) if has_provenance(ctx) else None
+    return provenance.json_of_facts(_facts(ctx)) if has_provenance(ctx) else None

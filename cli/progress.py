@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from attnbank.cli.humanize import counted, duration
+from attnbank.cli.humanize import count_noun, duration
 from attnbank.cli.safe_echo import is_quiet, safe_echo
 from attnbank.ingest.derived.probes.options import Epoch
 from attnbank.ingest.progress import Progress
@@ -57,11 +57,11 @@ class ProgressDisplay:
         if progress.stage != self._stage:
             self._begin(progress)
         if self._bar is None:
-            self._line(progress)
+            self._print_line(progress)
             return
         if progress.share is not None:
-            self._bar.set_postfix_str(_counted(progress), refresh=False)
-        self._bar.update(_place(progress) - self._bar.n)
+            self._bar.set_postfix_str(_count_done(progress), refresh=False)
+        self._bar.update(_share_done(progress) - self._bar.n)
 
     def _begin(self, progress: Progress) -> None:
         self._close()
@@ -72,10 +72,10 @@ class ProgressDisplay:
             self._bar = _bar(name, unit, progress)
         elif progress.stage in ("running", "scoring"):
             begun = f", {progress.done} already done" if progress.done else ""
-            total = counted(progress.total or 0, unit.removesuffix("s"))
+            total = count_noun(progress.total or 0, unit.removesuffix("s"))
             safe_echo(f"{name}: {total}{begun}", err=True)
 
-    def _line(self, progress: Progress) -> None:
+    def _print_line(self, progress: Progress) -> None:
         """Print a line when a further tenth is done, with the rate and the time that is left."""
         done = _done(progress)
         tenth = int(10 * done + 1e-9)
@@ -84,7 +84,7 @@ class ProgressDisplay:
         self._tenth = tenth
         left = (1 - done) * (time.monotonic() - self._started) / (done - self._first)
         name = _STAGES[progress.stage][0]
-        safe_echo(f"{name}: {_counted(progress)}, {duration(left)} left", err=True)
+        safe_echo(f"{name}: {_count_done(progress)}, {duration(left)} left", err=True)
 
     def _epoch(self, epoch: Epoch) -> None:
         """Show the losses of an epoch: in place on a terminal, else one line per ten epochs."""
@@ -111,11 +111,11 @@ def _done(progress: Progress) -> float:
     return progress.done / progress.total if progress.total else 0.0
 
 
-def _place(progress: Progress) -> float:
+def _share_done(progress: Progress) -> float:
     return progress.done if progress.share is None else progress.share
 
 
-def _counted(progress: Progress) -> str:
+def _count_done(progress: Progress) -> str:
     return f"{progress.done} of {progress.total} {_STAGES[progress.stage][1]}"
 
 
@@ -128,7 +128,7 @@ def _bar(name: str, unit: str, progress: Progress) -> Any:
     return tqdm(
         desc=name,
         total=progress.total if progress.share is None else 1,
-        initial=_place(progress),
+        initial=_share_done(progress),
         unit=f" {unit}",
         bar_format=None if progress.share is None else _BAR_OF_SHARE,
         dynamic_ncols=True,

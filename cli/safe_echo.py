@@ -11,7 +11,7 @@ from typing import BinaryIO
 import click
 
 from attnbank.queries.directions import END, ISOLATE
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import escape_control
 
 closed: set[str] = set()
 """Which of stdout and stderr were closed when the program began."""
@@ -19,7 +19,7 @@ closed: set[str] = set()
 
 def safe_echo(*lines: str, err: bool = False, nl: bool = True) -> None:
     """Print lines, control characters and line breaks escaped; `nl` ends the last one."""
-    click.echo("\n".join(map(shown, lines)), err=err, nl=nl)
+    click.echo("\n".join(map(escape_control, lines)), err=err, nl=nl)
 
 
 def notify(*lines: str) -> None:
@@ -43,7 +43,7 @@ class Terminal:
     def write(self, data: bytes) -> int:
         """Write text in UTF-8; the number of bytes that were given."""
         lines = data.decode(errors="replace").split("\n")
-        text = "\n".join("\t".join(map(_isolates_shown, line.split("\t"))) for line in lines)
+        text = "\n".join("\t".join(map(_escape_but_isolates, line.split("\t"))) for line in lines)
         self._file.write(text.encode())
         return len(data)
 
@@ -52,13 +52,13 @@ class Terminal:
         self._file.flush()
 
 
-def _isolates_shown(text: str) -> str:
+def _escape_but_isolates(text: str) -> str:
     """As `shown`, but with the isolates of tables from right to left, if each of them closes."""
     parts = text.split(ISOLATE)
     if END in parts[0] or any(part.count(END) != 1 for part in parts[1:]):
-        return shown(text)
-    found = shown(parts[0])
+        return escape_control(text)
+    found = escape_control(parts[0])
     for part in parts[1:]:
         inside, _, after = part.partition(END)
-        found += f"{ISOLATE}{shown(inside)}{END}{shown(after)}"
+        found += f"{ISOLATE}{escape_control(inside)}{END}{escape_control(after)}"
     return found

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
 from attnbank.ingest.attention.merging import Maps, Rows, is_unnormalised
-from attnbank.ingest.attention.rows import RunFacts, rows_of
+from attnbank.ingest.attention.rows import RunFacts, rows_of_batch
 from attnbank.ingest.inputs.drafts import WINDOW, Input, Skip, Span, TokenisedSentence, spans_of
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.inputs.spelling import is_unknown, misplaced, misspelled
@@ -83,7 +83,7 @@ class GivenSentence:
     @property
     def text(self) -> str:
         """The words with the white space between them."""
-        return _written(self._row.spans)
+        return _join_span_texts(self._row.spans)
 
 
 def add_run(
@@ -182,7 +182,7 @@ class GivenRun:
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
                 run.id, corpus, run.first_sequence, options.subword, options.decimals,
-                unknown=_UNKNOWN, largest=options.largest, rows=self._rows,
+                unknown=_UNKNOWN, largest=options.largest, rows=self._new_rows,
                 measure=options.measure,
             )  # fmt: skip
             had = "select id from sequence where run = ?"
@@ -216,9 +216,9 @@ class GivenRun:
 
     def sentences(self) -> Iterator[GivenSentence]:
         """The sentences of the corpus that the run does not have yet, in order."""
-        for number, row in enumerate(self._all()):
+        for number, row in enumerate(self._sentence_rows()):
             if row[6] and self._run.first_sequence + number not in self._had:
-                yield self._sentence(row, number)
+                yield self._sentence_of_row(row, number)
 
     def add(
         self,
@@ -260,7 +260,7 @@ class GivenRun:
         shape = (self._facts.layers, self._heads, len(tokens), len(tokens))
         given = _as_array(maps, shape, where)
         spans, encoded, wrong = self._encoded(sentence, tokens, words, kinds, where)
-        self._check(given, where)
+        self._check_maps(given, where)
         self._had.add(sequence)
         row = sentence._row
         one = Input(sentence._sequence, row.document, (row,), spans, encoded)
@@ -277,21 +277,21 @@ class GivenRun:
         batch = Batch(self._batch, [each.input for each in given], [*skips])
         layers = ([each.maps[at] for each in given] for at in range(self._facts.layers))
         maps = Maps(self._facts.layers, self._heads, layers) if given else None
-        rows = rows_of(batch, maps, self._run)
+        rows = rows_of_batch(batch, maps, self._run)
         rows.misspelled_words = sum(each.misspelled for each in given)
         self._writer.add(rows)
 
     @property
-    def _rows(self) -> Rows:
+    def _new_rows(self) -> Rows:
         if self._options.measure not in SHARES:
             return "lengths"
         return "parts" if self._facts.sinks else "shares"
 
-    def _check(self, given: NDArray[np.float32], where: str) -> None:
+    def _check_maps(self, given: NDArray[np.float32], where: str) -> None:
         flat = given.reshape(-1, *given.shape[-2:])
         if not np.isfinite(flat).all():
             raise CallError(f"A map of {where} has a value that is not finite.", "Leave it out.")
-        if is_unnormalised(flat, self._rows) or float(flat.min(initial=0)) < 0:
+        if is_unnormalised(flat, self._new_rows) or float(flat.min(initial=0)) < 0:
             sums = flat.sum(-1)
             raise CallError(
                 f"The rows of {where} sum to {sums.min():.4g} to {sums.max():.4g}, with values from"
@@ -328,7 +328,7 @@ class GivenRun:
             )
         special = _special_kinds(owned, kinds, where)
         spans = tuple(
-            Span(own[first].first, own[last].last, _written(own[first : last + 1]),
+            Span(own[first].first, own[last].last, _join_span_texts(own[first : last + 1]),
                  own[last].space_after)
             for first, last in ranges
         )  # fmt: skip
@@ -392,24 +392,28 @@ class GivenRun:
 
     def _left_out(self) -> list[Skip]:
         found = []
-        for number, row in enumerate(self._all()):
+        for number, row in enumerate(self._sentence_rows()):
             if self._run.first_sequence + number not in self._had:
-                one = self._sentence(row, number)._row
+                one = self._sentence_of_row(row, number)._row
                 empty = "empty", "the sentence has no words"
                 missing = "not-given", "the run was finished without its maps"
                 found.append(one.skip(*(missing if one.spans else empty)))
         return found
 
-    def _all(self) -> Iterator[tuple[Any, ...]]:
+    def _sentence_rows(self) -> Iterator[tuple[Any, ...]]:
         named = {"corpus": self._run.corpus}
-        extent = self._connection.execute(registry.statement("ingest/corpus_extent"), named)
+        extent = self._connection.execute(
+            registry.internal_statement("ingest/corpus_extent"), named
+        )
         ((_, _, least, most),) = extent.fetchall()
         for start in range(least, most + 1, WINDOW):
             window = named | {"first": start, "last": start + WINDOW - 1}
-            found = self._connection.execute(registry.statement("ingest/sentence_window"), window)
+            found = self._connection.execute(
+                registry.internal_statement("ingest/sentence_window"), window
+            )
             yield from found.fetchall()
 
-    def _sentence(self, row: tuple[Any, ...], number: int) -> GivenSentence:
+    def _sentence_of_row(self, row: tuple[Any, ...], number: int) -> GivenSentence:
         id, document, document_index, index, name, place = row[:6]
         spans = spans_of(row[6:], self._options.multiword)
         held = TokenisedSentence(id, document, document_index, index, name, place, spans)
@@ -459,7 +463,7 @@ def _special_kinds(
     return dict(zip(places, named, strict=True))
 
 
-def _written(spans: Sequence[Span]) -> str:
+def _join_span_texts(spans: Sequence[Span]) -> str:
     return "".join(each.text + " " * each.space_after for each in spans).strip()
 
 
@@ -497,7 +501,11 @@ def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float
     A copy, since the caller may use the memory again. What float32 cannot hold becomes infinite.
     """
     try:
-        layers = [_plain(each) for each in maps] if isinstance(maps, list | tuple) else _plain(maps)
+        layers = (
+            [_as_numpy(each) for each in maps]
+            if isinstance(maps, list | tuple)
+            else _as_numpy(maps)
+        )
         if isinstance(layers, list):
             layers = [each[0] if each.ndim == 4 and len(each) == 1 else each for each in layers]
             shapes = {each.shape for each in layers}
@@ -523,7 +531,7 @@ def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float
     return found
 
 
-def _plain(one: Any) -> NDArray[Any]:
+def _as_numpy(one: Any) -> NDArray[Any]:
     """An array of NumPy of any type of number. Raises what an object of the caller's raises."""
     if hasattr(one, "__dlpack__") and not hasattr(one, "__array__"):
         one = torch.utils.dlpack.from_dlpack(one)

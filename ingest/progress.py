@@ -31,7 +31,7 @@ OnProgress = Callable[[Progress], None]
 """It is called often, so it must be quick."""
 
 
-def unheard(progress: Progress) -> None:
+def ignore_progress(progress: Progress) -> None:
     """Ignore the progress; the default where a function takes an OnProgress."""
 
 
@@ -53,9 +53,9 @@ class Counter:
     def begun(self, before: int, effort: float, total: int) -> None:
         """Report how many sentences an earlier ingest has done, and how many there are in all."""
         self.total = total
-        self.written(before, effort)
+        self.add(before, effort)
 
-    def written(self, sentences: int, effort: float) -> None:
+    def add(self, sentences: int, effort: float) -> None:
         """Report that more sentences are done, which took as long as `effort` usual ones."""
         with self._lock:
             self.done += sentences

@@ -20,7 +20,7 @@ from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Planner, Shared
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone, memory
+from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned, memory
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.training import Series, step_of
 from attnbank.ingest.options import (
@@ -30,7 +30,7 @@ from attnbank.ingest.options import (
     Report,
     check_run,
 )
-from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
+from attnbank.ingest.progress import Counter, OnProgress, Progress, ignore_progress
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
@@ -40,7 +40,7 @@ from attnbank.sql import provenance, registry
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
-from attnbank.sql.runs import conduct_lines
+from attnbank.sql.runs import behaviour_lines
 
 # Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
@@ -62,7 +62,7 @@ _SMALLEST_BATCH = 32  # tokens of the smallest batch that is advised
 
 def ingest(
     options: IngestOptions,
-    on_progress: OnProgress = unheard,
+    on_progress: OnProgress = ignore_progress,
     loaded: models.Model | None = None,
     checked: corpora.CheckedCorpus | None = None,
 ) -> Report:
@@ -77,10 +77,10 @@ def ingest(
     """
     if options.series is not None:
         raise CallError("--series makes several runs.", "Use ingest_series (attnbank ingest does).")
-    return fill(options, on_progress, run_batches, loaded=loaded, checked=checked)
+    return ingest_run(options, on_progress, run_batches, loaded=loaded, checked=checked)
 
 
-def fill(
+def ingest_run(
     options: IngestOptions,
     on_progress: OnProgress,
     runs_batches: BatchRunner,
@@ -101,14 +101,14 @@ def fill(
         model, masked = load_model(options)
     else:
         model, masked = loaded, masked_passes(loaded.masked_lm, options)
-    model.facts = _of_series(model.facts, options, series)
+    model.facts = _with_step(model.facts, options, series)
     if options.repeat is not None:
-        corpus = corpora.make(options, model.input_tokenizer)
+        corpus = corpora.random_corpus(options, model.input_tokenizer)
         options = corpus.options
     opened = opened_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
     max_tokens = longest_input(options, opened, model.facts.max_positions)
-    with left_alone(), ingesting(options.bank, has_deleted=options.replace) as connection:
-        corpus_id = corpora.write(connection, corpus, on_progress)
+    with gc_frozen(), ingesting(options.bank, has_deleted=options.replace) as connection:
+        corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
         wanted = runs.Wanted(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
@@ -120,7 +120,7 @@ def fill(
             maps = model.facts.layers * (1 if options.measure in OF_LAYERS else model.facts.heads)
             counting = planner_of(options, opened, max_tokens, plans)
             if series is None:
-                _tell_if_large(connection, corpus_id, counting, maps, options, on_progress)
+                _warn_if_large(connection, corpus_id, counting, maps, options, on_progress)
             elif not series.is_told:
                 counting = replace(counting, batching=model.batching)
                 size, sums = _sized(connection, corpus_id, counting, maps, options, on_progress)
@@ -136,7 +136,7 @@ def fill(
             runs.check_same(run, options, str(model.device))
             if run.finished:
                 report = _report(connection, run.id, "unchanged", problems, corpus.notes)
-                return _kept(connection, report, run.id)
+                return _checked_report(connection, report, run.id)
             state, run = "resumed", runs.with_smaller_batches(connection, run, options.batch_tokens)
         planner = replace(
             planner_of(options, opened, max_tokens, plans),
@@ -146,11 +146,11 @@ def fill(
         )
         facts = RunFacts(
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
-            options.context, opened.unknown, options.largest, _rows(options, model),
+            options.context, opened.unknown, options.largest, _empty_rows(options, model),
             model.facts.layer_numbers, options.measure,
         )  # fmt: skip
         try:
-            with kept_memory():
+            with malloc_tuned():
                 done, progress = run.batches, Counter(on_progress)
                 runs_batches(Remaining(connection, model, planner, facts, done, progress, masked))
         except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
@@ -164,7 +164,7 @@ def fill(
                 f"The device ran out of memory; {kept}.", _smaller(run.batch_tokens)
             ) from error
         report = _report(connection, run.id, state, problems, corpus.notes)
-        report = _kept(connection, report, run.id)
+        report = _checked_report(connection, report, run.id)
         runs.finish_run(connection, run.id)
         return replace(report, replaced=replaced)
 
@@ -185,7 +185,7 @@ def load_model(
     return model, masked_passes(model.masked_lm, options)
 
 
-def _rows(options: IngestOptions, model: models.Model) -> Rows:
+def _empty_rows(options: IngestOptions, model: models.Model) -> Rows:
     if options.measure not in SHARES:
         return "lengths"
     return "parts" if model.facts.sinks and options.measure == "weights" else "shares"
@@ -203,7 +203,7 @@ def _smaller(batch_tokens: int) -> str:
     )
 
 
-def _kept(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
+def _checked_report(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
     """The report on a run; AttnbankError for one that keeps nothing, which is deleted."""
     if report.inputs:
         return report
@@ -220,7 +220,7 @@ def _kept(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
 
 def estimate(
     options: IngestOptions,
-    on_progress: OnProgress = unheard,
+    on_progress: OnProgress = ignore_progress,
     checked: corpora.CheckedCorpus | None = None,
 ) -> Estimate:
     """Count what an ingest would write, without running the model or touching the bank.
@@ -241,7 +241,7 @@ def estimate(
         measure=options.measure,
     )
     if corpus is None:
-        corpus = corpora.make(options, described.input_tokenizer)
+        corpus = corpora.random_corpus(options, described.input_tokenizer)
         options = corpus.options
     opened = opened_tokenizer(options, described.input_tokenizer)
     max_tokens = longest_input(options, opened, described.max_positions)
@@ -250,9 +250,9 @@ def estimate(
         path = Path(folder, "estimate.duckdb")
         try:
             with open_to_write(path, provenance.version(), WRITER) as connection:
-                corpus_id = corpora.write(connection, corpus, on_progress)
+                corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
                 planner = planner_of(options, opened, max_tokens)
-                found, positions, kept = _counted(
+                found, positions, kept = _estimate_run(
                     connection, corpus_id, planner, problems, options.largest, on_progress
                 )
         except (duckdb.Error, AttnbankError, OSError) as error:
@@ -282,7 +282,7 @@ def _expect(found: Estimate, positions: int, kept: int, maps: int, options: Inge
     return round(sums)
 
 
-def _tell_if_large(
+def _warn_if_large(
     connection: DuckDBPyConnection,
     corpus: int,
     planner: Planner,
@@ -323,11 +323,13 @@ def _sized(
     on_progress: OnProgress,
 ) -> tuple[Estimate, int]:
     """About how much a run takes, and how many bytes its peaks and sums alone."""
-    found, positions, kept = _counted(connection, corpus, planner, [], options.largest, on_progress)
+    found, positions, kept = _estimate_run(
+        connection, corpus, planner, [], options.largest, on_progress
+    )
     return found, _expect(found, positions, kept, maps, options)
 
 
-def _of_series(
+def _with_step(
     facts: models.ModelFacts, options: IngestOptions, series: Series | None
 ) -> models.ModelFacts:
     """The facts of a model with its step, if it is a checkpoint: of a series, or of a revision."""
@@ -340,7 +342,7 @@ def _of_series(
     return replace(facts, series=options.model, step=told[0], tokens_seen=told[1])
 
 
-def _counted(
+def _estimate_run(
     connection: DuckDBPyConnection,
     corpus: int,
     planner: Planner,
@@ -352,7 +354,7 @@ def _counted(
 
     Then its positions, and how many weights of one map of each input are kept, the rest as one.
     """
-    found = Estimate(problems=problems, departures=corpora.departures_of(connection, corpus))
+    found = Estimate(problems=problems, departures=corpora.violations_of(connection, corpus))
     ((found.documents, found.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
@@ -362,7 +364,7 @@ def _counted(
     plan = planner.plan(asking(connection.cursor()), corpus)
     on_progress(Progress("counting", counted, plan.sentences))
     for batch in plan.batches:
-        counted += batch.sentences
+        counted += batch.sentence_count
         on_progress(Progress("counting", counted, plan.sentences))
         found.skipped.update(skip.reason for skip in batch.skips)
         for each in batch.inputs:
@@ -440,7 +442,7 @@ def longest_input(
             f" {options.max_tokens}.",
             f"Give at most {limit}, or leave it out.",
         )
-    special = (input_tokenizer.pair if options.context == "pair" else input_tokenizer.single).size
+    special = (input_tokenizer.pair if options.context == "pair" else input_tokenizer.single).count
     least = special + (2 if options.context == "pair" else 1)
     if options.max_tokens < least:
         raise CallError(
@@ -459,10 +461,12 @@ def _report(
     notes: list[str],
 ) -> Report:
     found = report_columns(connection, run)
-    departures = corpora.departures_of(connection, found.pop("corpus_id"))
+    departures = corpora.violations_of(connection, found.pop("corpus_id"))
     conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
-    notes = notes + conduct_lines(*(found.pop(each) for each in conduct))
-    rows = connection.execute(registry.statement("ingest/skipped_counts"), {"run": run}).fetchall()
+    notes = notes + behaviour_lines(*(found.pop(each) for each in conduct))
+    rows = connection.execute(
+        registry.internal_statement("ingest/skipped_counts"), {"run": run}
+    ).fetchall()
     return Report(
         **found, state=state, skipped=dict(rows), notes=notes, problems=problems,
         departures=departures,
@@ -471,6 +475,6 @@ def _report(
 
 def report_columns(connection: DuckDBPyConnection, run: int) -> dict[str, Any]:
     """What the tables of a bank say of a run for its report, by name."""
-    found = connection.execute(registry.statement("ingest/run_totals"), {"run": run})
+    found = connection.execute(registry.internal_statement("ingest/run_totals"), {"run": run})
     (row,) = rows_by_name(found)
     return row

@@ -9,15 +9,15 @@ from pathlib import Path
 from attnbank.ingest.models import loading
 from attnbank.ingest.models.training import Checkpoint, Series, checkpoints
 from attnbank.ingest.options import Estimate, IngestOptions, Report, check_run
-from attnbank.ingest.progress import OnProgress, unheard
-from attnbank.ingest.run import estimate, fill
+from attnbank.ingest.progress import OnProgress, ignore_progress
+from attnbank.ingest.run import estimate, ingest_run
 from attnbank.ingest.store.pipeline import run_batches
 from attnbank.sql.errors import CallError
 
 
 def ingest_series(
     options: IngestOptions,
-    on_progress: OnProgress = unheard,
+    on_progress: OnProgress = ignore_progress,
     tell: Callable[[int, int, int], None] = lambda count, size, peaks: None,
 ) -> Iterator[Report]:
     """Make a run of each checkpoint of `options.model` that fits `options.series`, by step.
@@ -39,11 +39,11 @@ def ingest_series(
     )
     for at, each in enumerate(found):
         shared.checkpoint, shared.left = each, len(found) - at
-        yield fill(_options_of(each, options), on_progress, run_batches, shared)
+        yield ingest_run(_options_of(each, options), on_progress, run_batches, shared)
 
 
 def estimate_series(
-    options: IngestOptions, on_progress: OnProgress = unheard
+    options: IngestOptions, on_progress: OnProgress = ignore_progress
 ) -> tuple[int, Estimate]:
     """How many runs a series has, and what one of them would write. Raises as `ingest_series`."""
     check_run(options)

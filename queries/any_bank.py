@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attnbank.queries.results import CachedResult
 
 
-class AnyBank(ABC):
+class Backend(ABC):
     """A bank, whichever engine reads it."""
 
     path: Path
@@ -37,7 +37,7 @@ class AnyBank(ABC):
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` reads with the same arguments."""
 
-    def kept(self, name: str, /, **values: Any) -> CachedResult | None:
+    def cached(self, name: str, /, **values: Any) -> CachedResult | None:
         """The answer that is kept for `query` with the same arguments; an export keeps none."""
         return None
 
@@ -52,11 +52,11 @@ class AnyBank(ABC):
         """Within, errors of the engine become errors for people."""
 
     @abstractmethod
-    def found_by(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
+    def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
         """The rows of a SELECT that was made of a request; limits are seconds and bytes."""
 
     @abstractmethod
-    def frame_of(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
+    def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
         """The rows of a SELECT of the package's own, with the values of its `$name`."""
 
     @abstractmethod

@@ -17,16 +17,16 @@ from attnbank.queries import contents, parameters
 from attnbank.queries.connections import MEMORY, SECONDS, Cursors, Sandbox
 from attnbank.queries.isolated import Isolated
 from attnbank.queries.requests import Requests
-from attnbank.queries.results import CachedResult, frame_of, kept_result, query_error
+from attnbank.queries.results import CachedResult, cached_result, frame_of_relation, query_error
 from attnbank.queries.user_queries import as_declared, join
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers
 from attnbank.sql.bank.error_messages import is_damage, translate_errors
-from attnbank.sql.bank.opening import open_to_ask
-from attnbank.sql.bank.paths import named, shown_path
+from attnbank.sql.bank.opening import open_read_only
+from attnbank.sql.bank.paths import printable_path, typed_path
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.header import Analysis
-from attnbank.sql.quoting import place
+from attnbank.sql.quoting import qualified_name
 from attnbank.sql.registry import analyses
 from attnbank.sql.relations import TO_HEAD
 from attnbank.sql.runs import (
@@ -86,7 +86,7 @@ class Bank(Requests):
 
     def __init__(self, path: str | Path, limits: tuple[float, int] | None = None) -> None:
         """Open a bank; with `limits` (seconds, bytes) its connection is the sandbox of requests."""
-        self.path = place = named(path).expanduser()
+        self.path = place = printable_path(path).expanduser()
         self._limits = limits
         self._lock = threading.Lock()  # of the sandboxes
         self._sandbox: dict[str, Sandbox] = {}  # the last one of each use, which stays open
@@ -95,7 +95,7 @@ class Bank(Requests):
         self._chosen: dict[Any, Run | None] = {}  # by the kind of run, and the names that are given
         self._cursors: Cursors
         if limits is None:
-            self._cursors = Cursors(place, lambda: open_to_ask(place))
+            self._cursors = Cursors(place, lambda: open_read_only(place))
             readers.add(self)
         else:
             self._cursors = self._sandbox["find"] = Sandbox(self.path, *limits)
@@ -105,11 +105,11 @@ class Bank(Requests):
         return ["path", *_FOR_PEOPLE, *(name for name in super().__dir__() if name[:2] == "__")]
 
     def __repr__(self) -> str:
-        return f"<Bank {shown_path(self.path)}{', closed' if self._cursors.is_closed else ''}>"
+        return f"<Bank {typed_path(self.path)}{', closed' if self._cursors.is_closed else ''}>"
 
     def _repr_html_(self) -> str:
         runs = None if self._cursors.is_closed else self.runs()
-        return contents.of_bank(shown_path(self.path), runs)
+        return contents.html_of_bank(typed_path(self.path), runs)
 
     def __enter__(self) -> Self:
         return self
@@ -125,11 +125,11 @@ class Bank(Requests):
         with self._lock:
             self._close_sandboxes()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Close the file until it is asked again. Raises BankError if another thread reads it."""
         with self._lock:
             self._close_sandboxes()
-            self._cursors.let_go()
+            self._cursors.release()
         self._chosen.clear()
 
     def _close_sandboxes(self) -> None:
@@ -163,21 +163,21 @@ class Bank(Requests):
     ) -> pl.DataFrame:
         check_limits(seconds, memory)
         with self._lock:
-            self._cursors.check()
+            self._cursors.check_open()
             own = self._sandbox.get(use)
             if own is None or (own.seconds, own.memory) != (seconds, memory):
                 # The old one is freed when the last thread that uses it is done.
                 own = self._sandbox[use] = Sandbox(self.path, seconds, memory)
                 self._sandboxes.add(own)
-        return own.run(statement, params)
+        return own.run_select(statement, params)
 
-    def found_by(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `AnyBank.found_by`, in the sandbox of requests."""
+    def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
+        """As `AnyBank.run_request`, in the sandbox of requests."""
         return self._in_sandbox("find", statement, None, seconds, memory)
 
-    def frame_of(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `AnyBank.frame_of`, on the connection of the calling thread."""
-        return frame_of(self.connection.query(statement, params=values))
+    def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
+        """As `AnyBank.fetch`, on the connection of the calling thread."""
+        return frame_of_relation(self.connection.query(statement, params=values))
 
     @contextmanager
     def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
@@ -200,8 +200,8 @@ class Bank(Requests):
         analysis, parameter, run or relation and for a value of the wrong type, QueryError if no run
         fits. Warns with UnfinishedRunWarning if the run that was asked for is not finished.
         """
-        analysis = registry.find(name)
-        given = parameters.check(analysis, values)
+        analysis = registry.find_analysis(name)
+        given = parameters.bind_values(analysis, values)
         with self.answering():
             run = self._choose(analysis, given)
             if run is not None and not analysis.is_own:
@@ -212,15 +212,17 @@ class Bank(Requests):
                         stacklevel=2,
                     )
                 check_relation(self.connection, analysis, given, run)
-            found = kept_result(self.connection, analysis, given, run) if self.reads_kept else None
+            found = (
+                cached_result(self.connection, analysis, given, run) if self.reads_kept else None
+            )
         if analysis.is_own:  # it runs in the sandbox of `sql`
             if found is not None:
                 return found.rows
-            return as_declared(analysis, self.sql(self._statement(analysis, given), given))
+            return as_declared(analysis, self.sql(self._macro_call(analysis, given), given))
         with self.answering():
             try:
                 if found is None:
-                    rows = self.frame_of(self._statement(analysis, given), given)
+                    rows = self.fetch(self._macro_call(analysis, given), given)
                 else:
                     rows = found.rows
             except duckdb.Error as error:  # of the analysis, unless of the bank: see `answering`
@@ -229,7 +231,7 @@ class Bank(Requests):
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
             return self._without_circular(rows, given)
 
-    def _statement(self, analysis: Analysis, given: Mapping[str, Any]) -> str:
+    def _macro_call(self, analysis: Analysis, given: Mapping[str, Any]) -> str:
         """The SELECT that asks an analysis: of the macro that people call in any other program.
 
         A user's own is not in the bank: it is the statement itself, with the default in place of
@@ -275,20 +277,20 @@ class Bank(Requests):
             self._chosen[key] = choose_analysis_run(self.connection, self.path, analysis, given)
         return self._chosen[key]
 
-    def kept(self, name: str, /, **values: Any) -> CachedResult | None:
+    def cached(self, name: str, /, **values: Any) -> CachedResult | None:
         """The answer that `attnbank compute` has kept for `query` with the same arguments.
 
         None if the analysis, or what it reads, has changed since. Raises as `query` does.
         """
-        analysis = registry.find(name)
-        given = parameters.check(analysis, values)
+        analysis = registry.find_analysis(name)
+        given = parameters.bind_values(analysis, values)
         with self.answering():
-            return kept_result(self.connection, analysis, given, self._choose(analysis, given))
+            return cached_result(self.connection, analysis, given, self._choose(analysis, given))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` reads with the same arguments; None if it reads not exactly one."""
-        analysis = registry.find(name)
-        given = parameters.check(analysis, values)
+        analysis = registry.find_analysis(name)
+        given = parameters.bind_values(analysis, values)
         with self.answering():
             return self._choose(analysis, given)
 
@@ -335,7 +337,7 @@ class Bank(Requests):
         of `sql` at any.
         """
         check_limits(seconds, memory)
-        self._cursors.check()
+        self._cursors.check_open()
         running = Isolated(self.path, statement, params, seconds, memory)
         self._children.add(running)
         return running
@@ -348,27 +350,27 @@ class Bank(Requests):
         """
         with self.answering():
             schema, found = contents.relation(self, name)
-            select = f"select * from {place(schema, found)}"
+            select = f"select * from {qualified_name(schema, found)}"
             if schema == "paper" and found in analyses():
-                select = self._statement(registry.find(found), {})
+                select = self._macro_call(registry.find_analysis(found), {})
             if run is not None:
-                select += f" where {contents.of_run(self, found, run)}"
+                select += f" where {contents.condition_on_run(self, found, run)}"
             return self._cursors.scan(select)
 
     def runs(self) -> pl.DataFrame:
         """The runs, one row each, with their options and how much they hold."""
         with self.answering():
-            return contents.runs(self)
+            return contents.list_runs(self)
 
     def choices(self) -> pl.DataFrame:
         """The runs, and whether each may be chosen when none is named: first, yes, or why not."""
         with self.answering():
-            return self.frame_of(registry.statement("contents/run_choices"), {})
+            return self.fetch(registry.internal_statement("contents/run_choices"), {})
 
     def info(self) -> contents.Contents:
         """What is in the bank: runs, models, corpora, tables, what was left out."""
         with self.answering():
-            return contents.read(self)
+            return contents.summarize_bank(self)
 
     def queries(self) -> pl.DataFrame:
         """The analyses, one row each: section, name, title, paper, grain. `query` runs them."""
@@ -415,7 +417,7 @@ class Bank(Requests):
         `find`. Warns with AttnbankWarning where a part is not shown.
         """
         from attnbank.queries.sentences.reading import ShowOptions
-        from attnbank.queries.sentences.showing import show
+        from attnbank.queries.sentences.showing import show_sentence
 
         asked = ShowOptions(
             sentence, head, layer=layer, mean=mean, run=run, corpus=corpus, relation=relation,
@@ -423,7 +425,7 @@ class Bank(Requests):
             special=special, words=words, before=before, matched=matched, hits=hits, least=least,
             timeout=timeout,
         )  # fmt: skip
-        return show(self, asked)
+        return show_sentence(self, asked)
 
     def plot(
         self,
@@ -460,7 +462,7 @@ class Bank(Requests):
         from attnbank.queries.pictures import check_has_picture
         from attnbank.queries.sentences.showing import picture_of
 
-        analysis = registry.find(name)
+        analysis = registry.find_analysis(name)
         check_has_picture(analysis)
         rows = self.query(name, **values)
         return picture_of(self, analysis, rows, values, theme, size, look)
@@ -526,7 +528,7 @@ class Bank(Requests):
         """
         from attnbank.queries.report import page
 
-        return page.report(self, path, run, on_section)
+        return page.write_report(self, path, run, on_section)
 
     def save(self, name: str, request: str, *, dependent: str, head: str, **options: Any) -> int:
         """Keep the pairs that a request finds as a relation for the analyses; how many they are.
@@ -543,16 +545,18 @@ class Bank(Requests):
     def saved(self) -> pl.DataFrame:
         """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
         with self.answering():
-            return self.frame_of(registry.statement("contents/saved_relations"), {})
+            return self.fetch(registry.internal_statement("contents/saved_relations"), {})
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
         """The relations and functions with comments, or the columns of one. Raises CallError."""
         with self.answering():
-            return contents.schema(self, table)
+            return contents.describe_schema(self, table)
 
 
 def list_analyses() -> pl.DataFrame:
     """The analyses, a user's own among them: section, name, title, paper and grain of each."""
     names = ("section", "name", "title", "paper", "grain")
-    rows = [tuple(getattr(each, name) for name in names) for each in registry.every().values()]
+    rows = [
+        tuple(getattr(each, name) for name in names) for each in registry.all_analyses().values()
+    ]
     return pl.DataFrame(rows, schema=names, orient="row")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from attnbank.sql.registry import analyses, statement
+from attnbank.sql.registry import analyses, internal_statement
 from attnbank.sql.relations import without_subtype
 
 _SECONDS = 1.0
@@ -18,7 +18,7 @@ _STATEMENTS = {
         "select distinct word.deprel from word where word.head_index > 0 order by word.deprel"
     ),
     "table": f"select concat(case when schema = 'main' then '' else schema || '.' end, name)"
-    f" from ({statement('contents/relation_names').rstrip().rstrip(';')})"
+    f" from ({internal_statement('contents/relation_names').rstrip().rstrip(';')})"
     " where kind in ('table', 'view')",
 }
 

@@ -32,10 +32,10 @@ from attnbank.queries.results import (
 )
 from attnbank.sql.bank.error_messages import cause_of, damaged, is_damage
 from attnbank.sql.bank.formats import check_carried
-from attnbank.sql.bank.opening import install_temporarily, open_to_ask
+from attnbank.sql.bank.opening import install_temporarily, open_read_only
 from attnbank.sql.errors import BankError, QueryError
 from attnbank.sql.quoting import quoted
-from attnbank.sql.reading import of_paper
+from attnbank.sql.reading import analyses_named
 from attnbank.sql.subprocess_guard import out_of_memory, out_of_time
 
 SECONDS = 300.0
@@ -53,7 +53,7 @@ _LAZY_ROWS = 65_536
 class Cursors:
     """One cursor per thread, all of one connection to a bank.
 
-    `opens` is `open_to_ask`, called again after the file was let go of. It must not refer to these
+    `opens` is `open_read_only`, called again after the file was let go of. It must not refer to these
     cursors, which would then not be freed with their last user.
     """
 
@@ -79,7 +79,7 @@ class Cursors:
     def new(self) -> DuckDBPyConnection:
         """A new connection that only the caller uses. Raises BankError if the bank is closed."""
         with self._lock, self.answering():
-            self.check()
+            self.check_open()
             if self._root is None:
                 self._root, self.is_other_version = self._opens()
             found = self._root.cursor()
@@ -88,7 +88,7 @@ class Cursors:
             self._made.add(found)
             return found
 
-    def check(self) -> None:
+    def check_open(self) -> None:
         """Raise BankError if the bank is closed."""
         if self.is_closed:
             raise BankError(
@@ -104,7 +104,7 @@ class Cursors:
         except BankError:
             raise
         except BaseException:  # closing stops a statement, which may raise KeyboardInterrupt
-            self.check()
+            self.check_open()
             raise
 
     def scan(self, select: str) -> pl.LazyFrame:
@@ -138,7 +138,7 @@ class Cursors:
             waiting = [*self._made, *([] if self._root is None else [self._root])]
         self._close(waiting, stops=True)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Close the file until the next statement. BankError if one goes on for 10 seconds."""
         with self._lock:
             if self._root is not None and not self.is_closed:
@@ -179,7 +179,7 @@ class Sandbox(Cursors):
         self.memory = memory
         super().__init__(path, lambda: _open_within(path, seconds, memory))
 
-    def run(
+    def run_select(
         self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
     ) -> pl.DataFrame:
         """The result of one SELECT.
@@ -187,7 +187,7 @@ class Sandbox(Cursors):
         Raises QueryError for any other statement, a wrong one, or one whose work or result exceeds
         the limits; BankError if the bank cannot be read.
         """
-        return together(self.frames(statement, params), self.memory)
+        return concat_within(self.frames(statement, params), self.memory)
 
     def frames(
         self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
@@ -195,10 +195,10 @@ class Sandbox(Cursors):
         """The same in parts, each computed when asked for; at least one, for the columns."""
         connection = self.own()
         with self.answering(), self._translate_errors():
-            _check(connection, connection.extract_statements(statement))
+            _check_is_select(connection, connection.extract_statements(statement))
             if self.is_other_version:
                 # This version's macros, made in memory, hide those of the file; its views cannot.
-                for name in of_paper(statement):
+                for name in analyses_named(statement):
                     check_carried(connection, self.path, f"paper.{name}")
             found = connection.query(statement, params=params)
             if found is None:
@@ -238,12 +238,12 @@ class Sandbox(Cursors):
 def _open_within(path: Path, seconds: float, memory: int) -> tuple[DuckDBPyConnection, bool]:
     settings = (f"set memory_limit = '{memory} bytes'", f"set threads = {os.cpu_count() or 1}")
     try:
-        return open_to_ask(path, settings, spills=False, seconds=seconds)
+        return open_read_only(path, settings, spills=False, seconds=seconds)
     except duckdb.InterruptException as error:
         raise out_of_time(seconds) from error
 
 
-def together(parts: Iterable[pl.DataFrame], memory: int) -> pl.DataFrame:
+def concat_within(parts: Iterable[pl.DataFrame], memory: int) -> pl.DataFrame:
     """The parts as one frame. Raises QueryError if they take more than so many bytes."""
     frames, size = [], 0.0
     for frame in parts:
@@ -258,7 +258,7 @@ def together(parts: Iterable[pl.DataFrame], memory: int) -> pl.DataFrame:
     return pl.concat(frames, rechunk=True) if frames else pl.DataFrame()
 
 
-def _check(connection: duckdb.DuckDBPyConnection, parts: Sequence[Any]) -> None:
+def _check_is_select(connection: duckdb.DuckDBPyConnection, parts: Sequence[Any]) -> None:
     if len(parts) != 1:
         raise QueryError(
             "No statement was given." if not parts else f"{len(parts)} statements were given.",

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import polars as pl
 
-from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.any_bank import Backend
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import size_of
-from attnbank.sql.bank.paths import shown_path
+from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
-from attnbank.sql.html import of_frame
+from attnbank.sql.html import html_table
 from attnbank.sql.lookup import find_run
-from attnbank.sql.quoting import literal, place
+from attnbank.sql.quoting import literal, qualified_name
 from attnbank.sql.suggest import did_you_mean
 
 _BYTES_UNROUNDED, _BYTES_ROUNDED = 3.8, 2.5
@@ -48,13 +48,13 @@ class Contents:
         frames = {name: getattr(self, name) for name in ("runs", "models", "corpora", "skipped")}
         frames["tables"] = self.filled
         return (
-            f"<p><code>{escape(shown_path(self.path))}</code>: {self.bytes:,} bytes,"
+            f"<p><code>{escape(typed_path(self.path))}</code>: {self.bytes:,} bytes,"
             f" format {self.format}, written by attnbank {escape(self.created_by)}</p>"
-            + "".join(of_frame(frame, part.capitalize()) for part, frame in frames.items())
+            + "".join(html_table(frame, part.capitalize()) for part, frame in frames.items())
         )
 
 
-def read(bank: AnyBank) -> Contents:
+def summarize_bank(bank: Backend) -> Contents:
     """A summary of everything that is in a bank."""
     ((format_, created_by),) = bank.connection.execute(
         "select format, created_by from bank"
@@ -65,27 +65,27 @@ def read(bank: AnyBank) -> Contents:
         size_of(bank.path),
         format_,
         created_by,
-        runs=runs(bank),
+        runs=list_runs(bank),
         tables=_counts(bank),
-        **{each: _statement(bank, f"contents/{each}") for each in parts},
+        **{each: _query_contents(bank, f"contents/{each}") for each in parts},
     )
 
 
-def runs(bank: AnyBank) -> pl.DataFrame:
+def list_runs(bank: Backend) -> pl.DataFrame:
     """The runs, one row each; `bytes` is a share of the file's, estimated by weights and sums."""
     weight = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
     share = pl.col("weights") * weight + pl.col("distributions") * _BYTES_OF_SUMS
     part = (share / share.sum()).fill_nan(0.0) * size_of(bank.path)
-    return _statement(bank, "contents/runs").with_columns(bytes=part.round().cast(pl.Int64))
+    return _query_contents(bank, "contents/runs").with_columns(bytes=part.round().cast(pl.Int64))
 
 
-def schema(bank: AnyBank, table: str | None = None) -> pl.DataFrame:
+def describe_schema(bank: Backend, table: str | None = None) -> pl.DataFrame:
     """Kind, name and comment of everything in the bank; or the columns of one table or analysis.
 
     `head_distance()` is the analysis where a table has its name. CallError for an unknown name.
     """
     if table is None:
-        found = _statement(bank, "contents/relation_names")
+        found = _query_contents(bank, "contents/relation_names")
         is_main = pl.col("schema") == "main"
         prefix = pl.when(is_main).then(pl.lit("")).otherwise(pl.col("schema") + ".")
         return found.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
@@ -96,15 +96,15 @@ def schema(bank: AnyBank, table: str | None = None) -> pl.DataFrame:
         rows = [(each.name, each.type.upper(), each.help) for each in columns]
         return pl.DataFrame(rows, schema=["column", "type", "comment"], orient="row")
     schema_name, name = relation(bank, table)
-    return _statement(bank, "contents/relation_columns", schema=schema_name, name=name)
+    return _query_contents(bank, "contents/relation_columns", schema=schema_name, name=name)
 
 
-def _tables_and_views(bank: AnyBank) -> dict[str, tuple[str, str, str]]:
-    found = _statement(bank, "contents/relation_names").select("kind", "schema", "name").rows()
+def _tables_and_views(bank: Backend) -> dict[str, tuple[str, str, str]]:
+    found = _query_contents(bank, "contents/relation_names").select("kind", "schema", "name").rows()
     return {f"{each[1]}.{each[2]}": each for each in found if each[0] in ("table", "view")}
 
 
-def relation(bank: AnyBank, name: str) -> tuple[str, str]:
+def relation(bank: Backend, name: str) -> tuple[str, str]:
     """The schema and the name of a table or view. Raises CallError if there is none."""
     known = _tables_and_views(bank)
     for asked in (name, f"main.{name}", f"paper.{name}"):
@@ -117,10 +117,10 @@ def relation(bank: AnyBank, name: str) -> tuple[str, str]:
     )
 
 
-def of_run(bank: AnyBank, table: str, run: str | int) -> str:
+def condition_on_run(bank: Backend, table: str, run: str | int) -> str:
     """The SQL condition for the rows of a table that are of a run; CallError if there is none."""
     number, _ = find_run(bank.connection, bank.path, run)
-    columns = list(schema(bank, table)["column"])
+    columns = list(describe_schema(bank, table)["column"])
     if "run" in columns:
         return f"run = {number}"
     if "sequence" in columns:
@@ -128,18 +128,18 @@ def of_run(bank: AnyBank, table: str, run: str | int) -> str:
     raise CallError(f"Table {table} has no column run or sequence.", "Leave out run.")
 
 
-def _counts(bank: AnyBank) -> pl.DataFrame:
+def _counts(bank: Backend) -> pl.DataFrame:
     every = " union all ".join(
         f'select {literal(name if schema == "main" else f"{schema}.{name}")} as "table",'
-        f' count(*) as "rows" from {place(schema, name)}'
+        f' count(*) as "rows" from {qualified_name(schema, name)}'
         for kind, schema, name in _tables_and_views(bank).values()
         if kind == "table"
     )
-    return bank.frame_of(every, {})
+    return bank.fetch(every, {})
 
 
-def _statement(bank: AnyBank, statement: str, /, **values: str) -> pl.DataFrame:
-    return bank.frame_of(registry.statement(statement), values)
+def _query_contents(bank: Backend, statement: str, /, **values: str) -> pl.DataFrame:
+    return bank.fetch(registry.internal_statement(statement), values)
 
 
 OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "words", "weights",
@@ -147,9 +147,9 @@ OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "wor
 """Columns of runs that are shown beside each other, without the options."""
 
 
-def of_bank(path: str, runs: pl.DataFrame | None) -> str:
+def html_of_bank(path: str, runs: pl.DataFrame | None) -> str:
     """A bank with a table of its runs; `runs` is None if the bank is closed."""
     if runs is None:
         return f"<p>Bank <code>{escape(path)}</code>, closed</p>"
     shown = runs.select(name for name in OF_RUNS if name in runs.columns)
-    return f"<p>Bank <code>{escape(path)}</code></p>{of_frame(shown, 'Runs')}"
+    return f"<p>Bank <code>{escape(path)}</code></p>{html_table(shown, 'Runs')}"

@@ -32,21 +32,21 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
             f"Dialect {dialect} is not supported.",
             f"{did_you_mean(dialect, DIALECTS)} Choose from: {', '.join(DIALECTS)}.".strip(),
         )
-    analysis = registry.find(name)
-    given = _literals(parameters.check(analysis, values))
-    return _written(_Inliner().statement(analysis, given), dialect)
+    analysis = registry.find_analysis(name)
+    given = _literal_expressions(parameters.bind_values(analysis, values))
+    return _generate_sql(_Inliner().inline(analysis, given), dialect)
 
 
-def written_out(statement: str, dialect: str, values: Mapping[str, Any]) -> str:
+def render_statement(statement: str, dialect: str, values: Mapping[str, Any]) -> str:
     """A SELECT of the package's own, which may call macros and read views, for another engine."""
-    return _written(_Inliner().filled(statement, _literals(values)), dialect)
+    return _generate_sql(_Inliner().filled(statement, _literal_expressions(values)), dialect)
 
 
-def _literals(values: Mapping[str, Any]) -> dict[str, exp.Expr]:
-    return {each: _expression(quoting.value(values[each])) for each in values}
+def _literal_expressions(values: Mapping[str, Any]) -> dict[str, exp.Expr]:
+    return {each: _expression(quoting.sql_literal(values[each])) for each in values}
 
 
-def _written(tree: exp.Expr, dialect: str) -> str:
+def _generate_sql(tree: exp.Expr, dialect: str) -> str:
     if dialect == "spark":
         tree = tree.transform(for_spark, copy=False)
     return tree.sql(dialect=dialect, pretty=True, copy=False)
@@ -70,7 +70,7 @@ _SPARK = {
 
 def for_spark(node: exp.Expr) -> exp.Expr:
     """A node of a syntax tree as Spark needs it; the function to give to `transform`."""
-    if isinstance(node, exp.Length) and _is_of_list(node):
+    if isinstance(node, exp.Length) and _is_list_length(node):
         return exp.func("size", node.this.transform(for_spark))
     if isinstance(node, exp.CTE):
         node.set("materialized", None)  # a hint for DuckDB, which Spark's syntax does not have
@@ -81,7 +81,7 @@ def for_spark(node: exp.Expr) -> exp.Expr:
     return sqlglot.parse_one(_SPARK[node.name.lower()].format(*arguments), dialect="spark")
 
 
-def _is_of_list(node: exp.Length) -> bool:
+def _is_list_length(node: exp.Length) -> bool:
     """Whether it was written as `len`, as of lists only: the parser keeps where the word was."""
     return int(node.meta.get("end", 0)) - int(node.meta.get("start", 0)) + 1 == len("len")
 
@@ -92,7 +92,7 @@ class _Inliner:
     def __init__(self) -> None:
         self._calls = 0
 
-    def statement(
+    def inline(
         self, analysis: Analysis, arguments: Mapping[str, exp.Expr], prefix: str = ""
     ) -> exp.Expr:
         defaults = {each.name: _expression(each.default) for each in analysis.parameters}
@@ -101,18 +101,18 @@ class _Inliner:
     def filled(
         self, statement: str, arguments: Mapping[str, exp.Expr], prefix: str = ""
     ) -> exp.Expr:
-        def replaced(node: exp.Expr) -> exp.Expr:
+        def fill_parameter(node: exp.Expr) -> exp.Expr:
             return arguments[node.name].copy() if isinstance(node, exp.Placeholder) else node
 
         # Renamed first: an argument may read a table expression of the caller with an equal name.
         renamed = _with_own_names(_expression(statement).copy(), prefix)
-        return self._without_macros(renamed.transform(replaced))
+        return self._without_macros(renamed.transform(fill_parameter))
 
     def _without_macros(self, tree: exp.Expr) -> exp.Expr:
         """The tree with its macros and views replaced; the tree that is given is changed."""
         own = {each.alias for each in tree.find_all(exp.CTE)}
 
-        def replaced(node: exp.Expr) -> exp.Expr:
+        def expand_macro(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Anonymous) and node.name in _functions():
                 return self._function(node)
             if isinstance(node, exp.Table):
@@ -121,9 +121,9 @@ class _Inliner:
             while isinstance(plain, exp.Cast) and plain.to == plain.this.args.get("to"):
                 plain = plain.this
             # `transform` does not descend into a node that replaces another one, so do it here.
-            return node if plain is node else plain.transform(replaced)
+            return node if plain is node else plain.transform(expand_macro)
 
-        return tree.transform(replaced, copy=False)
+        return tree.transform(expand_macro, copy=False)
 
     def _relation(self, table: exp.Table, own: set[str]) -> exp.Expr | None:
         """The definition of a table macro or a view as a subquery; None for a table."""
@@ -133,9 +133,9 @@ class _Inliner:
         if isinstance(table.this, exp.Anonymous):
             called = (registry.analyses() | registry.shared())[name]
             given = {each.this.name: each.expression for each in table.this.expressions}
-            inner = self.statement(called, given, prefix)
+            inner = self.inline(called, given, prefix)
         elif table.db == "paper":
-            inner = self.statement(registry.analyses()[name], {}, prefix)
+            inner = self.inline(registry.analyses()[name], {}, prefix)
         elif name in _views() and name not in own:
             inner = self._without_macros(_with_own_names(_views()[name].copy(), prefix))
         else:
@@ -150,13 +150,13 @@ class _Inliner:
         names, body = _functions()[call.name]
         values = dict(zip(names, call.expressions, strict=True))
 
-        def replaced(node: exp.Expr) -> exp.Expr:
+        def fill_argument(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Column) and not node.table and node.name in values:
                 value: exp.Expr = values[node.name].copy()
                 return value if isinstance(value, exp.Column | exp.Literal) else exp.paren(value)
             return node
 
-        return exp.paren(self._without_macros(body.transform(replaced)))
+        return exp.paren(self._without_macros(body.transform(fill_argument)))
 
 
 def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
@@ -196,7 +196,7 @@ def _views() -> dict[str, exp.Expr]:
 def _created(kind: str) -> list[exp.Create]:
     return [
         statement
-        for script in registry.schema()
+        for script in registry.schema_scripts()
         for statement in sqlglot.parse(script, dialect="duckdb")
         if isinstance(statement, exp.Create) and statement.kind == kind
     ]

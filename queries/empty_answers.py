@@ -9,18 +9,18 @@ import sqlglot
 from sqlglot import exp
 
 from attnbank.queries import parameters
-from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.any_bank import Backend
 from attnbank.sql.errors import AttnbankError
-from attnbank.sql.registry import analyses, find
+from attnbank.sql.registry import analyses, find_analysis
 from attnbank.sql.runs import check_relation
 
 
-def reasons(bank: AnyBank, statement: str) -> Iterator[str]:
+def reasons(bank: Backend, statement: str) -> Iterator[str]:
     """For each analysis that a statement calls, what is wrong with its arguments, or `empty`."""
     for name, given in calls(statement):
-        analysis = find(name)
+        analysis = find_analysis(name)
         try:
-            values = parameters.check(analysis, given)
+            values = parameters.bind_values(analysis, given)
             run = bank.run_of(name, **values)
             if run is not None:
                 with bank.answering():
@@ -43,7 +43,7 @@ def calls(statement: str) -> list[tuple[str, dict[str, Any]]]:
         if call.name not in analyses():
             continue
         given = {}
-        declared = {each.name: each for each in find(call.name).parameters}
+        declared = {each.name: each for each in find_analysis(call.name).parameters}
         for name, value in zip(declared, call.expressions, strict=False):
             if isinstance(value, exp.PropertyEQ | exp.Kwarg):
                 name, value = value.this.name, value.expression

@@ -48,7 +48,7 @@ def export(
         locks = () if part.lock < 0 else (part.lock,)
         asked = (located(bank.path), part.path, run, str(folder), origin)
         with Guarded(bank.path, write_part, *asked, pass_fds=locks) as process:
-            process.watch(_Moving(bank.path, part.path).check)
+            process.watch(_Moving(bank.path, part.path).check_progress)
             for _ in process.messages():
                 pass
         names = [each.relative_to(part.path) for each in sorted(part.path.rglob("*.*"))]
@@ -86,7 +86,7 @@ class _Moving:
         self._bank, self._folder = bank, folder
         self._before, self._since = -1, time.monotonic()
 
-    def check(self, process: psutil.Process) -> BankError | None:
+    def check_progress(self, process: psutil.Process) -> BankError | None:
         """BankError if it has not read or written a byte for PATIENCE seconds."""
         import psutil
 

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from attnbank.queries.directions import isolated
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import escape_control
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +55,7 @@ _MOST_COLUMNS = 12
 
 
 @dataclass
-class Column:
+class FormattedColumn:
     """A column as text: its name and cells, and whether they are numbers."""
 
     name: str
@@ -68,7 +68,9 @@ class Column:
         return max((display_width(cell) for cell in self.cells), default=0)
 
 
-def table(frame: pl.DataFrame, width: int | None = None, *, wraps: bool = False) -> Iterator[str]:
+def table_lines(
+    frame: pl.DataFrame, width: int | None = None, *, wraps: bool = False
+) -> Iterator[str]:
     """The lines of a table, no wider than `width` columns of a terminal if that is possible.
 
     A single row that is too wide stands upright. Otherwise names of columns break at underscores,
@@ -81,11 +83,11 @@ def table(frame: pl.DataFrame, width: int | None = None, *, wraps: bool = False)
     heads = [[column.name] for column in columns]
     widths = [max(each.width, display_width(each.name)) for each in columns]
     gap = _GAP
-    if frame.height == 1 and not wraps and _total(widths, gap) > (width or _PAGE):
+    if frame.height == 1 and not wraps and _line_width(widths, gap) > (width or _PAGE):
         yield from _upright(columns)
         return
-    if width is not None and _total(widths, gap) > width:
-        heads = [_broken(each.name, each.width) for each in columns]
+    if width is not None and _line_width(widths, gap) > width:
+        heads = [_break_at_underscores(each.name, each.width) for each in columns]
         widths = [
             max(each.width, *map(display_width, head))
             for each, head in zip(columns, heads, strict=True)
@@ -93,17 +95,17 @@ def table(frame: pl.DataFrame, width: int | None = None, *, wraps: bool = False)
         gap = _narrow(columns, widths, width)
     bottom_up = zip_longest(*(reversed(head) for head in heads), fillvalue="")
     for head in reversed(list(bottom_up)):
-        yield _line(head, columns, widths, gap)
+        yield _format_line(head, columns, widths, gap)
     yield gap.join("-" * each for each in widths)
-    for row in _rows(columns):
-        yield _line(row, columns, widths, gap)
+    for row in _cell_rows(columns):
+        yield _format_line(row, columns, widths, gap)
 
 
-def _rows(columns: Sequence[Column]) -> Iterator[tuple[str, ...]]:
+def _cell_rows(columns: Sequence[FormattedColumn]) -> Iterator[tuple[str, ...]]:
     return zip(*(column.cells for column in columns), strict=True)
 
 
-def _upright(columns: Sequence[Column]) -> Iterator[str]:
+def _upright(columns: Sequence[FormattedColumn]) -> Iterator[str]:
     wide = max(display_width(each.name) for each in columns)
     for each in columns:
         space = " " * (wide - display_width(each.name))
@@ -115,7 +117,7 @@ def markdown(frame: pl.DataFrame) -> Iterator[str]:
     columns = columns_as_text(frame)
     yield f"| {' | '.join(_markdown_text(column.name) for column in columns)} |"
     yield f"|{'|'.join('--:' if column.is_number else '---' for column in columns)}|"
-    for row in _rows(columns):
+    for row in _cell_rows(columns):
         yield f"| {' | '.join(_markdown_text(cell) for cell in row)} |"
 
 
@@ -128,7 +130,7 @@ def display_width(text: str) -> int:
     return max(0, int(wcswidth(text)))  # -1 for control characters, which cells have written out
 
 
-def as_text(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A value of any type as one line, with control characters escaped."""
     if value is None:
         return ""
@@ -139,18 +141,18 @@ def as_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, dict):
-        parts = (f"{as_text(name)}: {_in_list(each)}" for name, each in value.items())
+        parts = (f"{format_cell(name)}: {_in_list(each)}" for name, each in value.items())
         return f"{{{', '.join(parts)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_in_list, value))}]"
-    return shown(str(value))
+    return escape_control(str(value))
 
 
 def _in_list(value: Any) -> str:
-    return "null" if value is None else as_text(value)
+    return "null" if value is None else format_cell(value)
 
 
-def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Column]:
+def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[FormattedColumn]:
     """The columns as text for people: every cell is one line, and numbers are rounded.
 
     Small p values are under 0.001, or as they are (2e-7, `exact_p`).
@@ -168,16 +170,16 @@ def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Colum
                     for cell, value in zip(cells, values, strict=True)
                 ]
         else:
-            cells = [as_text(value) for value in values]
-        found.append(Column(as_text(series.name), cells, series.dtype.is_numeric()))
+            cells = [format_cell(value) for value in values]
+        found.append(FormattedColumn(format_cell(series.name), cells, series.dtype.is_numeric()))
     return found
 
 
-def _wrapped(columns: list[Column], width: int) -> list[Column]:
+def _wrapped(columns: list[FormattedColumn], width: int) -> list[FormattedColumn]:
     taken = sum(max(each.width, display_width(each.name)) + len(_GAP) for each in columns[:-1])
     room = max(width - taken, 3 * _NARROWEST)
-    found = [Column(each.name, [], each.is_number) for each in columns]
-    for *cells, text in _rows(columns):
+    found = [FormattedColumn(each.name, [], each.is_number) for each in columns]
+    for *cells, text in _cell_rows(columns):
         for at, line in enumerate(textwrap.wrap(text, room) or [""]):
             row = [*([""] * len(cells) if at else cells), line]
             for column, cell in zip(found, row, strict=True):
@@ -222,11 +224,11 @@ def why_p_is_empty(frame: pl.DataFrame) -> str | None:
     return None
 
 
-def _total(widths: Sequence[int], gap: str) -> int:
+def _line_width(widths: Sequence[int], gap: str) -> int:
     return sum(widths) + len(gap) * (len(widths) - 1)
 
 
-def _broken(name: str, width: int) -> list[str]:
+def _break_at_underscores(name: str, width: int) -> list[str]:
     """A name broken at underscores into lines that are, if possible, no wider than `width`."""
     lines = [""]
     for part in name.replace("_", "_\n").split("\n"):
@@ -237,7 +239,7 @@ def _broken(name: str, width: int) -> list[str]:
     return lines
 
 
-def _narrow(columns: Sequence[Column], widths: list[int], most: int) -> str:
+def _narrow(columns: Sequence[FormattedColumn], widths: list[int], most: int) -> str:
     """Make the widest columns of text narrower until they fit `most`; returns the gap between."""
     texts = [  # but for names of things, which nobody could type if they were cut short
         at
@@ -246,7 +248,7 @@ def _narrow(columns: Sequence[Column], widths: list[int], most: int) -> str:
     ]
     running = [at for at in texts if any(" " in cell for cell in columns[at].cells)]
     for those in (running, texts):
-        while _total(widths, _GAP) > most:
+        while _line_width(widths, _GAP) > most:
             widest = max(those, key=lambda at: widths[at], default=None)
             if widest is None or widths[widest] <= _NARROWEST:
                 break
@@ -256,7 +258,9 @@ def _narrow(columns: Sequence[Column], widths: list[int], most: int) -> str:
     return " "
 
 
-def _line(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], gap: str) -> str:
+def _format_line(
+    cells: Sequence[str], columns: Sequence[FormattedColumn], widths: Sequence[int], gap: str
+) -> str:
     parts = []
     for cell, column, width in zip(cells, columns, widths, strict=True):
         shown = cut(cell, width)
@@ -307,7 +311,7 @@ def latex(frame: pl.DataFrame) -> Iterator[str]:
     yield r"\toprule"
     yield f"{' & '.join(_latex_text(each.name) for each in columns)} \\\\"
     yield r"\midrule"
-    for row in _rows(columns):
+    for row in _cell_rows(columns):
         cells = [
             re.sub("^-", "$-$", cell) if column.is_number else _latex_text(cell)
             for cell, column in zip(row, columns, strict=True)
@@ -324,12 +328,12 @@ def _latex_text(text: str) -> str:
     return f"{{{found[0]}}}{found[1:]}" if found[:1] in ("[", "*") else found
 
 
-def can_be_crossed(found: pl.DataFrame, keys: Sequence[str]) -> bool:
+def fits_crosstab(found: pl.DataFrame, keys: Sequence[str]) -> bool:
     """Whether the counts of `Bank.count` by these keys make a cross table that is not too wide."""
     return len(keys) == 2 and found[keys[1]].n_unique() <= _MOST_COLUMNS
 
 
-def crossed(found: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
+def crosstab(found: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
     """A cross table of counts: the values of one key below, of the other side by side.
 
     `found` has the columns `rows`, `columns` and `n`. The table has a column KEY=VALUE for each
@@ -364,19 +368,19 @@ def csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
     for each in frame:
         if each.dtype.is_nested():
             values = [as_json(value, each.dtype) for value in each.to_list()]
-            texts = [None if value is None else _json(value) for value in values]
+            texts = [None if value is None else _to_json(value) for value in values]
             changed.append(pl.Series(each.name, texts, dtype=pl.String))
-    return _plain(frame).with_columns(changed)
+    return _with_writable_types(frame).with_columns(changed)
 
 
 def json_rows(frame: pl.DataFrame) -> list[str]:
     """Every row as a JSON object on one line; NaN and infinity, which JSON lacks, become null."""
     if all(_is_quick(each) for each in frame.dtypes):
         # Not splitlines(), which would also split a row at U+0085, U+2028 and U+2029 in its texts.
-        return _plain(frame, is_json=True).write_ndjson().split("\n")[:-1]
+        return _with_writable_types(frame, is_json=True).write_ndjson().split("\n")[:-1]
     columns = [[as_json(value, each.dtype) for value in each.to_list()] for each in frame]
     rows = zip(*columns, strict=True)
-    return [_json(dict(zip(frame.columns, row, strict=True)), (",", ":")) for row in rows]
+    return [_to_json(dict(zip(frame.columns, row, strict=True)), (",", ":")) for row in rows]
 
 
 def as_json(value: Any, dtype: Any) -> Any:
@@ -409,11 +413,11 @@ def as_json(value: Any, dtype: Any) -> Any:
     return str(value)
 
 
-def _json(value: Any, separators: tuple[str, str] = (", ", ": ")) -> str:
+def _to_json(value: Any, separators: tuple[str, str] = (", ", ": ")) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=separators)
 
 
-def _plain(frame: pl.DataFrame, *, is_json: bool = False) -> pl.DataFrame:
+def _with_writable_types(frame: pl.DataFrame, *, is_json: bool = False) -> pl.DataFrame:
     """The frame in types that Polars writes right: texts for bytes and times, shortest floats."""
     import polars as pl
 

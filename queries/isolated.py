@@ -59,9 +59,9 @@ class Isolated(Guarded):
         self._seconds, self._memory = seconds, memory
         self._ends = time.monotonic() + _STARTING + seconds + GRACE  # until the statement begins
         super().__init__(
-            path, _answer, located(path), statement, params, seconds, memory, rows, forks=forks
+            path, _send_rows, located(path), statement, params, seconds, memory, rows, forks=forks
         )
-        self.watch(self._check)
+        self.watch(self._check_memory)
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         import polars as pl
@@ -77,11 +77,11 @@ class Isolated(Guarded):
 
     def frame(self) -> pl.DataFrame:
         """All rows at once. Raises QueryError if they take more memory than is allowed."""
-        from attnbank.queries.connections import together
+        from attnbank.queries.connections import concat_within
 
-        return together(self, self._memory)
+        return concat_within(self, self._memory)
 
-    def _check(self, process: psutil.Process) -> AttnbankError | None:
+    def _check_memory(self, process: psutil.Process) -> AttnbankError | None:
         if time.monotonic() > self._ends:
             return out_of_time(self._seconds)
         if process.memory_info().rss > self._memory + OVERHEAD:
@@ -89,7 +89,7 @@ class Isolated(Guarded):
         return None
 
 
-def _answer(
+def _send_rows(
     channel: Channel,
     path: Path,
     statement: str,
@@ -108,7 +108,7 @@ def _answer(
     for frame in sandbox.frames(statement, params):
         kept = frame if most is None else frame.head(max(0, most - rows))
         if kept.height or rows == frame.height == 0:
-            for part in _parts(kept):
+            for part in _split_frame(kept):
                 body = io.BytesIO()
                 part.write_ipc_stream(body)
                 channel.send(_BATCH, body.getbuffer())
@@ -119,7 +119,7 @@ def _answer(
     channel.send(_COUNT, struct.pack("<Q", rows))
 
 
-def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _split_frame(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The frame in parts of at most MOST_BYTES. Raises QueryError if a single row has more."""
     if frame.estimated_size() <= MOST_BYTES:
         yield frame
@@ -131,5 +131,5 @@ def _parts(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         )
     else:
         half = frame.height // 2
-        yield from _parts(frame[:half])
-        yield from _parts(frame[half:])
+        yield from _split_frame(frame[:half])
+        yield from _split_frame(frame[half:])

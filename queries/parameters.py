@@ -10,7 +10,7 @@ from typing import Any
 
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis, Parameter
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import did_you_mean, join_names
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
 _FLOATS = frozenset({"double", "float", "real"})
@@ -26,7 +26,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def check(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
+def bind_values(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
     """The given parameters as values that DuckDB can bind.
 
     Raises CallError for a name that is not declared, and a value that does not fit the type.
@@ -34,15 +34,15 @@ def check(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
     declared = {parameter.name: parameter for parameter in analysis.parameters}
     for name in given:
         if name not in declared:
-            takes = f"It takes: {listed(declared)}." if declared else "It takes none."
+            takes = f"It takes: {join_names(declared)}." if declared else "It takes none."
             raise CallError(
                 f"{analysis.name} has no parameter {name}.",
                 f"{did_you_mean(name, declared)} {takes}".strip(),
             )
-    return {name: value(declared[name], given[name]) for name in given}
+    return {name: convert_value(declared[name], given[name]) for name in given}
 
 
-def value(parameter: Parameter, given: Any) -> Any:
+def convert_value(parameter: Parameter, given: Any) -> Any:
     """The value in the parameter's type, or None. Raises CallError if it does not fit the type."""
     if given is None:
         return None
@@ -83,7 +83,7 @@ def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
             if allowed and given not in allowed:
                 raise CallError(
                     f"{parameter.name} cannot be {given!r}.",
-                    f"{did_you_mean(given, allowed)} It is one of: {listed(allowed)}.".strip(),
+                    f"{did_you_mean(given, allowed)} It is one of: {join_names(allowed)}.".strip(),
                 )
             return given
     elif type_ == "boolean":

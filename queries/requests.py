@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.any_bank import Backend
 from attnbank.queries.connections import MEMORY
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.lookup import find_corpus
 from attnbank.sql.runs import Run, UnfinishedRunWarning
 from attnbank.sql.subprocess_guard import check_limits
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import did_you_mean, join_names
 
 if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions
-    from attnbank.queries.patterns.language.checking import Checked
+    from attnbank.queries.patterns.language.checking import ResolvedRequest
 
 _CONTEXT = 10  # as `attnbank find` has it where no terminal limits it
 
@@ -34,7 +34,7 @@ def _in_order(found: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return found.select(pl.all().sort_by(order, nulls_last=True))
 
 
-class Requests(AnyBank):
+class Requests(Backend):
     """Finds and counts what a request describes, and judges heads on it, on any engine."""
 
     def find(
@@ -80,7 +80,7 @@ class Requests(AnyBank):
             cross_sentence=finding.is_document(within),
             run=self.run_of_request(request, run, within, f"{columns}, {sort}"),
         )  # fmt: skip
-        found = self.hits(request, choice, columns, sort, timeout, memory)
+        found = self.run_hits(request, choice, columns, sort, timeout, memory)
         if context is False:
             return found
         for name in {"left", "hit", "right"} & {*found.columns}:
@@ -117,7 +117,7 @@ class Requests(AnyBank):
 
         chosen = self.run_of_request(request, run, within, by)
         choice = HitOptions(corpus, limit, cross_sentence=finding.is_document(within), run=chosen)
-        return self.hits(request, choice, by, "", timeout, memory, counts=True)
+        return self.run_hits(request, choice, by, "", timeout, memory, counts=True)
 
     def run_of_request(
         self,
@@ -136,11 +136,11 @@ class Requests(AnyBank):
         checked = finding.resolved(request, columns)
         if checked.reads_run():
             with self.answering():
-                chosen = finding.choose(
+                chosen = finding.choose_run_of_request(
                     self.connection, self.path, run, wide=wide, weights=checked.reads_weights(),
                     attention=bool(checked.attention()), surprisal=checked.reads_surprisal(),
                 )  # fmt: skip
-                finding.check_kept(self.connection, self.path, checked, chosen)
+                finding.check_thresholds(self.connection, self.path, checked, chosen)
                 return chosen
         if run is not None:
             raise CallError(
@@ -149,7 +149,7 @@ class Requests(AnyBank):
             )
         return None
 
-    def hits(
+    def run_hits(
         self,
         request: str,
         choice: HitOptions,
@@ -180,7 +180,7 @@ class Requests(AnyBank):
                 warnings.warn(told, AttnbankWarning, stacklevel=3)
             if asked.checked.reads_surprisal():
                 self._warn_of_unmeasured(run)
-        found = self._found(asked.checked, asked.statement, choice.corpus, timeout, memory)
+        found = self._run_statement(asked.checked, asked.statement, choice.corpus, timeout, memory)
         keys = list(dict.fromkeys(map(str, asked.checked.keys)))
         if counts and keys and found.schema[keys[0]].is_numeric():  # as numbers are read
             return found.sort(keys, nulls_last=True)
@@ -195,7 +195,7 @@ class Requests(AnyBank):
         """Warn of words of a run that `attnbank surprisal` has not come to, or not again."""
         with self.answering():
             ((left,),) = self.connection.execute(
-                registry.statement("losses/words_without_surprisal"), {"run": run.id}
+                registry.internal_statement("losses/words_without_surprisal"), {"run": run.id}
             ).fetchall()
         if left:
             warnings.warn(
@@ -205,8 +205,13 @@ class Requests(AnyBank):
                 stacklevel=4,
             )
 
-    def _found(
-        self, checked: Checked, statement: str, corpus: str | None, timeout: float, memory: int
+    def _run_statement(
+        self,
+        checked: ResolvedRequest,
+        statement: str,
+        corpus: str | None,
+        timeout: float,
+        memory: int,
     ) -> pl.DataFrame:
         from attnbank.queries.patterns import unknown
 
@@ -215,7 +220,7 @@ class Requests(AnyBank):
             if corpus is not None:
                 find_corpus(self.connection, self.path, corpus)
             unknown.check_enhanced(self.connection, checked)
-        found = self.found_by(statement, timeout, memory)
+        found = self.run_request(statement, timeout, memory)
         with self.answering():
             for told in unknown.unknown_names(self.connection, checked, corpus):
                 warnings.warn(told, AttnbankWarning, stacklevel=4)
@@ -240,7 +245,7 @@ class Requests(AnyBank):
         from attnbank.queries.patterns import concordance
 
         with self.answering():
-            return concordance.lines(self.connection, found, context)
+            return concordance.add_context(self.connection, found, context)
 
     def score(
         self,
@@ -289,7 +294,7 @@ class Requests(AnyBank):
         checked, wide = finding.resolved(request, by), finding.is_document(within)
         if checked.reads_surprisal() and run is None:  # one of which heads can be judged, too
             with self.answering():
-                run = finding.choose(
+                run = finding.choose_run_of_request(
                     self.connection, self.path, None, wide=wide, weights=checked.reads_weights(),
                     surprisal=True,
                 ).id  # fmt: skip
@@ -305,14 +310,16 @@ class Requests(AnyBank):
         )  # fmt: skip
         in_intervals = isinstance(next(iter(finding.in_groups(checked).keys), None), tree.Interval)
         by_distance = any(
-            isinstance(key, tree.Measure) and {key.one, key.other} == {dependent, head}
+            isinstance(key, tree.NodeFunction) and {key.one, key.other} == {dependent, head}
             for key in checked.keys
         )
         found = []
         for named in runs:
             with self.answering():
                 if named is None and wide:
-                    named = finding.choose(self.connection, self.path, None, wide=True).id
+                    named = finding.choose_run_of_request(
+                        self.connection, self.path, None, wide=True
+                    ).id
             judged = scoring.judged(
                 self, pairs, None if named is None else str(named), every=every, each=each,
                 min_count=min_count, has_control=len(runs) == 1,
@@ -345,7 +352,7 @@ class Requests(AnyBank):
         both word.id, and one per key of `by`. Raises and warns as `score` does.
         """
         from attnbank.queries.patterns import HitOptions, finding, scoring
-        from attnbank.queries.patterns.select.building import pairs_of
+        from attnbank.queries.patterns.select.building import compile_pairs
 
         is_read = finding.reads_run(request, by)
         chosen = self.run_of_request(request, run, within, by) if is_read else None
@@ -358,11 +365,13 @@ class Requests(AnyBank):
                 told = f"{did_you_mean(name, nodes)} Its nodes: {', '.join(nodes) or 'none'}."
                 raise CallError(f"The request has no node {name}.", told.strip())
         if dependent == head:
-            raise CallError("--from and --to name the same node.", f"Give two of: {listed(nodes)}.")
-        statement = pairs_of(checked, choice, dependent, head, apart)
+            raise CallError(
+                "--from and --to name the same node.", f"Give two of: {join_names(nodes)}."
+            )
+        statement = compile_pairs(checked, choice, dependent, head, apart)
         if chosen is not None and checked.reads_surprisal():
             self._warn_of_unmeasured(chosen)
-        pairs = self._found(checked, statement, corpus, timeout, memory)
+        pairs = self._run_statement(checked, statement, corpus, timeout, memory)
         if checked.attention():
             warnings.warn(scoring.CIRCULAR, AttnbankWarning, stacklevel=3)
         elif finding.resolved(request).reads_surprisal():

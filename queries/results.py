@@ -63,7 +63,7 @@ def as_frames_have_it(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation
     return found.project(", ".join(columns))
 
 
-def frame_of(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+def frame_of_relation(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """A result as a frame; 128-bit integers, the type of sums, become 64 bits wide if they fit.
 
     Types that frames do not have become text. Raises QueryError for a value that a frame cannot
@@ -173,14 +173,14 @@ def _check_dates(name: str, values: pl.Series) -> None:
             )
 
 
-def kept_result(
+def cached_result(
     connection: duckdb.DuckDBPyConnection,
     analysis: Analysis,
     given: Mapping[str, Any],
     run: Run | None,
 ) -> CachedResult | None:
     """The kept answer of an analysis with these values and this run; None if none is valid."""
-    if (run is not None and not run.is_finished) or not result_cache.exists(connection):
+    if (run is not None and not run.is_finished) or not result_cache.has_cache(connection):
         return None
     import pyarrow as pa  # imported late: it is a fifth of the time of a short command
 
@@ -214,7 +214,7 @@ def kept_result(
     return CachedResult(frame, finished, seconds)
 
 
-def as_bytes(rows: pl.DataFrame) -> bytes:
+def to_ipc(rows: pl.DataFrame) -> bytes:
     """Rows in the form in which they are kept: the bytes of an Arrow IPC stream."""
     import pyarrow as pa
 

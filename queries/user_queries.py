@@ -59,7 +59,7 @@ def join(folder: str | Path | None = None) -> None:
         )
     for path in paths:
         try:
-            registry.own[path.stem] = _read(path)
+            registry.own[path.stem] = _load_user_analysis(path)
         except AttnbankError as error:
             registry.own_faults[path.stem] = CallError(
                 f"{path}: {error.fact.removeprefix(f'{path.name}: ')}", error.remedy or _HOW
@@ -78,7 +78,7 @@ def as_declared(analysis: Analysis, found: pl.DataFrame) -> pl.DataFrame:
     return found
 
 
-def _read(path: Path) -> Analysis:
+def _load_user_analysis(path: Path) -> Analysis:
     """The analysis in a file. Raises CallError or HeaderError if it holds no valid analysis."""
     if not _NAME.fullmatch(path.stem):
         raise CallError(

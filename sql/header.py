@@ -97,7 +97,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Column:
+class ResultColumn:
     """A column of an analysis's result: its name, DuckDB type and meaning."""
 
     name: str
@@ -131,7 +131,7 @@ class RunChoice:
         """The named arguments of the macros `run_candidate` and `chosen_run`, as SQL."""
         values = {name: getattr(self, name) for name in _RUN_CHOICE}
         arguments = {
-            name: quoting.value(value) for name, value in values.items() if value is not None
+            name: quoting.sql_literal(value) for name, value in values.items() if value is not None
         }
         if self.weights == "largest":
             arguments["reads_largest"] = "true"
@@ -154,7 +154,7 @@ class RunChoice:
             meaning += f", of {_INPUTS.get(self.favours, self.favours)} before others"
         return Parameter("run", "varchar", "null", (), meaning)
 
-    def chosen_in(self, body: str) -> str:
+    def add_to_statement(self, body: str) -> str:
         """The statement with the row of the macro `chosen_run` as a common table expression."""
         named = {"requested": "$run"} | self.arguments
         arguments = ",\n        ".join(f"{name} := {value}" for name, value in named.items())
@@ -229,7 +229,7 @@ class Analysis:
     empty: str | None
     notes: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ResultColumn, ...]
     header: tuple[str, ...]
     body: str
 
@@ -255,7 +255,7 @@ class Analysis:
         Raises HeaderError if the SELECT uses other parameters than the header declares.
         """
         types = {parameter.name: parameter.type for parameter in self.parameters}
-        odd = types.keys() ^ {name for _, _, name in reading.references(self.body)}
+        odd = types.keys() ^ {name for _, _, name in reading.parameter_references(self.body)}
         if odd:
             raise HeaderError(
                 f"{self.name}.sql: header and statement disagree on the parameters:"
@@ -282,7 +282,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
     A header line that does not start with a key continues the one before. Raises HeaderError if a
     key is missing, given twice or malformed.
     """
-    entries, body = _split(text)
+    entries, body = _split_header(text)
     single: dict[str, str] = {}
     repeated: dict[str, list[str]] = {"formula": [], "note": [], "param": [], "column": []}
     for key, value in entries:
@@ -296,7 +296,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
     known = _common() if run is None else _common() | {("param", "run"): run.parameter}
     declared = [each for entry in entries for each in _declared(name, *entry, known)]
     parameters = [each for each in declared if isinstance(each, Parameter)]
-    columns = [each for each in declared if isinstance(each, Column)]
+    columns = [each for each in declared if isinstance(each, ResultColumn)]
     needed = ("title", "grain") if section in ("shared", OWN) else ("title", "paper", "grain")
     missing = [key for key in needed if key not in single]
     if missing or not columns:
@@ -305,7 +305,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
         parameters.append(run.parameter)
     # A header that declares the parameter itself also chooses the run itself.
     if run is not None and any(each is run.parameter for each in parameters):
-        body = run.chosen_in(body)
+        body = run.add_to_statement(body)
     lines = [f"{key}: {value}" for key, value in entries if key not in ("param", "column")]
     return Analysis(
         name=name,
@@ -325,7 +325,7 @@ def parse(name: str, section: str, text: str) -> Analysis:
     )
 
 
-def _split(text: str) -> tuple[list[tuple[str, str]], str]:
+def _split_header(text: str) -> tuple[list[tuple[str, str]], str]:
     entries: list[tuple[str, str]] = []
     lines = text.splitlines()
     header = list(takewhile(lambda line: line.startswith("--"), lines))
@@ -340,15 +340,15 @@ def _split(text: str) -> tuple[list[tuple[str, str]], str]:
 
 
 @cache
-def _common() -> dict[tuple[str, str], Parameter | Column]:
+def _common() -> dict[tuple[str, str], Parameter | ResultColumn]:
     """The parameters and columns that mean the same in many analyses, by key and name."""
-    entries, _ = _split((files("attnbank.sql") / "header.sql").read_text(encoding="utf-8"))
+    entries, _ = _split_header((files("attnbank.sql") / "header.sql").read_text(encoding="utf-8"))
     return {(entry[0], each.name): each for entry in entries for each in _declared("", *entry, {})}
 
 
 def _declared(
-    name: str, key: str, value: str, known: Mapping[tuple[str, str], Parameter | Column]
-) -> list[Parameter | Column]:
+    name: str, key: str, value: str, known: Mapping[tuple[str, str], Parameter | ResultColumn]
+) -> list[Parameter | ResultColumn]:
     """Read a header line `param` or `column`: one of them in full, or names that are `known`."""
     if key not in ("param", "column"):
         return []
@@ -362,7 +362,7 @@ def _declared(
             )
         return [known[key, each] for each in names]
     if key == "column":
-        return [Column(*_match(_COLUMN, name, key, value))]
+        return [ResultColumn(*_match(_COLUMN, name, key, value))]
     word, type_, default, choices, told = _match(_PARAMETER, name, key, value)
     allowed = tuple(each.strip() for each in choices.split(",") if each.strip())
     return [Parameter(word, type_, default, allowed, told)]
@@ -387,7 +387,7 @@ def _run_choice(name: str, section: str, single: dict[str, str]) -> RunChoice:
     return RunChoice(**choice, weights=weights)
 
 
-def _plot(name: str, text: str, columns: list[Column]) -> Plot:
+def _plot(name: str, text: str, columns: list[ResultColumn]) -> Plot:
     """Read `bars x=accuracy y=relation domain=0,1`, the header line `plot`."""
     kind, *parts = text.split() or [""]
     if kind not in _NEEDED:

@@ -12,7 +12,7 @@ _MOST = 50
 """The number of rows that are shown at most."""
 
 
-def of_frame(frame: pl.DataFrame, title: str) -> str:
+def html_table(frame: pl.DataFrame, title: str) -> str:
     """An HTML table of the frame's first 50 rows, with a caption and the number of rows left."""
     right, left = ' style="text-align: right"', ' style="text-align: left" dir="auto"'
     aligned = [right if each.is_numeric() else left for each in frame.dtypes]

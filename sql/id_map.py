@@ -125,7 +125,7 @@ def extent(number: int, corpora: Mapping[int, int], first: Iterable[int]) -> str
     return (
         f"select {number} as source, {new_ids('old_corpus', corpora)} as corpus,"
         f" {_among('old_corpus', first)} as is_first, own.*"
-        f" from ({registry.statement('merge/document_extent')}) as own"
+        f" from ({registry.internal_statement('merge/document_extent')}) as own"
         f" where {_among('old_corpus', corpora)}"
     )
 

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from attnbank.sql.header import Analysis, HeaderError
 from attnbank.sql.quoting import literal
-from attnbank.sql.registry import analyses, read_by, root, schema, shared
+from attnbank.sql.registry import analyses, read_by, root, schema_scripts, shared
 
 
 def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
@@ -18,7 +18,7 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     statement, has parameters `p_name`, and an outer one the names and defaults that people type.
     With `temporary` they exist for one connection only, and have no comments.
     """
-    create, schema = _made_in(analysis, temporary=temporary)
+    create, schema = _create_statements(analysis, temporary=temporary)
     inner_name, outer_name = f"{schema}_{analysis.name}", f"{schema}{analysis.name}"
     inner = ", ".join(f"p_{each.name}" for each in analysis.parameters)
     checked = ", ".join(each.checked for each in analysis.parameters)
@@ -48,14 +48,14 @@ def stub(analysis: Analysis, *, temporary: bool = False) -> list[str]:
 
 
 def _outer(analysis: Analysis, body: str, *, temporary: bool) -> list[str]:
-    create, schema = _made_in(analysis, temporary=temporary)
+    create, schema = _create_statements(analysis, temporary=temporary)
     name = f"{schema}{analysis.name}"
     given = ", ".join(f"{each.name} := {each.default}" for each in analysis.parameters)
     made = [f"{create} macro {name}({given}) as table\n{body}"]
     return [*made, f"{create} view {name} as\nfrom {name}()"] if analysis.is_view else made
 
 
-def _made_in(analysis: Analysis, *, temporary: bool) -> tuple[str, str]:
+def _create_statements(analysis: Analysis, *, temporary: bool) -> tuple[str, str]:
     if temporary:
         return "create or replace temporary", ""
     return "create or replace", "paper." if analysis.is_view else ""
@@ -90,4 +90,4 @@ def fingerprint() -> str:
     code = [(root() / name).read_text(encoding="utf-8") for name in files]
     known = (shared() | analyses()).values()
     texts = [text for each in known for text in (each.section, each.name, *each.header, each.body)]
-    return hashlib.sha256("\0".join([*code, *schema(), *texts]).encode()).hexdigest()
+    return hashlib.sha256("\0".join([*code, *schema_scripts(), *texts]).encode()).hexdigest()

@@ -14,7 +14,7 @@ from typing import Any
 
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.shards import WHOLE, Shards, read_shards
-from attnbank.sql.suggest import shown as safe
+from attnbank.sql.suggest import escape_control as safe
 
 Row = dict[str, Any]
 Place = tuple[int, int]

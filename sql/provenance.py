@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
-from attnbank.sql.bank.paths import located, shown_path, without_secrets
+from attnbank.sql.bank.paths import located, typed_path, without_secrets
 from attnbank.sql.outputs.atomic import output_file
 from attnbank.sql.outputs.manifests import MANIFEST, file_digest
 
@@ -48,14 +48,14 @@ def now() -> datetime:
     return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
-def of_run(connection: DuckDBPyConnection, name: str) -> dict[str, Any]:
+def provenance_of_run(connection: DuckDBPyConnection, name: str) -> dict[str, Any]:
     """What a run was made of; nothing if the bank has no run of the name."""
-    found = connection.execute(registry.statement("origin_of_run"), {"run": name})
+    found = connection.execute(registry.internal_statement("origin_of_run"), {"run": name})
     rows = found.fetchall()
     return dict(zip((each[0] for each in found.description), rows[0], strict=True)) if rows else {}
 
 
-def of_export(folder: str) -> dict[str, Any]:
+def provenance_of_export(folder: str) -> dict[str, Any]:
     """Where an export is, and the SHA-256 of its manifest; None where that cannot be read."""
     manifest = Path(folder).expanduser() / MANIFEST
     try:
@@ -65,7 +65,7 @@ def of_export(folder: str) -> dict[str, Any]:
     return {"folder": str(manifest.parent.absolute()), "manifest_sha256": sha256}
 
 
-def digest(text: str) -> str:
+def digest_text(text: str) -> str:
     """SHA-256 of a text in UTF-8, in hexadecimal."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
@@ -75,13 +75,13 @@ def whole(facts: Mapping[str, Any], bank: Path | None = None) -> dict[str, Any]:
     return {
         "attnbank": version(),
         "made": f"{now().isoformat()}Z",
-        "bank": None if bank is None else shown_path(located(bank)),
+        "bank": None if bank is None else typed_path(located(bank)),
         **facts,
         "libraries": libraries("duckdb", "polars", "pyarrow"),
     }
 
 
-def as_text(facts: Mapping[str, Any]) -> str:
+def json_of_facts(facts: Mapping[str, Any]) -> str:
     """Facts as JSON; what JSON does not have (a time) as text."""
     return json.dumps(facts, indent=1, ensure_ascii=False, default=str) + "\n"
 
@@ -91,5 +91,5 @@ def write_beside(file: Path, facts: Mapping[str, Any], bank: Path | None = None)
     own = {"name": file.name, "bytes": file.stat().st_size, "sha256": file_digest(file)}
     beside = file.with_name(f"{file.name}{ENDING}")
     with output_file(beside, bank) as out:
-        out.write(as_text({**facts, "file": own}).encode(errors="backslashreplace"))
+        out.write(json_of_facts({**facts, "file": own}).encode(errors="backslashreplace"))
     return beside

@@ -10,7 +10,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def place(schema: str, name: str) -> str:
+def qualified_name(schema: str, name: str) -> str:
     """The qualified name of a table or view, `"schema"."name"`."""
     return f"{quoted(schema)}.{quoted(name)}"
 
@@ -20,7 +20,7 @@ def literal(text: str | None) -> str:
     return "null" if text is None else "'" + text.replace("'", "''") + "'"
 
 
-def value(given: Any) -> str:
+def sql_literal(given: Any) -> str:
     """A Python value as an SQL literal; a float is cast from its text, since 0.1 is a DECIMAL."""
     if given is None:
         return "null"
@@ -31,5 +31,5 @@ def value(given: Any) -> str:
     if isinstance(given, float):
         return f"cast('{given!r}' as double)"
     if isinstance(given, list | tuple):
-        return f"[{', '.join(value(each) for each in given)}]"
+        return f"[{', '.join(sql_literal(each) for each in given)}]"
     return literal(str(given))

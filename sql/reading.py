@@ -15,14 +15,14 @@ DIALECT = "duckdb"
 
 
 @dataclass(frozen=True)
-class Part:
+class SqlToken:
     """One statement of a script: its text, and its first three words in lower case."""
 
     text: str
     words: tuple[str, ...]
 
 
-def references(statement: str) -> Iterator[tuple[int, int, str]]:
+def parameter_references(statement: str) -> Iterator[tuple[int, int, str]]:
     """Each parameter `$name` of a statement as (start, end, name), in characters, in order."""
     import sqlglot
 
@@ -34,13 +34,13 @@ def references(statement: str) -> Iterator[tuple[int, int, str]]:
 def with_references(statement: str, replaced: Callable[[str], str]) -> str:
     """The statement with each parameter `$name` replaced by `replaced(name)`."""
     parts, at = [], 0
-    for start, end, name in references(statement):
+    for start, end, name in parameter_references(statement):
         parts += [statement[at:start], replaced(name)]
         at = end
     return "".join([*parts, statement[at:]])
 
 
-def relations(statement: str, known: Collection[str]) -> frozenset[str]:
+def relations_read(statement: str, known: Collection[str]) -> frozenset[str]:
     """Which of the `known` table functions and views of the schema `paper` a statement reads.
 
     It looks at the tokens only, since parsing takes longer than most commands. A name before
@@ -62,7 +62,7 @@ def relations(statement: str, known: Collection[str]) -> frozenset[str]:
     called = {
         words[at - 1] for at, end in closed_by.items() if words[end + 1 : end + 3] != ["as", "("]
     }
-    return frozenset((called | {each.lower() for each in of_paper(statement)}) & set(known))
+    return frozenset((called | {each.lower() for each in analyses_named(statement)}) & set(known))
 
 
 def sources(statement: str) -> frozenset[str]:
@@ -83,7 +83,7 @@ def _tokens(statement: str) -> tuple[Token, ...]:
     return tuple(sqlglot.tokenize(statement, read=DIALECT))
 
 
-def of_paper(statement: str) -> list[str]:
+def analyses_named(statement: str) -> list[str]:
     """The names after `paper.` in a statement; none if sqlglot, and so DuckDB, cannot read it."""
     import sqlglot
 
@@ -98,7 +98,7 @@ def of_paper(statement: str) -> list[str]:
     ]
 
 
-def listed(script: str) -> list[tuple[str | bool | None, ...]]:
+def values_rows(script: str) -> list[tuple[str | bool | None, ...]]:
     """The rows of the first VALUES in a script: a list that both SQL and Python need."""
     import sqlglot
 
@@ -108,7 +108,7 @@ def listed(script: str) -> list[tuple[str | bool | None, ...]]:
     return [tuple(each.to_py() for each in row.expressions) for row in values.expressions]
 
 
-def statements(script: str) -> list[Part]:
+def statements(script: str) -> list[SqlToken]:
     """The statements of a script, in order, without the comments before them."""
     import sqlglot
 
@@ -118,6 +118,6 @@ def statements(script: str) -> list[Part]:
             tokens.append(token)
         elif tokens:
             text = script[tokens[0].start : tokens[-1].end + 1]
-            found.append(Part(text, tuple(each.text.lower() for each in tokens[:3])))
+            found.append(SqlToken(text, tuple(each.text.lower() for each in tokens[:3])))
             tokens = []
     return found

@@ -23,37 +23,37 @@ def root() -> Traversable:
     return files("attnbank.sql")
 
 
-def _text(*names: str) -> str:
+def _read_resource(*names: str) -> str:
     return root().joinpath(*names).read_text(encoding="utf-8")
 
 
 def _scripts(*names: str) -> dict[str, str]:
     found = [each.name for each in root().joinpath(*names).iterdir() if each.name.endswith(".sql")]
-    return {each.removesuffix(".sql"): _text(*names, each) for each in sorted(found)}
+    return {each.removesuffix(".sql"): _read_resource(*names, each) for each in sorted(found)}
 
 
 @cache
-def schema() -> tuple[str, ...]:
+def schema_scripts() -> tuple[str, ...]:
     """The scripts that make the tables, functions and views of an empty bank, in order."""
     return tuple(_scripts("schema").values())
 
 
 def script(name: str) -> str:
     """A script of the schema, `schema/<name>.sql`."""
-    return _text("schema", f"{name}.sql")
+    return _read_resource("schema", f"{name}.sql")
 
 
 @cache
 def tables() -> dict[str, str]:
     """The statements of the schema that make tables, by the name of the table."""
-    parts = (part for text in schema() for part in reading.statements(text))
+    parts = (part for text in schema_scripts() for part in reading.statements(text))
     return {part.words[2]: part.text for part in parts if part.words[:2] == ("create", "table")}
 
 
 @cache
 def replaceable(*, temporary: bool = False) -> tuple[str, ...]:
     """The statements of the schema but those of tables; `temporary` ones for one connection."""
-    parts = [part for text in schema() for part in reading.statements(text)]
+    parts = [part for text in schema_scripts() for part in reading.statements(text)]
     if not temporary:
         return tuple(part.text for part in parts if part.words[:2] != ("create", "table"))
     return tuple(
@@ -64,14 +64,14 @@ def replaceable(*, temporary: bool = False) -> tuple[str, ...]:
 
 
 @cache
-def statement(name: str) -> str:
+def internal_statement(name: str) -> str:
     """A statement that only the package itself runs, `internal/<name>.sql`."""
-    return _text("internal", f"{name}.sql")
+    return _read_resource("internal", f"{name}.sql")
 
 
 def migration(format_: int) -> str:
     """The statements that make a bank of the format before `format_` one of `format_`."""
-    return _text("schema", "migrations", f"{format_}.sql")
+    return _read_resource("schema", "migrations", f"{format_}.sql")
 
 
 @cache
@@ -97,7 +97,7 @@ own_faults: dict[str, CallError] = {}
 """The user's own analyses in this process, and the errors of the invalid files, by name."""
 
 
-def every() -> dict[str, Analysis]:
+def all_analyses() -> dict[str, Analysis]:
     """Every analysis by name, the user's own after those of the package."""
     return analyses() | own
 
@@ -107,9 +107,9 @@ def faults() -> dict[str, CallError]:
     return dict(own_faults)
 
 
-def find(name: str) -> Analysis:
+def find_analysis(name: str) -> Analysis:
     """The analysis of a name; `paper.table_1` and `table_1` are the same. Raises CallError."""
-    known = every()
+    known = all_analyses()
     if name in own_faults and name not in known:
         raise own_faults[name]
     plain = name.removeprefix("paper.").replace("-", "_")
@@ -125,4 +125,4 @@ def find(name: str) -> Analysis:
 def read_by(name: str) -> frozenset[str]:
     """The names of the analyses and shared macros that the statement of an analysis calls."""
     known = shared() | analyses()
-    return reading.relations(known[name].body, known) - {name}
+    return reading.relations_read(known[name].body, known) - {name}

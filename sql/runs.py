@@ -18,7 +18,7 @@ from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.relations import without_subtype
-from attnbank.sql.suggest import did_you_mean, listed, unknown_name
+from attnbank.sql.suggest import did_you_mean, join_names, unknown_name
 
 
 class SupportsExecute(Protocol):
@@ -64,7 +64,7 @@ class Run:
     @property
     def size(self) -> str:
         """Its layers and heads in words: 3 layers of 4 heads: 1-1 to 3-4."""
-        which = "" if self.numbered is None else f" ({listed(map(str, self.numbered), 20)})"
+        which = "" if self.numbered is None else f" ({join_names(map(str, self.numbered), 20)})"
         ends = f"{self.numbers[0]}-1 to {self.numbers[-1]}-{self.heads}"
         return f"{self.layers} layers{which} of {self.heads} heads: {ends}"
 
@@ -98,7 +98,7 @@ def with_reasons(candidates: list[Candidate], most: int = 20) -> str:
         reason = candidate.unusable_because or candidate.not_default_because
         reasons.setdefault(reason, []).append(candidate.name)
     return ", ".join(
-        listed(names, most)
+        join_names(names, most)
         + ("" if reason is None else f" ({'each: ' * (len(names) > 1)}{reason})")
         for reason, names in reasons.items()
     )
@@ -217,7 +217,7 @@ def check_relation(
     if relation is None or relation == "all":
         return
     rows = connection.execute(
-        registry.statement("corpus_relations"), {"corpus": run.corpus}
+        registry.internal_statement("corpus_relations"), {"corpus": run.corpus}
     ).fetchall()
     if analysis.name != "probe_accuracy":  # a probe's words were chosen when it was trained
         saved = connection.execute("select distinct relation from saved_pair").fetchall()
@@ -242,7 +242,7 @@ def unknown_relation(relation: str, run: Run, known: Sequence[str]) -> CallError
     names = [*known, "all"]
     return CallError(
         f"No word of the corpus {run.corpus_name} has the relation {relation} to its head.",
-        f"{did_you_mean(relation, names)} It has: {listed(names, 60)}.".strip(),
+        f"{did_you_mean(relation, names)} It has: {join_names(names, 60)}.".strip(),
     )
 
 
@@ -261,7 +261,7 @@ def _check_named(
         able = [run.name for run in candidates if run.unusable_because is None]
         raise CallError(
             f"{reader} cannot read the run {requested}: {matches[0].unusable_because}.",
-            f"Runs that fit {reader}: {listed(able)}." if able else how_to_make(),
+            f"Runs that fit {reader}: {join_names(able)}." if able else how_to_make(),
         )
 
 
@@ -300,7 +300,7 @@ def _how_to_make(
     return f"Type: attnbank -b {shlex.quote(str(path))} {command}"
 
 
-def conduct_lines(
+def behaviour_lines(
     batching: str | None,
     sinks: bool | None,
     layers: Sequence[int] | None,

@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
-from attnbank.sql.bank.error_messages import broken_off, short_of_memory
+from attnbank.sql.bank.error_messages import memory_error, worker_crashed
 from attnbank.sql.bank.paths import addresses
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.interrupts import postponed
@@ -185,8 +185,8 @@ class Guarded:
             raise self._reason
         assert self.status is not None
         if self.status < 0:
-            raise broken_off(self._path, self.status)
-        raise short_of_memory() or BankError(
+            raise worker_crashed(self._path, self.status)
+        raise memory_error() or BankError(
             f"The process that read {self._path} ended unexpectedly (status {self.status}).",
             "Try again with less; if that does not help, use an intact copy of the bank.",
         )

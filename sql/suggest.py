@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from attnbank.sql.bank.paths import shown_path
+from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
 
 _JOINERS = "\u200c\u200d"
@@ -32,21 +32,21 @@ def unknown_name(
     kind: str, name: str, bank: str | Path, known: Collection[str], more: str = ""
 ) -> CallError:
     """The error for a run, a corpus, ... that a bank does not have; `more` ends what to type."""
-    has = f"It has: {listed(known)}." if known else "It has none."
+    has = f"It has: {join_names(known)}." if known else "It has none."
     return CallError(
-        f"There is no {kind} {name} in {shown_path(bank)}.",
+        f"There is no {kind} {name} in {typed_path(bank)}.",
         " ".join(filter(None, (did_you_mean(name, known), has, more))),
     )
 
 
-def listed(names: Iterable[str], most: int = 20) -> str:
+def join_names(names: Iterable[str], most: int = 20) -> str:
     """Names joined by commas, at most `most` of them, and then how many more there are."""
     every = list(names)
     rest = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + rest
 
 
-def shown(text: str) -> str:
+def escape_control(text: str) -> str:
     """A text as one line that a terminal can show safely: control characters are escaped."""
     if text.isprintable():
         return text

@@ -72,7 +72,7 @@ def new_banks_are_copies() -> Iterator[None]:
     """
     import attnbank.sql.bank.opening as opening
 
-    make_empty = opening.make
+    make_empty = opening.create_bank
 
     @cache
     def empty(created_by: str) -> bytes:
@@ -87,7 +87,7 @@ def new_banks_are_copies() -> Iterator[None]:
             opening._take_place(new, place)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "make", make)
+        patch.setattr(opening, "create_bank", make)
         yield
 
 

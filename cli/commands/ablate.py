@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.commands.ingest import (
-    measure,
+    measure_with_progress,
+    print_estimate,
     print_measured,
     resumable_progress,
-    tell_estimate,
 )
 from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
+    complete_names,
     field_options,
-    names,
     open_named_bank,
     option,
     quiet_option,
@@ -51,7 +51,7 @@ _replace_option = option("--replace", "Measure it anew if the bank has it alread
     cls=BankCommand,
     sections={"Outcomes": ("agreement", "pairs")},
 )
-@click.argument("run", required=False, shell_complete=names("run"))
+@click.argument("run", required=False, shell_complete=complete_names("run"))
 @field_options(LossOptions)
 @_replace_option
 @quiet_option()
@@ -65,7 +65,7 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     interrupted goes on where it stopped.
     """
     path = bank_path(ctx)
-    done = measure(path, run, LossOptions(**options), replace=replace)
+    done = measure_with_progress(path, run, LossOptions(**options), replace=replace)
     notify(f"Next: {typed_for(path)} query surprisal_by_class --run {quote(done.run)}")
 
 
@@ -99,7 +99,7 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     "A set: the heads that find most of a relation, a saved one too. May be given several times.",
     multiple=True,
     metavar="RELATION",
-    shell_complete=names("relation"),
+    shell_complete=complete_names("relation"),
 )
 @option("--top", f"How many heads --best takes. Default: {_USUAL_TOP}.", type=click.IntRange(1))
 @option("--each", "Each head of the model by itself, without controls.", False)
@@ -131,7 +131,7 @@ def ablate(
         read = run_to_read(bank.connection, path, run)
         for number, statement in enumerate(query, start=1):
             called = "query" if len(query) == 1 else f"query {number}"
-            sets.append(HeadSet(called, _of_query(bank, statement), f"--query {statement}"))
+            sets.append(HeadSet(called, _heads_of_query(bank, statement), f"--query {statement}"))
         for relation in dict.fromkeys(best):
             found = _best(bank, relation, top or _USUAL_TOP, read.name)
             sets.append(HeadSet(relation, found, f"--best {relation} --top {top or _USUAL_TOP}"))
@@ -151,13 +151,13 @@ def ablate(
     from attnbank.ingest import ablate as disable
 
     with resumable_progress() as display:
-        done = disable(path, name, sets, read.name, asked, display, tell_estimate, replace=replace)
+        done = disable(path, name, sets, read.name, asked, display, print_estimate, replace=replace)
     print_measured(done)
     asked_for = f"--ablation {quote(name)} --run {quote(done.run)}"
     notify(f"Next: {typed_for(path)} query ablation_effect {asked_for}")
 
 
-def _of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
+def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
     """The heads that a SELECT of the user finds, each once. Raises CallError for other columns."""
     found = bank.sql(statement, isolated=True)
     if not {"layer", "head"} <= set(found.columns):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.exit_status import command, guarded
-from attnbank.cli.humanize import counted, size
+from attnbank.cli.humanize import count_noun, format_bytes
 from attnbank.cli.options import (
     BankCommand,
     Decorator,
     bank_path,
+    complete_names,
     corpus_option,
-    names,
     open_named_bank,
     option,
     quiet_option,
@@ -69,17 +69,19 @@ def annotate(ctx: click.Context, file: Path, **options: Any) -> None:
 
     path = bank_path(ctx)
     done = annotate(path, file, **options)
-    notify(*_told_of(done), f"Next: {typed_for(path)} sql {quote(_join(done))}")
+    notify(*_describe_annotated(done), f"Next: {typed_for(path)} sql {quote(_join(done))}")
 
 
-def _told_of(done: Annotated) -> list[str]:
+def _describe_annotated(done: Annotated) -> list[str]:
     columns = ", ".join(f"{name} ({type_.lower()})" for name, type_ in done.columns.items())
-    rows, words = counted(done.rows, "row"), counted(done.words, "word")
+    rows, words = count_noun(done.rows, "row"), count_noun(done.words, "word")
     told = [f"{done.name} has {rows} for {words}: {columns}."]
     if done.repeated:
         have = "have" if done.repeated > 1 else "has"
-        told.append(f"{counted(done.repeated, 'word')} {have} several rows, up to {done.most:,}.")
-    told += [f"Left out: {counted(n, 'row')} {reason}." for reason, n in done.left_out.items()]
+        told.append(
+            f"{count_noun(done.repeated, 'word')} {have} several rows, up to {done.most:,}."
+        )
+    told += [f"Left out: {count_noun(n, 'row')} {reason}." for reason, n in done.left_out.items()]
     told += [
         f"The values of {name} are those of the bank: a row goes where its {name} is deleted."
         for name in done.references
@@ -100,7 +102,7 @@ def _join(done: Annotated) -> str:
 
 
 @command("use", "gum-dev/minilm")
-@click.argument("run", required=False, shell_complete=names("run"))
+@click.argument("run", required=False, shell_complete=complete_names("run"))
 @option("--none forgets", "Let the newest run that fits answer again.", False)
 @output_options
 def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
@@ -127,7 +129,7 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
 
 
 @command("delete", "wsj-dev/bert-base-uncased --corpus wsj-dev", cls=BankCommand)
-@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=names("run"))
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_names("run"))
 @_also_option("corpus", "corpora")
 @_also_option("model", "models")
 @option("--dry-run", "Print what would go, and stop there.", False)
@@ -155,7 +157,7 @@ def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **named: Any) -> Non
     if not (asks or is_quiet()):
         _print_deletion(done, "Deleted")
     notify(
-        f"{path} is now {size(path.stat().st_size)}, {size(max(done.freed, 0))} smaller",
+        f"{path} is now {format_bytes(path.stat().st_size)}, {format_bytes(max(done.freed, 0))} smaller",
         *(
             f"No run uses the {kind} {name} any more; to delete it:"
             f" attnbank delete --{kind} {quote(name)}"
@@ -220,7 +222,7 @@ def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> No
     with open_named_bank(ctx) as bank:
         record_runs(ctx, bank, run)
         written = export(bank, folder, run=run, force=force, origin=provenance_text(ctx))
-    total = size(sum(each.stat().st_size for each in written))
+    total = format_bytes(sum(each.stat().st_size for each in written))
     notify(
         f"Wrote {len(written):,} files, {total}, to {folder}.",
         f"To make a bank of it again: attnbank -b new.duckdb import {quote(str(folder))}",
@@ -245,7 +247,7 @@ def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None
     rows = sum(done.rows.values())
     notify(
         *done.notes,
-        f"{bank} has {rows:,} rows in {len(done.rows):,} tables, {size(bank.stat().st_size)}.",
+        f"{bank} has {rows:,} rows in {len(done.rows):,} tables, {format_bytes(bank.stat().st_size)}.",
         f"Next: {typed_for(bank)} info",
     )
 
@@ -273,7 +275,7 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
 
     ctx.meta["attnbank.bank"] = str(out)
 
-    def work() -> None:
+    def merge_banks() -> None:
         from attnbank.ingest import merge_banks
 
         done = merge_banks(out, sources, partial=partial)
@@ -281,8 +283,8 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
         notify(
             *done.notes,
             f"{out} has {runs:,} run{'s' * (runs != 1)}, {done.rows['word']:,} words,"
-            f" {size(out.stat().st_size)}.",
+            f" {format_bytes(out.stat().st_size)}.",
             f"Next: {typed_for(out)} info",
         )
 
-    guarded(ctx, work, path=Path(", ".join(sources)))
+    guarded(ctx, merge_banks, path=Path(", ".join(sources)))

@@ -27,12 +27,12 @@ from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.derived.probes.options import KINDS, WITH_WORDS, ProbeOptions
-from attnbank.ingest.derived.steps import STEPS, Answer, Step, keep
+from attnbank.ingest.derived.steps import STEPS, AnalysisAnswer, Computation, cache_answers
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import Analysis
-from attnbank.sql.registry import every, find
-from attnbank.sql.suggest import listed
+from attnbank.sql.registry import all_analyses, find_analysis
+from attnbank.sql.suggest import join_names
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
@@ -53,12 +53,16 @@ class Computations(AnalysisGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names of the steps and of all analyses."""
-        return list(dict.fromkeys([*STEPS, *every()]))
+        return list(dict.fromkeys([*STEPS, *all_analyses()]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the command of a step or an analysis; None if there is none."""
         plain = plain_name(cmd_name)
-        return _of_step(STEPS[plain]) if plain in STEPS else super().get_command(ctx, cmd_name)
+        return (
+            _command_of_computation(STEPS[plain])
+            if plain in STEPS
+            else super().get_command(ctx, cmd_name)
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the steps; the analyses are those of `attnbank queries`."""
@@ -70,7 +74,7 @@ class Computations(AnalysisGroup):
 
 
 @cache
-def _of_step(step: Step) -> click.Command:
+def _command_of_computation(step: Computation) -> click.Command:
     options = (
         option(
             f"--{each.name}",
@@ -113,9 +117,11 @@ def _describe(analysis: Analysis) -> tuple[str, str]:
     return text, ""
 
 
-def _keep(ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, replace: bool) -> None:
+def _compute_answer(
+    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, replace: bool
+) -> None:
     path, name = bank_path(ctx), analysis.name
-    kept = keep_one(path, name, given, replace=replace)
+    kept = compute_and_cache(path, name, given, replace=replace)
     if kept is None:
         notify(f"The bank already has the answer of {name}{_NOT_COMPUTED}")
     else:
@@ -124,10 +130,12 @@ def _keep(ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, repl
 
 
 @click.pass_context
-def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool) -> None:
-    def work() -> None:
+def _compute_everything(
+    ctx: click.Context, everything: bool, run: str | None, replace: bool
+) -> None:
+    def compute_all() -> None:
         with ProgressDisplay() as display:
-            done = keep_all(bank_path(ctx), run, display, replace=replace)
+            done = compute_and_cache_all(bank_path(ctx), run, display, replace=replace)
         notify(
             f"{len(done.kept):,} answers saved, {done.already:,} were already in the bank.",
             *(f"Skipped: {line}" for line in _skipped_by_reason(done.skipped)),
@@ -139,7 +147,7 @@ def _all(ctx: click.Context, everything: bool, run: str | None, replace: bool) -
                 "--all and --run cannot stand before a name; put --run after it.", ctx
             )
     elif everything:
-        guarded(ctx, work)
+        guarded(ctx, compute_all)
     else:
         safe_echo(*ctx.get_help().split("\n"))
 
@@ -150,7 +158,9 @@ def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
     for name, reason in skipped.items():
         by_reason.setdefault(reason.replace(name, _NAMES), []).append(name)
     return [
-        reason.replace(_NAMES, listed(names)) if _NAMES in reason else f"{listed(names)} ({reason})"
+        reason.replace(_NAMES, join_names(names))
+        if _NAMES in reason
+        else f"{join_names(names)} ({reason})"
         for reason, names in by_reason.items()
     ]
 
@@ -162,14 +172,16 @@ _WRITES_AFTER = 15.0
 
 @dataclass
 class Done:
-    """What `keep_all` did: what it kept, how many were kept `already`, and why it skipped some."""
+    """What `compute_and_cache_all` did: what it kept, how many were kept `already`, and why it skipped some."""
 
     kept: list[str] = field(default_factory=list)
     already: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
 
 
-def keep_one(path: Path, name: str, given: Mapping[str, Any], *, replace: bool) -> Answer | None:
+def compute_and_cache(
+    path: Path, name: str, given: Mapping[str, Any], *, replace: bool
+) -> AnalysisAnswer | None:
     """Keep the answer to an analysis; None if it is kept already, unless `replace`.
 
     Raises as `Bank.query` does, CallError for an unfinished run or too large an answer,
@@ -178,13 +190,15 @@ def keep_one(path: Path, name: str, given: Mapping[str, Any], *, replace: bool) 
     from attnbank.queries import open_bank
 
     with open_bank(path) as bank:
-        answer = _answer(bank, name, given, replace=replace)
+        answer = _answer_analysis(bank, name, given, replace=replace)
     if answer is not None:
-        keep(path, [answer])
+        cache_answers(path, [answer])
     return answer
 
 
-def keep_all(path: Path, run: str | None, on_progress: OnProgress, *, replace: bool) -> Done:
+def compute_and_cache_all(
+    path: Path, run: str | None, on_progress: OnProgress, *, replace: bool
+) -> Done:
     """Run every step, then keep the answer of every analysis with its defaults, of one run or all.
 
     What cannot be answered is skipped. Raises BankError, CallError if there is no such run.
@@ -201,16 +215,16 @@ def keep_all(path: Path, run: str | None, on_progress: OnProgress, *, replace: b
             compute(path, step, run, replace=replace)
         except (CallError, QueryError, ImportError) as error:
             done.skipped[step] = str(error).split("\n")[0].rstrip(".")
-    waiting: list[Answer] = []
-    names = [name for name in every() if name not in STEPS]
+    waiting: list[AnalysisAnswer] = []
+    names = [name for name in all_analyses() if name not in STEPS]
     begun = time.monotonic()
     for at, name in enumerate(names):
         on_progress(Progress("keeping", at, len(names)))
-        takes_run = any(each.name == "run" for each in find(name).parameters)
+        takes_run = any(each.name == "run" for each in find_analysis(name).parameters)
         given = {"run": run} if run is not None and takes_run else {}
         with open_bank(path) as bank:
             try:
-                answer = _answer(bank, name, given, replace=replace)
+                answer = _answer_analysis(bank, name, given, replace=replace)
             except (CallError, QueryError) as error:
                 done.skipped[name] = str(error).split("\n")[0].rstrip(".")
                 continue
@@ -220,18 +234,20 @@ def keep_all(path: Path, run: str | None, on_progress: OnProgress, *, replace: b
         done.kept.append(name)
         waiting.append(answer)
         if time.monotonic() - begun > _WRITES_AFTER:
-            keep(path, waiting)
+            cache_answers(path, waiting)
             waiting, begun = [], time.monotonic()
     if waiting:
-        keep(path, waiting)
+        cache_answers(path, waiting)
     on_progress(Progress("keeping", len(names), len(names)))
     return done
 
 
-def _answer(bank: Bank, name: str, given: Mapping[str, Any], *, replace: bool) -> Answer | None:
-    from attnbank.queries.results import as_bytes
+def _answer_analysis(
+    bank: Bank, name: str, given: Mapping[str, Any], *, replace: bool
+) -> AnalysisAnswer | None:
+    from attnbank.queries.results import to_ipc
 
-    if not replace and bank.kept(name, **given) is not None:
+    if not replace and bank.cached(name, **given) is not None:
         return None
     run = bank.run_of(name, **given)
     if run is not None and not run.is_finished:
@@ -243,19 +259,19 @@ def _answer(bank: Bank, name: str, given: Mapping[str, Any], *, replace: bool) -
     start = time.perf_counter()
     rows = bank.query(name, **given)
     seconds = time.perf_counter() - start
-    answer = as_bytes(rows)
+    answer = to_ipc(rows)
     if len(answer) > MOST_BYTES:
         raise CallError(
             f"The answer of {name} has {len(answer):,} bytes; at most {MOST_BYTES:,} are kept.",
             "Query it when you need it: it is large, not slow.",
         )
     number = None if run is None else run.id
-    return Answer(name, number, rows.height, answer, seconds, dict(given))
+    return AnalysisAnswer(name, number, rows.height, answer, seconds, dict(given))
 
 
 compute = Computations(
     "compute",
-    _keep,
+    _compute_answer,
     _describe,
     _common_options,
     help=(
@@ -267,7 +283,7 @@ compute = Computations(
         "  attnbank compute --all"
     ),
     short_help="Compute what SQL alone cannot, or keep an answer.",
-    callback=_all,
+    callback=_compute_everything,
 )
 stacked(
     option(

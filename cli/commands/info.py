@@ -11,19 +11,19 @@ import click
 
 from attnbank.cli.exit_status import command
 from attnbank.cli.humanize import (
-    counted,
-    of_measure,
+    count_noun,
+    format_bytes,
+    name_of_measure,
     reading_lines,
-    size,
     unknown_lines,
     without_surprisal_lines,
 )
 from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.ingest.corpora.document import LEFT_OUT
-from attnbank.sql.bank.paths import shown_path
-from attnbank.sql.runs import conduct_lines
-from attnbank.sql.suggest import listed, shown
+from attnbank.sql.bank.paths import typed_path
+from attnbank.sql.runs import behaviour_lines
+from attnbank.sql.suggest import escape_control, join_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,31 +70,34 @@ def info(ctx: click.Context) -> None:
 
 
 def _for_programs(contents: Contents) -> str:
-    found: dict[str, Any] = {"path": shown_path(contents.path)}
+    found: dict[str, Any] = {"path": typed_path(contents.path)}
     found |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
     for part in ("runs", "models", "corpora", "skipped", "departures", "tables"):
         found[part] = getattr(contents, part).to_dicts()
     return json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat) + "\n"
 
 
-def _shown(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """The rows, with names and texts escaped so that a terminal can show them safely."""
     for row in frame.iter_rows(named=True):
-        yield {key: shown(value) if isinstance(value, str) else value for key, value in row.items()}
+        yield {
+            key: escape_control(value) if isinstance(value, str) else value
+            for key, value in row.items()
+        }
 
 
 def _for_people(contents: Contents) -> str:
     """The contents as paragraphs of text, safe for a terminal; lines after the first indented."""
     paragraphs = [
         [
-            f"{shown(shown_path(contents.path))}: {size(contents.bytes)}, written by attnbank"
-            f" {shown(contents.created_by)}"
+            f"{escape_control(typed_path(contents.path))}: {format_bytes(contents.bytes)}, written by attnbank"
+            f" {escape_control(contents.created_by)}"
         ],
         *([] if contents.runs.height else [["No runs yet: attnbank ingest CORPUS..."]]),
-        *map(_run, _shown(contents.runs)),
-        *map(_model, _shown(contents.models)),
-        *map(_corpus, _shown(contents.corpora)),
-        ["skipped", *map(_skipped, _shown(contents.skipped))]
+        *map(_describe_run, _escaped_rows(contents.runs)),
+        *map(_model, _escaped_rows(contents.models)),
+        *map(_describe_corpus, _escaped_rows(contents.corpora)),
+        ["skipped", *map(_skipped, _escaped_rows(contents.skipped))]
         if contents.skipped.height
         else ["skipped  nothing"],
     ]
@@ -102,11 +105,11 @@ def _for_people(contents: Contents) -> str:
         departures = [
             f"{row['n']:,} {row['reason']}  corpus {row['corpus']};"
             f" first: {row['example']} ({row['place']})"
-            for row in _shown(contents.departures)
+            for row in _escaped_rows(contents.departures)
             if (row["reason"] in LEFT_OUT) == is_left_out
         ]
         paragraphs += [[name, *departures]] if departures else []
-    tables = (f"{shown(name)} {rows:,}" for name, rows in contents.filled.rows())
+    tables = (f"{escape_control(name)} {rows:,}" for name, rows in contents.filled.rows())
     paragraphs.append([f"rows  {', '.join(tables)}"])
     return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
 
@@ -117,7 +120,7 @@ def _skipped(row: dict[str, Any]) -> str:
     return f"{row['n']:,} {row['reason']}  {whose}; e.g. {row['example']}{place}"
 
 
-def _run(row: dict[str, Any]) -> list[str]:
+def _describe_run(row: dict[str, Any]) -> list[str]:
     is_whole = row["keep"] != "peaks"
     is_weights = row["measure"] == "weights"
     shape = [
@@ -135,12 +138,12 @@ def _run(row: dict[str, Any]) -> list[str]:
         for name, how in _CHOICES.items()
         if row[name] is not None
     ]
-    held = f"{row['weights']:,} {of_measure(row['measure'])}"
+    held = f"{row['weights']:,} {name_of_measure(row['measure'])}"
     if (row["keep"] or "").startswith("top:"):
         held += f" (the {row['keep'].removeprefix('top:')} largest from each position)"
     held = held if is_whole else "peaks and sums of their attention"
     others = [str(seed) for seed in row["sibling_seeds"]]
-    beside = f", with seed{'s' * (len(others) > 1)} {listed(others)}" if others else ""
+    beside = f", with seed{'s' * (len(others) > 1)} {join_names(others)}" if others else ""
     seed = row["random_seed"]
     weights = "" if seed is None else f" (random weights, seed {seed}{beside})"
     end = f"finished {row['finished']} UTC"
@@ -155,15 +158,19 @@ def _run(row: dict[str, Any]) -> list[str]:
         f"model {row['model']}{weights}, corpus {row['corpus']}",
         ", ".join(shape),
         *([", ".join(chosen)] if chosen else []),
-        *conduct_lines(row["batching"], None, None),
+        *behaviour_lines(row["batching"], None, None),
         f"{row['sentences']:,} sentences, {row['words']:,} words,"
-        f" {held}, about {size(row['bytes'])}",
+        f" {held}, about {format_bytes(row['bytes'])}",
         *unknown_lines(row["words"], row["unknown_words"]),
         *tokens.get(row["multiword"], []),
         *reading_lines(row),
-        *([f"surprisal of {counted(row['surprisals'], 'word')}"] if row["surprisals"] else []),
+        *([f"surprisal of {count_noun(row['surprisals'], 'word')}"] if row["surprisals"] else []),
         *without_surprisal_lines(row["first_words"], row["sharing_words"]),
-        *([f"ablations {listed(map(shown, row['ablations']))}"] if row["ablations"] else []),
+        *(
+            [f"ablations {join_names(map(escape_control, row['ablations']))}"]
+            if row["ablations"]
+            else []
+        ),
         *([] if (row["reading"] or 1) >= READING else [_OLD_READING]),
         f"started {row['started']} UTC, {end}",
     ]
@@ -187,13 +194,13 @@ def _model(row: dict[str, Any]) -> list[str]:
         f"{row['architecture']}, {row['layers']} layers with {row['heads']} heads each{shared},"
         f" {weights}{', causal' if row['causal'] else ''}",
         *step,
-        *conduct_lines(None, row["sinks"], row["layer_numbers"], row["sliding_window"]),
+        *behaviour_lines(None, row["sinks"], row["layer_numbers"], row["sliding_window"]),
         f"sha256 {row['sha256']}",
         f"{row['tokenizer']}, sha256 {row['tokenizer_sha256'] or 'not kept'}",
     ]
 
 
-def _corpus(row: dict[str, Any]) -> list[str]:
+def _describe_corpus(row: dict[str, Any]) -> list[str]:
     silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     language = f"; language {row['language']}" if row["language"] else ""
@@ -207,12 +214,12 @@ def _corpus(row: dict[str, Any]) -> list[str]:
     if row["empty_nodes"]:
         odd.append(f"{row['empty_nodes']:,} empty node{'s' * (row['empty_nodes'] > 1)}")
     if row["unmarked_documents"]:
-        unmarked = counted(row["unmarked_documents"], "document")
+        unmarked = count_noun(row["unmarked_documents"], "document")
         odd.append(f"{unmarked} not marked in the source: statistics go by the sentences")
     return [
         f"corpus {row['id']}  {row['name']}",
         f"{row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",
-        ", ".join(counted(row[f"{each}s"], each) for each in _TEXT) + shard,
+        ", ".join(count_noun(row[f"{each}s"], each) for each in _TEXT) + shard,
         f"sha256 {row['sha256']}",
         *([", ".join(odd)] if odd else []),
         *([f"licence {row['licence']}"] if row["licence"] else []),

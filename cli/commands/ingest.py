@@ -16,11 +16,11 @@ from click.shell_completion import CompletionItem
 
 from attnbank.cli.exit_status import command
 from attnbank.cli.humanize import (
-    counted,
+    count_noun,
     duration,
-    of_measure,
+    format_bytes,
+    name_of_measure,
     reading_lines,
-    size,
     unknown_lines,
     without_surprisal_lines,
 )
@@ -55,11 +55,11 @@ from attnbank.ingest.options import (
 )
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
-from attnbank.sql.suggest import listed
+from attnbank.sql.suggest import join_names
 
 if TYPE_CHECKING:
     from attnbank.ingest.corpora.document import Problem
-    from attnbank.ingest.losses.measuring import Measured
+    from attnbank.ingest.losses.measuring import SurprisalReport
     from attnbank.ingest.options import Departures, Estimate, Report
     from attnbank.ingest.progress import OnProgress
     from attnbank.ingest.store.corpus import CheckedCorpus
@@ -182,7 +182,7 @@ def ingest(
     else:
         checked = _checked(options, reads_bank=True)
         for number, run in enumerate(runs, start=1):
-            report = fill(run, checked)
+            report = ingest_with_progress(run, checked)
             count = f" ({number} of {len(runs)})" if len(runs) > 1 else ""
             print_report(report, run.bank, count, is_first=number == 1)
             if losses:
@@ -195,7 +195,7 @@ def _measure_losses(options: IngestOptions, report: Report) -> None:
     asked = LossOptions(
         model=options.model, device=options.device, trust_remote_code=options.trust_remote_code
     )
-    measure(options.bank, report.run, asked)
+    measure_with_progress(options.bank, report.run, asked)
 
 
 def _fill_series(options: IngestOptions, *, losses: bool) -> None:
@@ -207,13 +207,17 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
     assert options.series is not None
     models = [each.name for each in checkpoints(options.model, options.series)]
 
-    def tell(count: int, total: int, peaks: int) -> None:
-        less = f" (--keep peaks takes about {size(peaks)})" if options.keep == "weights" else ""
-        notify(f"At most {counted(count, 'run')} to make, about {size(total)}{less}")
+    def print_planned(count: int, total: int, peaks: int) -> None:
+        less = (
+            f" (--keep peaks takes about {format_bytes(peaks)})"
+            if options.keep == "weights"
+            else ""
+        )
+        notify(f"At most {count_noun(count, 'run')} to make, about {format_bytes(total)}{less}")
 
     report = None
     with resumable_progress() as display:
-        found = ingest_series(options, display, tell)
+        found = ingest_series(options, display, print_planned)
         for at, report in enumerate(found, start=1):
             notify(f"Run {report.run} {_STATES[report.state]} ({at} of {len(models)})")
             if losses:
@@ -245,55 +249,55 @@ def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> N
         )  # fmt: skip
 
 
-def measure(
+def measure_with_progress(
     bank: Path, run: str | None, options: LossOptions, *, replace: bool = False
-) -> Measured:
+) -> SurprisalReport:
     """Measure surprisal, show the progress and say what was measured."""
     from attnbank.ingest import surprisal
 
     with resumable_progress() as display:
-        done = surprisal(bank, run, options, display, tell_estimate, replace=replace)
+        done = surprisal(bank, run, options, display, print_estimate, replace=replace)
     print_measured(done)
     return done
 
 
-def tell_estimate(seconds: float, sets: int, sentences: int) -> None:
+def print_estimate(seconds: float, sets: int, sentences: int) -> None:
     """Say first how long it will take."""
-    without = f" and without {counted(sets, 'set')} of heads" if sets else ""
+    without = f" and without {count_noun(sets, 'set')} of heads" if sets else ""
     about = duration(max(1.0, seconds))
-    notify(f"About {about} for {counted(sentences, 'sentence')}, with all heads{without}")
+    notify(f"About {about} for {count_noun(sentences, 'sentence')}, with all heads{without}")
 
 
-def print_measured(done: Measured) -> None:
+def print_measured(done: SurprisalReport) -> None:
     """Say what was measured."""
     if not done.is_new:
         notify(f"The bank has it already, of {done.run}; nothing was measured (--replace: anew)")
         return
-    told = [counted(done.words, "word")]
-    told += [f"{counted(count, 'pair')} of {source}" for source, count in done.pairs.items()]
+    told = [count_noun(done.words, "word")]
+    told += [f"{count_noun(count, 'pair')} of {source}" for source, count in done.pairs.items()]
     if done.sets:
-        told.append(f"without {counted(done.sets, 'set')} of heads")
+        told.append(f"without {count_noun(done.sets, 'set')} of heads")
         if done.controls:
             told[-1] += f" and {done.controls:,} random ones"
     notify(f"Measured {done.run}: {', '.join(told)}")
     for line in without_surprisal_lines(done.first_words, done.sharing_words):
         notify(line)
     if done.ends:
-        notify(f"a text ends with {listed(done.ends)}")
+        notify(f"a text ends with {join_names(done.ends)}")
     if done.unasked:
         notify(
-            f"{counted(done.unasked, 'pair')} could not be asked for: nothing stands before the"
+            f"{count_noun(done.unasked, 'pair')} could not be asked for: nothing stands before the"
             " verb, a causal model has not seen its subject yet, or the text is too long"
         )
     if done.outdated:
         notify(
-            f"warning: the words had other surprisals before, beside which {listed(done.outdated)}"
+            f"warning: the words had other surprisals before, beside which {join_names(done.outdated)}"
             f" {'was' if len(done.outdated) == 1 else 'were'} measured: measure"
             f" {'it' if len(done.outdated) == 1 else 'them'} anew (attnbank ablate ... --replace)"
         )
 
 
-def fill(options: IngestOptions, checked: CheckedCorpus | None = None) -> Report:
+def ingest_with_progress(options: IngestOptions, checked: CheckedCorpus | None = None) -> Report:
     """Ingest, and show the progress. Raises as `resumable_progress` and `ingest` do.
 
     The corpus may be `checked` already: several runs then read it once.
@@ -360,7 +364,7 @@ def _estimate(options: IngestOptions, runs: int) -> None:
             if found.passes
             else []
         ),
-        f"bytes      {found.bytes:,}  (about {size(found.bytes)})",
+        f"bytes      {found.bytes:,}  (about {format_bytes(found.bytes)})",
         *_corpus_lines(found),
     )
 
@@ -372,12 +376,12 @@ _MADE_FIRST = ("induction_head", "previous_token_head")
 
 def _next(report: Report, options: IngestOptions) -> str:
     from attnbank.queries import open_bank
-    from attnbank.sql.registry import find
+    from attnbank.sql.registry import find_analysis
     from attnbank.sql.runs import resolve_weights, run_candidates
 
     with open_bank(options.bank) as opened:
         for name in _FIRST if options.repeat is None else _MADE_FIRST:
-            choice = resolve_weights(opened.connection, find(name))
+            choice = resolve_weights(opened.connection, find_analysis(name))
             candidates = run_candidates(opened.connection, choice)
             run = next(run for run in candidates if run.name == report.run)
             is_usual = choice.usual in (None, run.context)
@@ -409,14 +413,14 @@ def print_report(report: Report, place: Path, count: str = "", *, is_first: bool
     if is_first:
         _print_problems(report.problems, "skipped")
     written = place.rglob("*") if place.is_dir() else [place]
-    total = size(sum(each.stat().st_size for each in written if each.is_file()))
+    total = format_bytes(sum(each.stat().st_size for each in written if each.is_file()))
     kept = {"weights": "", "peaks": ", of which only peaks and sums are kept"}.get(
         report.keep,
         f", of which the {report.keep.removeprefix('top:')} largest from each position are kept",
     )
     lines = [
         f"{report.sentences:,} sentence{'s' * (report.sentences != 1)}, {report.words:,} words,"
-        f" {report.weights:,} {of_measure(report.measure)}{kept}; {place} is {total}",
+        f" {report.weights:,} {name_of_measure(report.measure)}{kept}; {place} is {total}",
         *([*_corpus_lines(report), *reading_lines(vars(report))] if is_first else []),
     ]
     if report.replaced is not None:
@@ -492,7 +496,9 @@ def demo(ctx: click.Context) -> None:
     notify(f"Filling {bank} from the sample corpus with the model minilm")
     with as_file(files("attnbank.ingest.corpora") / "sample") as sample:
         corpora = (str(sample),)
-        report = fill(IngestOptions(corpora=corpora, bank=bank, model="minilm", name="sample"))
+        report = ingest_with_progress(
+            IngestOptions(corpora=corpora, bank=bank, model="minilm", name="sample")
+        )
     print_report(report, bank)
     notify(
         "",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import size
+from attnbank.cli.humanize import format_bytes
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
@@ -33,7 +33,7 @@ _MOST_OF_HOSTS = 100_000_000
 """Bytes of one file that GitHub takes."""
 
 
-def _keep(given: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
+def _parse_keep(given: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
     """What is kept of each run, by its name: of `peaks` for all, or RUN=peaks for one."""
     found: dict[str, Keep] = {}
     for each in given:
@@ -98,7 +98,7 @@ def publish(
 
     bank = bank_path(ctx)
     asked = Publication(
-        bank, _name(bank) if name is None else name, runs, _keep(keep, chosen_runs(bank, runs)),
+        bank, _title_of_bank(bank) if name is None else name, runs, _parse_keep(keep, chosen_runs(bank, runs)),
         inputs, may,
     )  # fmt: skip
 
@@ -109,8 +109,8 @@ def publish(
 
     def on_size(of_bank: int, of_programs: int) -> None:
         notify(
-            f"The bank takes {size(of_bank)}, of which a page reads what it shows; DuckDB and"
-            f" Python for browsers take {size(of_programs)}."
+            f"The bank takes {format_bytes(of_bank)}, of which a page reads what it shows; DuckDB and"
+            f" Python for browsers take {format_bytes(of_programs)}."
         )
         if of_bank > _MOST_OF_HOSTS:
             notify(
@@ -122,14 +122,14 @@ def publish(
         done = publish(asked, folder, display, on_size, adds=adds, force=force)
     notify(
         *done.notes,
-        f"{done.folder} has the bank, {size(done.bank)}; all of {folder} takes {size(done.total)}.",
+        f"{done.folder} has the bank, {format_bytes(done.bank)}; all of {folder} takes {format_bytes(done.total)}.",
         f"Look at it: attnbank publish {quote(str(folder))} --serve",
     )
     if serves:
         _serve(folder, port)
 
 
-def _name(bank: Path) -> str:
+def _title_of_bank(bank: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", bank.stem).strip("-.") or "bank"
 
 
@@ -163,6 +163,6 @@ def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
         digest = fetch(url, target, on_bytes)
     checked = "no digest stands beside it" if digest is None else "as it was published (SHA-256)"
     notify(
-        f"{target} has {size(target.stat().st_size)}: {checked}.",
+        f"{target} has {format_bytes(target.stat().st_size)}: {checked}.",
         f"Next: {typed_for(target)} info",
     )

@@ -17,9 +17,9 @@ from attnbank.cli.options import (
     BankGroup,
     Decorator,
     beginning,
+    complete_names,
     engine_options,
     fresh_option,
-    names,
     option,
     requested,
     source_of,
@@ -31,7 +31,7 @@ from attnbank.queries import parameters
 from attnbank.queries.user_queries import VARIABLE, join
 from attnbank.sql.errors import AttnbankWarning
 from attnbank.sql.header import OWN, Analysis, Parameter
-from attnbank.sql.registry import DIALECTS, every, faults, find
+from attnbank.sql.registry import DIALECTS, all_analyses, faults, find_analysis
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
@@ -56,7 +56,7 @@ _TITLES = {
 def by_section() -> dict[str, list[Analysis]]:
     """The analyses by the title of their section, or by its name if it has no title."""
     found: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
-    for each in every().values():
+    for each in all_analyses().values():
         found.setdefault(_TITLES.get(each.section, each.section.capitalize()), []).append(each)
     return {title: those for title, those in found.items() if those}
 
@@ -114,7 +114,7 @@ class AnalysisGroup(BankGroup):
         plain = plain_name(cmd_name)
         if plain in faults() and not ctx.resilient_parsing:
             raise faults()[plain]
-        return self.made(find(plain)) if plain in every() else None
+        return self.made(find_analysis(plain)) if plain in all_analyses() else None
 
     def _make(self, analysis: Analysis) -> click.Command:
         text, example = self.describe(analysis)
@@ -144,7 +144,7 @@ _METAVARS = {"varchar": "TEXT", "double": "NUMBER", "bigint": "INTEGER", "smalli
 
 
 def _option_of(parameter: Parameter) -> Decorator:
-    def read(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
         return None if value is None else parameters.from_text(parameter, value)
 
     def complete(
@@ -152,7 +152,7 @@ def _option_of(parameter: Parameter) -> Decorator:
     ) -> list[CompletionItem]:
         if parameter.names_run or parameter.name == "relation":
             kind = "run" if parameter.names_run else "relation"
-            return names(kind)(ctx, param, incomplete)
+            return complete_names(kind)(ctx, param, incomplete)
         return beginning(parameter.choices or (), incomplete)
 
     flag = parameter.name.replace("_", "-")
@@ -168,7 +168,7 @@ def _option_of(parameter: Parameter) -> Decorator:
         f"--{flag} {parameter.name}",
         text,
         metavar=f"{metavar},..." if is_list else metavar,
-        callback=read,
+        callback=convert,
         shell_complete=complete,
     )
 
@@ -179,7 +179,7 @@ def _shown_default(parameter: Parameter) -> str:
     return parameter.default.strip("'[]").replace(", ", ",")
 
 
-def _run(
+def _run_analysis(
     ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, fresh: bool, show_sql: bool,
     dialect: str | None, engine: str, **_: Any,
 ) -> None:  # fmt: skip
@@ -199,7 +199,7 @@ def _run(
         if engine == "duckdb":
             bank = cast("Bank", source)
             bank.reads_kept = not fresh
-            kept = None if fresh else bank.kept(analysis.name, **given)
+            kept = None if fresh else bank.cached(analysis.name, **given)
             facts["kept_answer"] = None if kept is None else kept.message
         frame = source.query(analysis.name, **given)
         run = source.run_of(analysis.name, **given)
@@ -212,8 +212,8 @@ def _run(
 
 def _describe(analysis: Analysis) -> tuple[str, str]:
     parts = [
-        " ".join(_sentence(each) for each in (analysis.paper, analysis.grain) if each),
-        *(_sentence(note) for note in analysis.notes),
+        " ".join(_as_sentence(each) for each in (analysis.paper, analysis.grain) if each),
+        *(_as_sentence(note) for note in analysis.notes),
         "\b\nColumns:\n" + "\n".join(_column_lines(analysis)),
     ]
     takes_relation = any(each.name == "relation" for each in analysis.parameters)
@@ -230,13 +230,13 @@ def _column_lines(analysis: Analysis) -> list[str]:
     return lines
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 query = AnalysisGroup(
     "query",
-    _run,
+    _run_analysis,
     _describe,
     stacked(
         fresh_option,
@@ -268,7 +268,7 @@ def queries(ctx: click.Context) -> None:
 
         write_frame(ctx, list_analyses())
         return
-    width = max(map(len, every()))
+    width = max(map(len, all_analyses()))
     for title, those in by_section().items():
         safe_echo(title)
         for each in those:

@@ -138,20 +138,20 @@ def find(
             width = output.terminal_width(ctx) if chosen == "table" else None
             beside = _USUAL if context is None and width is None else context
             shown = bank.concordance(found.drop("run", strict=False).head(output.MOST_ROWS), beside)
-            shown = shown if width is None else _cut(shown, width)
+            shown = shown if width is None else _cut_context(shown, width)
     output.write_frames(ctx, [shown], count=lambda: found.height, title=title)
 
 
 def _hits(
     ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
 ) -> tuple[pl.DataFrame, str | None]:
-    from attnbank.queries.patterns import statement
+    from attnbank.queries.patterns import compile_to_sql
 
-    request, hits = ctx.params["request"], _of_run(ctx, bank, hits, keys)
-    found = bank.hits(request, hits, timeout=ctx.params["timeout"], **keys)
+    request, hits = ctx.params["request"], _restrict_to_run(ctx, bank, hits, keys)
+    found = bank.run_hits(request, hits, timeout=ctx.params["timeout"], **keys)
     run = None if hits.run is None else hits.run.name
     if output.has_provenance(ctx):
-        output.record(ctx, bank, run, statement(request, choice=hits, **keys), request=request)
+        output.record(ctx, bank, run, compile_to_sql(request, choice=hits, **keys), request=request)
     return found, None if run is None else f"Run: {run}"
 
 
@@ -161,29 +161,29 @@ def _print_sql(
     hits: HitOptions,
     keys: dict[str, Any],
 ) -> None:
-    from attnbank.queries.patterns import reads_run, statement
+    from attnbank.queries.patterns import compile_to_sql, reads_run
 
     request = ctx.params["request"]
-    if reads_run(request, _listed(keys)):
+    if reads_run(request, _join_keys(keys)):
         with source as bank:
-            hits = _of_run(ctx, bank, hits, keys)
-    made = statement(request, choice=hits, dialect=ctx.params["dialect"], **keys)
+            hits = _restrict_to_run(ctx, bank, hits, keys)
+    made = compile_to_sql(request, choice=hits, dialect=ctx.params["dialect"], **keys)
     safe_echo(*made.split("\n"))
 
 
-def _of_run(
+def _restrict_to_run(
     ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
 ) -> HitOptions:
     given = ctx.params
-    run = bank.run_of_request(given["request"], given["run"], given["within"], _listed(keys))
+    run = bank.run_of_request(given["request"], given["run"], given["within"], _join_keys(keys))
     return replace(hits, run=run)
 
 
-def _listed(keys: dict[str, Any]) -> str:
+def _join_keys(keys: dict[str, Any]) -> str:
     return f"{keys['columns']}, {keys.get('sort', '')}"
 
 
-def _cut(frame: pl.DataFrame, width: int) -> pl.DataFrame:
+def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     import polars as pl
 
     from attnbank.queries.directions import is_right_to_left
@@ -227,7 +227,7 @@ def count(
 
     REQUEST is that of find. With two keys people see a cross table where it has room.
     """
-    from attnbank.queries.formats import can_be_crossed, crossed
+    from attnbank.queries.formats import crosstab, fits_crosstab
     from attnbank.queries.patterns import HitOptions
 
     source = source_of(ctx, shared["timeout"])
@@ -244,8 +244,8 @@ def count(
     names = [name for name in found.columns if name not in ("n", "share", "run")]
     if show:
         found = _with_finds(ctx, found, names)
-    elif is_read and can_be_crossed(found, names):
-        found = crossed(found, *names)
+    elif is_read and fits_crosstab(found, names):
+        found = crosstab(found, *names)
     elif limit is not None:  # the most frequent, though numbers stand in their own order
         found = found.filter(found["n"].rank("ordinal", descending=True) <= limit)
     found = found if limit is None else found.head(limit)
@@ -322,11 +322,11 @@ def score(
     hint = "the request matches no pairs in the run"
     controls = frame[1:] if len(run) < 2 and "tried" in frame.columns else frame.clear()
     output.write_frame(
-        ctx, frame, title=_title_of_scores(frame), note=_range_of(controls), hint=hint
+        ctx, frame, title=_title_of_scores(frame), note=_range_of_controls(controls), hint=hint
     )
 
 
-def _range_of(controls: pl.DataFrame) -> str | None:
+def _range_of_controls(controls: pl.DataFrame) -> str | None:
     """What the best heads of several seeds of random weights find, from the worst to the best."""
     if controls.height < 2:
         return None

@@ -14,11 +14,11 @@ from attnbank.cli.commands.query import AnalysisGroup, plain_name
 from attnbank.cli.exit_status import GuardedCommand, command
 from attnbank.cli.options import (
     bank_path,
+    complete_names,
     corpus_option,
     file_options,
     fresh_option,
     memory_option,
-    names,
     open_named_bank,
     option,
     output_option,
@@ -54,7 +54,7 @@ _LENGTH = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4})?) ?(in|cm|mm|pt)")
 _POINTS_OF = {"in": 72.0, "cm": 72 / 2.54, "mm": 7.2 / 2.54, "pt": 1.0}
 
 
-def _points(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+def _parse_points(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     if value is None:
         return None
     found = _LENGTH.fullmatch(value.strip())
@@ -74,7 +74,7 @@ def _paper(options: Any) -> Any:
             "Make it as wide as the column of a paper: 3.25in, 8.3cm, 234pt. A PNG then has 300"
             " dots an inch.",
             metavar="WIDTH",
-            callback=_points,
+            callback=_parse_points,
         ),
         option(
             "--font-size",
@@ -156,7 +156,7 @@ def _plot(
         )
     with open_named_bank(ctx) as bank:
         bank.reads_kept = not fresh
-        kept = None if fresh else bank.kept(name, **given)
+        kept = None if fresh else bank.cached(name, **given)
         made = bank.picture(name, theme=theme, size=Size(width, height), look=look, **given)
         written = made.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))
     with atomic.output_file(file, bank_path(ctx)) as opened:
@@ -218,7 +218,9 @@ _NARROW = 80
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+def _parse_word_range(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
     if value is None:
         return None
     found = re.fullmatch("([0-9]{1,9})-([0-9]{1,9})", value)
@@ -240,7 +242,7 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @option(
     "--relation",
     "Show the gold arcs of this relation (obj, all, or a saved one).",
-    shell_complete=names("relation"),
+    shell_complete=complete_names("relation"),
 )
 @option(
     "--direction",
@@ -258,7 +260,7 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     choices=["head", "layer", "all", "ensemble"],
 )
 @option("--special/--no-special", "Show special tokens ([CLS], [SEP]), or leave them out.", True)
-@option("--words", "Only these words, as 1-20.", callback=_words, metavar="FROM-TO")
+@option("--words", "Only these words, as 1-20.", callback=_parse_word_range, metavar="FROM-TO")
 @option(
     "--before",
     "Draw N sentences of the same input above it (runs over documents).",
@@ -343,7 +345,7 @@ def _write_tables(ctx: click.Context, shown: Shown, format_: str) -> None:
             made = _for_people(shown, panel)
             if width is not None and width < _NARROW:
                 made = made.drop(" ")
-            output.write(made, format_, file, width)
+            output.encode_frame(made, format_, file, width)
 
 
 def _heading(shown: Shown) -> Iterator[str]:
@@ -416,7 +418,7 @@ PORT = 8417
     multiple=True,
 )
 @quiet_option()
-def report(ctx: click.Context, run: tuple[str, ...]) -> None:
+def report_command(ctx: click.Context, run: tuple[str, ...]) -> None:
     """Write a report: every table and figure of the papers that the bank can answer.
 
     One HTML file that asks for nothing outside itself, has no script, and prints.

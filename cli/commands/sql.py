@@ -13,8 +13,8 @@ from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
+    complete_names,
     memory_option,
-    names,
     open_named_bank,
     text_argument,
     timeout_option,
@@ -100,9 +100,9 @@ def find_shell() -> str:
 
 
 @command("schema", "attention")
-@click.argument("table", required=False, shell_complete=names("table"))
+@click.argument("table", required=False, shell_complete=complete_names("table"))
 @output_options
-def schema(ctx: click.Context, table: str | None) -> None:
+def schema_command(ctx: click.Context, table: str | None) -> None:
     """Show the tables, views and analyses of the bank, or the columns of one.
 
     If a table and an analysis have the same name, it means the table; for the analysis type

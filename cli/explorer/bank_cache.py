@@ -32,14 +32,14 @@ _thread = threading.local()
 
 
 @dataclass(frozen=True)
-class Answer:
+class CachedAnswer:
     """The rows of an analysis; `notes` are the warnings, whole sentences, that came with them."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
     @property
-    def run(self) -> str | None:
+    def run_name(self) -> str | None:
         """The name of the run that answered; None if the rows name none."""
         if "run" not in self.frame.columns or not self.frame.height:
             return None
@@ -64,15 +64,15 @@ class BankHandle:
         """The bytes of all answers."""
         return sum(self.sizes.values())
 
-    def rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> Answer:
+    def cached_rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> CachedAnswer:
         """The rows that `make` gives, made once for a key; its warnings are repeated every time."""
 
-        def answer() -> Answer:
+        def compute() -> CachedAnswer:
             with collecting_warnings() as notes:
                 frame = make()
-            return Answer(frame, tuple(notes))
+            return CachedAnswer(frame, tuple(notes))
 
-        found = self.once(key, answer, lambda made: made.frame.estimated_size())
+        found = self.once(key, compute, lambda made: made.frame.estimated_size())
         for note in found.notes:
             notify(note)
         return found
@@ -93,7 +93,7 @@ class BankHandle:
                 future.set_exception(error)
             else:
                 future.set_result(made)
-                self._keep(key, int(size(made)))
+                self._cache_answer(key, int(size(made)))
         found: _Made = future.result()
         return found
 
@@ -103,7 +103,7 @@ class BankHandle:
             self.answers.pop(key, None)
             self.sizes.pop(key, None)
 
-    def _keep(self, key: Any, size: int) -> None:
+    def _cache_answer(self, key: Any, size: int) -> None:
         with self._lock:
             if size > _MOST_BYTES // 4:
                 self.forget(key)

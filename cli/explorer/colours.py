@@ -39,7 +39,7 @@ def kind(look: Encoding) -> str:
 def stylesheet() -> str:
     """The rules: scales and kinds for both grounds, what makes drawn sentences live or dark."""
     light, dark = THEMES["light"], THEMES["dark"]
-    inner = "\n".join([*_scales(dark), *_sentences()])
+    inner = "\n".join([*_scales(dark), *_css_rules()])
     return "\n".join(
         [*_scales(light), LIVE, "@media (prefers-color-scheme: dark) {", inner, "}", ""]
     )
@@ -57,7 +57,7 @@ def _scales(theme: Theme) -> Iterator[str]:
     yield f".rest {{ fill: {theme.other}; }}"
 
 
-def _sentences() -> Iterator[str]:
+def _css_rules() -> Iterator[str]:
     light, dark = THEMES["light"].sentence, THEMES["dark"].sentence
     names = ("ground", "text", "faint", "line", "faint_line", "gold", "mark")
     pairs = [(getattr(light, name), getattr(dark, name)) for name in names]
@@ -70,12 +70,12 @@ def _sentences() -> Iterator[str]:
 def _between(colours: tuple[str, ...], share: float) -> str:
     place = share * (len(colours) - 1)
     at = min(int(place), len(colours) - 2)
-    first, second = (_parts(each) for each in colours[at : at + 2])
+    first, second = (_rgb(each) for each in colours[at : at + 2])
     mixed = (a + (b - a) * (place - at) for a, b in zip(first, second, strict=True))
     return "#" + "".join(f"{round(each):02x}" for each in mixed)
 
 
-def _parts(colour: str) -> tuple[int, ...]:
+def _rgb(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
 
 
@@ -83,6 +83,6 @@ def _luminance(colour: str) -> float:
     """How light a colour is, in [0, 1], as the accessibility guidelines (WCAG 2) count it."""
     linear = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (each / 255 for each in _parts(colour))
+        for part in (each / 255 for each in _rgb(colour))
     )
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from attnbank.cli.explorer.bank_cache import Answer
+from attnbank.cli.explorer.bank_cache import CachedAnswer
 from attnbank.cli.explorer.request import Link, RequestContext, hit_of, link
 from attnbank.cli.explorer.sentences import small_map
 from attnbank.queries.sentences.choosing import layer_and_head
@@ -37,13 +37,13 @@ _COUNTED_AS = "head_error"
 """The analysis that counts the errors of the page, and so reads the same runs and relations."""
 
 
-def view(context: RequestContext, shown: dict[str, Any]) -> None:
+def head_view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show a head. Raises CallError if the model lacks it, QueryError if nothing is known of it."""
     layer, head = pair = layer_and_head(context.parts["head"])
     name = f"{layer}-{head}"
     missing: list[tuple[str, str]] = []
 
-    def asked(what: str, make: Callable[[], _Made]) -> _Made | None:
+    def answer_or_reason(what: str, make: Callable[[], _Made]) -> _Made | None:
         """What `make` gives; if the bank has no answer (a run may lack trees), the reason."""
         try:
             return make()
@@ -54,48 +54,55 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
 
     surface: dict[str, list[tuple[str, str, str]]] = {}
     for analysis, columns in _SURFACE:
-        answer = asked("Patterns", partial(context.ask, analysis, run=context.run))
-        if answer is not None and (own := _of(answer.frame, pair)).height:
-            lines = (_line(own[column][0], answer.frame[column]) for column in columns)
-            surface.setdefault(answer.run or "", []).extend(lines)
-    best = asked("Relations", lambda: _relations(context, pair))
+        answer = answer_or_reason(
+            "Patterns", partial(context.query, analysis, run=context.run_name)
+        )
+        if answer is not None and (own := _rows_of_head(answer.frame, pair)).height:
+            lines = (_measure_line(own[column][0], answer.frame[column]) for column in columns)
+            surface.setdefault(answer.run_name or "", []).extend(lines)
+    best = answer_or_reason("Relations", lambda: _relations(context, pair))
     if best is None and not surface:
         raise QueryError(f"The bank has no results for head {name}.", missing[0][1])
-    relation, direction = context.text("relation"), context.chosen("direction", DIRECTIONS)
+    relation, direction = (
+        context.text_parameter("relation"),
+        context.choice_parameter("direction", DIRECTIONS),
+    )
     if best is not None and best.frame.height and not relation:
         relation = best.frame["relation"][0]
-        direction = context.text("direction", best.frame["direction"][0])
+        direction = context.text_parameter("direction", best.frame["direction"][0])
     shown |= {
         "title": f"Head {name}",
         "name": name,
-        "answered": context.run if best is None else best.run,
+        "answered": context.run_name if best is None else best.run_name,
         "relation": relation or "all",
         "direction": direction,
         "surface": surface,
-        "nearest": asked("Nearest heads", lambda: context.table(_nearest(context, pair))),
+        "nearest": answer_or_reason(
+            "Nearest heads", lambda: context.table(_nearest(context, pair))
+        ),
         "disabled": _disabled(context, name),
         "missing": missing,
     }
     if best is not None:
         shown["rows"] = best.frame
-        shown["statement"] = statement = _statement(best.run, pair)
+        shown["statement"] = statement = _select_relations(best.run_name, pair)
         shown["command"] = context.command(f"sql {shlex.quote(statement)}")
         shown["best"] = context.table(
             best.frame,
             {
                 "relation": lambda row: link(
-                    f"/head/{name}", run=context.run, relation=row["relation"],
+                    f"/head/{name}", run=context.run_name, relation=row["relation"],
                     direction=row["direction"],
                 )
             },
         )  # fmt: skip
-        key = pair, shown["relation"], direction, best.run
+        key = pair, shown["relation"], direction, best.run_name
         make = partial(_at_work, context, *key)
         kept = ("at work", *key, context.is_live)
-        shown |= asked("Examples", lambda: context.handle.once(kept, make)) or {}
+        shown |= answer_or_reason("Examples", lambda: context.handle.once(kept, make)) or {}
 
 
-def _of(frame: pl.DataFrame, pair: tuple[int, int]) -> pl.DataFrame:
+def _rows_of_head(frame: pl.DataFrame, pair: tuple[int, int]) -> pl.DataFrame:
     """The rows of one head. Raises CallError if the model has no such head."""
     layer, head = pair
     rows = frame.filter(layer=layer, head=head)
@@ -107,7 +114,7 @@ def _of(frame: pl.DataFrame, pair: tuple[int, int]) -> pl.DataFrame:
     return rows
 
 
-def _line(value: Any, every: pl.Series) -> tuple[str, str, str]:
+def _measure_line(value: Any, every: pl.Series) -> tuple[str, str, str]:
     """The name of a column, its value for a head, and the mean over all heads if it is a number."""
     mean = ""
     if every.dtype.is_float():
@@ -124,24 +131,24 @@ _MIN_COUNT = 10
 """Dependents of a relation that the page of a head names, as in best_head."""
 
 
-def _relations(context: RequestContext, pair: tuple[int, int]) -> Answer:
+def _relations(context: RequestContext, pair: tuple[int, int]) -> CachedAnswer:
     """Relations by gain over the offset; held out where it was chosen on the other half."""
     keys = ["relation", "direction"]
-    scores = context.ask("best_relation", run=context.run, most=_BEST, min_count=_MIN_COUNT)
+    scores = context.query("best_relation", run=context.run_name, most=_BEST, min_count=_MIN_COUNT)
     held_out = (
-        context.ask("best_head_held_out", run=scores.run)
+        context.query("best_head_held_out", run=scores.run_name)
         .frame.filter(layer=pair[0], head=pair[1])
         .select(*keys, pl.col("accuracy").alias("held_out"))
     )
     found = (
-        _of(scores.frame, pair)
+        _rows_of_head(scores.frame, pair)
         .join(held_out, on=keys, how="left", maintain_order="left")
         .select(*_COLUMNS, "held_out", "findable", "run")
     )
-    return Answer(found, scores.notes)
+    return CachedAnswer(found, scores.notes)
 
 
-def _statement(run: str | None, pair: tuple[int, int]) -> str:
+def _select_relations(run: str | None, pair: tuple[int, int]) -> str:
     """What gives the rows of `_relations`: both analyses are functions of the bank."""
     layer, head = pair
     columns = ", ".join(f"best.{quoted(name)}" for name in _COLUMNS)
@@ -157,7 +164,7 @@ def _statement(run: str | None, pair: tuple[int, int]) -> str:
 
 def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
     """The heads that attend most alike, by the distance of section 6."""
-    frame = context.ask("head_distance", run=context.run).frame
+    frame = context.query("head_distance", run=context.run_name).frame
     sides = [
         frame.filter(**{f"layer_{own}": pair[0], f"head_{own}": pair[1]}).select(
             pl.col(f"layer_{other}").alias("layer"),
@@ -173,7 +180,7 @@ def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
 def _disabled(context: RequestContext, name: str) -> Any:
     """What got worse without sets that have this head; None where no such set was disabled."""
     try:
-        frame = context.ask("ablation_effect", run=context.run).frame
+        frame = context.query("ablation_effect", run=context.run_name).frame
     except AttnbankError:  # the run has no ablation, and most have none
         return None
     own = frame.filter(pl.col("heads").str.split(", ").list.contains(name))
@@ -192,9 +199,11 @@ def _at_work(
     of = bank.run_of(_COUNTED_AS, run=run)
     assert of is not None, "the analysis reads one run"
     with bank.answering():
-        runs.check_relation(bank.connection, registry.find(_COUNTED_AS), {"relation": relation}, of)
-        found = bank.frame_of(
-            registry.statement("examples/head_examples"),
+        runs.check_relation(
+            bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, of
+        )
+        found = bank.fetch(
+            registry.internal_statement("examples/head_examples"),
             {"run": of.name, "relation": relation, "layer": pair[0], "head": pair[1],
              "direction": direction, "most": _EXAMPLES},
         )  # fmt: skip
@@ -258,9 +267,12 @@ def examples(context: RequestContext, shown: dict[str, Any]) -> None:
     In each sentence the dependent is marked, and beside it what the head finds. Raises CallError.
     """
     layer, head = pair = layer_and_head(context.parts["head"])
-    breakdown = context.chosen("breakdown", _BREAKDOWNS)
-    value = context.text("value", "none")
-    relation, direction = context.text("relation", "all"), context.chosen("direction", DIRECTIONS)
+    breakdown = context.choice_parameter("breakdown", _BREAKDOWNS)
+    value = context.text_parameter("value", "none")
+    relation, direction = (
+        context.text_parameter("relation", "all"),
+        context.choice_parameter("direction", DIRECTIONS),
+    )
     name = f"{layer}-{head}"
     told = {"right": "it finds the gold head", "wrong": "it finds another word"}.get(
         breakdown, f"it finds another word, whose {breakdown} is {value}"
@@ -270,14 +282,16 @@ def examples(context: RequestContext, shown: dict[str, Any]) -> None:
         "title": f"Head {name}: {relation}, {breakdown}",
     }  # fmt: skip
     bank = context.bank
-    of = bank.run_of(_COUNTED_AS, run=context.run)
+    of = bank.run_of(_COUNTED_AS, run=context.run_name)
     assert of is not None, "the analysis reads one run"
-    _of(context.ask("head_accuracy", run=of.name).frame, pair)
+    _rows_of_head(context.query("head_accuracy", run=of.name).frame, pair)
     page = context.page_number()
     with bank.answering():
-        runs.check_relation(bank.connection, registry.find(_COUNTED_AS), {"relation": relation}, of)
-        found = bank.frame_of(
-            registry.statement("examples/example_page"),
+        runs.check_relation(
+            bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, of
+        )
+        found = bank.fetch(
+            registry.internal_statement("examples/example_page"),
             {"run": of.name, "relation": relation, "layer": layer, "head": head,
              "direction": direction, "breakdown": breakdown, "value": value,
              "most": _EXAMPLES_OF_PAGE, "skipped": (page - 1) * _EXAMPLES_OF_PAGE},

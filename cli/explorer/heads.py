@@ -12,7 +12,7 @@ import polars as pl
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.pictures import Look
-from attnbank.queries.pictures.drawing import of_one_corpus
+from attnbank.queries.pictures.drawing import why_not_drawn
 from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
 from attnbank.queries.pictures.parts import is_significant
 from attnbank.sql import registry
@@ -26,7 +26,7 @@ _MARK = 6.5
 
 
 @dataclass(frozen=True)
-class Measure:
+class HeadMeasure:
     """What a grid can be coloured by: a column of an analysis that is drawn as a grid of heads.
 
     Its scale is that of the picture: the fixed `domain`, or what the `columns` of the picture
@@ -49,22 +49,22 @@ class Measure:
 
 
 MEASURES = {
-    "relation": Measure("Accuracy for a relation", "head_accuracy", "accuracy"),
-    "previous": Measure("Attention to the previous token", "relative_position", "previous"),
-    "self": Measure("Attention to the token itself", "relative_position", "self"),
-    "next": Measure("Attention to the next token", "relative_position", "next"),
-    "cls": Measure("Attention to [CLS]", "special_tokens", "cls"),
-    "sep": Measure("Attention to [SEP]", "special_tokens", "sep"),
-    "punctuation": Measure("Attention to . and ,", "special_tokens", "punctuation"),
-    "entropy": Measure("Entropy in nats", "entropy", "entropy"),
-    "coreference": Measure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
-    "probe": Measure("Contribution to a probe in nats", "probe_heads", "contribution"),
+    "relation": HeadMeasure("Accuracy for a relation", "head_accuracy", "accuracy"),
+    "previous": HeadMeasure("Attention to the previous token", "relative_position", "previous"),
+    "self": HeadMeasure("Attention to the token itself", "relative_position", "self"),
+    "next": HeadMeasure("Attention to the next token", "relative_position", "next"),
+    "cls": HeadMeasure("Attention to [CLS]", "special_tokens", "cls"),
+    "sep": HeadMeasure("Attention to [SEP]", "special_tokens", "sep"),
+    "punctuation": HeadMeasure("Attention to . and ,", "special_tokens", "punctuation"),
+    "entropy": HeadMeasure("Entropy in nats", "entropy", "entropy"),
+    "coreference": HeadMeasure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
+    "probe": HeadMeasure("Contribution to a probe in nats", "probe_heads", "contribution"),
 }
 """The usual measures by the name that they have in an address."""
 
 
 @cache
-def measures() -> dict[str, Measure]:
+def measures() -> dict[str, HeadMeasure]:
     """Every measure: the usual ones, then each column that an analysis draws as a grid of heads."""
     found = dict(MEASURES)
     usual = {(each.analysis, each.column) for each in MEASURES.values()}
@@ -83,11 +83,11 @@ def measures() -> dict[str, Measure]:
                 help = next(each.help for each in analysis.columns if each.name == column)
                 unit = unit_of(help)
                 title += f" ({unit})" if unit and plot.domain is None else ""
-                found[f"{name}.{column}"] = Measure(title, name, column)
+                found[f"{name}.{column}"] = HeadMeasure(title, name, column)
     return {key: _scaled(each) for key, each in found.items()}
 
 
-def _scaled(measure: Measure) -> Measure:
+def _scaled(measure: HeadMeasure) -> HeadMeasure:
     analysis = analyses()[measure.analysis]
     plot = analysis.plot
     assert plot is not None, "a measure is one that is drawn"
@@ -117,22 +117,22 @@ class Colouring:
     stretch: bool
 
     @classmethod
-    def of(cls, context: RequestContext) -> Colouring:
+    def from_address(cls, context: RequestContext) -> Colouring:
         """What the address says. Raises CallError for what is not a choice."""
         return cls(
-            context.chosen("by", measures()),
-            context.text("relation", "all"),
-            context.chosen("direction", DIRECTIONS),
+            context.choice_parameter("by", measures()),
+            context.text_parameter("relation", "all"),
+            context.choice_parameter("direction", DIRECTIONS),
             context.flag("stretch"),
         )
 
     @property
-    def measure(self) -> Measure:
+    def measure(self) -> HeadMeasure:
         """What heads are coloured by."""
         return measures()[self.by]
 
     @property
-    def caption(self) -> str:
+    def heading(self) -> str:
         """What stands above a grid."""
         of = f" for {self.relation}" if self.measure.has_relation else ""
         direction = f", {self.direction.replace('_', ' ')}" if self.measure.has_direction else ""
@@ -155,7 +155,7 @@ class Grid:
     for what was `given`, of one direction where it has several.
     """
 
-    measure: Measure
+    measure: HeadMeasure
     layers: list[tuple[int, list[float | None]]]
     run: str | None
     best: str
@@ -165,7 +165,7 @@ class Grid:
     given: dict[str, str | None]
 
 
-def ends(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
+def scale_of_grids(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
     """The ends of one scale of colours for grids, as `attnbank plot` has it for the picture."""
     if colouring.stretch:
         shown = [value for each in grids for _, row in each.layers for value in row]
@@ -182,14 +182,14 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
         given["run"] = run
     if measure.has_relation and colouring.by != "relation" and colouring.relation != "all":
         given["relation"] = colouring.relation
-    answer = context.ask(measure.analysis, **given)
+    answer = context.query(measure.analysis, **given)
     frame = answer.frame
     if colouring.by == "relation":
         given["relation"] = colouring.relation
         # All relations at once are what `attnbank compute` keeps; a saved one is not among them.
         frame = frame.filter(pl.col("relation") == colouring.relation)
         if not frame.height:
-            answer = context.ask(measure.analysis, **given)
+            answer = context.query(measure.analysis, **given)
             frame = answer.frame
     amounts = [
         value
@@ -211,7 +211,7 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
     return Grid(
         measure,
         [(at, [values.get((at, each)) for each in heads]) for at in sorted(set(frame["layer"]))],
-        answer.run,
+        answer.run_name,
         "{}-{}".format(*best.row(0)),
         best["value"][0] or 0.0,
         amounts,
@@ -220,25 +220,25 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
     )
 
 
-def view(context: RequestContext, shown: dict[str, Any]) -> None:
+def heads_view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the grid of heads, coloured by what the address names."""
-    colouring = Colouring.of(context)
+    colouring = Colouring.from_address(context)
     shown |= {"measures": list(measures()), "titles": _titles(), "colouring": colouring}
     try:
-        made = grid(context, context.run, colouring)
+        made = grid(context, context.run_name, colouring)
     except AttnbankError:
         if "by" in context.given or "relation" in context.given:
             raise
         # Nobody asked for trees: without them, what every run has is shown.
         colouring = replace(colouring, by="previous")
-        made = grid(context, context.run, colouring)
-    shown |= {"ends": ends([made], colouring), "rows": made.rows}
-    shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run)}
+        made = grid(context, context.run_name, colouring)
+    shown |= {"ends": scale_of_grids([made], colouring), "rows": made.rows}
+    shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run_name)}
     name, measure = made.measure.analysis, made.measure
     given = made.given | ({} if colouring.by == "probe" else {"run": made.run})
     direction = colouring.direction if measure.has_direction else None
     shown["command"] = context.rows_command(name, given, direction=direction)
-    if of_one_corpus(analyses()[name], made.rows) is None:
+    if why_not_drawn(analyses()[name], made.rows) is None:
         shown |= _figure(context, name, given, stretch=colouring.stretch)
     shown |= _steps(context, made.run)
 
@@ -257,7 +257,7 @@ def _figure(
 def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
     """The checkpoints of the training that the run is of, and the place of its own among them."""
     rows = context.bank.connection.execute(
-        registry.statement("contents/checkpoints"), {"run": run}
+        registry.internal_statement("contents/checkpoints"), {"run": run}
     ).fetchall()
     if len(rows) < 2:
         return {}
@@ -269,19 +269,19 @@ def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
 def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the map of figure 6, on which each head is a link."""
     shown |= {"wide": _WIDE, "high": _HIGH, "points": []}
-    answer = context.ask("figure_6", run=context.run)
-    given = {"run": answer.run}
+    answer = context.query("figure_6", run=context.run_name)
+    given = {"run": answer.run_name}
     shown |= {"rows": answer.frame, "command": context.rows_command("figure_6", given)}
     rows = answer.frame.to_dicts()
     found = encodings(in_order(sorted({str(row["behaviour"]) for row in rows})))
     marks = {kind: (colours.kind(look), look.shape) for kind, look in found.items()}
     shown |= {
-        "answered": answer.run,
-        "points": _points(rows, marks),
+        "answered": answer.run_name,
+        "points": _points_of_heads(rows, marks),
         "kinds": [(*mark, label_of(kind)) for kind, mark in marks.items()],
         "mark": _MARK,
         "table": context.table(answer.frame),
-        "to_head": lambda name: link(f"/head/{name}", run=context.run),
+        "to_head": lambda name: link(f"/head/{name}", run=context.run_name),
         "rows_of_layers": _by_layer(rows, marks),
     }
     shown |= _figure(context, "figure_6", given)
@@ -302,12 +302,12 @@ def _by_layer(
 def overview(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show each head by the relation that it finds most above the best fixed offset."""
     shown |= {"layers": [], "min_count": context.number("min_count", 100, 1, 1_000_000_000)}
-    given: dict[str, Any] = {"run": context.run}
+    given: dict[str, Any] = {"run": context.run_name}
     if "min_count" in context.given:
         given["min_count"] = shown["min_count"]
-    found = context.ask("best_relation", **given)
-    frame, given = found.frame, given | {"run": found.run}
-    shown |= {"rows": frame, "answered": found.run}
+    found = context.query("best_relation", **given)
+    frame, given = found.frame, given | {"run": found.run_name}
+    shown |= {"rows": frame, "answered": found.run_name}
     shown["command"] = context.rows_command("best_relation", given)
     shown["is_empty"] = not frame.height
     if not frame.height:
@@ -330,7 +330,7 @@ def overview(context: RequestContext, shown: dict[str, Any]) -> None:
                 "value": None if relation is None else row["gain"],
             }
         )  # fmt: skip
-    run = context.run
+    run = context.run_name
     shown |= {
         "layers": list(layers.items()),
         "ends": ends,
@@ -345,7 +345,7 @@ def overview(context: RequestContext, shown: dict[str, Any]) -> None:
     shown |= _figure(context, "best_relation", given)
 
 
-def _points(
+def _points_of_heads(
     rows: list[dict[str, Any]], marks: dict[str, tuple[str, str]]
 ) -> list[tuple[str, str, float, float, str, str]]:
     """Each head: name, behaviour, x and y in pixels of one scale, colour class and shape."""
@@ -369,8 +369,8 @@ def _points(
 
 def compare(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the two runs that the address names, or the bank's own choice, side by side."""
-    runs = [context.text(name) or None for name in ("run_a", "run_b")]
-    colouring = Colouring.of(context)
+    runs = [context.text_parameter(name) or None for name in ("run_a", "run_b")]
+    colouring = Colouring.from_address(context)
     shown |= {
         "run_a": runs[0],
         "run_b": runs[1],
@@ -379,7 +379,7 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         "titles": _titles(),
     }
     try:
-        frame = context.ask("compare_runs", run_a=runs[0], run_b=runs[1]).frame
+        frame = context.query("compare_runs", run_a=runs[0], run_b=runs[1]).frame
         if frame.height:
             runs = [runs[0] or frame["run_a"][0], runs[1] or frame["run_b"][0]]
         shown |= {"table": context.table(frame, hides=("run_a", "run_b")), "rows": frame}
@@ -388,12 +388,12 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         shown |= _figure(context, "compare_runs", given)
     except AttnbankError as error:
         shown["error"] = error
-    shown["sides"] = sides = [_side(context, run, colouring) for run in runs]
+    shown["sides"] = sides = [_grid_of_run(context, run, colouring) for run in runs]
     # One scale for both, so that the colours can be compared.
-    shown["ends"] = ends([each["grid"] for each in sides if "grid" in each], colouring)
+    shown["ends"] = scale_of_grids([each["grid"] for each in sides if "grid" in each], colouring)
 
 
-def _side(context: RequestContext, run: str | None, colouring: Colouring) -> dict[str, Any]:
+def _grid_of_run(context: RequestContext, run: str | None, colouring: Colouring) -> dict[str, Any]:
     if run is None:
         return {"run": "no second run", "why": "Choose a second run."}
     try:

@@ -10,13 +10,13 @@ from urllib.parse import quote, urlencode
 
 import polars as pl
 
-from attnbank.cli.explorer.bank_cache import Answer, BankCache, BankHandle
+from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, CachedAnswer
 from attnbank.cli.explorer.visit import Visit
 from attnbank.queries import Bank
-from attnbank.queries.formats import Column, columns_as_text
+from attnbank.queries.formats import FormattedColumn, columns_as_text
 from attnbank.sql.errors import CallError
-from attnbank.sql.quoting import value as value_of
-from attnbank.sql.registry import find
+from attnbank.sql.quoting import sql_literal as value_of
+from attnbank.sql.registry import find_analysis
 
 _LONGEST_VALUE = 20_000
 _LONGEST_CELL = 2000
@@ -46,10 +46,10 @@ class Paging:
 
 
 @dataclass(frozen=True)
-class Table:
+class PagedTable:
     """The rows that a page shows; a cell is a text, and the address that it leads to."""
 
-    columns: list[Column]
+    columns: list[FormattedColumn]
     rows: list[tuple[tuple[str, str | None], ...]]
     paging: Paging
 
@@ -75,15 +75,15 @@ class RequestContext:
         return self.handle.bank
 
     @property
-    def run(self) -> str | None:
+    def run_name(self) -> str | None:
         """The run that the address names, by name or id."""
-        return self.text("run") or None
+        return self.text_parameter("run") or None
 
-    def ask(self, name: str, /, **values: Any) -> Answer:
+    def query(self, name: str, /, **values: Any) -> CachedAnswer:
         """The rows of an analysis, computed once for the same values. Raises as `Bank.query`."""
         given = {key: value for key, value in values.items() if value is not None}
         key = ("query", name, repr(sorted(given.items())))
-        return self.handle.rows(key, lambda: self.bank.query(name, **given))
+        return self.handle.cached_rows(key, lambda: self.bank.query(name, **given))
 
     def command(self, what: str, **options: Any) -> str:
         """The command that gives what a view shows; options that are None or empty are left out."""
@@ -114,7 +114,7 @@ class RequestContext:
         asked = _as_options(name, given) | options
         return self.command(f"plot {name}", **asked, output=f"{name}.svg")
 
-    def text(self, name: str, default: str = "") -> str:
+    def text_parameter(self, name: str, default: str = "") -> str:
         """A parameter. Raises CallError if it has more characters than anyone types."""
         found = self.given.get(name, default)
         if len(found) > _LONGEST_VALUE:
@@ -123,16 +123,16 @@ class RequestContext:
             )
         return found
 
-    def chosen(self, name: str, choices: Collection[str]) -> str:
+    def choice_parameter(self, name: str, choices: Collection[str]) -> str:
         """One of some values, by default the first. Raises CallError for another one."""
-        found = self.text(name, next(iter(choices)))
+        found = self.text_parameter(name, next(iter(choices)))
         if found not in choices:
             raise CallError(f"{name} cannot be {found}.", f"Use one of: {', '.join(choices)}.")
         return found
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         """A whole number from `least` to `most`. Raises CallError for anything else."""
-        text = self.text(name, str(default))
+        text = self.text_parameter(name, str(default))
         if not (text.isascii() and text.isdecimal() and least <= int(text[:9]) <= most):
             raise CallError(f"{name} cannot be {text}.", f"Give a number from {least} to {most}.")
         return int(text)
@@ -141,14 +141,14 @@ class RequestContext:
         """Whether a box is ticked."""
         return self.given.get(name, "") not in ("", "0", "no", "false")
 
-    def runs(self) -> list[dict[str, Any]]:
+    def run_choices(self) -> list[dict[str, Any]]:
         """The rows of `Bank.choices`, for the box that chooses a run."""
         return self.handle.once("choices", lambda: self.bank.choices().to_dicts())
 
     def relations(self) -> list[str]:
         """The relations of the trees, without their subtypes, and those that are saved."""
 
-        def read() -> list[str]:
+        def query_relations() -> list[str]:
             rows = self.bank.connection.execute(
                 "select distinct without_subtype(word.deprel) as relation from word"
                 " where word.head_index > 0 order by relation"
@@ -156,7 +156,7 @@ class RequestContext:
             names = [name for (name,) in rows if name]
             return ["all", *names, *self.bank.saved()["name"]]
 
-        return self.handle.once("relations", read)
+        return self.handle.once("relations", query_relations)
 
     def page_number(self, name: str = "page") -> int:
         """The page that the address asks for, from 1. Raises CallError if it is not a number."""
@@ -189,7 +189,7 @@ class RequestContext:
         hides: tuple[str, ...] = (),
         name: str = "page",
         has_more: bool = False,
-    ) -> Table:
+    ) -> PagedTable:
         """The page of a frame that the address asks for by `name`, as `paging` finds it.
 
         Heads and sentences lead to their page, unless `links` says otherwise. The columns in
@@ -199,7 +199,7 @@ class RequestContext:
         frame = part.slice(frame)
         if "run" in frame.columns and frame["run"].n_unique() <= 1:
             hides = (*hides, "run")
-        targets = _usual_links(frame, self.run) | dict(links or {})
+        targets = _usual_links(frame, self.run_name) | dict(links or {})
         values = frame.to_dicts()
         columns = columns_as_text(frame.drop(hides, strict=False))
         cells = []
@@ -207,16 +207,16 @@ class RequestContext:
             target = targets.get(column.name)
             cells.append(
                 [
-                    (_cut(text), target(row) if target and text else None)
+                    (_shorten_name(text), target(row) if target and text else None)
                     for text, row in zip(column.cells, values, strict=True)
                 ]
             )
-        return Table(columns, list(zip(*cells, strict=True)), part)
+        return PagedTable(columns, list(zip(*cells, strict=True)), part)
 
 
 def _as_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of an analysis as options of the command; a switch has no value."""
-    switches = {each.name for each in find(name).parameters if each.type == "boolean"}
+    switches = {each.name for each in find_analysis(name).parameters if each.type == "boolean"}
     made: dict[str, Any] = {}
     for key, value in given.items():
         if key in switches and value is not None:
@@ -242,7 +242,7 @@ def hit_of(row: Mapping[str, Any], nodes: Collection[str]) -> str:
     return f"{row['sentence']}:{','.join(map(str, words))}" if words else ""
 
 
-def _cut(text: str) -> str:
+def _shorten_name(text: str) -> str:
     return text if len(text) <= _LONGEST_CELL else f"{text[:_LONGEST_CELL]}…"
 
 

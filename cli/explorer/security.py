@@ -94,12 +94,12 @@ class Guard:
         headers = Headers(scope=scope)
         hosts = [each.lower() for each in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return _word(421, "This server answers only to 127.0.0.1 and localhost.")
+            return _text_response(421, "This server answers only to 127.0.0.1 and localhost.")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in {f"http://{each}" for each in self._hosts}:
-            return _word(403, "Requests from other pages are not allowed.")
+            return _text_response(403, "Requests from other pages are not allowed.")
         if scope["method"] not in _METHODS:
-            return _word(405, "Only GET is allowed.", {"Allow": ", ".join(_METHODS)})
+            return _text_response(405, "Only GET is allowed.", {"Allow": ", ".join(_METHODS)})
         return self._without_token(scope, headers)
 
     def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
@@ -140,7 +140,7 @@ class Guard:
     def _question(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
         """The page that asks for the token, and goes on to the address that was kept."""
         if scope["raw_path"].startswith(b"/static/"):
-            return _word(403, _NO_TOKEN)
+            return _text_response(403, _NO_TOKEN)
         path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
         kept = "".join(
             f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
@@ -166,5 +166,5 @@ required></label> <button>Go on</button></form></body></html>
 _NO_TOKEN = "Open the address that attnbank explore printed; it contains a token."
 
 
-def _word(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+def _text_response(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
     return PlainTextResponse(f"{text}\n", status, headers)

@@ -12,11 +12,16 @@ import markupsafe
 import polars as pl
 
 from attnbank.cli.explorer.request import RequestContext, hit_of, link
-from attnbank.queries.formats import can_be_crossed, columns_as_text, crossed
+from attnbank.queries.formats import columns_as_text, crosstab, fits_crosstab
 from attnbank.queries.patterns import HitOptions, head_keys, listing
 from attnbank.queries.patterns.concordance import nodes_of
 from attnbank.queries.pictures.sentence import Panel
-from attnbank.queries.sentences.choosing import SentenceNotReadError, called, held, run_over
+from attnbank.queries.sentences.choosing import (
+    SentenceNotReadError,
+    called,
+    run_over,
+    sentences_of_run,
+)
 from attnbank.queries.sentences.showing import MOST_PANELS
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
@@ -28,9 +33,9 @@ _CONTEXT = 10
 """Words that stand left and right of a hit."""
 
 
-def find(context: RequestContext, shown: dict[str, Any]) -> None:
+def request_view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the box for a request, and below it what the request finds, if there is one."""
-    request, by = context.text("pattern").strip(), context.text("by").strip()
+    request, by = context.text_parameter("pattern").strip(), context.text_parameter("by").strip()
     limit = context.number("limit", 50, 1, 500)
 
     def corpora() -> list[str]:
@@ -46,10 +51,10 @@ def find(context: RequestContext, shown: dict[str, Any]) -> None:
     }
     if not request:
         return
-    heads = "" if by else context.text("head").strip()
-    keys = by or _keys_of(request, heads)
-    run = context.bank.run_of_request(request, context.run, "sentence", keys)
-    choice = HitOptions(context.text("corpus") or None, run=run)
+    heads = "" if by else context.text_parameter("head").strip()
+    keys = by or _attention_keys(request, heads)
+    run = context.bank.run_of_request(request, context.run_name, "sentence", keys)
+    choice = HitOptions(context.text_parameter("corpus") or None, run=run)
     if by:
         shown |= _counts(context, request, choice, by)
     else:
@@ -63,7 +68,7 @@ def find(context: RequestContext, shown: dict[str, Any]) -> None:
     )  # fmt: skip
 
 
-def _keys_of(request: str, heads: str) -> str:
+def _attention_keys(request: str, heads: str) -> str:
     """The keys that say what heads look at in the hits; none for a request that has no edge."""
     if not heads:
         return ""
@@ -79,9 +84,9 @@ def _hits(
     """A page of the hits, found once and kept for the other pages, or some hits at random."""
     most, sample = (None, limit) if context.flag("sample") else (MOST_HITS + 1, None)
     choice = replace(choice, limit=most, sample=sample, keys=True)
-    found = context.handle.rows(
+    found = context.handle.cached_rows(
         ("hits", request, keys, choice),
-        lambda: context.bank.hits(
+        lambda: context.bank.run_hits(
             request, choice, keys, timeout=context.cache.seconds, memory=context.cache.memory
         ),
     ).frame
@@ -101,8 +106,8 @@ def _hits(
             sentence=row["sentence"],
             hit=hit_of(row, nodes),
             pattern=request,
-            run=context.run,
-            head=context.text("head"),
+            run=context.run_name,
+            head=context.text_parameter("head"),
         )
         cells = [column.cells[at] for column in more]
         is_unread = row["sentence"] in unread
@@ -118,7 +123,7 @@ def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, 
     """The run that shows sentences, and those (sentence.id) of its corpus that it has not read."""
     bank = context.bank
     try:
-        run = run_over(bank, context.run, None, None)
+        run = run_over(bank, context.run_name, None, None)
     except AttnbankError:  # none answers: the page of the sentence says why
         return None, set()
     rows = bank.connection.execute(
@@ -126,29 +131,29 @@ def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, 
         " where document.corpus = $corpus and sentence.id in (select unnest($sentences))",
         {"corpus": run.corpus, "sentences": sentences},
     ).fetchall()
-    return run.name, {number for (number,) in rows} - held(bank, run, sentences)
+    return run.name, {number for (number,) in rows} - sentences_of_run(bank, run, sentences)
 
 
 def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) -> dict[str, Any]:
-    found = context.handle.rows(
+    found = context.handle.cached_rows(
         ("counts", request, by, choice),
-        lambda: context.bank.hits(
+        lambda: context.bank.run_hits(
             request, choice, by, "", context.cache.seconds, context.cache.memory, counts=True
         ),
     ).frame
     keys = [name for name in found.columns if name not in ("n", "share", "run")]
-    if can_be_crossed(found, keys):
-        return {"table": context.table(crossed(found, *keys)), "rows": found}
+    if fits_crosstab(found, keys):
+        return {"table": context.table(crosstab(found, *keys)), "rows": found}
 
-    def hits(row: Mapping[str, Any]) -> str | None:
+    def link_to_hits(row: Mapping[str, Any]) -> str | None:
         """The sentences that a count is of."""
         with suppress(AttnbankError):
             narrowed = listing(request, by, [row[key] for key in keys])
-            return link("/sentences", pattern=narrowed, run=context.run,
-                        corpus=context.text("corpus"))  # fmt: skip
+            return link("/sentences", pattern=narrowed, run=context.run_name,
+                        corpus=context.text_parameter("corpus"))  # fmt: skip
         return None
 
-    links = {"n": hits} if context.is_live else {}
+    links = {"n": link_to_hits} if context.is_live else {}
     return {"table": context.table(found, links), "rows": found}
 
 
@@ -170,18 +175,18 @@ def small_map(panel: Panel, measure: str) -> dict[str, Any]:
             y1, y2 = ((places[each] + 0.5) * step for each in (start, end))
             paths.setdefault(kinds[-1], []).append(f"M2 {y1:.1f}L{_WIDE - 2:.0f} {y2:.1f}")
     lines = [("".join(each), f"w{kind}") for kind, each in sorted(paths.items())]
-    return {"name": panel.name, "wide": _WIDE, "high": len(places) * step, "lines": lines}
+    return {"name": panel.heads_label, "wide": _WIDE, "high": len(places) * step, "lines": lines}
 
 
 def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show all heads on one sentence as small maps, each of which leads to its head."""
-    name = context.text("sentence").strip()
+    name = context.text_parameter("sentence").strip()
     shown |= {"sentence": name}
     if not name:
         return
     with context.bank.answering():
         one = called(context.bank, name, None)
-        run = run_over(context.bank, context.run, None, (one.corpus, one.corpus_name))
+        run = run_over(context.bank, context.run_name, None, (one.corpus, one.corpus_name))
     heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
     found = [
         context.bank.show(
@@ -190,7 +195,9 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
         for at in range(0, len(heads), MOST_PANELS)
     ]
     maps = {
-        each.name: small_map(each, part.facts.measure) for part in found for each in part.panels
+        each.heads_label: small_map(each, part.facts.measure)
+        for part in found
+        for each in part.panels
     }
     shown |= {
         "answered": run.name,
@@ -200,7 +207,7 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
             for layer in run.numbers
         ],
         "to_head": lambda head: link("/sentence", sentence=name, head=head, run=run.name),
-        "words": _words(context, one.id, []),
+        "words": _marked_words(context, one.id, []),
         "around": _around(context, one.id),
         "rows": pl.concat(each.rows for each in found),
         # Of more heads than one command shows there is none.
@@ -212,16 +219,16 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
 _MOST_PANELS = 16
 
 
-def show(context: RequestContext, shown: dict[str, Any]) -> None:
+def sentence_view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the sentence that the address names, or the box that asks for one."""
-    name, heads = context.text("sentence").strip(), context.text("head").strip()
-    relation = context.text("relation") or None
+    name, heads = context.text_parameter("sentence").strip(), context.text_parameter("head").strip()
+    relation = context.text_parameter("relation") or None
     asked: dict[str, Any] = {
         "mean": context.flag("mean"),
-        "direction": context.chosen("direction", DIRECTIONS),
+        "direction": context.choice_parameter("direction", DIRECTIONS),
         "coreference": context.flag("coreference"),
         "tree": context.flag("tree"),
-        "decoded": context.text("decoded") or None,
+        "decoded": context.text_parameter("decoded") or None,
         "special": not context.flag("plain"),
         "before": context.number("before", 0, 0, 20),
     }
@@ -234,22 +241,22 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
         found = context.bank.show(
             name,
             heads.split(",")[:_MOST_PANELS],
-            run=context.run,
-            corpus=context.text("corpus") or None,
+            run=context.run_name,
+            corpus=context.text_parameter("corpus") or None,
             relation=relation,
-            matched=_matched(name, context.text("hit")),
+            matched=_matched(name, context.text_parameter("hit")),
             timeout=context.cache.seconds,
             **asked,
         )
     except SentenceNotReadError as error:  # its words are there, and can be walked through
         number = error.sentence
-        marked: Collection[int] = _matched(str(number), context.text("hit"))
+        marked: Collection[int] = _matched(str(number), context.text_parameter("hit"))
         shown["unread"] = error
     else:
         number, marked = next(iter(found.marked.items()))
         rows = {
             "head": ",".join(heads.split(",")[:_MOST_PANELS]),
-            "run": found.run.name, "corpus": context.text("corpus"), "relation": relation,
+            "run": found.run.name, "corpus": context.text_parameter("corpus"), "relation": relation,
             "direction": asked["direction"] if relation else None,
             "mean": asked["mean"], "no_special": not asked["special"],
         }  # fmt: skip
@@ -268,7 +275,7 @@ def show(context: RequestContext, shown: dict[str, Any]) -> None:
                 before=asked["before"], output="sentence.svg",
             ),
         }  # fmt: skip
-    shown |= {"words": _words(context, number, marked), "around": _around(context, number)}
+    shown |= {"words": _marked_words(context, number, marked), "around": _around(context, number)}
 
 
 def _matched(name: str, hit: str) -> list[int]:
@@ -285,10 +292,12 @@ def _matched(name: str, hit: str) -> list[int]:
     return [int(each[:9]) for each in indexes] if number == name else []
 
 
-def _words(context: RequestContext, number: int, marked: Collection[int]) -> list[tuple[str, bool]]:
+def _marked_words(
+    context: RequestContext, number: int, marked: Collection[int]
+) -> list[tuple[str, bool]]:
     """The text of a sentence in parts, each with whether it is a word that is marked."""
     rows = context.bank.connection.execute(
-        registry.statement("sentences/words"), {"sentence": number}
+        registry.internal_statement("sentences/words"), {"sentence": number}
     ).fetchall()
     parts: list[tuple[str, bool]] = []
     for form, index, space_after in rows:
@@ -301,10 +310,12 @@ def _words(context: RequestContext, number: int, marked: Collection[int]) -> lis
 def _best(context: RequestContext, relation: str | None) -> str:
     """The head that is shown if none is named: the best of the relation, else the first."""
     try:
-        every = context.ask("best_head", run=context.run).frame  # which may be kept
+        every = context.query("best_head", run=context.run_name).frame  # which may be kept
         rows = every.filter(pl.col("relation") == (relation or "all"))
         if relation and not rows.height:
-            rows = context.ask("best_head", relation=relation, min_count=1, run=context.run).frame
+            rows = context.query(
+                "best_head", relation=relation, min_count=1, run=context.run_name
+            ).frame
     except AttnbankError:
         return "1-1"
     return f"{rows['layer'][0]}-{rows['head'][0]}" if rows.height else "1-1"

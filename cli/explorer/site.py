@@ -58,20 +58,20 @@ _PATIENCE = 2
 View = Callable[[RequestContext, dict[str, Any]], bytes | None]
 """Puts what its template shows into a dictionary, beside an error if it raises, or returns SVG."""
 _VIEWS: dict[str, tuple[View, str, str]] = {
-    "/": (heads.view, "heads.html", "Heads"),
+    "/": (heads.heads_view, "heads.html", "Heads"),
     "/map": (heads.view_map, "map.html", "Map of the heads"),
     "/overview": (heads.overview, "overview.html", "Overview"),
-    "/head/{head}": (head.view, "head.html", "Head"),
+    "/head/{head}": (head.head_view, "head.html", "Head"),
     "/head/{head}/examples": (head.examples, "examples.html", "Examples"),
     "/model": (sentences.model_view, "model.html", "All heads on one sentence"),
-    "/typed": (typed.view, "typed.html", "A sentence of your own"),
-    "/sentences": (sentences.find, "sentences.html", "Sentences"),
-    "/sentence": (sentences.show, "sentence.html", "Sentence"),
+    "/typed": (typed.typed_view, "typed.html", "A sentence of your own"),
+    "/sentences": (sentences.request_view, "sentences.html", "Sentences"),
+    "/sentence": (sentences.sentence_view, "sentence.html", "Sentence"),
     "/compare": (heads.compare, "compare.html", "Compare two runs"),
     "/tables": (tables.index, "tables.html", "Tables and figures"),
     "/tables/{name}": (tables.analysis, "analysis.html", "Analysis"),
     "/pictures/{name}": (tables.picture, "base.html", "Picture"),
-    "/sql": (tables.statement, "statement.html", "SQL"),
+    "/sql": (tables.sql_view, "statement.html", "SQL"),
     "/bank": (tables.contents, "contents.html", "Contents of the bank"),
 }
 NAV = (
@@ -133,7 +133,7 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
     """A view as what Starlette calls: it runs in a thread, and its errors become a page."""
 
     async def answer(request: Request) -> Response:
-        limiter, most = request.app.state.limits["sql" if view is tables.statement else "pages"]
+        limiter, most = request.app.state.limits["sql" if view is tables.sql_view else "pages"]
         if limiter.statistics().tasks_waiting >= most:
             return _html(request, "base.html", _BUSY, 503)
         visit = Visit()
@@ -141,7 +141,7 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
         async with anyio.create_task_group() as group:
             group.start_soon(_watch, request, visit, group.cancel_scope)
             response = await anyio.to_thread.run_sync(
-                partial(_answer, view, template, title, request, visit),
+                partial(_render_view, view, template, title, request, visit),
                 limiter=limiter,
                 abandon_on_cancel=True,
             )
@@ -163,8 +163,8 @@ async def _watch(request: Request, visit: Visit, scope: anyio.CancelScope) -> No
         scope.cancel()
 
 
-def _answer(view: View, template: str, title: str, request: Request, visit: Visit) -> Response:
-    if not visit.begin():
+def _render_view(view: View, template: str, title: str, request: Request, visit: Visit) -> Response:
+    if not visit.is_wanted():
         return Response(status_code=499)
     cache: BankCache = request.app.state.cache
     given = {name: value for name, value in request.query_params.items() if value}
@@ -203,8 +203,8 @@ def _answer(view: View, template: str, title: str, request: Request, visit: Visi
                     "rows_address": link(request.url.path, **given, **{"as": "csv"}),
                 }
                 # The boxes that choose a run or a relation read them where they stand.
-                usual = {"title": title, "given": given, "run": context.run, "notes": notes,
-                         "runs": context.runs, "relations": context.relations}  # fmt: skip
+                usual = {"title": title, "given": given, "run": context.run_name, "notes": notes,
+                         "runs": context.run_choices, "relations": context.relations}  # fmt: skip
                 return _html(request, template, usual | shown, status)
         except Exception as error:
             return _error_page(request, error, notes)

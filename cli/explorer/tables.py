@@ -13,10 +13,10 @@ from attnbank.cli.output import MOST_ROWS
 from attnbank.queries import parameters
 from attnbank.queries.contents import OF_RUNS
 from attnbank.queries.pictures import SCREENS
-from attnbank.queries.pictures.drawing import of_one_corpus
+from attnbank.queries.pictures.drawing import why_not_drawn
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
-from attnbank.sql.registry import find
+from attnbank.sql.registry import find_analysis
 
 _OWN = ("theme", "page")
 """Parameters of an address that belong to the explorer, not to the analysis."""
@@ -29,14 +29,18 @@ def index(context: RequestContext, shown: dict[str, Any]) -> None:
 
 def analysis(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the form, the picture and the rows of one analysis. Raises CallError for another."""
-    found = find(context.parts["name"])
+    found = find_analysis(context.parts["name"])
     shown |= {"analysis": found, "title": found.name}
     own = {key: value for key, value in context.given.items() if key not in _OWN}
-    values = _values(context, found)
+    values = _parameters_of_address(context, found)
     shown["command"] = context.rows_command(found.name, own)
-    answer = context.ask(found.name, **values)
-    shown |= {"answered": answer.run, "table": context.table(answer.frame), "rows": answer.frame}
-    why = of_one_corpus(found, answer.frame)
+    answer = context.query(found.name, **values)
+    shown |= {
+        "answered": answer.run_name,
+        "table": context.table(answer.frame),
+        "rows": answer.frame,
+    }
+    why = why_not_drawn(found, answer.frame)
     if why is not None:
         shown["error"] = why
     elif found.plot is not None and answer.frame.height:
@@ -49,18 +53,18 @@ def analysis(context: RequestContext, shown: dict[str, Any]) -> None:
 
 def picture(context: RequestContext, shown: dict[str, Any]) -> bytes:
     """Draw an analysis as SVG, so that the page needs no script. Raises as `Bank.plot`."""
-    found = find(context.parts["name"])
-    theme = context.chosen("theme", SCREENS)
-    values = _values(context, found)
+    found = find_analysis(context.parts["name"])
+    theme = context.choice_parameter("theme", SCREENS)
+    values = _parameters_of_address(context, found)
     key = ("picture", found.name, repr(sorted(values.items())), theme)
 
-    def make() -> bytes:
+    def render_picture() -> bytes:
         return context.bank.picture(found.name, theme=theme, **values).as_bytes(".svg")
 
-    return context.handle.once(key, make, len)
+    return context.handle.once(key, render_picture, len)
 
 
-def _values(context: RequestContext, analysis: Analysis) -> dict[str, Any]:
+def _parameters_of_address(context: RequestContext, analysis: Analysis) -> dict[str, Any]:
     declared = {each.name: each for each in analysis.parameters}
     given = [each for each in context.given if each not in _OWN]
     if unknown := [each for each in given if each not in declared]:
@@ -68,7 +72,9 @@ def _values(context: RequestContext, analysis: Analysis) -> dict[str, Any]:
             f"{analysis.name} has no parameter {unknown[0][:60]}.",
             f"It takes: {', '.join(declared) or 'none'}.",
         )
-    return {name: parameters.from_text(declared[name], context.text(name)) for name in given}
+    return {
+        name: parameters.from_text(declared[name], context.text_parameter(name)) for name in given
+    }
 
 
 def contents(context: RequestContext, shown: dict[str, Any]) -> None:
@@ -97,13 +103,13 @@ _MOST_BYTES = 15_000_000
 """Bytes of the rows of a statement; the cache keeps no more of one answer."""
 
 
-def statement(context: RequestContext, shown: dict[str, Any]) -> None:
+def sql_view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show the box for a statement, which runs as `attnbank sql` runs it, and its rows below.
 
     Only the first page runs it: without ORDER BY the rows of another run may have another order.
     """
     shown["example"] = "select upos, count(*) as n from word group by upos order by n desc"
-    text = context.text("statement").strip()
+    text = context.text_parameter("statement").strip()
     if not text:
         return
     shown |= {"statement": text, "command": context.command(f"sql {shlex.quote(text)}")}

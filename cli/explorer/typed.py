@@ -29,14 +29,17 @@ _MASKS = ("[MASK]", "<mask>")
 _reading = threading.Lock()  # a model that is read by two threads would hand over maps of both
 
 
-def view(context: RequestContext, shown: dict[str, Any]) -> None:
+def typed_view(context: RequestContext, shown: dict[str, Any]) -> None:
     """Show what heads look at in a text, beside a sentence of the bank if one is named."""
-    text = " ".join(context.text("text").split())
-    heads, beside = context.text("head", "1-1").strip(), context.text("sentence").strip()
+    text = " ".join(context.text_parameter("text").split())
+    heads, beside = (
+        context.text_parameter("head", "1-1").strip(),
+        context.text_parameter("sentence").strip(),
+    )
     mean = context.flag("mean")
     shown |= {"text": text, "heads": heads, "sentence": beside, "mean": mean}
-    asked = _asked(context)
-    shown |= {"model": asked.told, "masks": _MASKS}
+    asked = _choose_model(context)
+    shown |= {"model": asked.label, "masks": _MASKS}
     if not text:
         return
     if len(text) > _LONGEST:
@@ -49,7 +52,7 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
             has = "no mask" if mask is None else f"{mask} for a mask"
             notify(f"The model has {has}: {each} was read as text.")
     found = context.handle.once(
-        ("typed", text, heads, mean, asked), lambda: _read(text, names, mean, model)
+        ("typed", text, heads, mean, asked), lambda: _run_model_on_text(text, names, mean, model)
     )
     shown |= {
         "drawn": _picture(found),
@@ -59,12 +62,12 @@ def view(context: RequestContext, shown: dict[str, Any]) -> None:
     }
     if beside:
         own = context.bank.show(
-            beside, names, mean=mean, run=context.run, timeout=context.cache.seconds
+            beside, names, mean=mean, run=context.run_name, timeout=context.cache.seconds
         )
         shown |= {"own": _picture(own), "answered": own.run.name}
 
 
-class _Asked(NamedTuple):
+class _ModelChoice(NamedTuple):
     """The model to load: that of a run, or the one that the explorer was given."""
 
     name: str
@@ -75,7 +78,7 @@ class _Asked(NamedTuple):
     given: str | None
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The model for people."""
         name = self.given or self.name
         return name if self.seed is None else f"{name} (random weights, seed {self.seed})"
@@ -86,17 +89,17 @@ class _Asked(NamedTuple):
         return self.random_seed if self.given in (None, self.name) else None
 
 
-def _asked(context: RequestContext) -> _Asked:
-    run = run_over(context.bank, context.run, None, None)
+def _choose_model(context: RequestContext) -> _ModelChoice:
+    run = run_over(context.bank, context.run_name, None, None)
     name, seed, revision, sha256 = context.bank.connection.execute(
         "select model.name, model.random_seed, model.revision, model.sha256 from run"
         " inner join model on model.id = run.model where run.id = $run",
         {"run": run.id},
     ).fetchall()[0]
-    return _Asked(name, seed, revision, sha256, run.name, context.cache.model)
+    return _ModelChoice(name, seed, revision, sha256, run.name, context.cache.model)
 
 
-def _model(context: RequestContext, asked: _Asked) -> Model:
+def _model(context: RequestContext, asked: _ModelChoice) -> Model:
     """The model, loaded once until another is asked for.
 
     Raises ModelError where it is not here, CallError for a folder that the bank names, or if the
@@ -105,10 +108,10 @@ def _model(context: RequestContext, asked: _Asked) -> Model:
     import attnbank.ingest as ingesting  # late, as it imports torch
 
     ingesting.wait_passively()
-    from attnbank.ingest.models.files import named_by
+    from attnbank.ingest.models.files import model_of_run
     from attnbank.ingest.models.loading import MINILM, load
 
-    name = named_by(asked.given, asked.run, asked.name)
+    name = model_of_run(asked.given, asked.run, asked.name)
     revision = None if name == MINILM or asked.given is not None else asked.revision
     handle, key = context.handle, ("typed by", asked)
     for each in [*handle.answers]:
@@ -129,7 +132,7 @@ def _model(context: RequestContext, asked: _Asked) -> Model:
     return found
 
 
-def _read(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
+def _run_model_on_text(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
     """What heads look at in a text, in which a mask stands for a word that is not seen.
 
     Its words are those between white space: as lines of text `[MASK]` would be three.
@@ -138,7 +141,9 @@ def _read(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
 
     rows = [
         f"{number}\t{word}" + "\t_" * 7 + ("\t_" if is_last else "\tSpaceAfter=No")
-        for number, (word, is_last) in enumerate(_words(text, model.input_tokenizer.mask), start=1)
+        for number, (word, is_last) in enumerate(
+            _split_words(text, model.input_tokenizer.mask), start=1
+        )
     ]
     with tempfile.TemporaryDirectory(prefix="attnbank-typed-") as folder, _reading:
         corpus, bank = Path(folder) / "typed.conllu", Path(folder) / "typed.duckdb"
@@ -149,7 +154,7 @@ def _read(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
             return opened.show(1, heads, mean=mean, run=1)
 
 
-def _words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:
+def _split_words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:
     """The words between white space, a mask apart from what it touches; does white space follow."""
     for word in text.split():
         parts = [word] if mask is None else re.split(f"({re.escape(mask)})", word)

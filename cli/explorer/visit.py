@@ -16,7 +16,7 @@ class Visit:
         self._stop: Callable[[], None] | None = None
         self._lock = threading.Lock()
 
-    def begin(self) -> bool:
+    def is_wanted(self) -> bool:
         """Return whether to do the work: not for a client that has disconnected."""
         with self._lock:
             self.has_begun = not self.has_left

@@ -18,7 +18,7 @@ import polars as pl
 from attnbank.cli.explorer import head, heads, tables
 from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext
-from attnbank.queries.formats import as_text
+from attnbank.queries.formats import format_cell
 from attnbank.queries.pictures import SCREENS
 from attnbank.sql.errors import AttnbankError
 from attnbank.sql.header import Analysis
@@ -30,7 +30,7 @@ MOST_BYTES = 1_500_000
 MOST_PICTURE = 1_500_000
 
 
-def write(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> Iterator[str]:
+def write_answers(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> Iterator[str]:
     """Write the answers of all analyses, for each run by itself; yields the name of each step.
 
     Within `folder`, a folder for each run has `ANALYSIS.json`, the pictures `ANALYSIS.light.svg`
@@ -42,20 +42,22 @@ def write(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> Iterator[s
             for name, analysis in analyses().items():
                 if _takes_run(analysis):
                     yield f"{name} of {run.name}"
-                    _write_one(folder / str(number), handle, analysis, {"run": run.name})
+                    _write_answer(folder / str(number), handle, analysis, {"run": run.name})
             yield f"heads of {run.name}"
             _write_heads(folder / str(number), cache, handle, run)
         for name, analysis in analyses().items():
             if not _takes_run(analysis):
                 yield name
-                _write_one(folder / "any", handle, analysis, {})
+                _write_answer(folder / "any", handle, analysis, {})
 
 
 def _takes_run(analysis: Analysis) -> bool:
     return any(each.name == "run" for each in analysis.parameters)
 
 
-def _write_one(folder: Path, handle: BankHandle, analysis: Analysis, given: dict[str, Any]) -> None:
+def _write_answer(
+    folder: Path, handle: BankHandle, analysis: Analysis, given: dict[str, Any]
+) -> None:
     """Write an answer, or why there is none, and its pictures."""
     bank = handle.bank
     with collecting_warnings() as notes:
@@ -93,16 +95,16 @@ def frame_json(frame: pl.DataFrame) -> dict[str, Any]:
         elif series.dtype == pl.Boolean:
             kind = "boolean"
         columns.append({"name": series.name, "kind": kind})
-        values.append([_json(value, kind) for value in series.to_list()])
+        values.append([_typed_json(value, kind) for value in series.to_list()])
     return {"columns": columns, "values": values}
 
 
-def _json(value: Any, kind: str) -> Any:
+def _typed_json(value: Any, kind: str) -> Any:
     if value is None:
         return None
     if kind == "float":
         return value if math.isfinite(value) else str(value)
-    return value if kind in ("integer", "boolean") else as_text(value)
+    return value if kind in ("integer", "boolean") else format_cell(value)
 
 
 def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -> None:
@@ -111,7 +113,7 @@ def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -
         for number in range(1, run.heads + 1):
             name = f"{layer}-{number}"
             context = RequestContext(cache, handle, given, {"head": name}, f"/head/{name}", False)
-            _write_view(folder / "heads" / f"{name}.json", head.view, context)
+            _write_view(folder / "heads" / f"{name}.json", head.head_view, context)
     for name, view in (("map", heads.view_map), ("overview", heads.overview)):
         context = RequestContext(cache, handle, given, {}, f"/{name}", False)
         _write_view(folder / f"{name}.json", view, context)
@@ -133,18 +135,20 @@ def _write_view(file: Path, view: Any, context: RequestContext) -> None:
             shown["error"] = {"fact": error.fact, "remedy": error.remedy}
     for name in ("command", "plot_command"):  # of the file here; the page has its address
         shown.pop(name, None)
-    write_json(file, _plain(shown) | {"notes": notes})
+    write_json(file, _to_json_value(shown) | {"notes": notes})
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """A value of a template as JSON has it, functions left out."""
     if isinstance(value, Mapping):
         kept = {name: each for name, each in value.items() if not isinstance(each, pl.DataFrame)}
-        return {str(name): _plain(each) for name, each in kept.items() if not callable(each)}
+        return {
+            str(name): _to_json_value(each) for name, each in kept.items() if not callable(each)
+        }
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_to_json_value(each) for each in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain({name: getattr(value, name) for name in asdict(value)})
+        return _to_json_value({name: getattr(value, name) for name in asdict(value)})
     return value
 
 

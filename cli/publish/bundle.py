@@ -42,12 +42,12 @@ def need_bundle() -> dict[str, Any]:
     return listed
 
 
-def names() -> list[str]:
+def bundle_files() -> list[str]:
     """The files that `write` makes, by their paths."""
     return [*need_bundle()["files"], LIST, _ARCHIVE, _VERSION]
 
 
-def write(folder: Path, version: str) -> int:
+def write_bundle(folder: Path, version: str) -> int:
     """Copy the bundle and the compiler of this package into a folder; the bytes of all files."""
     listed = need_bundle()
     for name in (*listed["files"], LIST):

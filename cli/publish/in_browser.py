@@ -32,7 +32,7 @@ def compiled(asked: str) -> str:
 
 def _compiled(asked: dict[str, Any]) -> dict[str, Any]:
     request, by = asked["request"], asked.get("by") or ""
-    run = _run(asked, request, by)
+    run = _run_of_published_request(asked, request, by)
     choice = HitOptions(
         asked.get("corpus"), asked.get("limit"), asked.get("sample"), keys=not by, run=run
     )
@@ -48,7 +48,7 @@ def _compiled(asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _run(asked: dict[str, Any], request: str, by: str) -> Run | None:
+def _run_of_published_request(asked: dict[str, Any], request: str, by: str) -> Run | None:
     """The run that the request reads; None if it reads none. Raises CallError as `find` does."""
     checked = finding.resolved(request, by)
     if not checked.reads_run():

@@ -13,13 +13,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from attnbank.cli.commands.compute import keep_all
+from attnbank.cli.commands.compute import compute_and_cache_all
 from attnbank.cli.commands.query import by_section
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.heads import measures
 from attnbank.cli.explorer.site import NAV
-from attnbank.cli.humanize import size
+from attnbank.cli.humanize import format_bytes
 from attnbank.cli.publish import answers, bundle, sheets
 from attnbank.cli.publish.licences import forbids
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
@@ -30,8 +30,8 @@ from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.sentences.choosing import run_over
-from attnbank.queries.sentences.reading import names as names_of_run
-from attnbank.queries.sentences.reading import told_of_rest
+from attnbank.queries.sentences.reading import names_of_run as names_of_run
+from attnbank.queries.sentences.reading import note_on_missing_weights
 from attnbank.sql import provenance, reading, registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
@@ -178,14 +178,18 @@ def _check_place(target: Path, name: str, *, adds: bool) -> None:
             f"The folder {target} has other banks: {', '.join(known)}.",
             "Name another, or put the bank beside them: --add",
         )
-    if not adds and not known and any(not _is_of_ours(each) for each in target.iterdir()):
+    if (
+        not adds
+        and not known
+        and any(not _is_unfinished_publication(each) for each in target.iterdir())
+    ):
         raise CallError(
             f"The folder {target} is not empty.",
             "Name another, or put the bank beside what is there: --add",
         )
 
 
-def _is_of_ours(path: Path) -> bool:
+def _is_unfinished_publication(path: Path) -> bool:
     """Whether it is what a publication that was killed leaves: programs, or half of a folder."""
     return path.name.startswith(".") or (path / bundle.LIST).is_file()
 
@@ -200,7 +204,7 @@ def _owns(folder: Path) -> Callable[[Path], bool]:
 
 def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
     with Bank(bank) as opened:
-        of_runs = opened.runs().filter(_named(runs))["corpus"].to_list()
+        of_runs = opened.runs().filter(_names_runs(runs))["corpus"].to_list()
         rows = opened.info().corpora.select("name", "licence").rows()
     for name, licence in rows:
         if name in of_runs and not may and (why := forbids(licence)) is not None:
@@ -219,7 +223,7 @@ def _paths(made: Path) -> Iterator[str]:
                 yield f"The bank says where its model was on this machine: {name}."
 
 
-def _named(runs: Sequence[str]) -> Any:
+def _names_runs(runs: Sequence[str]) -> Any:
     import polars as pl
 
     return pl.col("name").is_in(list(runs))
@@ -231,18 +235,18 @@ def _fill(folder: Path, name: str, on_progress: OnProgress) -> None:
     with Bank(made) as bank:
         names = bank.runs()["name"].to_list()
     for run in names:
-        keep_all(made, run, on_progress, replace=False)
+        compute_and_cache_all(made, run, on_progress, replace=False)
     cache = BankCache(made, _SECONDS, _MEMORY)
     try:
         with cache.open() as handle:
             bank = handle.bank
-            runs = {run.id: run for run in (_run(bank, each) for each in names)}
+            runs = {run.id: run for run in (_get_run(bank, each) for each in names)}
             steps = len(runs) * (len(analyses()) + 1)
-            for at, _ in enumerate(answers.write(folder / "answers", cache, runs)):
+            for at, _ in enumerate(answers.write_answers(folder / "answers", cache, runs)):
                 on_progress(Progress("answering", min(at, steps), steps))
             answers.write_contents(folder / "answers" / "contents.json", cache)
             for run in runs.values():
-                for done in sheets.write(folder / "sheets" / str(run.id), bank, run):
+                for done in sheets.write_sheets(folder / "sheets" / str(run.id), bank, run):
                     on_progress(Progress("drawing", done, None))
             manifest = _manifest(folder, name, bank, runs)
     finally:
@@ -252,11 +256,11 @@ def _fill(folder: Path, name: str, on_progress: OnProgress) -> None:
     digest = manifest["bank"]["sha256"]
     (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
     shown = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
-             "colours": _line_colours(), "size": size(manifest["bank"]["bytes"])}  # fmt: skip
+             "colours": _line_colours(), "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
     (folder / PAGE).write_text(_templates().get_template("page.html").render(shown), "utf-8")
 
 
-def _run(bank: Bank, name: str) -> Run:
+def _get_run(bank: Bank, name: str) -> Run:
     """A run by its name, whatever it keeps."""
     return chosen_run(bank.connection, RunChoice(), name)
 
@@ -276,7 +280,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
             " where word.head_index > 0 order by relation"
         ).fetchall()
         are_circular = "select name from saved_relation where is_circular"
-        circular = bank.frame_of(are_circular, {})["name"].to_list()
+        circular = bank.fetch(are_circular, {})["name"].to_list()
     saved = bank.saved().to_dicts()
     shown = None
     with suppress(AttnbankError):
@@ -344,7 +348,7 @@ def _default(bank: Bank, name: str) -> int | None:
 def _usual(bank: Bank, about: str) -> int | None:
     """The run that answers a request about attention, its weights, or surprisal."""
     with suppress(AttnbankError), bank.answering():
-        return finding.choose(
+        return finding.choose_run_of_request(
             bank.connection, bank.path, None, wide=False, weights=about == "weights",
             attention=about != "surprisal", surprisal=about == "surprisal",
         ).id  # fmt: skip
@@ -357,7 +361,7 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     with bank.answering():
         facts = _facts(bank, run)
         steps = bank.connection.execute(
-            registry.statement("contents/checkpoints"), {"run": run.name}
+            registry.internal_statement("contents/checkpoints"), {"run": run.name}
         ).fetchall()
         ((causal,),) = bank.connection.execute(
             "select coalesce(model.causal, false) from run inner join model on model.id = run.model"
@@ -369,7 +373,7 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     return found | {
         "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
         "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": plain,
-        "steps": steps, "note_of_rest": told_of_rest(run),
+        "steps": steps, "note_of_rest": note_on_missing_weights(run),
         "notes_of_arcs": next(each for each in arcs if each not in plain),
         "notes_of_mentions": (
             "Bars of one colour and letter are mentions of one entity. Lines from a mention to one"
@@ -378,9 +382,9 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _facts(bank: Bank, run: Run) -> pictures.Facts:
+def _facts(bank: Bank, run: Run) -> pictures.SentenceFacts:
     told = names_of_run(bank, run)
-    return pictures.Facts(told["run"], told["model"], told["corpus"], told["measure"])
+    return pictures.SentenceFacts(told["run"], told["model"], told["corpus"], told["measure"])
 
 
 def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
@@ -393,7 +397,9 @@ def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
 
 def _with_variables(name: str) -> str:
     """A statement whose parameters are variables, which a page sets before it runs it."""
-    return reading.with_references(registry.statement(name), lambda each: f"getvariable('{each}')")
+    return reading.with_references(
+        registry.internal_statement(name), lambda each: f"getvariable('{each}')"
+    )
 
 
 def _requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -445,13 +451,13 @@ def _templates() -> Environment:
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    found.filters |= {"size": size, "json": answers.json_text}
+    found.filters |= {"size": format_bytes, "json": answers.json_text}
     return found
 
 
 def write_programs(folder: Path) -> None:
     """Put the programs of the pages into the folder of a publication."""
-    bundle.write(folder, provenance.version())
+    bundle.write_bundle(folder, provenance.version())
     (folder / _HOVER).write_text(pictures.script(), encoding="utf-8")
     for name in _STATIC:
         (folder / name).write_bytes((_EXPLORER / "static" / name).read_bytes())
@@ -460,7 +466,7 @@ def write_programs(folder: Path) -> None:
 
 def program_paths() -> Iterator[tuple[Path, bool]]:
     """What `write_programs` makes, and whether it is a folder."""
-    for name in (*bundle.names(), _HOVER, *_STATIC, _COLOURS):
+    for name in (*bundle.bundle_files(), _HOVER, *_STATIC, _COLOURS):
         yield from ((folder, True) for folder in Path(name).parents if folder.name)
         yield Path(name), False
 

@@ -21,7 +21,7 @@ from attnbank.queries.pictures.svg import element
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import drawn_tree
 from attnbank.queries.sentences.choosing import Chosen
-from attnbank.queries.sentences.reading import Sheet, ShowOptions, sheet
+from attnbank.queries.sentences.reading import SentenceRecords, ShowOptions, sheet
 from attnbank.sql import registry
 from attnbank.sql.runs import Run
 
@@ -37,14 +37,14 @@ _POSITION = (
 )  # fmt: skip
 
 
-def write(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
+def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
     """Write the sentences that a run has read, `IN_A_FILE` in a file; yields how many so far.
 
     `names.json` has the number and the name of each, in the order of the text.
     """
     with bank.answering():
         rows = bank.connection.execute(
-            registry.statement("sentences/of_run"), {"run": run.id}
+            registry.internal_statement("sentences/of_run"), {"run": run.id}
         ).fetchall()
     write_json(folder / "names.json", [[number, name] for number, name in rows])
     file: dict[str, Any] = {}
@@ -53,16 +53,16 @@ def write(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
         with bank.answering():
             found = sheet(bank, run, chosen, ShowOptions(number, coreference=True))
             written = bank.connection.execute(
-                registry.statement("sentences/words"), {"sentence": number}
+                registry.internal_statement("sentences/words"), {"sentence": number}
             ).fetchall()
-        file[str(number)] = _json(found, chosen, written)
+        file[str(number)] = _sentence_record(found, chosen, written)
         if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:
             write_json(folder / f"{number // IN_A_FILE}.json", file)
             file = {}
             yield at
 
 
-def _json(found: Sheet, chosen: Chosen, written: list[Any]) -> dict[str, Any]:
+def _sentence_record(found: SentenceRecords, chosen: Chosen, written: list[Any]) -> dict[str, Any]:
     shown = set(found.shown["position"])
     words = found.every.filter(pl.col("kind").is_in(("word", "token")))["position"]
     has_rest = not shown.issuperset(words)
@@ -84,7 +84,7 @@ def _json(found: Sheet, chosen: Chosen, written: list[Any]) -> dict[str, Any]:
     return made if tree is None else made | {"tree": tree}
 
 
-def _tree(found: Sheet) -> str | None:
+def _tree(found: SentenceRecords) -> str | None:
     if found.tree is None:
         return None
     colours = THEMES["light"].sentence

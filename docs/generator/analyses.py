@@ -70,7 +70,7 @@ def calls(analysis: Analysis, given: dict[str, str | bool | int | list[int]]) ->
         for name, value in given.items()
     )
     python = "".join(f", {name}={value!r}" for name, value in given.items())
-    named = ", ".join(f"{name} := {quoting.value(value)}" for name, value in given.items())
+    named = ", ".join(f"{name} := {quoting.sql_literal(value)}" for name, value in given.items())
     relation = analysis.relation.removesuffix("()") + (f"({named})" if given else "()")
     return {
         "Command": f"attnbank query {analysis.name}{typed}",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.sql.bank.references import references
+from attnbank.sql.bank.references import table_references
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -42,7 +42,7 @@ def _references(tables: Tables, connection: DuckDBPyConnection) -> Iterator[tupl
     These are the package's references, and the columns of integers that are called `..._word`. The
     references do not include those, because rows of `mention` are deleted with their document.
     """
-    known = [(each.table, each.column, each.target) for each in references(connection)]
+    known = [(each.table, each.column, each.target) for each in table_references(connection)]
     yield from known
     for table, columns in tables.items():
         for column, type_ in columns:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.corpora.faults import ANY, FAULTS
-from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import AttnbankError
 from generator.markdown import block, made_by, page, plain, table
 
@@ -133,7 +133,7 @@ def _says(path: Path, format_: str, indent: str = "") -> Iterator[str]:
 
 def _problems(path: Path, format_: str | None) -> list[Problem]:
     try:
-        items = list(read(find_sources([str(path)], format_), strict=True))
+        items = list(read_corpus(find_sources([str(path)], format_), strict=True))
     except AttnbankError as error:
         return list(getattr(error, "problems"))  # noqa: B009 (of the errors that have some)
     return [item for item in items if isinstance(item, Problem)]

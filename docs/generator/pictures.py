@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from attnbank.queries import open_bank
-from attnbank.queries.pictures import as_bytes
+from attnbank.queries.pictures import render
 from attnbank.sql.header import Analysis
-from attnbank.sql.registry import find
+from attnbank.sql.registry import find_analysis
 
 KEPT: dict[str, dict[str, Any]] = {
     "best_head": {},
@@ -29,7 +29,7 @@ def pictures(banks: Banks) -> dict[str, str]:
     """Every kept picture as SVG, by name of file below docs/."""
     found = {}
     for name, values in KEPT.items():
-        with open_bank(banks.bank(find(name))) as bank:
+        with open_bank(banks.bank(find_analysis(name))) as bank:
             made = bank.plot_specification(name, **values)
-        found[f"pictures/{name}.svg"] = f"{as_bytes(made, '.svg').decode()}\n"
+        found[f"pictures/{name}.svg"] = f"{render(made, '.svg').decode()}\n"
     return found

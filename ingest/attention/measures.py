@@ -58,10 +58,10 @@ def maps_of(model: Model, inputs: Inputs, measure: Measure, subword: Subword) ->
 
 
 def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
-    values = _values(model)
+    values = _value_vectors_of(model)
     with values.heard() as heard:
         weights = [*model.attentions(inputs.ids, inputs.mask, inputs.segments)]
-    pooling = Pooling.of(inputs, subword, model.device)
+    pooling = Pooling.from_inputs(inputs, subword, model.device)
     moved = [each.to(heard[0]) for each in values.moved]
     found = []
     while weights:  # taken from the lists, so that the memory of a layer is free when it is done
@@ -72,9 +72,9 @@ def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
 
 def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     """With the residual connection and the layer norm after it, where a family has one."""
-    values = _values(model)
+    values = _value_vectors_of(model)
     maps: list[list[Tensor]] = []
-    pooling = Pooling.of(inputs, subword, model.device)
+    pooling = Pooling.from_inputs(inputs, subword, model.device)
     for at, encoded in enumerate(inputs.encoded):
         one = slice(at, at + 1), slice(0, len(encoded.ids))
         with values.heard() as heard, _calls(values.layers) as calls, _sums(values) as summed:
@@ -87,7 +87,7 @@ def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tens
                    summed[layer], rows, columns)
             for layer in range(len(values.layers))
         ])  # fmt: skip
-    return _together(maps)
+    return _stack_padded(maps)
 
 
 def _mixed(
@@ -137,8 +137,8 @@ def _rollout(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
 
 def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     """Each layer once more for each position, alone and without padding."""
-    values = _values(model)
-    pooling = Pooling.of(inputs, subword, model.device)
+    values = _value_vectors_of(model)
+    pooling = Pooling.from_inputs(inputs, subword, model.device)
     maps: list[list[Tensor]] = []
     for at, encoded in enumerate(inputs.encoded):
         one = slice(at, at + 1), slice(0, len(encoded.ids))
@@ -151,7 +151,7 @@ def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tenso
             _zeroed(values, layer, call, of_position, rows)
             for layer, call in zip(values.layers, calls, strict=True)
         ])  # fmt: skip
-    return _together(maps)
+    return _stack_padded(maps)
 
 
 def _zeroed(values: Values, layer: Any, call: _Call, of_position: Tensor, rows: Tensor) -> Tensor:
@@ -182,8 +182,8 @@ class _Call:
         """What the layer returns for as many copies of its input: [N, T, hidden]."""
         given = self.given.expand(times, -1, -1)
         if "hidden_states" in self.named:
-            return _first(layer(*self.rest, **self.named | {"hidden_states": given}))
-        return _first(layer(given, *self.rest, **self.named))
+            return _first_tensor(layer(*self.rest, **self.named | {"hidden_states": given}))
+        return _first_tensor(layer(given, *self.rest, **self.named))
 
 
 @contextmanager
@@ -193,7 +193,7 @@ def _calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
 
     def note(layer: Any, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
         hidden, rest = (named["hidden_states"], given) if not given else (given[0], given[1:])
-        found.append(_Call(hidden, rest, named, _first(output)))
+        found.append(_Call(hidden, rest, named, _first_tensor(output)))
 
     with ExitStack() as hooks:
         for each in layers:
@@ -217,17 +217,17 @@ def _sums(values: Values) -> Iterator[list[Tensor | None]]:
         yield found
 
 
-def _first(output: Any) -> Tensor:
+def _first_tensor(output: Any) -> Tensor:
     found: Tensor = output[0] if isinstance(output, tuple | list) else output
     return found
 
 
-def _values(model: Model) -> Values:
+def _value_vectors_of(model: Model) -> Values:
     assert model.values is not None, "it was loaded for weights"
     return model.values
 
 
-def _together(maps: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+def _stack_padded(maps: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     """Maps [H, P, P] of each input and layer, as [B, H, P, P] for each layer, padded with zeros."""
     most = max(each.shape[-1] for layers in maps for each in layers)
     return [
@@ -258,7 +258,7 @@ class Pooling:
     is_token: Tensor
 
     @classmethod
-    def of(cls, inputs: Inputs, subword: Subword, device: torch.device) -> Pooling:
+    def from_inputs(cls, inputs: Inputs, subword: Subword, device: torch.device) -> Pooling:
         """Make one for a batch."""
         most = max(len(each.positions) for each in inputs.encoded)
         rows = torch.zeros(len(inputs.encoded), most, inputs.ids.shape[1])

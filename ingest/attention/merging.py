@@ -22,7 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnbank.ingest.attention.sums import Floats, Ints, MapSums, Positions, among, joined, map_sums
+from attnbank.ingest.attention.sums import (
+    Floats,
+    Ints,
+    MapSums,
+    Positions,
+    among,
+    concatenate_parts,
+    map_sums,
+)
 from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.models.trial import ROW_SUM
 from attnbank.ingest.options import Subword
@@ -31,7 +39,7 @@ AT_ONCE = 2**19  # weights of an input, or those of one map, if it has more
 
 
 @dataclass
-class Merged:
+class MergedMaps:
     """What is kept of the attention of a batch, and the inputs to leave out.
 
     `kept` and `unnormalised` are 0-based indices into the inputs of the batch. `weights` are in the
@@ -61,7 +69,7 @@ class Maps:
     arriving: Iterable[Layer]
 
     @classmethod
-    def of(cls, computed: list[Tensor]) -> Maps:
+    def from_list(cls, computed: list[Tensor]) -> Maps:
         """Those of one layer at least; the list is emptied as they are taken."""
         shape = len(computed), computed[0].shape[1]
         return cls(*shape, (computed.pop(0) for _ in range(shape[0])))
@@ -84,15 +92,15 @@ class _Gathered:
     largest: list[Largest] = field(default_factory=list)
 
     @classmethod
-    def of(cls, encoded: Encoded, *, is_pooled: bool) -> _Gathered:
+    def from_encoded(cls, encoded: Encoded, *, is_pooled: bool) -> _Gathered:
         positions = encoded.positions
         ranges = [(each.start, each.end) for each in positions]
         if is_pooled:
             ranges = [(at, at + 1) for at in range(len(positions))]
-        pieces = PieceMap.of(ranges, [each.is_candidate for each in positions])
-        return cls(pieces, Positions.of(positions), ranges[-1][1])
+        pieces = PieceMap.from_ranges(ranges, [each.is_candidate for each in positions])
+        return cls(pieces, Positions.from_positions(positions), ranges[-1][1])
 
-    def add(self, pooled: Floats, decimals: int | None, count: int) -> None:
+    def add_weights(self, pooled: Floats, decimals: int | None, count: int) -> None:
         self.peaks.append(peaks(pooled, self.pieces.candidates))
         if count:
             self.largest.append(largest_of(pooled, count, decimals))
@@ -111,7 +119,7 @@ def merged(
     largest: int | None,
     rows: Rows = "shares",
     is_pooled: bool = False,
-) -> Merged:
+) -> MergedMaps:
     """Merge the pieces of each input, find its peaks, and sum its maps up.
 
     `attentions` are between tokens, or where they are `is_pooled` already, between positions. The
@@ -122,40 +130,42 @@ def merged(
     """
     heads = attentions.heads
     maps = attentions.layers * heads
-    gathered = [_Gathered.of(each, is_pooled=is_pooled) for each in inputs]
+    gathered = [_Gathered.from_encoded(each, is_pooled=is_pooled) for each in inputs]
     squares = [each.pieces.positions**2 for each in gathered]
     with_weights = largest is None
     ends = np.cumsum(squares) * maps
     weights = np.empty(int(ends[-1]) if with_weights else 0, dtype=np.float32)
-    for before, layers in _groups(attentions, max(each.tokens for each in gathered)):
+    for before, layers in _group_layers(attentions, max(each.tokens for each in gathered)):
         for at, (one, square, end) in enumerate(zip(gathered, squares, ends, strict=True)):
             start = end - (maps - before * heads) * square
-            for part in () if one.is_unnormalised else _parts(layers, at, one.tokens):
+            for part in () if one.is_unnormalised else _maps_of_input(layers, at, one.tokens):
                 length = len(part) * square
                 room = weights[start:][:length] if with_weights else np.empty(length, np.float32)
                 pooled = room.reshape(len(part), one.pieces.positions, -1)
                 pool(part, one.pieces, subword, pooled)
                 one.is_unnormalised |= is_unnormalised(pooled, rows)
                 if not one.is_unnormalised and not unmaskable[at]:
-                    one.add(pooled, decimals, largest or 0)
+                    one.add_weights(pooled, decimals, largest or 0)
                 start += length
     unnormalised = {at for at, one in enumerate(gathered) if one.is_unnormalised}
     kept = [at for at in range(len(inputs)) if at not in unnormalised and not unmaskable[at]]
     if with_weights and len(kept) < len(inputs):
         of_kept = [weights[ends[at] - maps * squares[at] : ends[at]] for at in kept]
         weights = np.concatenate(of_kept) if kept else weights[:0]
-    return Merged(
+    return MergedMaps(
         weights,
         kept,
         unnormalised,
-        [joined(gathered[at].peaks) for at in kept],
-        [joined(gathered[at].sums) for at in kept],
+        [concatenate_parts(gathered[at].peaks) for at in kept],
+        [concatenate_parts(gathered[at].sums) for at in kept],
         [gathered[at].pieces.candidates for at in kept],
-        [joined(gathered[at].largest) for at in kept] if largest else [],
+        [concatenate_parts(gathered[at].largest) for at in kept] if largest else [],
     )
 
 
-def _groups(attentions: Maps, longest: int) -> Iterator[tuple[int, list[Floats | list[Floats]]]]:
+def _group_layers(
+    attentions: Maps, longest: int
+) -> Iterator[tuple[int, list[Floats | list[Floats]]]]:
     """A few layers at a time, after how many; none is held here when it is done.
 
     Of inputs of up to `longest` tokens, as many layers as are merged together anyway.
@@ -173,7 +183,9 @@ def _groups(attentions: Maps, longest: int) -> Iterator[tuple[int, list[Floats |
         del layers
 
 
-def _parts(layers: Sequence[Floats | list[Floats]], at: int, tokens: int) -> Iterator[Floats]:
+def _maps_of_input(
+    layers: Sequence[Floats | list[Floats]], at: int, tokens: int
+) -> Iterator[Floats]:
     """The maps of one input in some layers, [N, T, T] for a few of them at a time."""
     heads = len(layers[0][at])
     maps = len(layers) * heads
@@ -202,7 +214,9 @@ class PieceMap:
     candidates: Ints
 
     @classmethod
-    def of(cls, pieces: Sequence[tuple[int, int]], is_candidate: Sequence[bool]) -> PieceMap:
+    def from_ranges(
+        cls, pieces: Sequence[tuple[int, int]], is_candidate: Sequence[bool]
+    ) -> PieceMap:
         """Make one from the half-open range of tokens of each position."""
         first, end = np.array(pieces, dtype=np.int64).reshape(-1, 2).T
         return cls(first, end - first, np.flatnonzero(np.array(is_candidate, dtype=bool)))

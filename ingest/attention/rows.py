@@ -17,19 +17,19 @@ from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merged
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.drafts import Input
 from attnbank.ingest.inputs.plan import Batch
-from attnbank.ingest.masked.passes import MaskedPasses, Measured
+from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.options import Measure, Subword
-from attnbank.ingest.store.arrow import INT, SMALL, TEXT, schema
+from attnbank.ingest.store.arrow import INT, SMALL, TEXT, arrow_schema
 
-_SEQUENCE = schema(
+_SEQUENCE = arrow_schema(
     id=INT, run=INT, batch=INT, document=INT, sentence=INT, positions=SMALL, tokens=SMALL
 )
-_POSITION = schema(
+_POSITION = arrow_schema(
     sequence=INT, position=SMALL, kind=TEXT, segment=SMALL, word=INT, text=TEXT,
     pieces=pa.list_(TEXT), last_word=INT,
 )  # fmt: skip
-_SKIPPED = schema(
+_SKIPPED = arrow_schema(
     corpus=INT, run=INT, batch=INT, sentence=INT, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
 )
 _UNNORMALISED = ("not-normalised", "a row of its attention does not sum to 1 within 0.001")
@@ -69,7 +69,7 @@ class BatchRows:
     misspelled_words: int = 0  # words that given tokens do not spell
 
     @property
-    def rows(self) -> int:
+    def longest(self) -> int:
         """Rows of the longest of its tables."""
         return max((len(each) for each in self.tables.values()), default=0)
 
@@ -105,15 +105,15 @@ def run_model(model: Model, batch: Batch, facts: RunFacts, take: Callable[[Tenso
         take(maps.pop(0))
 
 
-def run_masked(model: Model, batch: Batch, masked: MaskedPasses | None) -> Measured | None:
+def run_masked(model: Model, batch: Batch, masked: MaskedPasses | None) -> MaskedLoss | None:
     """What `masked` measures in a batch, if it is given."""
     if masked is None or not batch.inputs:
         return None
-    return masked.measure(batch, *padded(batch, model.input_tokenizer.padding))
+    return masked.measure_batch(batch, *padded(batch, model.input_tokenizer.padding))
 
 
-def rows_of(
-    batch: Batch, attentions: Maps | None, facts: RunFacts, measured: Measured | None = None
+def rows_of_batch(
+    batch: Batch, attentions: Maps | None, facts: RunFacts, measured: MaskedLoss | None = None
 ) -> BatchRows:
     """Merge pieces into positions, find the peaks, and lay the rows out.
 
@@ -122,7 +122,7 @@ def rows_of(
     1e-3 (that sums to more, where the model has sinks), or with no token to mask, is left out: its
     sentences become rows of `skipped`.
     """
-    rows = BatchRows(batch.number, batch.sentences, effort=batch.effort)
+    rows = BatchRows(batch.number, batch.sentence_count, effort=batch.effort)
     skips = list(batch.skips)
     tables = rows.tables
     if batch.inputs:
@@ -168,7 +168,7 @@ def rows_of(
     if skips:
         first = (facts.corpus, facts.run, batch.number)
         lost = [(*first, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
-        tables["skipped"] = _table(_SKIPPED, lost)
+        tables["skipped"] = _arrow_table(_SKIPPED, lost)
     return rows
 
 
@@ -220,8 +220,8 @@ class _Index:
         kept = np.array([each.weights.shape[2] for each in found])
         lengths = np.repeat(kept, self.maps * self.sizes)
         for name in ("to_positions", "weights"):
-            columns[name] = _lists(lengths, pa.array(_all(found, name)))
-        columns["rest"] = pa.array(_all(found, "rest"))
+            columns[name] = _lists(lengths, pa.array(_concatenate(found, name)))
+        columns["rest"] = pa.array(_concatenate(found, "rest"))
         return pa.table(columns)
 
     def attention_map(self, found: list[MapSums]) -> pa.Table:
@@ -235,23 +235,23 @@ class _Index:
         widths = np.full(len(offsets), offsets.shape[1])
         columns["offsets"] = _lists(widths, pa.array(offsets.reshape(-1)))
         lengths = np.repeat(self.sizes, self.maps)
-        is_sep = _all(found, "largest_positions") < 0
+        is_sep = _concatenate(found, "largest_positions") < 0
         for name in ("received", "given", "largest_positions", "largest_weights"):
             is_missing = is_sep if name.startswith("largest") else None
-            columns[name] = _lists(lengths, pa.array(_all(found, name), mask=is_missing))
+            columns[name] = _lists(lengths, pa.array(_concatenate(found, name), mask=is_missing))
         return pa.table(columns)
 
     def peak(self, found: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
         """One row per word (token): the peaks of each input at its candidate positions."""
         columns = self._columns("position", candidates)
         for name in ("most_attended", "most_attending"):
-            is_missing = _all(found, name) < 0
+            is_missing = _concatenate(found, name) < 0
             for column in (name, f"{name}_weight"):
-                columns[column] = pa.array(_all(found, column), mask=is_missing)
+                columns[column] = pa.array(_concatenate(found, column), mask=is_missing)
         return pa.table(columns)
 
 
-def _all(found: Sequence[MapSums | Peaks | Largest], name: str) -> np.ndarray:
+def _concatenate(found: Sequence[MapSums | Peaks | Largest], name: str) -> np.ndarray:
     """What was found of all inputs under this name, one after the other."""
     return np.concatenate([getattr(each, name).reshape(-1) for each in found])
 
@@ -269,7 +269,7 @@ def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
         sentence = each.sentences[0].id if facts.context == "sentence" else None
         sizes = len(each.encoded.positions), len(each.encoded.ids)
         rows.append((id, facts.run, number, each.document, sentence, *sizes))
-    return _table(_SEQUENCE, rows)
+    return _arrow_table(_SEQUENCE, rows)
 
 
 def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
@@ -283,9 +283,9 @@ def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
             pieces = one.encoded.pieces[each.start : each.end]
             place = (sequence, position, each.kind, each.segment)
             rows.append((*place, word, each.text, pieces, last))
-    return _table(_POSITION, rows)
+    return _arrow_table(_POSITION, rows)
 
 
-def _table(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+def _arrow_table(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> pa.Table:
     columns = zip(*rows, strict=True)
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema=schema)

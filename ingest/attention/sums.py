@@ -46,7 +46,7 @@ class Positions:
     second: Flags
 
     @classmethod
-    def of(cls, positions: Sequence[Position]) -> Positions:
+    def from_positions(cls, positions: Sequence[Position]) -> Positions:
         """Find out from the positions of an input, as view placement does in a bank."""
         kinds = np.array([each.kind for each in positions])
         words = np.array([each.is_candidate for each in positions])
@@ -54,7 +54,8 @@ class Positions:
             cls=kinds == "cls",
             sep=kinds == "sep",
             first=kinds == "first",
-            punctuation=words & np.array([_plain(each) in (".", ",") for each in positions]),
+            punctuation=words
+            & np.array([_text_of_position(each) in (".", ",") for each in positions]),
             words=words,
             second=words & np.array([each.segment == 1 for each in positions]),
         )
@@ -89,10 +90,10 @@ def map_sums(pooled: Floats, positions: Positions) -> MapSums:
     maps, size, _ = pooled.shape
     at_once = max(1, AT_ONCE // size**2)
     parts = (pooled[begin : begin + at_once] for begin in range(0, maps, at_once))
-    return joined([_sums_of_part(part, positions) for part in parts])
+    return concatenate_parts([_sums_of_part(part, positions) for part in parts])
 
 
-def joined(parts: Sequence[_Found]) -> _Found:
+def concatenate_parts(parts: Sequence[_Found]) -> _Found:
     """What was found of all maps, from what was found of a few of them at a time."""
     if len(parts) == 1:
         return parts[0]
@@ -133,7 +134,7 @@ def _sums_of_part(pooled: Floats, positions: Positions) -> MapSums:
     return MapSums(totals, _offsets(weights), weights.sum(1), to[:, :, 4] - itself, at, largest)
 
 
-def _plain(position: Position) -> str:
+def _text_of_position(position: Position) -> str:
     """The text of a position; of a token, without the marks of its vocabulary."""
     text = position.text
     for mark in _MARKS if position.kind == "token" else ():

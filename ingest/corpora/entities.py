@@ -36,7 +36,7 @@ class Notation:
     is_grouped: bool = True  # whether a field names the entity
 
     @classmethod
-    def declared(cls, text: str, line: int = 0) -> Notation:
+    def parse_declaration(cls, text: str, line: int = 0) -> Notation:
         """Read the value of `# global.Entity`, on a line. Raises FaultError: bad-global-entity."""
         names = [name.strip() for name in text.split("-")]
         place = {name: at for at, name in enumerate(names)}
@@ -49,7 +49,7 @@ class Notation:
         return cls(len(names), entity or 0, type, heads, place.get("identity"), entity is not None)
 
 
-COREFUD = Notation.declared("eid-etype-head-other")  # where no global.Entity is declared
+COREFUD = Notation.parse_declaration("eid-etype-head-other")  # where no global.Entity is declared
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class _Open:
     begun: int = 1  # parts opened so far
     pieces: list[tuple[int, int]] = field(default_factory=list)
 
-    def value(self, place: int | None) -> str | None:
+    def field_value(self, place: int | None) -> str | None:
         if place is None or place >= len(self.values) or self.values[place] in ("", "_"):
             return None
         return self.values[place]
@@ -77,13 +77,13 @@ class _Brackets:
         self.open: dict[str, list[_Open]] = {}  # by the id as written, with [1/2]
         self.partial: dict[tuple[str, int], list[_Open]] = {}  # between two parts
 
-    def read(self, value: str, node: int, line: int) -> None:
+    def read_cell(self, value: str, node: int, line: int) -> None:
         at = 0
         while chunk := _CHUNK.match(value, at):
             at = chunk.end()
             opening, single, closing = chunk.groups()
             if opening:
-                id = self.begin(opening, node, line)
+                id = self.open_mention(opening, node, line)
                 if single:
                     self.end(id, node, line)
             else:
@@ -92,7 +92,7 @@ class _Brackets:
             fact = f"cannot read Entity={value} from {value[at:]!r} on"
             raise FaultError("bad-entity", fact, line)
 
-    def begin(self, text: str, node: int, line: int) -> str:
+    def open_mention(self, text: str, node: int, line: int) -> str:
         values = text.split("-", self.notation.count - 1)
         id = values[self.notation.entity] if len(values) > self.notation.entity else ""
         if not id:
@@ -158,7 +158,7 @@ def entity_spans(
     """
     brackets = _Brackets(notation)
     for node, line, value in cells:
-        brackets.read(value, node, line)
+        brackets.read_cell(value, node, line)
     brackets.check_closed()
     sizes = [end + 1 - start for mention in brackets.mentions for start, end in mention.pieces]
     check_covered(sizes, cells[0][1] if cells else 0)
@@ -174,13 +174,13 @@ def entity_spans(
 def _span(mention: _Open, nodes: Sequence[int], notation: Notation) -> EntitySpan:
     covered = [nodes[at] for start, end in mention.pieces for at in range(start, end + 1)]
     words = tuple(index for index in covered if index)
-    head, field = _head(mention, covered, notation)
-    type, identity = mention.value(notation.type), mention.value(notation.identity)
+    head, field = _head_words(mention, covered, notation)
+    type, identity = mention.field_value(notation.type), mention.field_value(notation.identity)
     identity = unquote(identity) if identity else None
     return EntitySpan(mention.entity, words, head, type, identity, mention.parts, field)
 
 
-def _head(
+def _head_words(
     mention: _Open, covered: Sequence[int], notation: Notation
 ) -> tuple[tuple[int, ...], str | None]:
     """The words that the source names as the head, and the field that names them.
@@ -191,7 +191,7 @@ def _head(
     for name, place in notation.heads:
         counted = covered if name == "head" else [index for index in covered if index]
         words = set()
-        value = mention.value(place) if counted else None
+        value = mention.field_value(place) if counted else None
         for position in (value or "").split(","):
             is_number = position.isdecimal() and len(position) <= MOST_DIGITS
             if position and not (is_number and 1 <= int(position) <= len(counted)):

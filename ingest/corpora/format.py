@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 
 from attnbank.ingest.corpora import formats as folder
 from attnbank.ingest.corpora.document import Problem, Sentence
-from attnbank.ingest.corpora.source import Source
+from attnbank.ingest.corpora.source import CorpusFile
 
 _CONTROL = bytes({*range(9), *range(14, 32), 127})
 
@@ -31,7 +31,7 @@ class Start:
         return tuple(line for line in text.splitlines() if line.strip())
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
+    def uncommented(self) -> tuple[str, ...]:
         """The lines that are not comments either."""
         return tuple(line for line in self.lines if not line.startswith("#"))
 
@@ -43,7 +43,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a file is read: the spaCy pipeline that annotates plain text, and how strictly."""
 
     spacy: str | None = None
@@ -59,7 +59,7 @@ class Format:
     endings: tuple[str, ...]  # of the files that are taken from a folder
     rank: int  # formats are asked whether a file is theirs by this, the smallest first
     recognises: Callable[[Start], bool] | None  # None: never
-    read: Callable[[Source, Reading], Iterator[Sentence | Problem]]
+    read: Callable[[CorpusFile, ReadOptions], Iterator[Sentence | Problem]]
 
 
 @cache

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from attnbank.ingest.corpora.source import Source
+from attnbank.ingest.corpora.source import CorpusFile
 from attnbank.sql.errors import CallError, first_line
 
 _TEXTS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc", "surface", "document")
@@ -33,27 +33,27 @@ def is_frame(corpus: object) -> bool:
     return hasattr(corpus, "__arrow_c_stream__") or hasattr(corpus, "iloc")
 
 
-def frame_source(frame: Any, folder: Path, name: str, keep: object) -> Source:
+def frame_source(frame: Any, folder: Path, name: str, keep: object) -> CorpusFile:
     """Write a frame into a folder, as the CoNLL-U file of this name, whose digest is the content's.
 
     Sentences are told apart by `sent_id`, their name, or by `sentence` (text is a name, a number is
     not); rows of one must follow each other. Columns that are not known are left out. Raises
     CallError for a frame that has no words, no sentences, or values that no CoNLL-U file can hold.
     """
-    rows = _rows(frame)
+    rows = _frame_rows(frame)
     path = folder / f"{Path(name).name}.conllu"
     places = array("l")  # of each line: the row of the frame, from 1
     digest = hashlib.sha256()
     with path.open("wb") as file:
-        for row, line in _lines(rows):
+        for row, line in _conllu_lines(rows):
             content = f"{line}\n".encode()
             digest.update(content)
             file.write(content)
             places.append(row)
-    return Source(name, path, "conllu", digest.hexdigest(), keep=keep, places=places)
+    return CorpusFile(name, path, "conllu", digest.hexdigest(), keep=keep, places=places)
 
 
-def _rows(frame: Any) -> Iterator[dict[str, Any]]:
+def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
     try:
         streams = hasattr(frame, "__arrow_c_stream__")
         table = pa.table(frame) if streams else pa.Table.from_pandas(frame, preserve_index=False)
@@ -75,7 +75,7 @@ def _rows(frame: Any) -> Iterator[dict[str, Any]]:
     return (row for batch in table.to_batches(10_000) for row in batch.to_pylist())
 
 
-def _lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
+def _conllu_lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
     """The lines of a CoNLL-U file, each with the row that it is about."""
     before: Any = None
     numbered = enumerate(rows, start=1)
@@ -84,17 +84,17 @@ def _lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
         words = [*group]
         first = words[0][0]
         if document is not None and document != before:
-            yield first, f"# newdoc id = {_text(document, first, 'document')}"
+            yield first, f"# newdoc id = {_cell_to_text(document, first, 'document')}"
         before = document
         name = sentence if sent_id is None and isinstance(sentence, str) else sent_id
         if name is not None:
-            yield first, f"# sent_id = {_text(name, first, 'sent_id')}"
+            yield first, f"# sent_id = {_cell_to_text(name, first, 'sent_id')}"
         empty = _empty_nodes([word for _, word in words])
         yield from ((first, line) for line in empty["0"])
         for at, (row, word) in enumerate(words):
             if word.get("token_start") is not None and word["token_start"] == _index(word, at):
                 yield row, _token(words[at:], at)
-            yield row, _word(word, at, row)
+            yield row, _conllu_row(word, at, row)
             yield from ((row, line) for line in empty[str(_index(word, at))])
         yield words[-1][0], ""
 
@@ -119,26 +119,27 @@ def _token(words: Sequence[tuple[int, Mapping[str, Any]]], at: int) -> str:
     parts = [word for _, word in words if word.get("token_start") == start]
     last = _index(parts[-1], at + len(parts) - 1)
     misc = "_" if parts[-1].get("space_after") is not False else "SpaceAfter=No"
-    surface = _text(first.get("surface"), row, "surface")
+    surface = _cell_to_text(first.get("surface"), row, "surface")
     return "\t".join([f"{start}-{last}", surface, *"_" * 7, misc])
 
 
-def _word(word: Mapping[str, Any], at: int, row: int) -> str:
-    def text(name: str) -> str:
-        return _text(word.get(name), row, name)
+def _conllu_row(word: Mapping[str, Any], at: int, row: int) -> str:
+    def column_text(name: str) -> str:
+        return _cell_to_text(word.get(name), row, name)
 
-    misc = [] if word.get("misc") is None else [text("misc")]
+    misc = [] if word.get("misc") is None else [column_text("misc")]
     if word.get("space_after") is False:
         misc.insert(0, "SpaceAfter=No")
-    form = "" if word["form"] is None else text("form")
+    form = "" if word["form"] is None else column_text("form")
     cells = [
-        text(name) for name in ("lemma", "upos", "xpos", "feats", "head_index", "deprel", "deps")
+        column_text(name)
+        for name in ("lemma", "upos", "xpos", "feats", "head_index", "deprel", "deps")
     ]
-    index = _text(_index(word, at), row, "index")
+    index = _cell_to_text(_index(word, at), row, "index")
     return "\t".join([index, form, *cells, "|".join(misc) or "_"])
 
 
-def _text(value: Any, row: int, column: str) -> str:
+def _cell_to_text(value: Any, row: int, column: str) -> str:
     found = "_" if value is None else str(value)
     if not _BREAKS.isdisjoint(found):
         raise CallError(

@@ -28,14 +28,14 @@ class Declared(NamedTuple):
     citation: str | None = None
 
 
-def declared(files: Iterable[Path]) -> Declared:
+def licence_of_files(files: Iterable[Path]) -> Declared:
     """What the READMEs beside some files say; None where they say nothing, or differ."""
     folders = {each.resolve().parent for each in files}
-    found = {_of_folder(each) for each in folders}
+    found = {_licence_of_folder(each) for each in folders}
     return found.pop() if len(found) == 1 else Declared()
 
 
-def _of_folder(folder: Path) -> Declared:
+def _licence_of_folder(folder: Path) -> Declared:
     for name in _NAMES:
         try:
             with (folder / name).open("rb") as file:

@@ -65,7 +65,7 @@ UNKNOWN = "unknown"
 @cache
 def pronouns() -> frozenset[str]:
     """The forms, in lower case, that are pronouns in text without tags: view english_pronoun."""
-    rows = reading.listed(registry.script("4_pronouns"))
+    rows = reading.values_rows(registry.script("4_pronouns"))
     return frozenset(form for row in rows if row[-1] for form in str(row[0]).split())
 
 

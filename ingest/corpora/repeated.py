@@ -40,7 +40,7 @@ class Repeated:
     def __str__(self) -> str:
         return f"--repeat {self.length} --limit {self.inputs} --seed {self.seed}"
 
-    def sentences(self, input_tokenizer: InputTokenizer) -> Iterator[Sentence]:
+    def draw_sentences(self, input_tokenizer: InputTokenizer) -> Iterator[Sentence]:
         """Draw the inputs; a document's metadata tell the ids, and how many were passed over.
 
         A smaller number of inputs is the beginning of a larger one. Raises CallError where the

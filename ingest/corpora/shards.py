@@ -26,7 +26,9 @@ def read_shard(text: str | None) -> Shards:
     )
 
 
-def of_shard(items: Iterable[Sentence | Problem], shard: Shards) -> Iterator[Sentence | Problem]:
+def items_of_shard(
+    items: Iterable[Sentence | Problem], shard: Shards
+) -> Iterator[Sentence | Problem]:
     """What belongs to a shard, in the order of the text; everything as it is of a whole.
 
     Each document has its place in the whole corpus (`DocumentStart.index`). What cannot be read

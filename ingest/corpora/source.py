@@ -28,7 +28,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CorpusFile:
     """A corpus file that can be read any number of times."""
 
     name: str  # as the user named it; - is standard input
@@ -175,6 +175,6 @@ def decode(block: bytes, line: int, most: int = MOST_SENTENCE, most_rows: int = 
     return text
 
 
-def rows(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Split a block at its line feeds (alone: U+2028 and the like may stand in a word)."""
     return text.removesuffix("\n").split("\n")

@@ -29,10 +29,10 @@ from attnbank.ingest.corpora.document import (
     Word,
 )
 from attnbank.ingest.corpora.faults import LINES, TEXT
-from attnbank.ingest.corpora.format import Reading, Start, endings, formats, recognise
+from attnbank.ingest.corpora.format import ReadOptions, Start, endings, formats, recognise
 from attnbank.ingest.corpora.formats.lines import prose_fact
 from attnbank.ingest.corpora.frames import frame_source, is_frame
-from attnbank.ingest.corpora.source import BOM, STDIN, Source, unreadable
+from attnbank.ingest.corpora.source import BOM, STDIN, CorpusFile, unreadable
 from attnbank.ingest.corpora.unread import unread_format
 from attnbank.sql.errors import AttnbankWarning, CallError
 
@@ -60,7 +60,7 @@ def find_sources(
     name: str | None = None,
     stdin: BinaryIO | None = None,
     bad: list[Problem] | None = None,
-) -> list[Source]:
+) -> list[CorpusFile]:
     """Find the files that the CORPUS arguments of a command mean, in their order.
 
     Folders are searched to the bottom for known endings (with `format` for its own, if there are
@@ -83,7 +83,7 @@ def find_sources(
         raise CallError("No corpus given.", remedy)
     if [each for each in corpus if isinstance(each, str)].count(STDIN) > 1:
         raise CallError("Standard input (-) is given twice.", "Give - once.")
-    found: dict[Path, Source] = {}
+    found: dict[Path, CorpusFile] = {}
     problems: list[Problem] = []
     for each in corpus:
         if is_frame(each):
@@ -99,9 +99,9 @@ def find_sources(
         path = Path(each)
         is_folder = path.is_dir() and each != STDIN
         if is_folder:
-            named = [Source(str(file), file) for file in _in_folder(path, format)]
+            named = [CorpusFile(str(file), file) for file in _in_folder(path, format)]
         elif path.is_file() and each != STDIN:
-            named = [Source(each, path)]
+            named = [CorpusFile(each, path)]
         elif each == STDIN or path.exists():
             named = [_spooled(each, stdin, format)]
         else:
@@ -140,7 +140,7 @@ def find_sources(
     return [_as_lines(s) if as_lines and s.format == TEXT else s for s in found.values()]
 
 
-def _as_lines(source: Source) -> Source:
+def _as_lines(source: CorpusFile) -> CorpusFile:
     """Plain text to be read line by line. Raises CallError for prose: nobody asked for that."""
     with source.open() as file:
         fact = prose_fact(file.read(_START))
@@ -161,9 +161,9 @@ def _check_name(name: str) -> None:
         raise CallError(f"{name[:100]!r} does not exist.", "Check the path.")
 
 
-def _check_formats(folder: Path, sources: Sequence[Source]) -> None:
+def _check_formats(folder: Path, sources: Sequence[CorpusFile]) -> None:
     """Raise CallError for files of several formats: they may well be layers of one text."""
-    of_format: dict[str, list[Source]] = {}
+    of_format: dict[str, list[CorpusFile]] = {}
     for source in sources:
         of_format.setdefault(source.format, []).append(source)
     if len(of_format) > 1:
@@ -184,7 +184,7 @@ def _by_endings() -> str:
     )
 
 
-def _unread(source: Source) -> str | None:
+def _unread(source: CorpusFile) -> str | None:
     """What a file is that looks like text and that no format reads."""
     with source.open() as file:
         return unread_format(Start(file.read(_START)))
@@ -206,7 +206,7 @@ def _in_folder(folder: Path, format: str | None) -> list[Path]:
     return [path for path in paths if path.name.removesuffix(".gz").endswith(own)] or paths
 
 
-def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> Source:
+def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
     """Copy what can be read only once; of no known format, as /dev/zero, which has no end, a bit.
 
     Raises CallError where it has no end within MOST_PIPE, or no room on the disk.
@@ -235,10 +235,10 @@ def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> Source:
                 chunk = file.read(1 << 20)
     except OSError as error:
         raise unreadable(name, error) from None
-    return Source(name, path, keep=folder)
+    return CorpusFile(name, path, keep=folder)
 
 
-def _spooled_frame(frame: Any, name: str | None, format: str | None) -> Source:
+def _spooled_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile:
     """A data frame as a file that can be read again. Raises CallError as `frame_source` does."""
     if name is None:
         raise CallError("A data frame has no name.", "Give the corpus one: name=NAME.")
@@ -274,7 +274,7 @@ def _open_pipe(name: str) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-def _identified(source: Source, format: str | None) -> Source:
+def _identified(source: CorpusFile, format: str | None) -> CorpusFile:
     """The source with its digest and its format.
 
     Raises FaultError (empty-file, unknown-format) and as `Source.open` does.
@@ -298,7 +298,7 @@ def _identified(source: Source, format: str | None) -> Source:
     return replace(source, format=recognised)
 
 
-def digest(sources: Sequence[Source]) -> str:
+def digest_corpus(sources: Sequence[CorpusFile]) -> str:
     """Give the sha256 of a corpus in hexadecimal.
 
     Of one file: its own. Of several: that of the lines `sha256  name`, as sha256sum prints them
@@ -310,8 +310,8 @@ def digest(sources: Sequence[Source]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def read(
-    sources: Sequence[Source],
+def read_corpus(
+    sources: Sequence[CorpusFile],
     spacy: str | None = None,
     split: str | None = None,
     *,
@@ -333,7 +333,7 @@ def read(
         reader = formats()[source.format]
         item = None
         try:
-            for item in _within_bounds(reader.read(source, Reading(spacy, strict)), strict):
+            for item in _within_bounds(reader.read(source, ReadOptions(spacy, strict)), strict):
                 yield _placed(item, source, split or source.split, names)
             if item is None:
                 raise FaultError("no-sentences", "the file has no sentences")
@@ -399,7 +399,7 @@ def _without_mark(word: Word) -> Word:
 
 
 def _placed(
-    item: Sentence | Problem, source: Source, split: str | None, names: set[str]
+    item: Sentence | Problem, source: CorpusFile, split: str | None, names: set[str]
 ) -> Sentence | Problem:
     """The same with the file that it is from, and a document name that is none above's."""
     if isinstance(item, Problem):

@@ -38,7 +38,7 @@ def unread_format(start: Start) -> str | None:
             return what
     if lines[0].lstrip()[0] == "(" and _most(sum(map(_is_bracketed, whole)), whole):
         return "bracketed trees: its lines begin with ( and a phrase"
-    return _table(whole)
+    return _looks_like_table(whole)
 
 
 def _most(count: int, lines: Sequence[str]) -> bool:
@@ -49,7 +49,7 @@ def _is_bracketed(line: str) -> bool:
     return _PHRASE.match(line) is not None or not line.strip("() \t")
 
 
-def _table(lines: Sequence[str]) -> str | None:
+def _looks_like_table(lines: Sequence[str]) -> str | None:
     """Whether the lines are rows of a table: all with as many tabs, or commas without a space."""
     if len(lines) < _FEW:
         return None

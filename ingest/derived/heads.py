@@ -37,8 +37,8 @@ def head_distance(
         "select count(*) from sequence where run = ?", [run.id]
     ).fetchone() or (0,)
     done = 0
-    for group in maps(connection, run):
-        distances.add(group.values())
+    for group in maps_of_run(connection, run):
+        distances.add_maps(group.values())
         done += len(group)
         on_progress(Progress("computing", done, total))
     first, second = np.triu_indices(heads, 1)
@@ -79,7 +79,7 @@ class Distances:
         self._mass = np.zeros(heads)  # sum(p)
         self._pairs = np.zeros((heads, heads))  # sum(s ln s), above the diagonal
 
-    def add(self, found: Iterable[np.ndarray]) -> None:
+    def add_maps(self, found: Iterable[np.ndarray]) -> None:
         """Add the maps of some sequences, [heads, n, n] each."""
         flat = []
         for weights in found:
@@ -126,7 +126,7 @@ def _log(values: np.ndarray, smoothing: float, out: np.ndarray | None = None) ->
     return np.log(values, out=out)  # type: ignore[no-any-return]
 
 
-def maps(connection: DuckDBPyConnection, run: Run) -> Iterator[dict[int, np.ndarray]]:
+def maps_of_run(connection: DuckDBPyConnection, run: Run) -> Iterator[dict[int, np.ndarray]]:
     """The maps of every sequence of the run by its id, in groups of at most AT_ONCE weights.
 
     Those of n positions are [layers * heads, n, n] float32, from row to column. Raises BankError
@@ -134,27 +134,27 @@ def maps(connection: DuckDBPyConnection, run: Run) -> Iterator[dict[int, np.ndar
     """
     heads = run.layers * run.heads
     rows = connection.execute(
-        registry.statement("derived/sequences_of_run"), {"run": run.id}
+        registry.internal_statement("derived/sequences_of_run"), {"run": run.id}
     ).fetchall()
     group: list[tuple[int, int]] = []
     weights = 0
     for sequence, positions in rows:
         size = heads * positions**2
         if group and weights + size > AT_ONCE:
-            yield _read(connection, run, group)
+            yield _read_maps(connection, run, group)
             group, weights = [], 0
         group.append((sequence, positions))
         weights += size
     if group:
-        yield _read(connection, run, group)
+        yield _read_maps(connection, run, group)
 
 
-def _read(
+def _read_maps(
     connection: DuckDBPyConnection, run: Run, group: list[tuple[int, int]]
 ) -> dict[int, np.ndarray]:
     """The maps of consecutive sequences, given as ids and numbers of positions, by id."""
     table = connection.query(
-        registry.statement("derived/maps_of_sequences"),
+        registry.internal_statement("derived/maps_of_sequences"),
         params={"first": group[0][0], "last": group[-1][0], "run": run.id},
     ).to_arrow_table()
     values = table["weights"].combine_chunks().flatten().to_numpy()
@@ -186,7 +186,8 @@ def head_embedding(
     differ most and head 1-1 is to the lower left: scikit-learn's own choice is arbitrary.
     """
     rows = connection.execute(
-        registry.statement("derived/head_distances"), {"run": run.id, "smoothing": smoothing}
+        registry.internal_statement("derived/head_distances"),
+        {"run": run.id, "smoothing": smoothing},
     ).fetchnumpy()
     number = run.layers * run.heads
     first, second = (
@@ -195,7 +196,7 @@ def head_embedding(
     )
     distances = np.zeros((number, number))
     distances[first, second] = distances[second, first] = rows["distance"]
-    places = turned(scaled(distances, seed, starts))
+    places = on_principal_axes(scaled(distances, seed, starts))
     head = np.arange(number)
     return pa.table(
         {
@@ -248,7 +249,7 @@ def _descended(
     return places
 
 
-def turned(places: np.ndarray) -> np.ndarray:
+def on_principal_axes(places: np.ndarray) -> np.ndarray:
     """The places [n, 2], centred, on their principal axes; the first has no positive coordinate."""
     centred = places - places.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnbank.ingest.progress import OnProgress, unheard
+from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.sql import provenance, registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import need
@@ -41,7 +41,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Step:
+class Computation:
     """A step, its options, the steps it `needs`, and the `extra` that brings its `modules`.
 
     `made_in` is the module of its function. What it reads of a run, beside the weights, is `reads`
@@ -64,12 +64,12 @@ _SMOOTHING = Option(
 _ENSEMBLE = Option("ensemble", 4, "the most heads that find one relation together")
 
 STEPS = {
-    "head_distance": Step(
+    "head_distance": Computation(
         "head_distance",
         "How far apart every two heads attend (Jensen-Shannon divergence)",
         (_SMOOTHING,),
     ),
-    "head_embedding": Step(
+    "head_embedding": Computation(
         "head_embedding",
         "The heads in a plane that keeps their distances (multidimensional scaling)",
         (
@@ -81,14 +81,14 @@ STEPS = {
         extra="cluster",
         modules=("sklearn",),
     ),
-    "tree_ensemble": Step(
+    "tree_ensemble": Computation(
         "tree_ensemble",
         "The heads that find each relation together, chosen on half of the documents",
         (_ENSEMBLE,),
         made_in="trees",
         reads="trees",
     ),
-    "attention_tree": Step(
+    "attention_tree": Computation(
         "attention_tree",
         "The tree with the largest weights over each sentence: of heads, of their means, and of an"
         " ensemble",
@@ -115,7 +115,7 @@ STEPS = {
         made_in="trees",
         reads="trees",
     ),
-    "attention_span": Step(
+    "attention_span": Computation(
         "attention_span",
         "Phrases by how unlike the attention of neighbouring words is (Kim et al. 2020)",
         (
@@ -146,7 +146,7 @@ def compute(
     bank: str | Path,
     step: str,
     run: str | int | None = None,
-    on_progress: OnProgress = unheard,
+    on_progress: OnProgress = ignore_progress,
     *,
     replace: bool = False,
     **options: int | float | str,
@@ -164,10 +164,10 @@ def compute(
         raise CallError(
             f"There is nothing called {step} to compute.", f"Use one of: {', '.join(STEPS)}."
         )
-    values = _values(chosen, options)
+    values = _checked_parameters(chosen, options)
     # Checked now, and not after minutes of computing what the step needs.
     need(f"Computing {chosen.name}", chosen.extra, *chosen.modules)
-    analysis = registry.find(chosen.name)
+    analysis = registry.find_analysis(chosen.name)
     assert analysis.run is not None
     needs = chosen.reads or analysis.run.needs
     choice = replaced(analysis.run, weights="true", needs=needs)
@@ -185,7 +185,9 @@ def compute(
         return Computed(found.name, _compute(connection, chosen, found, values, on_progress))
 
 
-def _values(step: Step, given: Mapping[str, Any]) -> dict[str, int | float | str]:
+def _checked_parameters(
+    step: Computation, given: Mapping[str, Any]
+) -> dict[str, int | float | str]:
     known = {each.name: each for each in step.options}
     for name, value in given.items():
         if name not in known:
@@ -198,7 +200,7 @@ def _values(step: Step, given: Mapping[str, Any]) -> dict[str, int | float | str
 
 def _compute(
     connection: DuckDBPyConnection,
-    step: Step,
+    step: Computation,
     run: Run,
     values: dict[str, int | float | str],
     on_progress: OnProgress,
@@ -217,19 +219,19 @@ def _compute(
     module = import_module(f"attnbank.ingest.derived.{step.made_in}")
     table = getattr(module, step.name)(connection, run, on_progress, **values)
     with transaction(connection):
-        _delete(connection, step, run, _text(values))
-        for other, options in _outdated(connection, step, run, _text(values)):
+        _delete(connection, step, run, _values_as_text(values))
+        for other, options in _outdated(connection, step, run, _values_as_text(values)):
             _delete(connection, other, run, options)
         insert(connection, step.name, table)
         insert_row(
-            connection, "computation", run=run.id, step=step.name, options=_text(values),
+            connection, "computation", run=run.id, step=step.name, options=_values_as_text(values),
             row_count=table.num_rows, code_version=provenance.version(), finished=provenance.now(),
         )  # fmt: skip
     return rows | {step.name: table.num_rows}
 
 
 def _delete(
-    connection: DuckDBPyConnection, step: Step, run: Run, options: Mapping[str, str]
+    connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> None:
     """Delete what a step computed of a run with these values of its keys."""
     keys = {option.name: options[option.name] for option in step.options if option.is_key}
@@ -243,8 +245,8 @@ def _delete(
 
 
 def _outdated(
-    connection: DuckDBPyConnection, step: Step, run: Run, options: Mapping[str, str]
-) -> Iterator[tuple[Step, dict[str, str]]]:
+    connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
+) -> Iterator[tuple[Computation, dict[str, str]]]:
     """What was computed from the rows of this step that are replaced, with their other options."""
     for other in STEPS.values():
         shared = [each.name for each in step.options if not each.is_key]
@@ -258,21 +260,24 @@ def _outdated(
 
 
 def _stored(
-    connection: DuckDBPyConnection, step: Step, run: Run, values: dict[str, int | float | str]
+    connection: DuckDBPyConnection,
+    step: Computation,
+    run: Run,
+    values: dict[str, int | float | str],
 ) -> int | None:
     """The number of rows that the step put into the bank with these options; None if it did not."""
     rows = connection.execute(
         "select options, row_count from computation where run = ? and step = ?", [run.id, step.name]
     ).fetchall()
-    return next((int(count) for options, count in rows if options == _text(values)), None)
+    return next((int(count) for options, count in rows if options == _values_as_text(values)), None)
 
 
-def _text(values: Mapping[str, int | float | str]) -> dict[str, str]:
+def _values_as_text(values: Mapping[str, int | float | str]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnalysisAnswer:
     """An answer to be kept, as an Arrow stream; `run` is None if it is not about one run."""
 
     analysis: str
@@ -283,7 +288,7 @@ class Answer:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-def keep(bank: str | Path, answers: Sequence[Answer]) -> None:
+def cache_answers(bank: str | Path, answers: Sequence[AnalysisAnswer]) -> None:
     """Keep answers, in place of earlier ones for the same analysis, run and parameters.
 
     Raises BankError if the bank cannot be written, CallError for an unknown analysis.
@@ -300,7 +305,7 @@ def keep(bank: str | Path, answers: Sequence[Answer]) -> None:
         for statement in result_cache.CREATE:
             connection.execute(statement)
         for each in answers:
-            analysis = registry.find(each.analysis)
+            analysis = registry.find_analysis(each.analysis)
             parameters = result_cache.parameters_text(connection, analysis, each.parameters)
             reads = result_cache.reads(connection, analysis, each.parameters)
             connection.execute(

@@ -17,7 +17,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
-from attnbank.ingest.derived.heads import maps
+from attnbank.ingest.derived.heads import maps_of_run
 from attnbank.ingest.derived.probes.sentences import PUNCTUATION
 from attnbank.ingest.derived.tree_decoding import (
     ROOT,
@@ -55,10 +55,10 @@ def tree_ensemble(
     the documents, on at most 1,000 sentences (Limisiewicz et al. 2020, section 3). A tree takes the
     direction that finds more of the relation (of equals dependent_to_head).
     """
-    inputs = _sentences(connection, run)
+    inputs = _sentences_by_input(connection, run)
     chosen = _sample(inputs, run.layers * run.heads)
     found: dict[tuple[str, str], list[tuple[NDArray[np.float32], int]]] = defaultdict(list)
-    for own, attention in _each(connection, run, inputs, on_progress):
+    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
         if (own.sequence, own.sentence) not in chosen:
             continue
         between = attention[:, own.positions[:, None], own.positions]
@@ -70,7 +70,7 @@ def tree_ensemble(
                 row[:, dependent] = -1
                 found[relation, direction].append((row, head))
     together = {
-        key: list(_together(pairs, ensemble))
+        key: list(_best_union(pairs, ensemble))
         for key, pairs in sorted(found.items())
         if key[0] not in PUNCTUATION and len(pairs) >= _FEWEST
     }
@@ -112,7 +112,9 @@ def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[
     return {(half[at].sequence, half[at].sentence) for at in taken}
 
 
-def _together(pairs: list[tuple[NDArray[np.float32], int]], most: int) -> Iterator[tuple[int, int]]:
+def _best_union(
+    pairs: list[tuple[NDArray[np.float32], int]], most: int
+) -> Iterator[tuple[int, int]]:
     """The heads that find most gold places together, each once, with how many they find up to it.
 
     `pairs` are the weights [H, n] of a dependent, -1 at its own place, and the gold place.
@@ -150,15 +152,17 @@ def attention_tree(
     whose rows this reads. Raises BankError for incomplete attention maps, QueryError for special
     tokens between the words of a sentence.
     """
-    inputs = _sentences(connection, run)
+    inputs = _sentences_by_input(connection, run)
     trees = _Trees(connection, run, is_projective=decoder == "projective")
-    rows = _Rows(run)
-    for own, attention in _each(connection, run, inputs, on_progress):
+    rows = _TreeRows(run)
+    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
         between = attention[:, own.positions[:, None], own.positions].astype(np.float64)
         found, weight = trees.decoded(between, own.root if root == "gold" else None)
-        rows.add(own, heads=np.where(found == ROOT, ROOT, own.positions[found]), weight=weight)
+        rows.add_sentence(
+            own, heads=np.where(found == ROOT, ROOT, own.positions[found]), weight=weight
+        )
     source, layer, head, direction = zip(*trees.labels, strict=True)
-    return rows.table(
+    return rows.to_arrow(
         {"root": root, "decoder": decoder},
         {"source": source, "layer": layer, "head": head, "direction": direction},
     )
@@ -172,15 +176,15 @@ def attention_span(
     `distance` is jensen_shannon or hellinger, of what two neighbours attend to among all positions.
     Raises as attention_tree does.
     """
-    inputs = _sentences(connection, run, kinds=("word", "first"))
+    inputs = _sentences_by_input(connection, run, kinds=("word", "first"))
     sources = _Sources(run)
-    rows = _Rows(run)
-    for own, attention in _each(connection, run, inputs, on_progress):
+    rows = _TreeRows(run)
+    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
         seen = sources.with_means(attention[:, own.positions].astype(np.float64))
         first, last = split_spans(neighbour_distances(seen, distance))
-        rows.add(own, firsts=own.positions[first], lasts=own.positions[last])
+        rows.add_sentence(own, firsts=own.positions[first], lasts=own.positions[last])
     source, layer, head = zip(*sources.labels, strict=True)
-    return rows.table({"distance": distance}, {"source": source, "layer": layer, "head": head})
+    return rows.to_arrow({"distance": distance}, {"source": source, "layer": layer, "head": head})
 
 
 def neighbour_distances(attention: Floats, distance: str) -> Floats:
@@ -286,7 +290,9 @@ def _weights_of_ensemble(connection: DuckDBPyConnection, run: Run) -> Floats:
     A relation counts as often as it occurs, and its heads share that. (If all relations counted
     alike, in both directions, a tree of minilm had 43 % of the edges of GUM dev, and not 59 %.)
     """
-    rows = connection.execute(registry.statement("derived/heads_of_trees"), {"run": run.id})
+    rows = connection.execute(
+        registry.internal_statement("derived/heads_of_trees"), {"run": run.id}
+    )
     weights = np.zeros((len(_BIDIRECTIONAL), run.layers * run.heads))
     for direction, layer, head, weight in rows.fetchall():
         place = run.numbers.index(layer) * run.heads + head - 1
@@ -294,7 +300,7 @@ def _weights_of_ensemble(connection: DuckDBPyConnection, run: Run) -> Floats:
     return weights
 
 
-class _Rows:
+class _TreeRows:
     """Gathers what was found of each sentence, several rows of it, into one table."""
 
     def __init__(self, run: Run) -> None:
@@ -302,13 +308,13 @@ class _Rows:
         self._sentences: list[_Sentence] = []
         self._found: dict[str, list[NDArray[Any]]] = defaultdict(list)
 
-    def add(self, sentence: _Sentence, **found: NDArray[Any]) -> None:
+    def add_sentence(self, sentence: _Sentence, **found: NDArray[Any]) -> None:
         """Add the rows of a sentence: each column has a number [T], or a list [T, n], per row."""
         self._sentences.append(sentence)
         for name, values in found.items():
             self._found[name].append(values)
 
-    def table(self, same: dict[str, str], labels: dict[str, tuple[Any, ...]]) -> pa.Table:
+    def to_arrow(self, same: dict[str, str], labels: dict[str, tuple[Any, ...]]) -> pa.Table:
         """The rows, with columns that are the `same` in all, and the `labels` of the T rows."""
         times, count = len(self._sentences), len(next(iter(labels.values())))
         columns: dict[str, Any] = {"run": pa.repeat(self._run, times * count)}
@@ -352,7 +358,7 @@ class _Sentence:
     root: int = 0
 
 
-def _each(
+def _sentences_with_maps(
     connection: DuckDBPyConnection,
     run: Run,
     inputs: dict[int, list[_Sentence]],
@@ -360,7 +366,7 @@ def _each(
 ) -> Iterator[tuple[_Sentence, NDArray[np.float32]]]:
     """Every sentence of some inputs in their order, with the maps [H, m, m] of its input."""
     done = 0
-    for group in maps(connection, run):
+    for group in maps_of_run(connection, run):
         for sequence, attention in group.items():
             for own in inputs.get(sequence, ()):
                 yield own, attention
@@ -368,11 +374,11 @@ def _each(
         on_progress(Progress("computing", min(done, len(inputs)), len(inputs)))
 
 
-def _sentences(
+def _sentences_by_input(
     connection: DuckDBPyConnection, run: Run, kinds: tuple[str, ...] = ("word",)
 ) -> dict[int, list[_Sentence]]:
     """The sentences of a run that have words, by their input."""
-    statement = registry.statement("derived/tree_words")
+    statement = registry.internal_statement("derived/tree_words")
     words = connection.execute(statement, {"run": run.id, "kinds": list(kinds)}).fetchnumpy()
     of_word = np.stack([words["sequence"], words["sentence"]], axis=1).astype(np.int64)
     new = np.flatnonzero((np.diff(of_word, axis=0, prepend=-1) != 0).any(axis=1))
@@ -387,7 +393,9 @@ def _sentences(
             )
         found[sequence, sentence] = _Sentence(sequence, sentence, own)
     without: dict[tuple[int, int], set[int]] = defaultdict(set)
-    gold = connection.execute(registry.statement("derived/tree_pairs"), {"run": run.id}).fetchall()
+    gold = connection.execute(
+        registry.internal_statement("derived/tree_pairs"), {"run": run.id}
+    ).fetchall()
     for sequence, sentence, position, head, relation, is_root, is_chosen_on in gold:
         own_sentence = found[sequence, sentence]
         own_sentence.is_chosen_on = is_chosen_on

@@ -15,11 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from attnbank.ingest.engines.parts import Part, Work, Written, listed_parts, parts_of
+from attnbank.ingest.engines.parts import FolderPart, Work, Written, listed_parts, split_batches
 from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.options import IngestOptions, Report
-from attnbank.ingest.progress import OnProgress, unheard
-from attnbank.ingest.run import fill, report_columns
+from attnbank.ingest.progress import OnProgress, ignore_progress
+from attnbank.ingest.run import ingest_run, report_columns
 from attnbank.ingest.store.pipeline import Remaining, Writer
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
@@ -39,7 +39,7 @@ class Engine(Protocol):
 
     at_once: int
 
-    def write(self, work: Work, parts: Sequence[Part]) -> Iterable[Written]:
+    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterable[Written]:
         """Compute and write parts, and give them in order, each as soon as it is whole."""
 
 
@@ -53,7 +53,7 @@ class _Place:
         self.export = self.folder / "export"
         self.parts = self.folder / "parts.jsonl"
 
-    def listed(self, batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
+    def written_parts(self, batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
         """The parts that are written: see `listed_parts`."""
         try:
             lines = self.parts.read_text(encoding="utf-8").splitlines()
@@ -66,7 +66,7 @@ def ingest_to_export(
     options: IngestOptions,
     folder: str | Path,
     engine: Callable[[Path], Engine],
-    on_progress: OnProgress = unheard,
+    on_progress: OnProgress = ignore_progress,
 ) -> Report:
     """Fill an export as `ingest` fills a bank, with the batches run by an engine.
 
@@ -88,15 +88,15 @@ def ingest_to_export(
     def run_parts(left: Remaining) -> None:
         _run_parts(engine(place.export), place, own, left)
 
-    report = fill(own, on_progress, run_parts)
+    report = ingest_run(own, on_progress, run_parts)
     files: dict[str, list[ExportedFile]] = {}
-    for _, part in place.listed(report.batches):
+    for _, part in place.written_parts(report.batches):
         for table, file in part.items():
             files.setdefault(table, []).append(file)
     with suppress(OSError):  # one that was killed after its last step: what it lists is made anew
         (place.export / MANIFEST).unlink()
     write_tables(place.bank, place.export, None, str(folder), written=files)
-    report = _counted(report, place, files)
+    report = _with_counts(report, place, files)
     try:
         with suppress(FileNotFoundError):
             place.target.rmdir()  # it is empty
@@ -107,14 +107,14 @@ def ingest_to_export(
     return report
 
 
-def _counted(report: Report, place: _Place, files: dict[str, list[ExportedFile]]) -> Report:
+def _with_counts(report: Report, place: _Place, files: dict[str, list[ExportedFile]]) -> Report:
     """The report with what is counted from the positions, which are not in the bank."""
     if "position" not in files:
         return report
     own = {each: [f"{each}.parquet"] for each in _COUNTED}
     own["position"] = [file.path for file in files["position"]]
     with connected() as connection:
-        for script in registry.schema():
+        for script in registry.schema_scripts():
             connection.execute(script)
         for table, paths in own.items():
             listed = ", ".join(literal(str(place.export / path)) for path in paths)
@@ -149,23 +149,23 @@ def _run_parts(engine: Engine, place: _Place, options: IngestOptions, left: Rema
     work = Work(options, left.facts, facts, str(left.model.device))
     tally = left.tally()
     with left.connection.cursor() as reading:
-        parts = parts_of(left.batches(asking(reading)), facts.layers * facts.heads)
+        parts = split_batches(left.batches(asking(reading)), facts.layers * facts.heads)
         with postponed() as interrupts, Writer(left.connection, left.facts, tally) as writer:
             while wave := list(islice(parts, engine.at_once)):
-                written = iter(engine.write(work, wave))
+                written = iter(engine.write_parts(work, wave))
                 while True:
                     with interrupts.at_once():
                         part = next(written, None)
                     if part is None:
                         break
-                    _keep(place, part)
+                    _list_part(place, part)
                     writer.add(*part.rows)
                     writer.commit()
                     for rows in part.rows:
-                        left.progress.written(rows.sentences, rows.effort)
+                        left.progress.add(rows.sentences, rows.effort)
 
 
-def _keep(place: _Place, part: Written) -> None:
+def _list_part(place: _Place, part: Written) -> None:
     """Add a part to the list, before its batches are committed: the list may say too much."""
     try:
         with place.parts.open("a", encoding="utf-8") as file:
@@ -178,7 +178,7 @@ def _keep(place: _Place, part: Written) -> None:
 
 def _forget_after(place: _Place, batches: int) -> None:
     """Forget what was written of batches that were not committed: it is written again."""
-    parts = place.listed(batches)
+    parts = place.written_parts(batches)
     wanted = {place.export / file.path for _, files in parts for file in files.values()}
     try:
         for file in place.export.rglob("*"):

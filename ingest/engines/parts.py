@@ -23,7 +23,7 @@ import pyarrow as pa
 from torch import Tensor
 
 from attnbank.ingest.attention.merging import Maps
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of, run_masked, run_model
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of_batch, run_masked, run_model
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.masked.passes import MaskedPasses
 from attnbank.ingest.models.loading import Model, ModelFacts
@@ -57,7 +57,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Part:
+class FolderPart:
     """Batches that one task computes, in the order of the plan."""
 
     batches: tuple[Batch, ...]
@@ -91,7 +91,7 @@ class Written:
         return json.dumps({"first": self.first, "last": self.last, "files": files}) + "\n"
 
 
-def parts_of(batches: Iterator[Batch], maps: int) -> Iterator[Part]:
+def split_batches(batches: Iterator[Batch], maps: int) -> Iterator[FolderPart]:
     """The batches in parts of about so many weights; `maps` are the maps of one input."""
     gathered: list[Batch] = []
     size = inputs = 0
@@ -100,13 +100,13 @@ def parts_of(batches: Iterator[Batch], maps: int) -> Iterator[Part]:
         size += maps * sum(len(each.encoded.positions) ** 2 for each in batch.inputs)
         inputs += len(batch.inputs) + len(batch.skips)
         if size >= WEIGHTS or inputs >= INPUTS:
-            yield Part(tuple(gathered))
+            yield FolderPart(tuple(gathered))
             gathered, size, inputs = [], 0, 0
     if gathered:
-        yield Part(tuple(gathered))
+        yield FolderPart(tuple(gathered))
 
 
-def write_part(folder: Path, work: Work, part: Part) -> Written:
+def write_part(folder: Path, work: Work, part: FolderPart) -> Written:
     """Run the model over the batches of a part, and write its files into the folder of an export.
 
     Raises what loading a model raises, and AttnbankError if it is another one than the run was
@@ -118,14 +118,18 @@ def write_part(folder: Path, work: Work, part: Part) -> Written:
         measured = run_masked(model, batch, masked)
         maps: list[Tensor] = []
         run_model(model, batch, work.facts, maps.append)
-        rows.append(rows_of(batch, Maps.of(maps) if maps else None, work.facts, measured))
+        rows.append(
+            rows_of_batch(batch, Maps.from_list(maps) if maps else None, work.facts, measured)
+        )
     files = {}
     by_run = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]
     for table in by_run:
         if found := [each.tables[table] for each in rows if table in each.tables]:
             path = f"{table}/run={work.facts.run}/part-{part.first:08}.parquet"
             splits = work.facts.decimals is None or table not in ROUNDED
-            count = _write(folder / path, table, pa.concat_tables(found), splits_floats=splits)
+            count = _write_rows_file(
+                folder / path, table, pa.concat_tables(found), splits_floats=splits
+            )
             files[table] = exported_file(folder, path, count)
     small = [
         replace(
@@ -152,7 +156,7 @@ def _loaded(work: Work) -> tuple[Model, MaskedPasses | None]:
     return model, masked
 
 
-def _write(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> int:
+def _write_rows_file(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> int:
     """Write rows as a bank has them to a file that appears when it is whole; how many they are."""
     columns = columns_of_this_format()[table]
     select = ", ".join(f'cast("{name}" as {type_}) as "{name}"' for name, type_ in columns.items())

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.engines.parts import Part, Work, Written
+from attnbank.ingest.engines.parts import FolderPart, Work, Written
 from attnbank.sql.errors import AttnbankError
 
 if TYPE_CHECKING:
@@ -36,21 +36,21 @@ class OnSpark:
         self.at_once: int = _AT_ONCE * session.sparkContext.defaultParallelism
         """How many parts to give at a time."""
 
-    def write(self, work: Work, parts: Sequence[Part]) -> Iterator[Written]:
+    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterator[Written]:
         """Compute and write parts, each as a job of its own, and yield them in order.
 
         Raises AttnbankError if a task fails, with its reason.
         """
         context, task = self._session.sparkContext, _task(self._folder, work)
 
-        def run(part: Part) -> bytes | tuple[str, str]:
+        def run_part(part: FolderPart) -> bytes | tuple[str, str]:
             (told,) = context.parallelize([pickle.dumps(part)], 1).map(task).collect()
             return told
 
         pool = ThreadPoolExecutor(len(parts))
         try:
             with _translate_spark_errors():
-                for told in pool.map(run, parts):
+                for told in pool.map(run_part, parts):
                     if isinstance(told, tuple):
                         raise AttnbankError(*told)
                     yield pickle.loads(told)

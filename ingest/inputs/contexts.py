@@ -26,7 +26,7 @@ class Room:
         """How many tokens of text it has room for."""
         return self.max_tokens - self.special
 
-    def unfit(self, sentence: TokenisedSentence) -> Skip | None:
+    def why_skipped(self, sentence: TokenisedSentence) -> Skip | None:
         """Why the sentence cannot be in any input, if it cannot."""
         tokens = len(sentence.opening) + self.special
         if sentence.fault is None and tokens > self.max_tokens:
@@ -37,7 +37,9 @@ class Room:
 def sentence_drafts(sentences: Iterable[TokenisedSentence], room: Room) -> Iterator[Draft | Skip]:
     """Each sentence is an input (sections 4.2 and 5 of the paper)."""
     for sentence in sentences:
-        yield room.unfit(sentence) or Draft((sentence,), (_joined([sentence]),), room.special)
+        yield room.why_skipped(sentence) or Draft(
+            (sentence,), (_join_sentences([sentence]),), room.special
+        )
 
 
 def document_drafts(
@@ -55,10 +57,10 @@ def document_drafts(
     length = 0
     for sentence in sentences:
         new = sentence.document != document
-        unfit = room.unfit(sentence)
+        unfit = room.why_skipped(sentence)
         full = length + len(sentence.following) > room.tokens
         if packed and (new or unfit or full):
-            yield Draft(tuple(packed), (_joined(packed),), room.special)
+            yield Draft(tuple(packed), (_join_sentences(packed),), room.special)
             packed, length, given = [], 0, True
         if new:
             document, given = sentence.document, False
@@ -70,7 +72,7 @@ def document_drafts(
             length += len(sentence.following if packed else sentence.opening)
             packed.append(sentence)
     if packed:
-        yield Draft(tuple(packed), (_joined(packed),), room.special)
+        yield Draft(tuple(packed), (_join_sentences(packed),), room.special)
 
 
 def pair_drafts(
@@ -115,8 +117,8 @@ def _pair(
     first = gathered[0]
     rng = random.Random(f"pair {seed} {first.document_index} {first.index}")
     split = 1 + int(rng.random() * (len(gathered) - 1))
-    a = _joined(gathered[:split])
-    b = _joined(gathered[split:], following=not parted)
+    a = _join_sentences(gathered[:split])
+    b = _join_sentences(gathered[split:], following=not parted)
     range_a, range_b = [0, len(a)], [0, len(b)]
     for _ in range(len(a) + len(b) - room.tokens):
         longer = range_a if range_a[1] - range_a[0] > range_b[1] - range_b[0] else range_b
@@ -132,7 +134,7 @@ def _pair(
     yield Draft(held, (a, b), room.special, cut)
 
 
-def _joined(
+def _join_sentences(
     sentences: Sequence[TokenisedSentence], *, following: bool = False
 ) -> tuple[OwnedPiece, ...]:
     """The pieces of whole sentences; `following` says that text stands before the first, too."""

@@ -42,11 +42,11 @@ def asking(
     still read. So all rows of one are fetched at once and, where another thread writes, in turns.
     """
 
-    def ask(name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    def fetch_rows(name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         with turns:
-            return connection.execute(registry.statement(name), parameters).fetchall()
+            return connection.execute(registry.internal_statement(name), parameters).fetchall()
 
-    return ask
+    return fetch_rows
 
 
 class Span(NamedTuple):
@@ -165,7 +165,7 @@ def tokenised(
         window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
         rows = ask("ingest/sentence_window", window)
         spans = [spans_of(row[6:], multiword) for row in rows]
-        texts = [_text(own) for own in spans]
+        texts = [_join_spans(own) for own in spans]
         alone = input_tokenizer.pieces(texts)
         in_text = input_tokenizer.in_text(texts, [input_tokenizer.reading.start] * len(texts))
         spans = [_with_joined(*each) for each in zip(spans, alone, in_text, strict=True)]
@@ -177,9 +177,9 @@ def tokenised(
         if edges == "share":
             read = _by_text(input_tokenizer, spans, alone, in_text, follows)
         else:
-            read = _one_by_one(input_tokenizer, spans, alone, follows)
+            read = _read_singly(input_tokenizer, spans, alone, follows)
         for row, each in zip(rows, read, strict=True):
-            yield _sentence(row, *each)
+            yield _tokenise_row(row, *each)
 
 
 _Pieces = tuple[Piece, ...] | Unalignable
@@ -211,7 +211,7 @@ def spans_of(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> t
     return tuple(found)
 
 
-def _text(spans: tuple[Span, ...]) -> tuple[list[str], list[bool]]:
+def _join_spans(spans: tuple[Span, ...]) -> tuple[list[str], list[bool]]:
     return [each.text for each in spans], [each.space_after for each in spans]
 
 
@@ -273,7 +273,7 @@ def _by_word(pieces: Iterable[Piece]) -> dict[int, list[int]]:
     return found
 
 
-def _one_by_one(
+def _read_singly(
     input_tokenizer: InputTokenizer,
     spans: Sequence[tuple[Span, ...]],
     alone: Sequence[_Pieces],
@@ -300,11 +300,11 @@ def _by_text(
     """The text of each sentence; words that a piece joins are one span."""
     reading = input_tokenizer.reading
     after = input_tokenizer.in_text(
-        [_text(spans[at]) for at in follows],
+        [_join_spans(spans[at]) for at in follows],
         [reading.spaced if each else reading.joined for each in follows.values()],
     )
     following = dict(zip(follows, after, strict=True))
-    cut = _one_by_one(input_tokenizer, spans, alone, follows)
+    cut = _read_singly(input_tokenizer, spans, alone, follows)
     for at, (own, first, one_by_one) in enumerate(zip(spans, in_text, cut, strict=True)):
         opening_spans, opening = _united(own, first, 0, one_by_one[1])
         if at in following:
@@ -339,7 +339,7 @@ def _united(
     return tuple(found), pieces
 
 
-def _sentence(
+def _tokenise_row(
     row: tuple[Any, ...], spans: tuple[Span, ...], opening: _Pieces, following: _Pieces
 ) -> TokenisedSentence:
     id, document, document_index, index, name, place = row[:6]

@@ -32,7 +32,7 @@ class Batch:
     effort: float = 0.0  # how long it takes, in sentences of which its window has as many
 
     @property
-    def sentences(self) -> int:
+    def sentence_count(self) -> int:
         """How many of the sentences that the plan counts it accounts for."""
         inside = sum(len(each.sentences) for each in self.inputs)
         return inside if self.is_part else inside + len(self.skips)
@@ -92,25 +92,25 @@ class Planner:
             sentences, batches = self.shared[key]
             return Plan(sentences, iter(batches))
         plan = self._planned(ask, corpus, looked)
-        return Plan(plan.sentences, _kept(plan, self.shared, key))
+        return Plan(plan.sentences, _shared_batches(plan, self.shared, key))
 
     def _planned(self, ask: Ask, corpus: int, looked: Callable[[int], None]) -> Plan:
         if not self.is_part:
             (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
             return Plan(extent[0], self._batches(self._drafts(ask, corpus)))
-        first = _told(self._drafts(ask, corpus), looked)
+        first = _report_every_thousand(self._drafts(ask, corpus), looked)
         drafts = self._drafts(ask, corpus)
         if self.limit is None:
             held = sum(len(each.sentences) for each in first if isinstance(each, Draft))
             return Plan(held, self._batches(drafts))
-        sample = draw(first, self.limit, self.seed)
+        sample = sample_inputs(first, self.limit, self.seed)
         return Plan(sum(sample.values()), self._batches(sampled(drafts, sample)))
 
     def _drafts(self, ask: Ask, corpus: int) -> Iterator[Draft | Skip]:
         tokenizer = self.input_tokenizer
         sentences = tokenised(ask, corpus, tokenizer, self.multiword, self.edges)
         frame = tokenizer.pair if self.context == "pair" else tokenizer.single
-        room = Room(self.max_tokens, frame.size)
+        room = Room(self.max_tokens, frame.count)
         if self.context == "pair":
             return pair_drafts(sentences, room, seed=self.seed, parted=bool(frame.around[1]))
         if self.context == "document":
@@ -156,7 +156,7 @@ class Planner:
         return padded * max(draft.tokens, USUAL_LENGTH) <= budget * USUAL_LENGTH
 
 
-def _kept(plan: Plan, shared: Shared, key: Key) -> Iterator[Batch]:
+def _shared_batches(plan: Plan, shared: Shared, key: Key) -> Iterator[Batch]:
     """The batches of a plan, which are shared from their end on, if there are not too many."""
     kept: list[Batch] = []
     tokens = 0
@@ -192,7 +192,9 @@ def _windows(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[
     yield drafts, skips
 
 
-def _told(items: Iterator[Draft | Skip], looked: Callable[[int], None]) -> Iterator[Draft | Skip]:
+def _report_every_thousand(
+    items: Iterator[Draft | Skip], looked: Callable[[int], None]
+) -> Iterator[Draft | Skip]:
     """The same drafts; `looked` is told their number after every thousand."""
     for number, each in enumerate(items, start=1):
         if number % 1000 == 0:
@@ -200,7 +202,7 @@ def _told(items: Iterator[Draft | Skip], looked: Callable[[int], None]) -> Itera
         yield each
 
 
-def draw(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict[int, int]:
+def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict[int, int]:
     """Draw those `limit` inputs whose lots are the smallest.
 
     The lot of an input depends on the seed and on where it begins alone, so that a smaller sample

@@ -37,11 +37,11 @@ def bare(text: str) -> str:
     text = text.casefold()
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
-    return "".join(filter(_is_kept, text))
+    return "".join(filter(_is_compared, text))
 
 
 @lru_cache(1 << 16)
-def _is_kept(character: str) -> bool:
+def _is_compared(character: str) -> bool:
     category = unicodedata.category(character)
     is_left_out = category[0] in "CZ" or category == "Mn" or character in _LEFT_OUT
     return character == _ANY or not is_left_out

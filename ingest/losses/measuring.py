@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from attnbank.ingest.inputs.drafts import Input, asking
 from attnbank.ingest.inputs.plan import Batch, Planner
-from attnbank.ingest.losses.pairs import Pair, Side, agreement_pairs, read_pairs
+from attnbank.ingest.losses.pairs import Pair, PairSide, agreement_pairs, read_pairs
 from attnbank.ingest.losses.scoring import Scorer, Surprisal, Text
 from attnbank.ingest.losses.sets import (
     AblateOptions,
@@ -27,12 +27,12 @@ from attnbank.ingest.losses.sets import (
     run_to_read,
     with_controls,
 )
-from attnbank.ingest.models.files import named_by
+from attnbank.ingest.models.files import model_of_run
 from attnbank.ingest.models.loading import MINILM, Model, load
-from attnbank.ingest.models.runtime import is_out_of_memory, kept_memory, left_alone
+from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import IngestOptions
-from attnbank.ingest.progress import Counter, OnProgress, Progress, unheard
+from attnbank.ingest.progress import Counter, OnProgress, Progress, ignore_progress
 from attnbank.ingest.run import opened_tokenizer, planner_of
 from attnbank.ingest.store.arrow import insert
 from attnbank.ingest.store.pipeline import ROWS_AT_ONCE, SECONDS_AT_ONCE
@@ -53,7 +53,7 @@ _TABLES = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 
 
 @dataclass
-class Measured:
+class SurprisalReport:
     """What was measured: of the run, so many words and pairs, without so many sets of heads.
 
     `words` have a surprisal; `first_words` have none because nothing stands before them, and
@@ -81,7 +81,7 @@ OnEstimate = Callable[[float, int, int], None]
 """It is told how many seconds a measurement will take, the sets of heads, and the sentences."""
 
 
-def _untold(seconds: float, sets: int, sentences: int) -> None:
+def _ignore_estimate(seconds: float, sets: int, sentences: int) -> None:
     """Ignore the estimate."""
 
 
@@ -89,11 +89,11 @@ def surprisal(
     bank: str | Path,
     run: str | int | None = None,
     options: LossOptions = LossOptions(),  # noqa: B008 (frozen)
-    on_progress: OnProgress = unheard,
-    on_estimate: OnEstimate = _untold,
+    on_progress: OnProgress = ignore_progress,
+    on_estimate: OnEstimate = _ignore_estimate,
     *,
     replace: bool = False,
-) -> Measured:
+) -> SurprisalReport:
     """Ask the model of a run how probable it finds the words that it read, and pairs; in nats.
 
     Fills the tables surprisal and minimal_pair. What the bank has is not measured again, unless
@@ -101,7 +101,7 @@ def surprisal(
     ModelError for a model without a language-modelling head, BankError if the bank cannot be
     written; KeyboardInterrupt, with what is kept, for an interrupt.
     """
-    work = _Work(Path(bank), run, options, on_progress, on_estimate)
+    work = _SurprisalJob(Path(bank), run, options, on_progress, on_estimate)
     return work.do([], None, replace=replace)
 
 
@@ -111,23 +111,23 @@ def ablate(
     sets: Sequence[HeadSet],
     run: str | int | None = None,
     options: AblateOptions = AblateOptions(),  # noqa: B008 (frozen)
-    on_progress: OnProgress = unheard,
-    on_estimate: OnEstimate = _untold,
+    on_progress: OnProgress = ignore_progress,
+    on_estimate: OnEstimate = _ignore_estimate,
     *,
     replace: bool = False,
-) -> Measured:
+) -> SurprisalReport:
     """Do what `surprisal` does, and the same without each set of heads and each of its controls.
 
     Fills the tables ablation_set, ablated_head, ablated_surprisal and ablated_pair, under the name
     of the ablation. Raises as `surprisal` and `with_controls`, and CallError where the bank has
     another ablation of this run and name, unless `replace`.
     """
-    work = _Work(Path(bank), run, options, on_progress, on_estimate)
+    work = _SurprisalJob(Path(bank), run, options, on_progress, on_estimate)
     return work.do(sets, name, replace=replace)
 
 
 @dataclass
-class _Rows:
+class _SurprisalRows:
     """Rows of words that wait to be written, in columns."""
 
     surprisal: list[pa.Table] = field(default_factory=list)
@@ -139,7 +139,7 @@ class _Rows:
         return sum(each.num_rows for each in (*self.surprisal, *self.ablated))
 
 
-class _Work:
+class _SurprisalJob:
     def __init__(
         self,
         path: Path,
@@ -152,31 +152,31 @@ class _Work:
         self.on_progress, self.on_estimate = on_progress, on_estimate
         self.kept = 0  # words that are in the bank, with all of the sets
 
-    def do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> Measured:
+    def do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> SurprisalReport:
         try:
             return self._do(chosen, name, replace=replace)
         except KeyboardInterrupt as error:
-            raise KeyboardInterrupt(self._told if self.kept else "") from error
+            raise KeyboardInterrupt(self._describe_cut if self.kept else "") from error
 
     @property
-    def _told(self) -> str:
+    def _describe_cut(self) -> str:
         return f"{self.kept:,} words are kept"
 
-    def _do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> Measured:
+    def _do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> SurprisalReport:
         options = self.options
         with (
-            left_alone(),
+            gc_frozen(),
             changing(self.path, _KEPT, {"threads": "1"}, has_deleted=replace) as connection,
         ):
             self.connection = connection
-            self.row = self._run()
+            self.row = self._read_run()
             read = _files(options.pairs)
             sets = self._sets(chosen)
             self.sets = len(sets)
             self.ablation = name
             if name is not None:
                 self._check_same(name, sets, replace=replace)
-            done = Measured(
+            done = SurprisalReport(
                 self.row["name"], sets=sum(each.control_of is None for each in sets),
                 controls=sum(each.control_of is not None for each in sets),
             )  # fmt: skip
@@ -185,47 +185,47 @@ class _Work:
             sources = self._left(read, len(sets), replace=replace)
             begun = not replace and self._begun(name)
             if begun and not sources and self._is_finished(name):
-                done.words, done.first_words, done.sharing_words = self._counted()
+                done.words, done.first_words, done.sharing_words = self._count_words()
                 done.is_new = False
                 done.pairs = {each: len(pairs) for each, pairs in read.items()}
                 return done
             self.kept = len(self._had())
-            self._load()
+            self._load_model()
             if replace:  # now that it is sure that it can be measured
-                self._forget(name)
+                self._delete_rows(name)
                 self.kept = 0
             if name is not None and not begun:
                 self._begin(name, sets)
             self._finish(None)
             numbers = [self._disabled(each) for each in sets]
-            with kept_memory():
+            with malloc_tuned():
                 try:
                     if isinstance(options, AblateOptions) and options.replacement == "mean":
                         self._average()
-                    self._words(numbers)
+                    self._measure_words(numbers)
                     for source, pairs in sources.items():
                         done.unasked += self._pairs(source, pairs, numbers)
                 except (RuntimeError, MemoryError) as error:
                     if not is_out_of_memory(error):
                         raise
                     raise AttnbankError(
-                        f"The device ran out of memory; {self._told}.",
+                        f"The device ran out of memory; {self._describe_cut}.",
                         "Type the same command with a smaller --batch-tokens: it goes on where it"
                         " stopped.",
                     ) from error
             self._finish(provenance.now())
-            done.words, done.first_words, done.sharing_words = self._counted()
-            done.ends = self.scorer.ends
+            done.words, done.first_words, done.sharing_words = self._count_words()
+            done.ends = self.scorer.end_tokens
             if replace and name is None:
                 done.outdated = self._outdated()
             done.pairs = {each: len(pairs) for each, pairs in read.items()}
             return done
 
-    def _run(self) -> dict[str, Any]:
+    def _read_run(self) -> dict[str, Any]:
         """The row of the run, with its model's."""
         found = run_to_read(self.connection, self.path, self.asked)
         (row,) = rows_by_name(
-            self.connection.execute(registry.statement("losses/run"), {"run": found.id})
+            self.connection.execute(registry.internal_statement("losses/run"), {"run": found.id})
         )
         if row["device"] == "given":
             raise CallError(
@@ -237,7 +237,7 @@ class _Work:
     def _agreement(self) -> list[Pair]:
         """The pairs of verbs that the run read, with their numbers among all of the corpus."""
         rows = self.connection.execute(
-            registry.statement("losses/words_of_run"), {"run": self.row["id"]}
+            registry.internal_statement("losses/words_of_run"), {"run": self.row["id"]}
         ).fetchnumpy()
         had = set(rows["word"].tolist())
         every = agreement_pairs(self.connection, self.row["corpus"])
@@ -260,10 +260,10 @@ class _Work:
         """The numbers of the layers that have attention."""
         return self.row["layer_numbers"] or [*range(1, self.row["layers"] + 1)]
 
-    def _load(self) -> None:
+    def _load_model(self) -> None:
         """Load the model with its head, and check that it is the one that made the run."""
         row, options = self.row, self.options
-        name = named_by(options.model, row["name"], row["model_name"])
+        name = model_of_run(options.model, row["name"], row["model_name"])
         is_folder = name == MINILM or Path(name).is_dir()
         self.model: Model = load(
             name,
@@ -312,11 +312,11 @@ class _Work:
 
     # What the bank has.
 
-    def _counted(self) -> tuple[int, int, int]:
+    def _count_words(self) -> tuple[int, int, int]:
         """How many words of the run have a surprisal; how many have none, as in Measured."""
         (row,) = rows_by_name(
             self.connection.execute(
-                registry.statement("losses/surprisal_counts"), {"run": self.row["id"]}
+                registry.internal_statement("losses/surprisal_counts"), {"run": self.row["id"]}
             )
         )
         return row["words"], row["first_words"], row["sharing_words"]
@@ -337,7 +337,8 @@ class _Work:
             raise CallError(f"{name[:40]!r} is not a valid name.", "Use up to 100 characters.")
         assert isinstance(self.options, AblateOptions)
         rows = self.connection.execute(
-            registry.statement("losses/ablation_sets"), {"run": self.row["id"], "ablation": name}
+            registry.internal_statement("losses/ablation_sets"),
+            {"run": self.row["id"], "ablation": name},
         ).fetchall()
         if not rows or replace:
             return
@@ -360,7 +361,7 @@ class _Work:
 
     def _begun(self, name: str | None) -> bool:
         if name is None:
-            return any(self._counted())
+            return any(self._count_words())
         found = "select count(*) from ablation_set where run = ? and ablation = ?"
         ((count,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
         return bool(count)
@@ -369,7 +370,8 @@ class _Work:
         """Whether all words of the run, or of the ablation, are in the bank."""
         if name is None:
             ((left,),) = self.connection.execute(
-                registry.statement("losses/words_without_surprisal"), {"run": self.row["id"]}
+                registry.internal_statement("losses/words_without_surprisal"),
+                {"run": self.row["id"]},
             ).fetchall()
             return not left
         found = (
@@ -378,7 +380,7 @@ class _Work:
         ((left,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
         return not left
 
-    def _forget(self, name: str | None) -> None:
+    def _delete_rows(self, name: str | None) -> None:
         own = [self.row["id"]]
         with transaction(self.connection):
             if name is None:
@@ -434,14 +436,14 @@ class _Work:
         progress = Counter(self.on_progress, "averaging")
         progress.begun(0, 0.0, total)
         for batch in batches:
-            texts = [_text(each) for each in batch.inputs]
+            texts = [_text_of_input(each) for each in batch.inputs]
             tokens += self.scorer.add_up(texts, sums) if texts else 0
-            progress.written(batch.sentences, batch.effort)
+            progress.add(batch.sentence_count, batch.effort)
         self.scorer.means = [each / tokens for each in sums]
 
-    def _words(self, sets: Sequence[dict[int, list[int]]]) -> None:
+    def _measure_words(self, sets: Sequence[dict[int, list[int]]]) -> None:
         known, had = self._nats(), self._had()
-        rows = _Rows()
+        rows = _SurprisalRows()
         total, batches = self._batches()
         progress = Counter(self.on_progress, "scoring")
         written = time.monotonic()
@@ -453,7 +455,7 @@ class _Work:
                     if not progress.total:
                         progress.begun(0, 0.0, total)
                     if inputs:
-                        texts = [_text(each) for each in inputs]
+                        texts = [_text_of_input(each) for each in inputs]
                         with interrupts.at_once():
                             if not is_told:
                                 took = self._seconds(texts, sets) * len(batch.inputs) / len(inputs)
@@ -461,14 +463,14 @@ class _Work:
                                 self.on_estimate(left, len(sets), total - progress.done)
                                 is_told = True
                             found = self._scored(texts, sets)
-                        self._add(rows, inputs, found, known)
-                    progress.written(batch.sentences, batch.effort)
+                        self._add_surprisals(rows, inputs, found, known)
+                    progress.add(batch.sentence_count, batch.effort)
                     due = time.monotonic() - written >= SECONDS_AT_ONCE
                     if due or rows.count >= ROWS_AT_ONCE:
-                        self._write(rows)
+                        self._commit_rows(rows)
                         written = time.monotonic()
             finally:
-                self._write(rows)
+                self._commit_rows(rows)
 
     def _seconds(self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]) -> float:
         """How long texts will take with all sets, from how long the whole model takes."""
@@ -499,9 +501,9 @@ class _Work:
         cut = self.options.replacement if isinstance(self.options, AblateOptions) else "zero"
         return self.scorer.score(texts, [{}, *sets], cut)
 
-    def _add(
+    def _add_surprisals(
         self,
-        rows: _Rows,
+        rows: _SurprisalRows,
         inputs: Sequence[Input],
         found: Sequence[Surprisal],
         known: dict[int, float],
@@ -563,7 +565,7 @@ class _Work:
                 )
             )
 
-    def _write(self, rows: _Rows) -> None:
+    def _commit_rows(self, rows: _SurprisalRows) -> None:
         """Commit the rows, whole inputs with all of their sets."""
         if not rows.count:
             return
@@ -600,7 +602,11 @@ class _Work:
             ).fetchall()
             there = {number: told for number, *told in rows}
             for each in pairs:
-                told = [_shown(each.good, each.at), _shown(each.bad, each.at), each.paradigm]
+                told = [
+                    _word_or_text(each.good, each.at),
+                    _word_or_text(each.bad, each.at),
+                    each.paradigm,
+                ]
                 if there.get(each.number, told) != told:
                     raise CallError(
                         f"The bank has other pairs of {source}: its pair {each.number} was"
@@ -652,7 +658,7 @@ class _Work:
             return nats
         ends = np.cumsum([len(text.spans) for text in texts])[:-1]
         for number, found in enumerate(self._scored(texts, sets)):
-            sums = [_total(each) for each in np.split(found.words, ends)]
+            sums = [_sum_or_nan(each) for each in np.split(found.words, ends)]
             for place, (at, _) in enumerate(asked):
                 nats[number, at] = sums[2 * place : 2 * place + 2]
         return nats
@@ -664,10 +670,10 @@ class _Work:
         """
         if pair.is_inverted and self.model.head == "causal":
             return None
-        good, bad = (self._side(side, pair.at) for side in (pair.good, pair.bad))
+        good, bad = (self._text_of_side(side, pair.at) for side in (pair.good, pair.bad))
         return None if good is None or bad is None else (good, bad)
 
-    def _side(self, side: Side, at: int | None) -> Text | None:
+    def _text_of_side(self, side: PairSide, at: int | None) -> Text | None:
         words, spaces, after = side.words, side.spaces, None
         is_causal = self.model.head == "causal"
         if at is not None and is_causal:  # it sees nothing later; how the word ends, the next says
@@ -709,8 +715,8 @@ class _Work:
                 "source": pa.repeat(source, count),
                 "number": numbers,
                 "paradigm": [each.paradigm for each in pairs],
-                "good": [_shown(each.good, each.at) for each in pairs],
-                "bad": [_shown(each.bad, each.at) for each in pairs],
+                "good": [_word_or_text(each.good, each.at) for each in pairs],
+                "bad": [_word_or_text(each.bad, each.at) for each in pairs],
                 "word": pa.array([each.word for each in pairs], pa.int32()),
                 "attractors": pa.array([each.attractors for each in pairs], pa.int16()),
                 "distance": pa.array([each.distance for each in pairs], pa.int16()),
@@ -748,7 +754,7 @@ def _files(names: Sequence[str]) -> dict[str, list[Pair]]:
     return found
 
 
-def _text(read: Input) -> Text:
+def _text_of_input(read: Input) -> Text:
     """An input with the spans of its positions that are words, in order."""
     encoded = read.encoded
     spans = [(each.start, each.end) for each in encoded.positions if each.word is not None]
@@ -766,12 +772,12 @@ def _nullable(values: np.ndarray) -> pa.Array:
     return pa.array(values, mask=np.isnan(values))
 
 
-def _total(nats: np.ndarray) -> float:
+def _sum_or_nan(nats: np.ndarray) -> float:
     """The sum over words; NaN where one is not known, or there is none."""
     return float(nats.sum()) if len(nats) else float("nan")
 
 
-def _shown(side: Side, at: int | None) -> str:
+def _word_or_text(side: PairSide, at: int | None) -> str:
     """The word that is asked for, or the whole text."""
     if at is not None:
         return side.words[at]

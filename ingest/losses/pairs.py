@@ -20,10 +20,10 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.bounds import MOST_WORDS
 from attnbank.ingest.corpora.document import FaultError
-from attnbank.ingest.corpora.source import BOM, CONTROL, Source, decode
+from attnbank.ingest.corpora.source import BOM, CONTROL, CorpusFile, decode
 from attnbank.ingest.inputs.drafts import asking, spans_of
 from attnbank.sql.errors import CallError
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import escape_control
 
 MOST_PAIRS = 500_000
 MOST_LINE = 1 << 16
@@ -42,7 +42,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Side:
+class PairSide:
     """One text of a pair: its words as a tokenizer is given them, and what white space follows."""
 
     words: tuple[str, ...]
@@ -63,8 +63,8 @@ class Pair:
 
     number: int
     paradigm: str
-    good: Side
-    bad: Side
+    good: PairSide
+    bad: PairSide
     at: int | None
     word: int | None = None
     attractors: int | None = None
@@ -80,7 +80,9 @@ def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
         word, relation, other, attractors, distance, is_inverted, *columns = row
         spans = spans_of(columns, "written")
         at = next(place for place, span in enumerate(spans) if span.first == word)
-        good = Side(tuple(each.text for each in spans), tuple(each.space_after for each in spans))
+        good = PairSide(
+            tuple(each.text for each in spans), tuple(each.space_after for each in spans)
+        )
         bad = replace(good, words=(*good.words[:at], other, *good.words[at + 1 :]))
         facts = word, attractors, distance, is_inverted
         pairs.append(Pair(number, relation, good, bad, at, *facts))
@@ -95,19 +97,19 @@ def read_pairs(path: Path) -> list[Pair]:
     do. A header names the columns good and bad (or sentence_good and sentence_bad), and may name
     UID or paradigm; without one there are two columns. The file may be gzip-compressed.
     """
-    source = Source(str(path), path, compressed=path.suffix == ".gz")
-    stem = shown(source.stem)  # the name of a file may be bytes that are not text
+    source = CorpusFile(str(path), path, compressed=path.suffix == ".gz")
+    stem = escape_control(source.stem)  # the name of a file may be bytes that are not text
     pairs: list[Pair] = []
     try:
-        for line, given in _given(source):
+        for line, given in _rows_of_source(source):
             if len(pairs) == MOST_PAIRS:
                 raise _Wrong(line, f"more than {MOST_PAIRS:,} pairs", "Split the file.")
             pairs.append(_pair(len(pairs) + 1, stem, given, line))
     except FaultError as fault:
         problem = fault.problem
-        raise _error(path, problem.line, problem.fact, problem.remedy) from None
+        raise _line_error(path, problem.line, problem.fact, problem.remedy) from None
     except _Wrong as wrong:
-        raise _error(path, *wrong.args) from None
+        raise _line_error(path, *wrong.args) from None
     if not pairs:
         raise CallError(f"{path} has no pairs.", _SHAPE)
     return pairs
@@ -120,7 +122,7 @@ class _Wrong(Exception):
         super().__init__(line, fact, remedy)
 
 
-def _error(path: Path, line: int, fact: str, remedy: str) -> CallError:
+def _line_error(path: Path, line: int, fact: str, remedy: str) -> CallError:
     return CallError(f"{path}:{line}: {fact}." if line else f"{path}: {fact}.", remedy)
 
 
@@ -128,8 +130,8 @@ _Given = Mapping[str, Any]
 """What a line gives, by its role: good, bad, and perhaps paradigm."""
 
 
-def _given(source: Source) -> Iterator[tuple[int, _Given]]:
-    lines = _lines(source)
+def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Given]]:
+    lines = _numbered_lines(source)
     first = next(((line, text) for line, text in lines if text.strip()), None)
     if first is None:
         return
@@ -137,12 +139,12 @@ def _given(source: Source) -> Iterator[tuple[int, _Given]]:
     if first[1].lstrip().startswith("{"):
         yield from _objects(every)
     elif source.path.name.removesuffix(".gz").lower().endswith(".csv"):
-        yield from _table(_quoted_rows(every))
+        yield from _table_rows(_quoted_rows(every))
     else:  # nothing is quoted there: a text may well begin with a quotation mark
-        yield from _table((line, text.split("\t")) for line, text in every if text.strip())
+        yield from _table_rows((line, text.split("\t")) for line, text in every if text.strip())
 
 
-def _lines(source: Source) -> Iterator[tuple[int, str]]:
+def _numbered_lines(source: CorpusFile) -> Iterator[tuple[int, str]]:
     """Each line without its end, with its 1-based number."""
     size = 0
     for line, raw in enumerate(source.lines(), start=1):
@@ -171,7 +173,7 @@ def _objects(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Given]]:
         yield line, {role: values[at] for role, at in roles.items()}
 
 
-def _table(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _Given]]:
+def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _Given]]:
     line, first = next(rows)
     roles = _roles(first, line)
     if not roles and len(first) == 2:
@@ -190,12 +192,12 @@ def _quoted_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[s
     """The rows of a table with commas, each with the number of its first line."""
     taken: list[int] = []  # the lines of a row: a quoted cell may have several
 
-    def texts() -> Iterator[str]:
+    def unquoted_lines() -> Iterator[str]:
         for line, text in lines:
             taken.append(line)
             yield f"{text}\n"
 
-    rows = csv.reader(texts(), strict=True)
+    rows = csv.reader(unquoted_lines(), strict=True)
     while True:
         taken.clear()
         try:
@@ -224,15 +226,15 @@ def _roles(names: Sequence[str], line: int) -> dict[str, int]:
 
 def _pair(number: int, stem: str, given: _Given, line: int) -> Pair:
     for role, text in given.items():
-        _check(role, text, line)
-    good, bad = (_side(role, given[role], line) for role in ("good", "bad"))
+        _check_is_text(role, text, line)
+    good, bad = (_parse_side(role, given[role], line) for role in ("good", "bad"))
     if good == bad:
         raise _Wrong(line, "the good and the bad text are the same")
     paradigm = " ".join((given.get("paradigm") or "").split())
     return Pair(number, paradigm or stem, good, bad, at=None)
 
 
-def _check(role: str, text: Any, line: int) -> None:
+def _check_is_text(role: str, text: Any, line: int) -> None:
     """Raise _Wrong for what is not a text: JSON may give any value, and escape any character."""
     if role == "paradigm" and text is None:
         return
@@ -243,10 +245,10 @@ def _check(role: str, text: Any, line: int) -> None:
         raise _Wrong(line, f"{role} has the character U+{ord(wrong[0]):04X}")
 
 
-def _side(role: str, text: str, line: int) -> Side:
+def _parse_side(role: str, text: str, line: int) -> PairSide:
     words = tuple(text.split())
     if not words:
         raise _Wrong(line, f"the {role} text is empty")
     if len(words) > MOST_WORDS:
         raise _Wrong(line, f"the {role} text has more than {MOST_WORDS:,} words")
-    return Side(words, (True,) * len(words))
+    return PairSide(words, (True,) * len(words))

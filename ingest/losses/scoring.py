@@ -101,7 +101,7 @@ class Scorer:
         self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
 
     @property
-    def ends(self) -> list[str]:
+    def end_tokens(self) -> list[str]:
         """The tokens that count as the end of a text; none where no word has an end."""
         tokenizer = self.model.input_tokenizer
         ids = () if self._boundaries is None else sorted(tokenizer.closing)
@@ -115,7 +115,7 @@ class Scorer:
         words = np.full((len(sets), count), np.nan)
         pieces = np.full((len(sets), count), np.nan)
         # Little padding, or where other lengths may not go together, few chunks.
-        rows = sorted(self._rows(texts), key=lambda row: len(row.ids))
+        rows = sorted(self._model_inputs(texts), key=lambda row: len(row.ids))
         for chunk in self._chunks(rows):
             begun = chunk.span[np.isnan(pieces[0, chunk.span])]
             words[:, begun] = pieces[:, begun] = 0
@@ -165,13 +165,13 @@ class Scorer:
             inputs["use_cache"] = False
         row, place = chunk.row.to(model.device), chunk.place.to(model.device)
 
-        def choose(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        def select_positions(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             hidden, *others = arguments
             is_whole = hidden.shape[:2] == chunk.ids.shape
             return (hidden[row, place] if is_whole else hidden, *others)
 
         last = model.whole.get_output_embeddings()  # the largest product of the head
-        with torch.inference_mode(), last.register_forward_pre_hook(choose):
+        with torch.inference_mode(), last.register_forward_pre_hook(select_positions):
             logits = model.whole(**inputs).logits
             if logits.ndim == 3:  # the head does not end in its output embeddings
                 logits = logits[row, place]
@@ -216,9 +216,9 @@ class Scorer:
             known = self._known_marks = known.to(logits.device)
         return known
 
-    def _chunks(self, every: Iterable[_Row]) -> Iterator[Chunk]:
+    def _chunks(self, every: Iterable[_ModelInput]) -> Iterator[Chunk]:
         """Rows that go through the model together, where other rows do not change what it does."""
-        rows: list[_Row] = []
+        rows: list[_ModelInput] = []
         for row in every:
             longest = max(len(row.ids), max((len(each.ids) for each in rows), default=0))
             is_full = (len(rows) + 1) * longest > self._chunk_tokens
@@ -231,16 +231,18 @@ class Scorer:
         if rows:
             yield self._chunk(rows)
 
-    def _rows(self, texts: Sequence[Text]) -> Iterator[_Row]:
+    def _model_inputs(self, texts: Sequence[Text]) -> Iterator[_ModelInput]:
         """One for each text, or for a masked model one for each piece that is asked for."""
         number = 0
         for text in texts:
             numbered = list(enumerate(text.spans, number))
             number += len(text.spans)
             if self.model.head == "causal":
-                asked = [each for at, span in numbered for each in self._points(text, at, span)]
+                asked = [
+                    each for at, span in numbered for each in self._points_of_span(text, at, span)
+                ]
                 if asked:
-                    yield _Row(text.ids, text.segments, asked)
+                    yield _ModelInput(text.ids, text.segments, asked)
                 continue
             assert self.model.masked_lm is not None
             mask = self.model.masked_lm.mask
@@ -248,9 +250,9 @@ class Scorer:
                 for token in range(start, end):
                     ids = (*text.ids[:token], *[mask] * (end - token), *text.ids[end:])
                     point = _Point(token, text.ids[token], at)
-                    yield _Row(ids, text.segments, [point])
+                    yield _ModelInput(ids, text.segments, [point])
 
-    def _points(self, text: Text, at: int, span: tuple[int, int]) -> list[_Point]:
+    def _points_of_span(self, text: Text, at: int, span: tuple[int, int]) -> list[_Point]:
         """What a causal model is asked of a span: each piece, and the boundary after the last."""
         start, end = span
         if start == 0:  # nothing stands before it
@@ -263,14 +265,14 @@ class Scorer:
                 found.append(_Point(end - 1, -1, at, ends=ends))
         return found
 
-    def _chunk(self, rows: Sequence[_Row]) -> Chunk:
+    def _chunk(self, rows: Sequence[_ModelInput]) -> Chunk:
         longest = max(len(each.ids) for each in rows)
         padding = self.model.input_tokenizer.padding
         points = [(at, point) for at, row in enumerate(rows) for point in row.points]
         unique = dict.fromkeys((at, point.place) for at, point in points)
         places = {each: number for number, each in enumerate(unique)}
 
-        def padded(values: Callable[[_Row], Sequence[int]], fill: int) -> Tensor:
+        def padded(values: Callable[[_ModelInput], Sequence[int]], fill: int) -> Tensor:
             return torch.tensor(
                 [[*values(each), *[fill] * (longest - len(each.ids))] for each in rows]
             )
@@ -300,7 +302,7 @@ class Scorer:
                 f"Use a model of one of these families: {', '.join(sorted(LAYOUTS))}.",
             )
         numbers = facts.layer_numbers or range(1, facts.layers + 1)
-        return Values.of(facts.name, module, tuple(numbers), facts.heads, layout)
+        return Values.from_module(facts.name, module, tuple(numbers), facts.heads, layout)
 
     def add_up(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
         """Add the outputs of all heads over the tokens of texts to `sums`; how many tokens.
@@ -308,17 +310,17 @@ class Scorer:
         `sums` has [H, D] float64 of each layer, and is filled where it is empty. The texts are read
         as they are: nothing is masked.
         """
-        rows = [_Row(each.ids, each.segments, [_Point(0, 0, 0)]) for each in texts]
+        rows = [_ModelInput(each.ids, each.segments, [_Point(0, 0, 0)]) for each in texts]
         for chunk in self._chunks(rows):
             with ExitStack() as hooks:
                 for at, layer in enumerate(self.values.layers):
-                    hear = partial(self._add, chunk, sums, at)
+                    hear = partial(self._add_losses, chunk, sums, at)
                     output = layer.get_submodule(self.values.layout.output)
                     hooks.enter_context(output.register_forward_pre_hook(hear))
                 self._forward(chunk)
         return sum(len(each.ids) for each in texts)
 
-    def _add(
+    def _add_losses(
         self, chunk: Chunk, sums: list[Tensor], at: int, module: Any, given: tuple[Any, ...]
     ) -> None:
         by_head = torch.unflatten(given[0], -1, (self.values.heads, -1)).double()
@@ -338,7 +340,7 @@ class Scorer:
                 seen: list[Tensor] = []
                 if cut == "uniform":
                     source = layer.get_submodule(values.layout.value)
-                    hear = partial(_keep, seen, values, layer)
+                    hear = partial(_keep_layer_output, seen, values, layer)
                     hooks.enter_context(source.register_forward_hook(hear))
                 replace = partial(self._replace, chunk, at, list(heads), cut, seen)
                 output = layer.get_submodule(values.layout.output)
@@ -385,13 +387,13 @@ class _Point:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _ModelInput:
     ids: Sequence[int]
     segments: Sequence[int]
     points: Sequence[_Point]
 
 
-def _keep(
+def _keep_layer_output(
     seen: list[Tensor], values: Values, layer: Any, module: Any, given: Any, output: Tensor
 ) -> None:
     seen.append(values.by_head(layer, output))

@@ -150,7 +150,7 @@ def with_controls(
     CallError for an empty set, a head that the model does not have, a head that is named twice,
     two sets of one name, and for more controls than there are.
     """
-    _check(chosen, layers, heads)
+    _check_heads_exist(chosen, layers, heads)
     taken = {head for each in chosen for head in each.heads}
     found = list(chosen)
     for number, own in enumerate(chosen, start=1):
@@ -166,7 +166,7 @@ def with_controls(
     return found
 
 
-def _check(chosen: Sequence[HeadSet], layers: Collection[int], heads: int) -> None:
+def _check_heads_exist(chosen: Sequence[HeadSet], layers: Collection[int], heads: int) -> None:
     names: set[str] = set()
     for each in chosen:
         if not each.heads:
@@ -209,12 +209,14 @@ def _controls(
             + (", or --controls-from any." if options.controls_from == "layers" else "."),
         )
     where = "the layers of" if options.controls_from == "layers" else "all heads but those of"
-    for place, heads in enumerate(_drawn(pools, count, possible, f"{options.seed} {own.name}"), 1):
+    for place, heads in enumerate(
+        _draw_sets(pools, count, possible, f"{options.seed} {own.name}"), 1
+    ):
         name = f"control {place} of {own.name}"
         yield HeadSet(name, heads, f"drawn from {where} {own.name}", number, options.seed)
 
 
-def _drawn(
+def _draw_sets(
     pools: Sequence[tuple[list[Head], int]], count: int, possible: int, seed: str
 ) -> Iterable[tuple[Head, ...]]:
     """Different sets with so many heads of each pool, in random order."""

@@ -27,7 +27,7 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
-from attnbank.ingest.masked.masking import Masked, MaskedBatch, MaskedLM, tiny_batch, together
+from attnbank.ingest.masked.masking import Masked, MaskedBatch, MaskedLM, apply_masks, tiny_batch
 from attnbank.ingest.options import Ablate, Replacement
 from attnbank.sql.errors import AttnbankError
 
@@ -93,7 +93,7 @@ class Ablation:
         self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
     ) -> np.ndarray:
         """The loss in nats, summed over the masked tokens of each input: [variants, B] float64."""
-        batch = together(ids, masked)
+        batch = apply_masks(ids, masked)
         found = np.zeros((len(self.variants), len(masked)))
         outputs: list[Any] = []  # what each layer of the whole model gave
         for sums, variant in zip(found, self.variants, strict=True):
@@ -154,7 +154,7 @@ def replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator
     """
     calls = 0
 
-    def wrapped(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def replay(forward: Callable[..., Any]) -> Callable[..., Any]:
         def replay(*arguments: Any, **named: Any) -> Any:
             nonlocal calls
             at, calls = calls, calls + 1
@@ -169,6 +169,6 @@ def replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator
 
     with ExitStack() as stack:
         for each in dict.fromkeys(layers):
-            each.forward = wrapped(each.forward)
+            each.forward = replay(each.forward)
             stack.callback(delattr, each, "forward")
         yield

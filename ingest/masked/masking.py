@@ -55,7 +55,7 @@ class Masking:
     never: frozenset[int]  # ids of special tokens, which may also occur in the text as words
     vocabulary: tuple[int, ...]  # ids that a random token is drawn from
 
-    def of(self, encoded: Encoded) -> Masked:
+    def draw_mask(self, encoded: Encoded) -> Masked:
         """Draw the mask of an input; it is empty if the input has only special tokens."""
         places = [
             token
@@ -83,7 +83,7 @@ class Masking:
         return Masked(tuple(tokens), tuple(seen), tuple(encoded.ids[token] for token in tokens))
 
 
-def together(ids: Tensor, masked: Sequence[Masked]) -> MaskedBatch:
+def apply_masks(ids: Tensor, masked: Sequence[Masked]) -> MaskedBatch:
     """Put the masks of a batch into a copy of its padded token ids, [B, T] int64."""
     row = _flat([[at] * len(each.tokens) for at, each in enumerate(masked)])
     token = _flat([each.tokens for each in masked])
@@ -119,13 +119,13 @@ class MaskedLM:
             inputs["token_type_ids"] = segments.to(self.device)
         row, token = batch.input.to(self.device), batch.token.to(self.device)
 
-        def choose(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        def select_masked(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             hidden, *others = arguments
             is_whole = hidden.shape[:2] == batch.ids.shape
             return (hidden[row, token] if is_whole else hidden, *others)
 
         last = self.module.get_output_embeddings()  # the largest product of the head
-        with nullcontext() if last is None else last.register_forward_pre_hook(choose):
+        with nullcontext() if last is None else last.register_forward_pre_hook(select_masked):
             output = self.module(**inputs, **settings)
         logits = output.logits
         if logits.ndim == 3:  # the head does not end in its output embeddings (MobileBERT)

@@ -18,8 +18,8 @@ from attnbank.ingest.masked.masking import (
     MaskedBatch,
     MaskedLM,
     Masking,
+    apply_masks,
     tiny_batch,
-    together,
 )
 from attnbank.ingest.options import IngestOptions, Replacement
 from attnbank.ingest.store.arrow import insert
@@ -49,7 +49,7 @@ class Gradients:
                 "Leave --gradients out, or use BERT, RoBERTa, ELECTRA, ...",
             ) from error
 
-    def of(
+    def compute(
         self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
     ) -> list[np.ndarray]:
         """Signed gradients, in nats per unit of attention: [B, H, T, T] float32 per layer.
@@ -61,7 +61,7 @@ class Gradients:
         parts = []
         for start in range(0, len(ids), size):
             cut = slice(start, start + size)
-            batch = together(ids[cut], masked[cut])
+            batch = apply_masks(ids[cut], masked[cut])
             parts.append(self._gradients(batch, mask[cut], segments[cut]))
         return [np.concatenate(layer) for layer in zip(*parts, strict=True)]
 
@@ -78,7 +78,7 @@ class Gradients:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MaskedLoss:
     """What was measured on the B masked inputs of a batch."""
 
     masked: np.ndarray  # [B] number of masked tokens
@@ -94,13 +94,15 @@ class MaskedPasses:
     gradients: Gradients | None
     ablation: Ablation | None
 
-    def measure(self, batch: Batch, ids: Tensor, mask: Tensor, segments: Tensor) -> Measured:
+    def measure_batch(
+        self, batch: Batch, ids: Tensor, mask: Tensor, segments: Tensor
+    ) -> MaskedLoss:
         """Measure a batch, padded as `ids`, `mask` and `segments`, [B, T] int64 each."""
-        masked = [self.masking.of(each.encoded) for each in batch.inputs]
+        masked = [self.masking.draw_mask(each.encoded) for each in batch.inputs]
         given = ids, mask, segments, masked
-        return Measured(
+        return MaskedLoss(
             masked=np.array([len(each.tokens) for each in masked]),
-            gradients=None if self.gradients is None else self.gradients.of(*given),
+            gradients=None if self.gradients is None else self.gradients.compute(*given),
             losses=None if self.ablation is None else self.ablation.losses(*given),
         )
 
@@ -137,13 +139,13 @@ class Tally:
         self._means = np.array([means.get(each, 0.0) for each in variants])
         self._tokens: int = stored[0][4] if stored else 0
 
-    def add(self, sums: np.ndarray, tokens: int) -> None:
+    def add_losses(self, sums: np.ndarray, tokens: int) -> None:
         """Add a batch: the summed loss of each variant, [variants], in nats, over its tokens."""
         if tokens:
             self._tokens += tokens
             self._means += (sums - tokens * self._means) / self._tokens
 
-    def write(self, connection: DuckDBPyConnection) -> None:
+    def write_losses(self, connection: DuckDBPyConnection) -> None:
         """Replace the earlier means of the run in the bank; the caller commits."""
         connection.execute("delete from ablation where run = ?", [self._run])
         if not self._tokens:

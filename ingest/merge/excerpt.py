@@ -14,7 +14,7 @@ from typing import Any, Literal
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.merge.sources import Source, source_of
-from attnbank.ingest.store.saved import Relation, show
+from attnbank.ingest.store.saved import SavedRelation, create_view
 from attnbank.sql import id_map, provenance, registry
 from attnbank.sql.bank import formats, result_cache
 from attnbank.sql.bank.connections import transaction
@@ -22,8 +22,8 @@ from attnbank.sql.bank.opening import check_free, new_bank, open_to_read
 from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import OF
 from attnbank.sql.outputs.tables import condition
-from attnbank.sql.quoting import literal, place
-from attnbank.sql.suggest import listed, unknown_name
+from attnbank.sql.quoting import literal, qualified_name
+from attnbank.sql.suggest import join_names, unknown_name
 
 Keep = Literal["weights", "peaks"]
 _MAPS = ("attention", "attention_top", "gradient")
@@ -134,14 +134,14 @@ class _Taking:
                 "select name, request, from_node, to_node, meaning, statement from"
                 " main.saved_relation order by name"
             ):
-                show(self.connection, Relation(name, *own))
+                create_view(self.connection, SavedRelation(name, *own))
         left = [
             name if schema == "main" else f"{schema}.{name}"
             for schema, name in self.source.tables
             if schema != "main" or name not in formats.columns_of_this_format()
         ]
         if left:
-            self.notes.append(f"Tables of your own are left out: {listed(left)}.")
+            self.notes.append(f"Tables of your own are left out: {join_names(left)}.")
         counts = {name: f"select count(*) from main.{name}" for name in registry.tables()}
         return Excerpt(
             {name: int(self._rows(count)[0][0]) for name, count in counts.items()},
@@ -207,7 +207,7 @@ class _Taking:
         whole = ", ".join(str(each) for each in self.chosen if each not in self.cut) or "null"
         self._rows(
             f"insert into {result_cache.TABLE} by name select * from"
-            f" {place(id_map.SOURCE, result_cache.SCHEMA)}.result where run in ({whole})"
+            f" {qualified_name(id_map.SOURCE, result_cache.SCHEMA)}.result where run in ({whole})"
         )
 
     def _rename(self) -> None:

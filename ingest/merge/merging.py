@@ -21,7 +21,7 @@ from attnbank.sql.bank.opening import check_free, new_bank
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.id_map import OF, SOURCE, TEXT, Moved
 from attnbank.sql.matching import TABLES, Catalog, Matched, Part, match, unfit
-from attnbank.sql.quoting import place, quoted
+from attnbank.sql.quoting import qualified_name, quoted
 
 ABLATION = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 """The tables of an ablation. It is taken whole, or not if there is one of its name in the last."""
@@ -110,7 +110,9 @@ def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
             for table in TABLES
         }
         catalog = Catalog(source.number, source.shown, rows)
-        catalog.read_inputs(connection.execute(registry.statement("merge/inputs")).fetchall())
+        catalog.read_inputs(
+            connection.execute(registry.internal_statement("merge/inputs")).fetchall()
+        )
         return catalog
 
 
@@ -125,7 +127,9 @@ class _Merge:
         """Copy everything, source by source; the rows of each table of the new bank."""
         self.columns = user_tables.columns_of(self.connection, self.sources)
         self._each(self._gather)
-        self._rows(f"create temp table merge_id_map as {registry.statement('merge/id_map')}")
+        self._rows(
+            f"create temp table merge_id_map as {registry.internal_statement('merge/id_map')}"
+        )
         self._check_texts()
         self._check_inputs()
         self.parts = id_map.parts_of(self.matched, self._sentences())
@@ -137,7 +141,7 @@ class _Merge:
         self._join_losses()
         for run in self.matched.preferred:
             self._rows(f"insert into preferred_run (run) values ({run})")
-        self._rows(registry.statement("merge/looked_for"))
+        self._rows(registry.internal_statement("merge/looked_for"))
         if answers := [each.shown for each in self.sources if each.has_answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
@@ -212,7 +216,7 @@ class _Merge:
         return f"select home.corpus, home.index, hash('{table}', {values}) as each {rest}"
 
     def _check_inputs(self) -> None:
-        digest = registry.statement("merge/inputs_digest")
+        digest = registry.internal_statement("merge/inputs_digest")
         for run in (each for each in self.matched.runs if each.duplicates):
             given = {}
             for number, old in (*run.places, *run.duplicates):
@@ -338,7 +342,7 @@ class _Merge:
             known = ABLATION[-1] if table in ABLATION else table
             self._insert(source, table, moved, _same(*keys), known)
         user_tables.add_shifts(self.connection, source.number, "probe", ids["probe"])
-        left_out = registry.statement("merge/computed_of_parts")
+        left_out = registry.internal_statement("merge/computed_of_parts")
         for run, done in self._rows(left_out, {"runs": [*whole]}):
             self.notes.append(
                 f"What was computed from {run} ({done}) was not copied: compute it again from the"
@@ -352,7 +356,7 @@ class _Merge:
                 )
 
     def _name_ablations_left_out(self, source: Source, whole: Mapping[int, int]) -> None:
-        statement = registry.statement("merge/ablations_left_out")
+        statement = registry.internal_statement("merge/ablations_left_out")
         runs = {"old": [*whole], "new": [*whole.values()]}
         for run, name in self._rows(statement, runs):
             self.notes.append(
@@ -407,7 +411,10 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
         user_tables.columns_of(connection, [source], apart=())
         connection.execute("delete from bank")
         for table in source.manifest.tables:
-            name, columns = place(table.schema, table.name), ", ".join(map(quoted, table.columns))
+            name, columns = (
+                qualified_name(table.schema, table.name),
+                ", ".join(map(quoted, table.columns)),
+            )
             with reading(source.shown, table):
                 connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
         connection.execute("update bank set analyses = ?", [macros.fingerprint()])

@@ -32,7 +32,7 @@ from attnbank.sql.outputs.manifests import (
     read_manifest,
 )
 from attnbank.sql.outputs.tables import tables_of
-from attnbank.sql.quoting import literal, place, quoted
+from attnbank.sql.quoting import literal, qualified_name, quoted
 
 MOST_TEXT, MOST_TIMES = 10**9, 100
 """The text of a table may have so many bytes, or so many times those of its files: Parquet names a
@@ -112,7 +112,9 @@ def source_of(number: int, path: str | Path) -> Source:
         tables = tables_of(connection)
         _check_types(connection, str(path), tables)
         kept = f"from {result_cache.TABLE} limit 1"
-        has_answers = result_cache.exists(connection) and bool(connection.execute(kept).fetchall())
+        has_answers = result_cache.has_cache(connection) and bool(
+            connection.execute(kept).fetchall()
+        )
     file = existing(path)
     reads = files_of_bank(file)
     statement = f"attach {literal(str(file))} as {SOURCE} (read_only)"
@@ -144,7 +146,7 @@ def of_export(number: int, path: str | Path) -> Source:
             raise unfit(str(path), f"it has a table in the schema {each}")
     home = folder.resolve()
     statements = [f"attach ':memory:' as {SOURCE}"]
-    statements += [f"create schema {place(SOURCE, each)}" for each in schemas]
+    statements += [f"create schema {qualified_name(SOURCE, each)}" for each in schemas]
     with connect_beside((home,)) as connection:
         _check_types(connection, str(path), tables)
         statements += [_view(connection, str(path), home, each) for each in manifest.tables]
@@ -205,7 +207,7 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
     if rows != table.rows:
         told = f"{table.name} has {rows:,} rows, but was written with {table.rows:,}"
         raise unfit(export, told)
-    name = f"{SOURCE}.{place(table.schema, table.name)}"
+    name = f"{SOURCE}.{qualified_name(table.schema, table.name)}"
     return f"create view {name} as select {', '.join(map(quoted, table.columns))} from {source}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.merge.sources import Source, Table
-from attnbank.ingest.store.saved import Relation, is_of_trees, show
+from attnbank.ingest.store.saved import SavedRelation, create_view, is_of_trees
 from attnbank.sql import id_map, registry
 from attnbank.sql.bank import formats
 from attnbank.sql.bank.opening import reinstall
@@ -17,7 +17,7 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import OF, SOURCE
 from attnbank.sql.matching import Matched, Part, unique
 from attnbank.sql.outputs.tables import further
-from attnbank.sql.quoting import literal, place, quoted
+from attnbank.sql.quoting import literal, qualified_name, quoted
 
 _IDS = {name: kind for name, kind in id_map.KIND_OF.items() if kind not in ("entity", "batch")}
 _IDS |= {"model": "model", "probe": "probe"}
@@ -57,7 +57,7 @@ def begin(connection: DuckDBPyConnection, matched: Matched, parts: Sequence[Part
 
     Users' own tables name any kind of id. Probes are added as they come.
     """
-    connection.execute(registry.statement("merge/shift"))
+    connection.execute(registry.internal_statement("merge/shift"))
     for part in parts:
         own = (part.source, "sequence", part.first, part.last, part.shifts["sequence"])
         _add(connection, "merge_shift", own)
@@ -84,12 +84,12 @@ def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> 
     A column refers to a table as `sql.bank.references` says: by its name. Rows that refer to what
     is left out are left out.
     """
-    run_names = registry.statement("merge/run_names")
+    run_names = registry.internal_statement("merge/run_names")
     connection.execute(run_names, {"source": source.number})
     for table, types in source.tables.items():
         if table[0] == "main" and table[1] in formats.columns_of_this_format():
             continue
-        new, kinds = place(*table), _kinds(types)
+        new, kinds = qualified_name(*table), _kinds(types)
         values = {name: f"own.{quoted(name)}" for name in types}
         rest, lost = f"from {SOURCE}.{new} as own", "false"
         for number, (name, kind) in enumerate(kinds.items()):
@@ -123,7 +123,7 @@ def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> 
             notes.append(
                 f"{gone:,} rows of {shown} were not copied: they refer to nothing in the new bank."
             )
-    if views := connection.execute(registry.statement("merge/own_views")).fetchall():
+    if views := connection.execute(registry.internal_statement("merge/own_views")).fetchall():
         shown = ", ".join(map(_shown, views))
         notes.append(f"Views and macros of {source.shown} were not copied: {shown}.")
 
@@ -165,7 +165,7 @@ def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) 
                 f"insert into saved_relation by name select * replace ({literal(now)} as name)"
                 f" from {OF}saved_relation where name = {literal(name)}"
             )
-            show(connection, Relation(now, *own))
+            create_view(connection, SavedRelation(now, *own))
         if now != name:
             notes.append(
                 f"The saved relation {name} of {source.shown} is called {now} here: another one or"

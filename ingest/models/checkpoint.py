@@ -47,7 +47,7 @@ def read_module(
         if random_seed is not None:
             with torch.random.fork_rng(devices=[]), _Wide():  # type: ignore[no-untyped-call]
                 torch.manual_seed(random_seed)
-                return _drawn(plain, kind, config, settings, trusted)
+                return _random_model(plain, kind, config, settings, trusted)
         module, loading = kind.from_pretrained(
             place,
             config=config,
@@ -74,7 +74,7 @@ def read_module(
     return module
 
 
-def _drawn(
+def _random_model(
     plain: Any, kind: Any, config: Any, settings: dict[str, Any], trusted: dict[str, Any]
 ) -> Any:
     """A model of random weights, the same ones whether `kind` is `plain` or has a head as well."""
@@ -90,7 +90,7 @@ def _drawn(
     return whole
 
 
-def digest(module: Any) -> str:
+def digest_weights(module: Any) -> str:
     """SHA-256 over name, type, shape and bytes of the weights that the attention depends on.
 
     The pooler is left out: whether there is one depends on the class that loaded the checkpoint.

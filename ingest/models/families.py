@@ -33,7 +33,7 @@ class Family:
     encoder: str = ""  # of an encoder-decoder: the class that can be saved and read by itself
     how: str = ""  # what to type for the encoder, with NAME for the whole model
 
-    def check(self, name: str, config: Any) -> None:
+    def check_supported(self, name: str, config: Any) -> None:
         """Raise ModelError for a model with several kinds of attention (an encoder-decoder)."""
         if getattr(config, "is_encoder_decoder", False) and not self._is_alone(config):
             raise ModelError(

@@ -56,7 +56,7 @@ _OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
 _DAMAGED = "Save or download the model again: its files are damaged or do not belong together."
 
 
-def named_by(asked: str | None, run: str, name: str, otherwise: str = "") -> str:
+def model_of_run(asked: str | None, run: str, name: str, otherwise: str = "") -> str:
     """The model of a run: the one that the user has `asked` for, else that of the bank, `name`.
 
     A bank may come from somebody else, so no folder is opened because it names one: CallError then,
@@ -85,7 +85,7 @@ def find_files(
     if Path(place).is_dir():
         _check_folder(Path(place))
     else:
-        where = _of_hub(name, revision)
+        where = _hub_arguments(name, revision)
     if _file(place, _ADAPTER, where):
         raise _adapter(name, "has a PEFT adapter beside its weights, which would not be applied")
     config = _check_config_file(name, Path(cached_file(place, "config.json", **where)))
@@ -212,7 +212,7 @@ def _check_folder(folder: Path) -> None:
             )
 
 
-def _of_hub(name: str, revision: str | None) -> dict[str, Any]:
+def _hub_arguments(name: str, revision: str | None) -> dict[str, Any]:
     """Arguments for files of the hub: the revision, and if it is offline, only local files."""
     asked: dict[str, Any] = {} if revision is None else {"revision": revision}
     reason = unreachable()
@@ -240,7 +240,7 @@ def unreachable() -> str | None:
         return "HF_HUB_OFFLINE is set"
     found: list[str | None] = []
 
-    def ask() -> None:
+    def connect() -> None:
         try:
             get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
             found.append(None)
@@ -248,7 +248,7 @@ def unreachable() -> str | None:
             found.append(first_line(error)[:REASON])
 
     # Looking up a host name has no timeout, so it happens in a thread that may be left behind.
-    thread = threading.Thread(target=ask, daemon=True)
+    thread = threading.Thread(target=connect, daemon=True)
     thread.start()
     thread.join(_PATIENCE + 0.5)
     return found[0] if found else f"no answer within {_PATIENCE:.0f} seconds"
@@ -293,10 +293,10 @@ def translate_loading_errors(name: str) -> Iterator[None]:
     except (AttnbankError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # the panics of tokenizers are not an Exception
-        raise _error(name, error) from error
+        raise _error_of_library(name, error) from error
 
 
-def _error(name: str, error: BaseException) -> AttnbankError:
+def _error_of_library(name: str, error: BaseException) -> AttnbankError:
     text = str(error)
     if "trust_remote_code" in text:
         return ModelError(
@@ -369,7 +369,7 @@ def bounded(name: str) -> Iterator[None]:
     most = memory()
     seen = taken = 0
 
-    def count(module: Any, key: str, parameter: Any) -> None:
+    def count_parameters(module: Any, key: str, parameter: Any) -> None:
         nonlocal seen, taken
         if parameter is None:
             return
@@ -385,7 +385,7 @@ def bounded(name: str) -> Iterator[None]:
                 f"By its config.json, the model {name} takes {what}.", "Use a smaller model."
             )
 
-    with register_module_parameter_registration_hook(count), torch.device("meta"):
+    with register_module_parameter_registration_hook(count_parameters), torch.device("meta"):
         yield
 
 

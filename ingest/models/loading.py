@@ -15,7 +15,7 @@ import transformers
 from torch import Tensor
 
 from attnbank.ingest.masked.masking import MaskedLM
-from attnbank.ingest.models.checkpoint import WITH_HEAD, Head, digest, read_module
+from attnbank.ingest.models.checkpoint import WITH_HEAD, Head, digest_weights, read_module
 from attnbank.ingest.models.families import Family, family_of
 from attnbank.ingest.models.files import (
     bounded,
@@ -41,7 +41,7 @@ from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.trial import (
     Batching,
     Sources,
-    conduct_of,
+    detect_behaviour,
     layers_by,
     shape_of,
     sliding_window,
@@ -158,7 +158,7 @@ def load(
     """
     target = device_of(device)
     with translate_loading_errors(name), quiet(), enough_memory(name, target):
-        opened = _open(name, revision, masked_lm, trust_remote_code)
+        opened = _load_checkpoint(name, revision, masked_lm, trust_remote_code)
         config, tokenizer = opened.config, opened.tokenizer
         head: Head | None = "masked" if masked_lm else None
         if with_head:
@@ -182,7 +182,7 @@ def load(
         facts = ModelFacts(
             name=name,
             revision=opened.version or revision or getattr(config, "_commit_hash", None),
-            sha256=digest(module),
+            sha256=digest_weights(module),
             architecture=type(module).__name__,
             layers=len(shape.layers),
             heads=shape.heads,
@@ -201,13 +201,13 @@ def load(
         if head == "masked":
             found.masked_lm = _masked_lm(whole, target, takes_segments, tokenizer)
         if layout is not None:
-            found.values = Values.of(name, module, shape.layers, shape.heads, layout)
+            found.values = Values.from_module(name, module, shape.layers, shape.heads, layout)
         # Ids of ordinary tokens, which stand for nothing but text.
         special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
         known = range(min(vocabulary_rows(module), len(tokenizer)))
         words = [each for each in known if each not in special]
         padding = opened.input_tokenizer.padding
-        conduct = conduct_of(name, found.attentions, words, padding, opened.max_positions)
+        conduct = detect_behaviour(name, found.attentions, words, padding, opened.max_positions)
         found.sources = found.sources if _hands_over(found, words) else None
     found.facts = replace(facts, sinks=conduct.sinks, causal=conduct.causal)
     padded = conduct.batching == "padded"
@@ -271,7 +271,7 @@ def describe(
 ) -> Described:
     """A model's size and tokenizer, without reading its weights. Raises as `load` does."""
     with translate_loading_errors(name), quiet():
-        opened = _open(name, revision, masked_lm, trust_remote_code)
+        opened = _load_checkpoint(name, revision, masked_lm, trust_remote_code)
         if with_head:
             _own_head(name, opened.config, opened.tokenizer)
         _layout(name, opened.config, measure)
@@ -295,11 +295,13 @@ class _Opened:
     settings: dict[str, Any]  # arguments of every from_pretrained
 
 
-def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool) -> _Opened:
+def _load_checkpoint(
+    name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool
+) -> _Opened:
     place, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
     config = transformers.AutoConfig.from_pretrained(place, **settings)
     family = family_of(config)
-    family.check(name, config)
+    family.check_supported(name, config)
     check_config(name, config)
     tokenizer = read_tokenizer(name, place, settings)
     family.prepare(config)
@@ -308,7 +310,7 @@ def _open(name: str, revision: str | None, masked_lm: bool, trust_remote_code: b
     with bounded(name):
         blank = read_module(name, place, config, settings, 0).eval()
     check_vocabulary(name, blank, tokenizer)
-    input_tokenizer = InputTokenizer.of(tokenizer)
+    input_tokenizer = InputTokenizer.from_transformers(tokenizer)
     check_special_tokens(name, blank, config, input_tokenizer)
     longest = _max_positions(blank, config, tokenizer)
     return _Opened(

@@ -45,7 +45,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Reading:
+class SplitRules:
     """The ways of giving a word to a tokenizer, by what is before the word in the text."""
 
     start: Way  # nothing
@@ -63,27 +63,29 @@ def whole(tokenizer: Tokenizer) -> Tokenizer:
     What is written like one of its special tokens (`[SEP]`, `</s>`) is text to it: nobody who wrote
     that ended a segment.
     """
-    return _made(_state(tokenizer))
+    return _tokenizer_of_state(_state(tokenizer))
 
 
-def _made(state: dict[str, Any]) -> Tokenizer:
+def _tokenizer_of_state(state: dict[str, Any]) -> Tokenizer:
     tokenizer = Tokenizer.from_str(json.dumps(state))
     tokenizer.encode_special_tokens = True
     return tokenizer
 
 
-def reading_of(tokenizer: Tokenizer) -> Reading:
+def reading_of(tokenizer: Tokenizer) -> SplitRules:
     """Of five ways, for each place the one that is right most often in the observed texts."""
     state = _state(tokenizer)
     parts = {name: _without_space(state.get(name)) for name in ("normalizer", "pre_tokenizer")}
-    bare = _made(state | parts)  # adds no white space of its own
+    bare = _tokenizer_of_state(state | parts)  # adds no white space of its own
     ways = [Way(tokenizer, ""), Way(bare, ""), Way(bare, " "), Way(tokenizer, " "), Way(bare, "▁")]
-    right: dict[str, list[int]] = {name: [0] * len(ways) for name in Reading.__dataclass_fields__}
+    right: dict[str, list[int]] = {
+        name: [0] * len(ways) for name in SplitRules.__dataclass_fields__
+    }
     for place, word, ids in _observed(tokenizer):
         for at, way in enumerate(ways):
             right[place][at] += way.encoded(word).ids == ids
     best = {place: ways[counts.index(max(counts))] for place, counts in right.items()}
-    return Reading(**best)
+    return SplitRules(**best)
 
 
 def _observed(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:

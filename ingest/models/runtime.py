@@ -87,7 +87,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def left_alone() -> Iterator[None]:
+def gc_frozen() -> Iterator[None]:
     """Within, Python's garbage collector ignores the objects that existed before.
 
     torch and transformers have a million, and looking at them took longer than making the pieces.
@@ -100,7 +100,7 @@ def left_alone() -> Iterator[None]:
 
 
 @contextmanager
-def kept_memory() -> Iterator[None]:
+def malloc_tuned() -> Iterator[None]:
     """Within, freed memory stays with the process, if the C library is glibc.
 
     Writing the attention of every batch into fresh pages would take longer than merging it.

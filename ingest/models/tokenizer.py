@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
-from attnbank.ingest.models.reading import Reading, Way, reading_of, whole
+from attnbank.ingest.models.reading import SplitRules, Way, reading_of, whole
 from attnbank.ingest.options import FirstWord, Unit
 
 
@@ -63,7 +63,7 @@ class SpecialTokens:
     types: tuple[int, ...]  # token_type_id of each segment's tokens
 
     @property
-    def size(self) -> int:
+    def count(self) -> int:
         """How many special tokens there are."""
         return sum(len(each) for each in self.around)
 
@@ -108,7 +108,7 @@ class InputTokenizer:
     """A tokenizer, the roles of its special tokens, and how it reads words."""
 
     tokenizer: Tokenizer
-    reading: Reading
+    reading: SplitRules
     opening: frozenset[int]  # ids of [CLS], <s>, beginning of text
     closing: frozenset[int]  # ids of [SEP], </s>, end of text
     padding: int
@@ -119,7 +119,7 @@ class InputTokenizer:
     mask: str | None = None  # what is written for a word that is not seen, as [MASK]
 
     @classmethod
-    def of(cls, tokenizer: Any) -> InputTokenizer:
+    def from_transformers(cls, tokenizer: Any) -> InputTokenizer:
         """Make one from a transformers tokenizer."""
 
         def ids(*names: str) -> frozenset[int]:
@@ -164,7 +164,7 @@ class InputTokenizer:
         piece spans two. A text becomes the Unalignable of its first word that yields no piece.
         """
         way = self.reading.way
-        return self._split(
+        return self._split_texts(
             [[(way(at, after), word) for at, word in enumerate(words)] for words, after in inputs]
         )
 
@@ -173,7 +173,7 @@ class InputTokenizer:
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of single words that have text before them, and a space where `spaced`."""
         ways = [self.reading.spaced if space else self.reading.joined for space in spaced]
-        return self._split([[each] for each in zip(ways, words, strict=True)])
+        return self._split_texts([[each] for each in zip(ways, words, strict=True)])
 
     def in_text(
         self, texts: Sequence[tuple[Sequence[str], Sequence[bool]]], ways: Sequence[Way]
@@ -182,7 +182,7 @@ class InputTokenizer:
         found = [InText([], set()) for _ in texts]
         for tokenizer in {id(way.tokenizer): way.tokenizer for way in ways}.values():
             own = [at for at, way in enumerate(ways) if way.tokenizer is tokenizer]
-            written = [_written(*texts[at]) for at in own]
+            written = [_text_with_owners(*texts[at]) for at in own]
             encodings = tokenizer.encode_batch(
                 [[ways[at].before + text] for at, (text, _) in zip(own, written, strict=True)],
                 is_pretokenized=True,
@@ -250,7 +250,7 @@ class InputTokenizer:
         ids, types, texts = zip(*tokens, strict=True) if tokens else ((), (), ())
         return Encoded(ids, types, texts, tuple(positions))
 
-    def _split(
+    def _split_texts(
         self, texts: Sequence[Sequence[tuple[Way, str]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of texts, given as ways and words; in one batch for each tokenizer."""
@@ -336,7 +336,7 @@ class InputTokenizer:
         return "cls" if opens else "sep" if closes else "special"
 
 
-def _written(words: Sequence[str], after: Sequence[bool]) -> tuple[str, list[int]]:
+def _text_with_owners(words: Sequence[str], after: Sequence[bool]) -> tuple[str, list[int]]:
     """A text, and the word that each of its characters belongs to; -1 for white space between."""
     parts: list[str] = []
     owners: list[int] = []

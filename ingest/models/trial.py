@@ -46,8 +46,8 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Conduct:
-    """How a model behaves: what `conduct_of` finds."""
+class AttentionBehaviour:
+    """How a model behaves: what `detect_behaviour` finds."""
 
     sinks: bool  # rows may sum to less than 1
     causal: bool  # no token looks at a later one
@@ -163,9 +163,9 @@ def _layers_heard(module: Any, count: int | None) -> Iterator[_Heard]:
         yield heard
 
 
-def conduct_of(
+def detect_behaviour(
     name: str, attend: Attend, words: Sequence[int], padding: int, longest: int | None
-) -> Conduct:
+) -> AttentionBehaviour:
     """Try a model on two inputs of ordinary tokens, each alone and both together, one padded.
 
     Raises ModelError if a pass fails, or for attention that is not finite, or is not a share.
@@ -201,8 +201,8 @@ def conduct_of(
         for row, length in enumerate(lengths)
     ]
     if not apart[1] <= _SAME:
-        return Conduct(sinks, causal, "single")
-    return Conduct(sinks, causal, "padded" if apart[0] <= _SAME else "equal")
+        return AttentionBehaviour(sinks, causal, "single")
+    return AttentionBehaviour(sinks, causal, "padded" if apart[0] <= _SAME else "equal")
 
 
 def _has_sinks(name: str, maps: Sequence[Tensor]) -> bool:

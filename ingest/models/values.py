@@ -83,7 +83,7 @@ class Values:
     heads: int
 
     @classmethod
-    def of(
+    def from_module(
         cls, name: str, module: Any, numbers: Sequence[int], heads: int, layout: Layout
     ) -> Values:
         """Find those of the layers with these 1-based numbers. Raises ModelError for odd ones."""

@@ -20,12 +20,12 @@ from attnbank.ingest.store.writer import changing
 from attnbank.sql import registry
 from attnbank.sql.bank import formats
 from attnbank.sql.bank.connections import transaction
-from attnbank.sql.bank.references import Reference, references
+from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import KIND_OF
 from attnbank.sql.lookup import find_corpus
-from attnbank.sql.quoting import literal, place, quoted
-from attnbank.sql.suggest import shown
+from attnbank.sql.quoting import literal, qualified_name, quoted
+from attnbank.sql.suggest import escape_control
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _PLAIN = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
@@ -77,7 +77,7 @@ def annotate(
     the bank cannot be written. Then the bank is unchanged.
     """
     found = word_files.find(file)
-    table = _plain(found) if name is None else name
+    table = _table_name_of_file(found) if name is None else name
     _check_name(table)
     reads = (found.path,)
     with changing(Path(bank), "nothing was kept", _SETTINGS, reads=reads) as connection:
@@ -85,16 +85,16 @@ def annotate(
         number = None if corpus is None else find_corpus(connection, bank, corpus)[0]
         found = word_files.describe(connection, found)
         rows = word_files.stage(connection, found)
-        left_out = _place(connection, found, number, rows, skip_bad=skip_bad)
+        left_out = _match_words(connection, found, number, rows, skip_bad=skip_bad)
         with transaction(connection):
-            connection.execute(f"drop table if exists {place('main', table)}")
-            _write(connection, table, found)
+            connection.execute(f"drop table if exists {qualified_name('main', table)}")
+            _write_annotations(connection, table, found)
             refers = _references(connection, table, found)
-        done = _counted(connection, table, found, left_out, refers)
+        done = _count_annotated(connection, table, found, left_out, refers)
     return done
 
 
-def _plain(found: WordFile) -> str:
+def _table_name_of_file(found: WordFile) -> str:
     """The name of a file as that of a table: reading-times.csv is reading_times."""
     stem = re.sub(r"[^A-Za-z0-9]+", "_", found.stem).strip("_")
     if not stem:
@@ -112,7 +112,7 @@ def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> 
 
     A user's own view or macro is never replaced.
     """
-    taken = dict(connection.execute(registry.statement("annotate/used_names")).fetchall())
+    taken = dict(connection.execute(registry.internal_statement("annotate/used_names")).fetchall())
     taken |= dict.fromkeys(registry.analyses(), "an analysis")
     taken |= dict.fromkeys(formats.columns_of_this_format(), "a table of every bank")
     taken |= dict.fromkeys((ROWS, _WORDS), "a table that attnbank makes for itself")
@@ -129,7 +129,7 @@ def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> 
         )
 
 
-def _place(
+def _match_words(
     connection: DuckDBPyConnection,
     found: WordFile,
     corpus: int | None,
@@ -139,7 +139,7 @@ def _place(
 ) -> dict[str, int]:
     """Find the word of each row, in a temporary table; how many rows have none, by the reason."""
     connection.execute(
-        registry.statement("annotate/match_words"),
+        registry.internal_statement("annotate/match_words"),
         {
             "corpus": corpus,
             "by_document": "document" in found.keys,
@@ -147,7 +147,7 @@ def _place(
             "by_form": "form" in found.keys,
         },
     )
-    faults = connection.execute(registry.statement("annotate/unmatched_rows")).fetchall()
+    faults = connection.execute(registry.internal_statement("annotate/unmatched_rows")).fetchall()
     told = {_reason(fault, found): count for fault, count, *_ in faults}
     bad = sum(told.values())
     if bad and (not skip_bad or bad == rows):
@@ -180,17 +180,19 @@ def _row(found: WordFile, fault: str, values: list[str | None]) -> str:
     """What a row says, beside what stands in the text."""
     told = dict(zip(("sent_id", "document", "number", "form", "known"), values, strict=True))
     said = {key: told["number" if key in ("index", "word") else key] for key in found.keys}
-    parts = [f"{found.keys[key]} {_cut(value)}" for key, value in said.items() if key != "form"]
+    parts = [
+        f"{found.keys[key]} {_shorten_value(value)}" for key, value in said.items() if key != "form"
+    ]
     if fault == "form":
-        parts.append(f"{found.keys['form']} {_cut(told['form'])!r}")
-        parts.append(f"in the text {_cut(told['known'])!r}")
+        parts.append(f"{found.keys['form']} {_shorten_value(told['form'])!r}")
+        parts.append(f"in the text {_shorten_value(told['known'])!r}")
     return ", ".join(parts)
 
 
-def _cut(value: str | None) -> str:
+def _shorten_value(value: str | None) -> str:
     if value is None:
         return "empty"
-    return shown(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
+    return escape_control(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
 
 
 def _remedy(faults: set[str], found: WordFile, corpus: int | None, *, is_all: bool) -> str:
@@ -208,8 +210,8 @@ def _remedy(faults: set[str], found: WordFile, corpus: int | None, *, is_all: bo
     return f"{told[0].upper()}{told[1:]}."
 
 
-def _write(connection: DuckDBPyConnection, table: str, found: WordFile) -> None:
-    own = place("main", table)
+def _write_annotations(connection: DuckDBPyConnection, table: str, found: WordFile) -> None:
+    own = qualified_name("main", table)
     made = "".join(f", {quoted(name)} {type_}" for name, type_ in found.columns.items())
     connection.execute(f"create table {own} (word integer not null{made})")
     columns = "".join(f", {ROWS}.c{number}" for number in range(1, len(found.columns) + 1))
@@ -219,7 +221,7 @@ def _write(connection: DuckDBPyConnection, table: str, found: WordFile) -> None:
         f" where {_WORDS}.fault is null order by {_WORDS}.word, {_WORDS}.n"
     )
     told = f"From {Path(found.shown).name}, by attnbank annotate."
-    connection.execute(f"comment on table {own} is {literal(shown(told))}")
+    connection.execute(f"comment on table {own} is {literal(escape_control(told))}")
     connection.execute(f"comment on column {own}.word is 'word.id of the word.'")
 
 
@@ -229,27 +231,27 @@ def _references(connection: DuckDBPyConnection, table: str, found: WordFile) -> 
     Deleting and merging go by these names, so what stands there must be what it is taken for.
     """
     own = ("main", table)
-    known = [each for each in references(connection) if (each.schema, each.table) == own]
+    known = [each for each in table_references(connection) if (each.schema, each.table) == own]
     known += [
-        Reference(*own, name, KIND_OF[name], by_name=False)
+        TableReference(*own, name, KIND_OF[name], by_name=False)
         for name, type_ in found.columns.items()
         if name in ("first_word", "last_word", "head_word") and type_.endswith(("INT", "INTEGER"))
     ]
     for each in known:
         rows = connection.execute(
-            f"select cast({quoted(each.column)} as varchar) from {each.place}"
+            f"select cast({quoted(each.column)} as varchar) from {each.qualified_table}"
             f" where {quoted(each.column)} is not null and not ({each.condition('true')}) limit 1"
         ).fetchall()
         if rows:
             raise WordFileError(
-                f"The column {each.column} of {found.shown} has {_cut(rows[0][0])}, and the bank"
+                f"The column {each.column} of {found.shown} has {_shorten_value(rows[0][0])}, and the bank"
                 f" has no such {each.target}: a column of this name refers to one.",
                 "Give it another name.",
             )
     return tuple(each.column for each in known if each.column != "word")
 
 
-def _counted(
+def _count_annotated(
     connection: DuckDBPyConnection,
     table: str,
     found: WordFile,
@@ -258,7 +260,7 @@ def _counted(
 ) -> Annotated:
     ((rows, words, repeated, most),) = connection.execute(
         "select coalesce(sum(n), 0), count(*), count(*) filter (where n > 1), coalesce(max(n), 0)"
-        f" from (select count(*) as n from {place('main', table)} group by word)"
+        f" from (select count(*) as n from {qualified_name('main', table)} group by word)"
     ).fetchall()
     return Annotated(
         table, int(rows), words, dict(found.columns), repeated, most, dict(left_out), refers

@@ -28,7 +28,7 @@ class Rows:
     def __init__(self, table: str) -> None:
         self.table = table
         columns = columns_of_this_format()[table]
-        self.schema = schema(**{name: _TYPES[type_] for name, type_ in columns.items()})
+        self.schema = arrow_schema(**{name: _TYPES[type_] for name, type_ in columns.items()})
         self._columns: list[list[Any]] = [[] for _ in columns]
 
     def __len__(self) -> int:
@@ -62,6 +62,6 @@ def insert(connection: DuckDBPyConnection, table: str, rows: pa.Table) -> None:
         connection.unregister("arriving")
 
 
-def schema(**types: pa.DataType) -> pa.Schema:
+def arrow_schema(**types: pa.DataType) -> pa.Schema:
     """An Arrow schema from names and types."""
     return pa.schema(list(types.items()))

@@ -16,13 +16,13 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import LEFT_OUT, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
-from attnbank.ingest.corpora.licences import declared
+from attnbank.ingest.corpora.licences import licence_of_files
 from attnbank.ingest.corpora.repeated import REPEAT, USUAL_INPUTS, Repeated
-from attnbank.ingest.corpora.shards import of_shard, read_shard
-from attnbank.ingest.corpora.source import Source
-from attnbank.ingest.corpora.sources import digest, find_sources, read
+from attnbank.ingest.corpora.shards import items_of_shard, read_shard
+from attnbank.ingest.corpora.source import CorpusFile
+from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
-from attnbank.ingest.progress import OnProgress, Progress, unheard
+from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
 from attnbank.ingest.store.arrow import Rows
 from attnbank.ingest.store.writer import forget_blocks, ingesting, insert_row, next_ids
 from attnbank.sql import registry
@@ -65,7 +65,7 @@ class CorpusFacts:
 class Corpus:
     """A corpus that was found, and how it goes into the bank."""
 
-    sources: list[Source]
+    sources: list[CorpusFile]
     facts: CorpusFacts
     options: IngestOptions
     bad: tuple[Problem, ...] = ()  # of files that are left out whole
@@ -74,8 +74,10 @@ class Corpus:
     def items(self) -> Iterator[Sentence | Problem]:
         """Its sentences and its problems, read from the files; of a shard, those of the shard."""
         asked = self.options
-        found = self.made or read(self.sources, asked.spacy, asked.split, strict=asked.strict)
-        return of_shard(chain(self.bad, found), read_shard(asked.shard))
+        found = self.made or read_corpus(
+            self.sources, asked.spacy, asked.split, strict=asked.strict
+        )
+        return items_of_shard(chain(self.bad, found), read_shard(asked.shard))
 
     @property
     def notes(self) -> list[str]:
@@ -107,7 +109,7 @@ class CheckedCorpus:
     problems: list[Problem]
 
 
-def add_text(options: IngestOptions, on_progress: OnProgress = unheard) -> str:
+def add_text(options: IngestOptions, on_progress: OnProgress = ignore_progress) -> str:
     """Write a corpus without a run into a bank, and return its name. Raises as `ingest` does.
 
     What a model attends to in it can be added later, by an ingest or by `add_run`. No package of
@@ -121,8 +123,8 @@ def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
     check_options(options)
     checked = find_checked(options, on_progress)
     with ingesting(options.bank) as connection:
-        id = write(connection, checked.corpus, on_progress)
-        departures = departures_of(connection, id)
+        id = write_corpus_once(connection, checked.corpus, on_progress)
+        departures = violations_of(connection, id)
     corpus = checked.corpus
     return TextReport(corpus.facts.name, checked.problems, departures, corpus.notes)
 
@@ -134,23 +136,23 @@ def find_checked(
 
     Without `reads_bank` the bank is not opened. Raises as `find`, `in_bank` and `check` do.
     """
-    corpus = find(options)
+    corpus = find_corpus_files(options)
     connection = open_unless_new(options.bank) if reads_bank else None
     if connection is not None:
         with closing(connection):
             if in_bank(connection, corpus, on_progress) is not None:
                 return CheckedCorpus(corpus, [])
-    return CheckedCorpus(corpus, check(corpus, on_progress))
+    return CheckedCorpus(corpus, read_problems(corpus, on_progress))
 
 
-def departures_of(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
+def violations_of(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
     """Where the source of a corpus departs from its format, by kind."""
-    statement = registry.statement("ingest/departures_of_corpus")
+    statement = registry.internal_statement("ingest/departures_of_corpus")
     rows = connection.execute(statement, {"corpus": corpus}).fetchall()
     return [Departures(*row) for row in rows]
 
 
-def find(options: IngestOptions) -> Corpus:
+def find_corpus_files(options: IngestOptions) -> Corpus:
     """The corpus that the options name. Raises as `find_sources` does."""
     bad: list[Problem] = []
     asked = bad if options.skip_bad else None
@@ -159,16 +161,16 @@ def find(options: IngestOptions) -> Corpus:
     )
     formats = sorted({each.format for each in sources})
     annotator = files = None
-    beside = declared(each.path for each in sources if Path(each.name).exists())
+    beside = licence_of_files(each.path for each in sources if Path(each.name).exists())
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.corpora.formats.text import pipeline_identity
 
         annotator, files = pipeline_identity(options.spacy)
     facts = CorpusFacts(
-        name=options.name or _name(options.paths),
+        name=options.name or _default_corpus_name(options.paths),
         format="+".join(formats),
         path="\n".join(options.paths),
-        sha256=digest(sources),
+        sha256=digest_corpus(sources),
         annotation="none" if formats == [LINES] else "gold" if annotator is None else "silver",
         annotator=annotator,
         annotator_sha256=files,
@@ -184,19 +186,21 @@ def find(options: IngestOptions) -> Corpus:
     return Corpus(sources, facts, options, tuple(bad))
 
 
-def make(options: IngestOptions, input_tokenizer: InputTokenizer) -> Corpus:
-    """The corpus of random tokens that --repeat asks for. Raises as `Repeated.sentences` does.
+def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Corpus:
+    """The corpus of random tokens that --repeat asks for. Raises as `Repeated.draw_sentences` does.
 
     Its number of inputs and its seed (--limit and --seed) are the corpus's, and not of the run.
     """
     asked = Repeated(options.repeat or 0, options.limit or USUAL_INPUTS, options.seed)
-    source = Source(asked.name, Path(asked.name), REPEAT)
+    source = CorpusFile(asked.name, Path(asked.name), REPEAT)
     made = tuple(
         replace(each, document=each.document and replace(each.document, file=asked.name,
                                                          split=options.split))
-        for each in asked.sentences(input_tokenizer)
+        for each in asked.draw_sentences(input_tokenizer)
     )  # fmt: skip
-    text = "".join(f"{each.document and each.document.metadata}\t{_text(each)}\n" for each in made)
+    text = "".join(
+        f"{each.document and each.document.metadata}\t{_rebuild_text(each)}\n" for each in made
+    )
     facts = CorpusFacts(
         name=options.name or asked.name,
         format=REPEAT,
@@ -239,7 +243,7 @@ def _language_of_file(name: str) -> str | None:
     return langcodes.standardize_tag(match[1])
 
 
-def _name(corpora: tuple[str, ...]) -> str:
+def _default_corpus_name(corpora: tuple[str, ...]) -> str:
     names = ["stdin" if each == "-" else _stem(Path(each)) for each in corpora]
     return "+".join(names) if len(names) <= 3 else f"{names[0]}+{len(names) - 1}"
 
@@ -250,7 +254,7 @@ def _stem(path: Path) -> str:
     return path.resolve().name if path.is_dir() else path.name  # a pipe: its target has a number
 
 
-def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
+def read_problems(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
     """Read the whole corpus once; its problems. Raises CorpusError unless they may be skipped.
 
     Raises CallError for a shard that no document belongs to.
@@ -277,7 +281,9 @@ def check(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
     return problems
 
 
-def write(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int:
+def write_corpus_once(
+    connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress
+) -> int:
     """The corpus's id, after writing its text in one transaction where it is not there yet."""
     found = in_bank(connection, corpus, on_progress)
     if found is not None:
@@ -347,7 +353,7 @@ def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> No
     if corpus.options.multiword == "parts":
         return
     rows = connection.execute(
-        registry.statement("ingest/tokens_without_start"), {"corpus": id}
+        registry.internal_statement("ingest/tokens_without_start"), {"corpus": id}
     ).fetchall()
     if rows:
         raise corpus.another(
@@ -388,7 +394,7 @@ def _check_left_out(
     counted = "select count(*) from departure where corpus = ? and not list_contains(?, reason)"
     ((mended,),) = connection.execute(counted, [id, [*LEFT_OUT]]).fetchall()
     if not options.skip_bad and (left_out or (options.strict and mended)):
-        check(corpus, on_progress)  # says what is bad, as it would have at first
+        read_problems(corpus, on_progress)  # says what is bad, as it would have at first
     if options.strict and mended:
         raise corpus.another(
             f"it was read without --strict, with {mended:,} departures from its format.",
@@ -443,7 +449,7 @@ def write_corpus(
         in_document += 1
         done += 1
         tables["sentence"].add(
-            sentence, document, in_document, item.paragraph, item.name, item.text or _text(item),
+            sentence, document, in_document, item.paragraph, item.name, item.text or _rebuild_text(item),
             len(item.words), item.empty_nodes, item.line, list(item.metadata.items()) or None,
         )  # fmt: skip
         tables["word"].extend(
@@ -488,7 +494,7 @@ def _insert(connection: DuckDBPyConnection, tables: dict[str, Rows]) -> None:
         rows.insert(connection)
 
 
-def _text(sentence: Sentence) -> str:
+def _rebuild_text(sentence: Sentence) -> str:
     """The text of a sentence, rebuilt from its words and the white space after them."""
     parts = [word.form + (" " if word.space_after else "") for word in sentence.words]
     return "".join(parts).rstrip()

@@ -11,7 +11,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.store.writer import changing, next_ids
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import existing, open_to_read
-from attnbank.sql.bank.references import Reference, references
+from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import quoted
 from attnbank.sql.suggest import unknown_name
@@ -54,13 +54,13 @@ def delete(
     named = {"run": runs, "corpus": corpora, "model": models}
     if dry_run:
         with open_to_read(bank) as connection:
-            return _found(connection, _ids(connection, bank, named))
+            return _count_rows(connection, _ids(connection, bank, named))
     file = existing(bank)
     before = file.stat().st_size
     settings = {"memory_limit": "1GB"}
     with changing(bank, "nothing was deleted", settings, has_deleted=True) as connection:
         ids = _ids(connection, bank, named)
-        found = _found(connection, ids)
+        found = _count_rows(connection, ids)
         with transaction(connection):
             for target, numbers in ids.items():
                 delete_rows(connection, target, numbers)
@@ -70,7 +70,7 @@ def delete(
 
 def delete_run(connection: DuckDBPyConnection, run: int) -> Deletion:
     """Delete a run and all that hangs on it in a transaction; its room is free for the next."""
-    found = _found(connection, {"run": [run]})
+    found = _count_rows(connection, {"run": [run]})
     with transaction(connection):
         delete_rows(connection, "run", [run])
     connection.execute("checkpoint")
@@ -86,7 +86,7 @@ def delete_rows(connection: DuckDBPyConnection, target: str, ids: Sequence[int])
         "insert or replace into used_id (kind, last) values (?, ?)",
         [[kind, following - 1] for kind, following in next_ids(connection).items()],
     )
-    for place, _, condition in _doomed(references(connection), target, _among(ids)):
+    for place, _, condition in _doomed(table_references(connection), target, _among(ids)):
         connection.execute(f"delete from {place} where {condition}")
 
 
@@ -95,7 +95,7 @@ def _among(ids: Sequence[int], column: str = "id") -> str:
 
 
 def _doomed(
-    known: list[Reference], target: str, condition: str, above: tuple[str, ...] = ()
+    known: list[TableReference], target: str, condition: str, above: tuple[str, ...] = ()
 ) -> list[tuple[str, str, str]]:
     """Table, its name for people and a condition, for all that hangs on some rows of a table.
 
@@ -109,7 +109,7 @@ def _doomed(
         if any(other.target == each.table for other in known) and each.schema == "main":
             found += _doomed(known, each.table, own, (*above, target))
         else:
-            found.append((each.place, each.shown, own))
+            found.append((each.qualified_table, each.label, own))
     return [*found, (f"main.{quoted(target)}", target, condition)]
 
 
@@ -163,8 +163,8 @@ def _check_unused(connection: DuckDBPyConnection, kind: str, number: int, gone: 
         )
 
 
-def _found(connection: DuckDBPyConnection, ids: dict[str, list[int]]) -> Deletion:
-    known = references(connection)
+def _count_rows(connection: DuckDBPyConnection, ids: dict[str, list[int]]) -> Deletion:
+    known = table_references(connection)
     rows: dict[str, int] = {}
     conditions: dict[tuple[str, str], list[str]] = {}
     for target, numbers in ids.items():
@@ -179,11 +179,11 @@ def _found(connection: DuckDBPyConnection, ids: dict[str, list[int]]) -> Deletio
     for kind in ("run", "corpus", "model"):
         named = f"select name from {kind} where {_among(ids.get(kind, []))} order by id"
         names[kind] = tuple(name for (name,) in connection.execute(named).fetchall())
-    probes = _probes(connection, ids.get("run", []))
+    probes = _probes_of_runs(connection, ids.get("run", []))
     return Deletion(names["run"], names["corpus"], names["model"], probes, rows)
 
 
-def _probes(connection: DuckDBPyConnection, runs: list[int]) -> tuple[str, ...]:
+def _probes_of_runs(connection: DuckDBPyConnection, runs: list[int]) -> tuple[str, ...]:
     rows = connection.execute(
         "select probe.id, probe.kind, train.name, test.name from probe"
         " left join run as train on train.id = probe.train_run"

@@ -23,10 +23,10 @@ from torch import Tensor
 
 from attnbank.ingest.attention.measures import OF_LAYERS
 from attnbank.ingest.attention.merging import Maps
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of, run_masked, run_model
+from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of_batch, run_masked, run_model
 from attnbank.ingest.inputs.drafts import IN_NO_TURNS, Ask, asking
 from attnbank.ingest.inputs.plan import Batch, Planner
-from attnbank.ingest.masked.passes import MaskedPasses, Measured, Tally
+from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.progress import Counter
 from attnbank.ingest.store.arrow import insert
@@ -58,14 +58,14 @@ class _Computed:
 
     batch: Batch
     attentions: Maps | None  # arriving while they are merged
-    measured: Measured | None
+    measured: MaskedLoss | None
 
 
 class _Stop(Exception):
     """Another thread has failed, or the work was interrupted."""
 
 
-class _Pipe(Generic[_Item]):
+class _BoundedQueue(Generic[_Item]):
     """A short queue between two threads that lets go when the work stops."""
 
     def __init__(self, length: int, stop: threading.Event) -> None:
@@ -78,7 +78,7 @@ class _Pipe(Generic[_Item]):
                 return self._queue.put(item, timeout=0.1)
         raise _Stop
 
-    def close(self) -> None:
+    def end(self) -> None:
         self.put(None)
 
     def items(self, while_waiting: Callable[[], None] = lambda: None) -> Iterator[_Item]:
@@ -137,7 +137,7 @@ class Remaining:
         before, effort = 0, 0.0
         for batch in islice(plan.batches, self.done):
             check()
-            before, effort = before + batch.sentences, effort + batch.effort
+            before, effort = before + batch.sentence_count, effort + batch.effort
         self.progress.begun(before, effort, plan.sentences)
         yield from plan.batches
 
@@ -172,47 +172,47 @@ def run_batches(left: Remaining) -> None:
     closed, or the interpreter ends, aborts the process.
     """
     stop = threading.Event()
-    planned: _Pipe[Batch] = _Pipe(4, stop)
-    computed: _Pipe[_Computed] = _Pipe(_IN_FLIGHT, stop)
-    merged: _Pipe[BatchRows] = _Pipe(1, stop)
+    planned: _BoundedQueue[Batch] = _BoundedQueue(4, stop)
+    computed: _BoundedQueue[_Computed] = _BoundedQueue(_IN_FLIGHT, stop)
+    merged: _BoundedQueue[BatchRows] = _BoundedQueue(1, stop)
     room = threading.Semaphore(_IN_FLIGHT)
     unwritten = threading.Semaphore(_IN_FLIGHT)  # batches whose rows are not all in the bank
     reading = left.connection.cursor()
     turns = threading.Lock()
     tally = left.tally()
 
-    def check() -> None:
+    def raise_first_error() -> None:
         if stop.is_set():
             raise _Stop
 
     def wait_for(room: threading.Semaphore) -> None:
         while not room.acquire(timeout=0.1):
-            check()
+            raise_first_error()
 
-    def read() -> None:
-        for batch in left.batches(asking(reading, turns), check):
+    def read_batches() -> None:
+        for batch in left.batches(asking(reading, turns), raise_first_error):
             planned.put(batch)
-        planned.close()
+        planned.end()
 
     def merge() -> None:
         for each in computed.items():
             wait_for(unwritten)
-            rows = rows_of(each.batch, each.attentions, left.facts, each.measured)
+            rows = rows_of_batch(each.batch, each.attentions, left.facts, each.measured)
             each.attentions = each.measured = None  # they can take some hundred megabytes
             room.release()  # the next batch may be computed while this one is written
             merged.put(rows)
-        merged.close()
+        merged.end()
 
-    def write() -> None:
+    def write_rows() -> None:
         with Writer(left.connection, left.facts, tally, turns) as writer:
             for rows in merged.items(writer.commit_if_due):
                 writer.add(rows)
                 rows.tables.clear()  # or they would be kept until the next batch comes
                 unwritten.release()
-                left.progress.written(rows.sentences, rows.effort)
+                left.progress.add(rows.sentences, rows.effort)
             writer.commit()
 
-    workers = [Worker(read, stop), Worker(merge, stop), Worker(write, stop)]
+    workers = [Worker(read_batches, stop), Worker(merge, stop), Worker(write_rows, stop)]
 
     def interrupted() -> None:
         stop.set()
@@ -228,14 +228,14 @@ def run_batches(left: Remaining) -> None:
                     wait_for(room)
                     with interrupts.at_once():
                         measured = run_masked(left.model, batch, left.masked)
-                    layers: _Pipe[Tensor] = _Pipe(left.waiting(batch), stop)
+                    layers: _BoundedQueue[Tensor] = _BoundedQueue(left.waiting(batch), stop)
                     maps = Maps(*left.shape, layers.items()) if batch.inputs else None
                     computed.put(_Computed(batch, maps, measured))
                     del measured, maps  # or they would be kept until the next is computed
                     with interrupts.at_once():
                         run_model(left.model, batch, left.facts, layers.put)
-                    layers.close()
-                computed.close()
+                    layers.end()
+                computed.end()
         except BaseException:
             stop.set()
             raise
@@ -298,7 +298,7 @@ class Writer:
                 if table in rows.tables:
                     insert(self._connection, table, rows.tables[table])
             if self._tally is not None and rows.losses is not None:
-                self._tally.add(rows.losses, rows.masked)
+                self._tally.add_losses(rows.losses, rows.masked)
         self._is_whole = True
         if self._open["rows"] >= ROWS_AT_ONCE or self._open["weights"] >= WEIGHTS_AT_ONCE:
             self.commit()
@@ -318,7 +318,7 @@ class Writer:
         self._is_whole = False
         with self._turns:
             if self._tally is not None:
-                self._tally.write(self._connection)
+                self._tally.write_losses(self._connection)
             sums = ", ".join(f"{name} = {name} + ?" for name in _COUNTED)
             self._connection.execute(
                 f"update run set batches = ?, {sums} where id = ?",

@@ -34,7 +34,7 @@ _IN_NAME = {
 
 
 @dataclass(frozen=True)
-class Run:
+class StoredRun:
     """A run as table `run` has it."""
 
     id: int
@@ -86,9 +86,11 @@ def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     columns = asdict(facts) | {"layer_numbers": facts.layer_numbers and [*facts.layer_numbers]}
     told = ("architecture", "tokenizer", "max_positions", "kv_heads", "series", "tokens_seen")
     own = {name: value for name, value in columns.items() if name not in told}
-    if found := _found(connection, "model", own):
+    if found := _matching_rows(connection, "model", own):
         return int(found[0]["id"])
-    if facts.step is not None and (found := _found(connection, "model", own | {"step": None})):
+    if facts.step is not None and (
+        found := _matching_rows(connection, "model", own | {"step": None})
+    ):
         connection.execute(  # it was ingested before, as no checkpoint of anything
             "update model set series = ?, step = ?, tokens_seen = ? where id = ?",
             [facts.series, facts.step, facts.tokens_seen, found[0]["id"]],
@@ -99,15 +101,15 @@ def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     return new
 
 
-def find_same_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run | None:
+def find_same_run(connection: DuckDBPyConnection, wanted: Wanted) -> StoredRun | None:
     """The newest run of the same model over the same corpus with the same options, or None."""
     shape = _shape(wanted.options)
-    for row in _found(connection, "run", wanted.columns):
+    for row in _matching_rows(connection, "run", wanted.columns):
         options = row["options"] or {}
         if any(options.get(name) != value for name, value in shape.items()):
             continue
         own = ("id", "name", "first_sequence", "batch_tokens", "batches", "device")
-        return Run(
+        return StoredRun(
             **{name: row[name] for name in own},
             finished=row["finished"] is not None,
             versions=_decisive(row["code_version"], row["libraries"]),
@@ -116,7 +118,7 @@ def find_same_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run | None:
     return None
 
 
-def _found(
+def _matching_rows(
     connection: DuckDBPyConnection, table: str, columns: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """The rows of a table in which columns have these values, the newest first."""
@@ -131,7 +133,9 @@ def _budgets(text: str | None) -> tuple[tuple[int, int], ...]:
     return tuple((int(last), int(tokens)) for last, tokens in pairs)
 
 
-def with_smaller_batches(connection: DuckDBPyConnection, run: Run, batch_tokens: int) -> Run:
+def with_smaller_batches(
+    connection: DuckDBPyConnection, run: StoredRun, batch_tokens: int
+) -> StoredRun:
     """An unfinished run whose further batches have no more tokens than this.
 
     `run.options` says up to which batch earlier budgets held: the plan is a function of them.
@@ -150,7 +154,7 @@ def with_smaller_batches(connection: DuckDBPyConnection, run: Run, batch_tokens:
     return replace(run, batch_tokens=batch_tokens, earlier_batch_tokens=earlier)
 
 
-def check_same(run: Run, options: IngestOptions, device: str) -> None:
+def check_same(run: StoredRun, options: IngestOptions, device: str) -> None:
     """Raise CallError where going on with a run, or leaving it, would not be what was asked for."""
     over = "or start over with --replace"
     if run.batches and not run.finished:
@@ -191,7 +195,7 @@ def _decisive(code_version: str, libraries: dict[str, str]) -> dict[str, str]:
     return {"attnbank": code_version, **kept}
 
 
-def start_run(connection: DuckDBPyConnection, wanted: Wanted) -> Run:
+def start_run(connection: DuckDBPyConnection, wanted: Wanted) -> StoredRun:
     """Write the row of a new run, unfinished."""
     ids, options = next_ids(connection), wanted.options
     insert_row(

@@ -25,7 +25,7 @@ SCHEMA = "saved"
 
 
 @dataclass(frozen=True)
-class Relation:
+class SavedRelation:
     """Columns of `saved_relation`; `statement` is the SELECT that finds the pairs.
 
     `is_circular`: the request is about attention, so that no head can be tested on its pairs.
@@ -79,10 +79,10 @@ def save_relation(
     found, statement = bank.pairs(
         request, dependent=dependent, head=head, run=run, within=within, timeout=timeout
     )
-    relation = Relation(
+    relation = SavedRelation(
         name, request, dependent, head, meaning, statement, bank.is_circular(request)
     )
-    return save(bank.path, relation, found.to_arrow(), replace=replace)
+    return save_pairs(bank.path, relation, found.to_arrow(), replace=replace)
 
 
 def check_name(name: str) -> None:
@@ -94,7 +94,9 @@ def check_name(name: str) -> None:
         )
 
 
-def save(bank: Path, relation: Relation, pairs: pa.Table, *, replace: bool = False) -> int:
+def save_pairs(
+    bank: Path, relation: SavedRelation, pairs: pa.Table, *, replace: bool = False
+) -> int:
     """Keep the pairs of words as a relation that analyses take, with a view; how many they are.
 
     `pairs` has the columns word (the dependent's word.id) and head_word (its head's). Raises
@@ -117,7 +119,7 @@ def save(bank: Path, relation: Relation, pairs: pa.Table, *, replace: bool = Fal
                 " head_word from pairs_to_save",
                 [relation.name],
             )
-            show(connection, relation)
+            create_view(connection, relation)
         connection.unregister("pairs_to_save")
         counted = "select count(*) from saved_pair where relation = ?"
         ((count,),) = connection.execute(counted, [relation.name]).fetchall()
@@ -135,7 +137,7 @@ def forget(bank: Path, name: str) -> None:
             _remove(connection, name)
 
 
-def _check_free(connection: DuckDBPyConnection, relation: Relation, *, replace: bool) -> None:
+def _check_free(connection: DuckDBPyConnection, relation: SavedRelation, *, replace: bool) -> None:
     if is_of_trees(connection, relation.name):
         raise CallError(
             f"The trees of the bank have a relation {relation.name}.", "Save it under another name."
@@ -156,7 +158,7 @@ def is_of_trees(connection: DuckDBPyConnection, name: str) -> bool:
     return bool(connection.execute(used, {"name": name}).fetchall())
 
 
-def show(connection: DuckDBPyConnection, relation: Relation) -> None:
+def create_view(connection: DuckDBPyConnection, relation: SavedRelation) -> None:
     """Make the view of a saved relation: its pairs, with their sentences and forms."""
     connection.execute(f"create schema if not exists {SCHEMA}")
     view = f"{SCHEMA}.{quoted(relation.name)}"

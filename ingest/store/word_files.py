@@ -23,12 +23,12 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import FaultError
-from attnbank.ingest.corpora.source import BOM, Source
+from attnbank.ingest.corpora.source import BOM, CorpusFile
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.outputs.atomic import expanded, kind_of_file
 from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.suggest import listed, shown
+from attnbank.sql.suggest import escape_control, join_names
 
 ROWS = "annotated_row"
 """The temporary table that a file is read into."""
@@ -157,7 +157,7 @@ def find(file: str | Path) -> WordFile:
     if kind == "parquet":
         return found
     try:
-        with Source(told, place, compressed=packed).open() as opened:
+        with CorpusFile(told, place, compressed=packed).open() as opened:
             if kind != "csv":
                 deque(_text(told, iter(lambda: opened.read(_PIECE), b"")), maxlen=0)
                 return found
@@ -276,7 +276,7 @@ def _checked(found: WordFile, names: Sequence[str]) -> tuple[str, ...]:
         seen.add(name.lower())
         if not name.isprintable() or not name.strip() or len(name) > _MOST_NAME:
             raise WordFileError(
-                f"{found.shown} has a column that is called {shown(name)[:80]!r}.",
+                f"{found.shown} has a column that is called {escape_control(name)[:80]!r}.",
                 f"Give it a name of up to {_MOST_NAME} characters that can be seen.",
             )
     return tuple(names)
@@ -327,7 +327,7 @@ def _keys(found: WordFile, names: Sequence[str]) -> dict[str, str]:
     if not words and not (sentences and known["index"]):
         raise WordFileError(
             f"{found.shown} does not name words: no column {'index' if sentences else 'sent_id'}.",
-            f"Give it the columns sent_id and index, or word (word.id). It has: {listed(names)}.",
+            f"Give it the columns sent_id and index, or word (word.id). It has: {join_names(names)}.",
         )
     for key in used:
         if len(known[key]) > 1:

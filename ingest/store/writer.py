@@ -69,7 +69,7 @@ def rows_by_name(found: DuckDBPyConnection) -> list[dict[str, Any]]:
 
 def next_ids(connection: DuckDBPyConnection) -> dict[str, int]:
     """The first id of each kind that no row has or ever had, by kind."""
-    return dict(connection.execute(registry.statement("ingest/next_ids")).fetchall())
+    return dict(connection.execute(registry.internal_statement("ingest/next_ids")).fetchall())
 
 
 def forget_blocks(connection: DuckDBPyConnection) -> None:

@@ -25,7 +25,9 @@ The words of a multiword token that they do not spell (French du: de + le) stand
 _SENTENCES_AT_ONCE = 10_000
 
 
-def lines(connection: SupportsExecute, found: pl.DataFrame, context: int | None) -> pl.DataFrame:
+def add_context(
+    connection: SupportsExecute, found: pl.DataFrame, context: int | None
+) -> pl.DataFrame:
     """The hits with the columns `left`, `hit` and `right` instead of the indexes of their nodes.
 
     `found` has `sent_id`, `sentence` and one column of integers per node; if nodes may be in
@@ -36,7 +38,7 @@ def lines(connection: SupportsExecute, found: pl.DataFrame, context: int | None)
     own = [f"{name}.sentence" for name in nodes]
     of_node = own if own and own[0] in found.columns else ["sentence"] * len(nodes)
     places = dict.fromkeys(["sentence", *of_node])
-    sentences = _written(connection, list({each for name in places for each in found[name]}))
+    sentences = _read_sentences(connection, list({each for name in places for each in found[name]}))
     rows = []
     for row in found.iter_rows(named=True):
         matched: dict[int, list[int]] = {}
@@ -44,7 +46,7 @@ def lines(connection: SupportsExecute, found: pl.DataFrame, context: int | None)
             if row[node]:
                 matched.setdefault(row[sentence], []).append(row[node])
         parts = [
-            _parts(sentences[sentence], indexes, context)
+            _split_at_hit(sentences[sentence], indexes, context)
             for sentence, indexes in sorted((matched or {row["sentence"]: []}).items())
         ]
         before, hit, after = parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
@@ -64,11 +66,13 @@ def nodes_of(found: pl.DataFrame) -> list[str]:
     return [name for name in indexes if not any(sign in name for sign in ".(")]
 
 
-def _written(connection: SupportsExecute, sentences: Sequence[int]) -> dict[int, Sentence]:
+def _read_sentences(connection: SupportsExecute, sentences: Sequence[int]) -> dict[int, Sentence]:
     found: dict[int, Sentence] = defaultdict(lambda: ([], {}))
     for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
         part = {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])}
-        rows = connection.execute(registry.statement("patterns/surface_tokens"), part).fetchall()
+        rows = connection.execute(
+            registry.internal_statement("patterns/surface_tokens"), part
+        ).fetchall()
         for sentence, index, form, space_after, last_index in rows:
             words, places = found[sentence]
             words.append((form, space_after))
@@ -76,11 +80,13 @@ def _written(connection: SupportsExecute, sentences: Sequence[int]) -> dict[int,
     return found
 
 
-def _parts(sentence: Sentence, matched: Sequence[int], context: int | None) -> tuple[str, str, str]:
+def _split_at_hit(
+    sentence: Sentence, matched: Sequence[int], context: int | None
+) -> tuple[str, str, str]:
     """What stands before the matched words, they and what is between them, and what comes after."""
     words, place = sentence
     if not matched:
-        return "", _text(words), ""
+        return "", _join_words(words), ""
     places = {place[each] for each in matched}
     first, last = min(places), max(places)
     begin = 0 if context is None else max(0, first - 1 - context)
@@ -89,8 +95,8 @@ def _parts(sentence: Sentence, matched: Sequence[int], context: int | None) -> t
         (f"[{form}]" if at in places else form, space)
         for at, (form, space) in enumerate(words[first - 1 : last], first)
     )
-    return _text(words[begin : first - 1]), _text(marked), _text(words[last:end])
+    return _join_words(words[begin : first - 1]), _join_words(marked), _join_words(words[last:end])
 
 
-def _text(words: Iterable[Word]) -> str:
+def _join_words(words: Iterable[Word]) -> str:
     return "".join(form + (" " if space else "") for form, space in words).strip()

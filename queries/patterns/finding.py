@@ -13,26 +13,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import Checked, Scope, check
-from attnbank.queries.patterns.language.reading import read, read_keys
-from attnbank.queries.patterns.language.tree import Place, RequestError
-from attnbank.queries.patterns.select.building import HitOptions, counts_of, select_of
+from attnbank.queries.patterns.language.checking import ResolvedRequest, Scope, resolve_request
+from attnbank.queries.patterns.language.reading import parse_request, read_keys
+from attnbank.queries.patterns.language.tree import RequestError, SourcePosition
+from attnbank.queries.patterns.select.building import HitOptions, compile_counts, compile_hits
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.registry import DIALECTS
 from attnbank.sql.runs import Run, SupportsExecute, choose_run
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import did_you_mean, join_names
 
 MOST_LIMIT = 2**31 - 1
 """The most hits that a limit or a sample can ask for."""
 _EVERY = HitOptions()
 
 
-class Question(NamedTuple):
+class CompiledRequest(NamedTuple):
     """A request with its names resolved, and its SELECT."""
 
-    checked: Checked
+    checked: ResolvedRequest
     statement: str
 
 
@@ -44,7 +44,7 @@ def question(
     sort: str = "",
     choice: HitOptions = _EVERY,
     counts: bool = False,
-) -> Question:
+) -> CompiledRequest:
     """The statement of a request.
 
     `columns` names further columns (`V.lemma, delta(V, O)`), `sort` what the hits are sorted by.
@@ -58,14 +58,14 @@ def question(
         checked = in_groups(checked)
     else:
         shown = (
-            tree.Reference(tree.Name(name, Place(1, 1)), tree.SURPRISAL)
-            for name in checked.surprising(checked.pattern)
+            tree.Reference(tree.Name(name, SourcePosition(1, 1)), tree.SURPRISAL)
+            for name in checked.nodes_with_surprisal(checked.pattern)
         )
         checked = replace(checked, keys=tuple(dict.fromkeys((*shown, *checked.keys))))
-    return Question(checked, (counts_of if counts else select_of)(checked, choice))
+    return CompiledRequest(checked, (compile_counts if counts else compile_hits)(checked, choice))
 
 
-def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> Checked:
+def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> ResolvedRequest:
     """A request with its keys, resolved, which goes with these options. Raises as `question`."""
     for number in (choice.limit, choice.sample):
         if number is not None and not 0 <= number <= MOST_LIMIT:
@@ -87,13 +87,13 @@ def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> Ch
         assert choice.run is not None
         if not choice.run.has(each.head.layer, each.head.head):
             raise RequestError(
-                each.place, f"the model of the run {choice.run.name} has no head {each.head}.",
+                each.position, f"the model of the run {choice.run.name} has no head {each.head}.",
                 f"It has {choice.run.size}.",
             )  # fmt: skip
     return checked
 
 
-def statement(
+def compile_to_sql(
     request: str, *, columns: str = "", sort: str = "", choice: HitOptions = _EVERY,
     dialect: str = "duckdb", counts: bool = False,
 ) -> str:  # fmt: skip
@@ -137,7 +137,7 @@ def reads_run(request: str, columns: str = "") -> bool:
     return resolved(request, columns).reads_run()
 
 
-def in_groups(checked: Checked) -> Checked:
+def in_groups(checked: ResolvedRequest) -> ResolvedRequest:
     """The request with keys to count by: a surprisal by whole nats, as N.surprisal[gap=1]."""
     return replace(checked, keys=_grouped(checked.keys, checked.pattern))
 
@@ -158,12 +158,12 @@ def _is_surprisal(term: tree.Term) -> bool:
 
 
 @lru_cache(maxsize=256)
-def resolved(request: str, columns: str = "", sort: str = "") -> Checked:
+def resolved(request: str, columns: str = "", sort: str = "") -> ResolvedRequest:
     """A request and its keys with every name resolved. Raises RequestError as `question`."""
-    return check(read(request), _keys(columns), _keys(sort))
+    return resolve_request(parse_request(request), _parse_keys(columns), _parse_keys(sort))
 
 
-def choose(
+def choose_run_of_request(
     connection: SupportsExecute, path: Path, requested: str | int | None, *,
     wide: bool, weights: bool = False, attention: bool = True, surprisal: bool = False,
 ) -> Run:  # fmt: skip
@@ -190,7 +190,9 @@ def choose(
         return choose_by("largest")
 
 
-def check_kept(connection: SupportsExecute, path: Path, checked: Checked, run: Run) -> None:
+def check_thresholds(
+    connection: SupportsExecute, path: Path, checked: ResolvedRequest, run: Run
+) -> None:
     """Refuse thresholds that weights which the run does not keep may pass, with RequestError.
 
     Warns with AttnbankWarning of weights to be shown, which are null where they are not kept.
@@ -206,7 +208,7 @@ def check_kept(connection: SupportsExecute, path: Path, checked: Checked, run: R
         elif each.sign is not None:
             named = {"run": run.id, "layer": each.head.layer, "head": each.head.head}
             rows = connection.execute(
-                registry.statement("patterns/largest_hidden"), named
+                registry.internal_statement("patterns/largest_hidden"), named
             ).fetchall()
             hidden = rows[0][1] if rows else None
             if hidden is None:
@@ -216,14 +218,14 @@ def check_kept(connection: SupportsExecute, path: Path, checked: Checked, run: R
             if not is_exact and not (hidden == each.threshold and each.sign in (">", "<=")):
                 enough = f"{math.floor(hidden * 1000 + 1) / 1000:g}"
                 raise RequestError(
-                    each.place,
+                    each.position,
                     f"{more}, and others of {each.head} can be as large as {hidden:.4g}.",
                     f"Ask for {enough} or more, or make a run with every weight: attnbank"
                     f" -b {shlex.quote(str(path))} ingest CORPUS --keep weights",
                 )
 
 
-def _keys(text: str) -> tuple[tree.Key, ...]:
+def _parse_keys(text: str) -> tuple[tree.Key, ...]:
     text = text.strip(" ,\n\t")
     return tuple(dict.fromkeys(read_keys(text))) if text else ()
 
@@ -233,7 +235,7 @@ def listing(request: str, by: str, values: Sequence[Any]) -> str:
 
     Raises CallError for a weight, which no request can ask for exactly.
     """
-    keys = _grouped(_keys(by), resolved(request).pattern)
+    keys = _grouped(_parse_keys(by), resolved(request).pattern)
     return " ".join([request, *map(_block_of, keys, values)])
 
 
@@ -249,7 +251,7 @@ def _block_of(key: tree.Key, value: Any) -> str:
         return f"{'with' if value else 'without'} {clauses}"
     if isinstance(key, tree.AttentionKey):
         return _block_of_attention(key, value)
-    if isinstance(key, tree.Relation):
+    if isinstance(key, tree.RelationKey):
         source, target = key.source, key.target
         if value == tree.NO_RELATION:
             none = f"without {{ {source} -> {target} }}"
@@ -295,7 +297,7 @@ def _block_of_attention(key: tree.AttentionKey, value: Any) -> str:
 def _first_pair(scope: Scope) -> tuple[tree.Name, tree.Name] | None:
     """The dependent and the head of the first edge, or the ends of the first other tie."""
     edges = [(each.target, each.source) for each in (*scope.edges, *scope.enhanced)]
-    loose = (*scope.of(tree.AttentionEdge), *scope.of(tree.Corefers))
+    loose = (*scope.clauses_of_kind(tree.AttentionEdge), *scope.clauses_of_kind(tree.Corefers))
     pairs = [*edges, *((each.source, each.target) for each in loose)]
     return next(((one, other) for one, other in pairs if one and other), None)
 
@@ -308,7 +310,7 @@ def check_ends(request: str, dependent: str | None, head: str | None) -> None:
     if len(scope.nodes) < 2:
         raise CallError(
             "A pair of words has two nodes, --from (the dependent) and --to (its head); the request"
-            f" has {listed(scope.nodes) or 'none'}.",
+            f" has {join_names(scope.nodes) or 'none'}.",
             "Describe both words: 'pattern { V -[obj]-> O }' --from O --to V.",
         )
     pair = _first_pair(scope)
@@ -319,7 +321,7 @@ def check_ends(request: str, dependent: str | None, head: str | None) -> None:
     lacking = [name for name, given in (("--from", dependent), ("--to", head)) if given is None]
     raise CallError(
         f"{' and '.join(lacking)} {'are' if len(lacking) > 1 else 'is'} missing; the request has"
-        f" the nodes {listed(scope.nodes)}.",
+        f" the nodes {join_names(scope.nodes)}.",
         f"Type: --from {first} --to {second} (the dependent, its head).",
     )
 
@@ -340,7 +342,7 @@ def head_keys(request: str, heads: str, source: str | None, target: str | None) 
     if source is None:
         raise CallError(
             "The request does not say which word the head looks from.",
-            f"Give --from and --to: two of {listed(scope.nodes)}.",
+            f"Give --from and --to: two of {join_names(scope.nodes)}.",
         )
     keys = []
     for head in (each.strip() for each in heads.split(",")):

@@ -17,7 +17,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning
 
 if TYPE_CHECKING:
-    from attnbank.queries.any_bank import AnyBank
+    from attnbank.queries.any_bank import Backend
 
 RELATION = "(request)"
 """The name under which pairs are judged; no relation of a corpus has brackets."""
@@ -43,7 +43,7 @@ _OFFSETS = [-3, -2, -1, 1, 2, 3]
 
 
 def judged(
-    bank: AnyBank, pairs: pl.DataFrame, run: str | None, *, every: bool, each: bool,
+    bank: Backend, pairs: pl.DataFrame, run: str | None, *, every: bool, each: bool,
     min_count: int, has_control: bool,
 ) -> pl.DataFrame:  # fmt: skip
     """Heads judged on some pairs: word, head_word (word.id), and keys if these make groups.
@@ -55,7 +55,11 @@ def judged(
     keys = pairs.columns[2:]
     name = "head_score" if every else "best_head_test"
     if not pairs.height:
-        columns = [*keys, *_GROUPED] if keys else [one.name for one in registry.find(name).columns]
+        columns = (
+            [*keys, *_GROUPED]
+            if keys
+            else [one.name for one in registry.find_analysis(name).columns]
+        )
         return pl.DataFrame(schema=columns).drop([] if every else "relation", strict=False)
     rows = pairs.select("word", "head_word").unique().with_columns(relation=pl.lit(RELATION))
     with bank.temp_table("saved_pair", rows.select("relation", "word", "head_word")):
@@ -71,15 +75,15 @@ def judged(
     return pl.concat(found).drop("relation")
 
 
-def controls(bank: AnyBank, run: str) -> list[str]:
+def controls(bank: Backend, run: str) -> list[str]:
     """The runs of random weights beside a run of trained ones, in the order of their seeds."""
-    statement = registry.statement("patterns/control_run")
+    statement = registry.internal_statement("patterns/control_run")
     rows = bank.connection.execute(statement, {"run": run}).fetchall()
     return [name for (name,) in rows]
 
 
 def _in_groups(
-    bank: AnyBank, pairs: pl.DataFrame, best: pl.DataFrame, *, each: bool, min_count: int
+    bank: Backend, pairs: pl.DataFrame, best: pl.DataFrame, *, each: bool, min_count: int
 ) -> pl.DataFrame:
     """How often the best head of all pairs is right in each group of them, the largest first.
 
@@ -100,7 +104,7 @@ def _in_groups(
     groups = groups.with_row_index("number").cast({"number": pl.Int64})
     rows = pairs.join(groups, on=keys, how="inner", nulls_equal=True)
     with bank.temp_table("score_group", rows.select("word", "head_word", "number")):
-        counted = bank.frame_of(registry.statement("patterns/score_groups"), told)
+        counted = bank.fetch(registry.internal_statement("patterns/score_groups"), told)
     if groups[keys[0]].dtype.is_numeric():
         counted = counted.sort("number")
     found = counted.join(groups, on="number", how="left", maintain_order="left")
@@ -119,13 +123,14 @@ def without_p_values(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(**dict.fromkeys(filter(is_p_value, frame.columns), missing))
 
 
-def _tested(bank: AnyBank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+def _tested(bank: Backend, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """The best head on the pairs; warns of pairs of its corpus that the run cannot judge."""
     found = bank.query("best_head_test", relation=RELATION, run=run)
     chosen = bank.run_of("best_head_test", relation=RELATION, run=run)
     assert chosen is not None
     ((whole, inside),) = bank.connection.execute(
-        registry.statement("patterns/pairs_of_run"), {"relation": RELATION, "run": chosen.name}
+        registry.internal_statement("patterns/pairs_of_run"),
+        {"relation": RELATION, "run": chosen.name},
     ).fetchall()
     judged = found["n"][0] if found.height else 0
     if not whole:

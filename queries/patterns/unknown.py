@@ -12,13 +12,13 @@ from itertools import chain
 from typing import Any
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import Checked, Scope
+from attnbank.queries.patterns.language.checking import ResolvedRequest, Scope
 from attnbank.queries.patterns.select import values
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal
 from attnbank.sql.relations import PARTS, part
 from attnbank.sql.runs import SupportsExecute
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.sql.suggest import did_you_mean, join_names
 
 _PLAIN = {*values.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__", tree.SURPRISAL}
 """Features that every word can have, whatever is in FEATS and MISC."""
@@ -44,7 +44,7 @@ Tests = list[tuple[str, ...]]
 """The values of each test of one name."""
 
 
-def check_enhanced(connection: SupportsExecute, checked: Checked) -> None:
+def check_enhanced(connection: SupportsExecute, checked: ResolvedRequest) -> None:
     """Raise CallError if a request asks the enhanced graph, and the bank has none."""
     found = "select 1 from enhanced_dependency limit 1"
     if any(s.enhanced for s in checked.scopes()) and not connection.execute(found).fetchall():
@@ -55,15 +55,15 @@ def check_enhanced(connection: SupportsExecute, checked: Checked) -> None:
 
 
 def unknown_names(
-    connection: SupportsExecute, checked: Checked, corpus: str | None = None
+    connection: SupportsExecute, checked: ResolvedRequest, corpus: str | None = None
 ) -> Iterator[str]:
     """Each value and name of a request that nothing in the bank, or in one corpus of it, has."""
     named: dict[str, dict[str, Tests]] = defaultdict(lambda: defaultdict(list))
-    for kind, name, wanted in _named(checked):
+    for kind, name, wanted in _names_in_request(checked):
         named[kind][name].append(tuple(each for each in wanted if isinstance(each, str)))
     nodes, bank = named["node"], _Bank(connection, corpus)
     mentions = {name: nodes[name] for name in values.MENTIONS if name in nodes}
-    if mentions or any(scope.of(tree.Corefers) for scope in checked.scopes()):
+    if mentions or any(scope.clauses_of_kind(tree.Corefers) for scope in checked.scopes()):
         yield from bank.mentions(mentions)
     for name in ("upos", "xpos"):
         if any(nodes.get(name, ())):
@@ -71,7 +71,7 @@ def unknown_names(
     for name in ("form", "lemma"):
         tests = [each for each in nodes.get(name, ()) if 0 < len(each) <= _MOST]
         if tests:
-            yield from bank.texts(name, tests)
+            yield from bank.unmatched_texts(name, tests)
     features = {name: each for name, each in nodes.items() if name not in _PLAIN | mentions.keys()}
     if features:
         yield from bank.features(features)
@@ -80,32 +80,32 @@ def unknown_names(
     yield from bank.metadata(named["metadata"])
 
 
-def _named(checked: Checked) -> Iterator[tuple[str, str, Iterable[tree.Value]]]:
+def _names_in_request(checked: ResolvedRequest) -> Iterator[tuple[str, str, Iterable[tree.Value]]]:
     """What a request names: kind (node, edge, enhanced, metadata), name, values asked for."""
     for test in checked.sentence_tests:
         yield "metadata", test.feature, test.values
     for scope in checked.scopes():
         for test in tree.parts(tree.Test, *scope.tests.values()):
             yield "node", test.feature, test.values
-        for edge in scope.of(tree.Edge):
+        for edge in scope.clauses_of_kind(tree.Edge):
             for test in edge.label:
                 kind = "enhanced" if edge.is_enhanced else "edge"
                 yield kind, test.feature or "label", test.values
-        for reference in scope.references():
-            yield from _of_reference(scope, reference, ())
-        for comparison in scope.of(tree.Comparison):
+        for reference in scope.feature_references():
+            yield from _names_of_reference(scope, reference, ())
+        for comparison in scope.clauses_of_kind(tree.Comparison):
             left, right = comparison.left, comparison.right
             if isinstance(left, tree.Reference) and isinstance(right, tree.Constant):
                 is_text = comparison.operator in ("=", "<>")
-                yield from _of_reference(scope, left, (right.value,) if is_text else ())
+                yield from _names_of_reference(scope, left, (right.value,) if is_text else ())
     for reference in checked.keys_of(tree.Reference):
-        yield from _of_reference(checked.pattern, reference, ())
+        yield from _names_of_reference(checked.pattern, reference, ())
     for key in checked.keys_of(tree.AttentionKey):
         if key.feature not in ("weight", "deprel"):
             yield "node", key.feature, ()
 
 
-def _of_reference(
+def _names_of_reference(
     scope: Scope, reference: tree.Reference, wanted: tuple[tree.Value, ...]
 ) -> Iterator[tuple[str, str, tuple[tree.Value, ...]]]:
     edge = scope.edge(reference.owner)
@@ -128,7 +128,7 @@ class _Bank:
         self._connection = connection
         self._corpus = corpus
 
-    def _values(self, select: str) -> list[Any]:
+    def _select_column(self, select: str) -> list[Any]:
         return [row[0] for row in self._connection.execute(f"select {select}").fetchall()]
 
     def _where(self, sentence: str, *conditions: str) -> str:
@@ -143,23 +143,23 @@ class _Bank:
         return f" where {' and '.join(conditions)}" if conditions else ""
 
     def mentions(self, asked: dict[str, Tests]) -> Iterator[str]:
-        if not self._values("1 from mention limit 1"):
+        if not self._select_column("1 from mention limit 1"):
             fact = "No word has a mention in this bank, so ~ and mention find nothing."
             yield f"{fact} Ingest a corpus with coreference."
             return
         for name, tests in asked.items():
-            known = self._values(f"distinct mention.{values.MENTIONS[name]} from mention")
+            known = self._select_column(f"distinct mention.{values.MENTIONS[name]} from mention")
             yield from _absent(f"{name}=", tests, known)
 
     def tags(self, name: str, tests: Tests) -> Iterator[str]:
-        known = self._values(f"distinct word.{name} from word{self._where('word.sentence')}")
+        known = self._select_column(f"distinct word.{name} from word{self._where('word.sentence')}")
         yield from _absent(f"the {name} ", tests, known)
 
-    def texts(self, name: str, tests: Tests) -> Iterator[str]:
+    def unmatched_texts(self, name: str, tests: Tests) -> Iterator[str]:
         """Of the forms or lemmas: only where no word has any of a test."""
         column, select = f"word.{name}", f"distinct word.{name} from word"
-        within = self._where("word.sentence", f"{column} in ({_literals(tests)})")
-        found = set(self._values(select + within))
+        within = self._where("word.sentence", f"{column} in ({_literal_tests(tests)})")
+        found = set(self._select_column(select + within))
         for test in tests:
             if values.ANCHOR in test or found & set(test):
                 continue
@@ -168,8 +168,8 @@ class _Bank:
                 size = f"length({column}) between {len(asked) - 2} and {len(asked) + 2}"
                 close = f"levenshtein(lower({column}), {literal(asked.lower())}) <= 2"
                 within = self._where("word.sentence", size, close)
-                near = self._values(f"{select}{within} limit 1000")
-            yield _message(f"the {name} {listed(test, 3)}", asked, near)
+                near = self._select_column(f"{select}{within} limit 1000")
+            yield _message(f"the {name} {join_names(test, 3)}", asked, near)
 
     def features(self, asked: dict[str, Tests]) -> Iterator[str]:
         sources = " union ".join(
@@ -180,7 +180,7 @@ class _Bank:
         pairs = f"(select distinct unnest(string_split(source, '|')) as pair from ({sources}) as s)"
         written = ", ".join(literal(values.in_source(name)) for name in asked)
         found = defaultdict(set)
-        for pair in self._values(
+        for pair in self._select_column(
             f"pair from {pairs} as each where split_part(pair, '=', 1) in ({written})"
         ):
             name, _, value = pair.partition("=")
@@ -190,7 +190,7 @@ class _Bank:
             if known is not None:
                 yield from _absent(f"{name}=", tests, known)
                 continue
-            names = self._values(f"distinct split_part(pair, '=', 1) from {pairs} as each")
+            names = self._select_column(f"distinct split_part(pair, '=', 1) from {pairs} as each")
             in_request = [each.replace("[", "__").rstrip("]") for each in names]
             yield _message(f"the feature {name}", name, [*_PLAIN, *values.MENTIONS, *in_request])
 
@@ -206,7 +206,7 @@ class _Bank:
         if not any([*labels, *chain(*of_parts)]):
             return
         within = self._where(f"{table}.sentence", f"{table}.{column} is not null")
-        whole = self._values(f"distinct {table}.{column} from {table}{within}")
+        whole = self._select_column(f"distinct {table}.{column} from {table}{within}")
         marked = [tuple(mark + each.removeprefix(mark) for each in test) for test in labels]
         yield from _absent("the relation ", marked, [mark + each for each in whole])
         for name, tests in zip(PARTS, of_parts, strict=True):
@@ -215,12 +215,12 @@ class _Bank:
     def metadata(self, asked: dict[str, Tests]) -> Iterator[str]:
         for name, tests in asked.items():
             value = values.metadata(name)
-            every = _literals(tests)
+            every = _literal_tests(tests)
             is_column = name in values.SENTENCE_COLUMNS
             if name.startswith("is_") or (is_column and not every):
                 continue
             wanted = [f"{value} in ({every})"] if is_column else []
-            found = self._values(
+            found = self._select_column(
                 f"distinct {value} from sentence as {values.SENTENCE}"
                 f" inner join document on document.id = {values.SENTENCE}.document"
                 + self._where(f"{values.SENTENCE}.id", *wanted)
@@ -228,16 +228,16 @@ class _Bank:
             if is_column or any(found):
                 yield from _absent(f"{name}=", tests, found, "sentence or document")
                 continue
-            known = self._values(
+            known = self._select_column(
                 "distinct unnest(map_keys(metadata)) from sentence"
                 " union select distinct unnest(map_keys(metadata)) from document"
             )
-            has_any = self._values("1 from sentence where metadata is not null limit 1")
+            has_any = self._select_column("1 from sentence where metadata is not null limit 1")
             told = _message(f"the metadata {name}", name, sorted(known), "sentence or document")
             yield told + ("" if has_any else _NO_METADATA)
 
 
-def _literals(tests: Tests) -> str:
+def _literal_tests(tests: Tests) -> str:
     return ", ".join(map(literal, dict.fromkeys(chain.from_iterable(tests))))
 
 
@@ -253,6 +253,6 @@ def _message(what: str, name: str, known: Sequence[str], who: str = "word") -> s
     if len(name) <= _LONGEST and len(known) <= _MOST_KNOWN:
         hint = did_you_mean(name, known)
         if not hint and 0 < len(known) <= _FEW:
-            hint = f"There is: {listed(known)}."
+            hint = f"There is: {join_names(known)}."
     shown = what if len(what) <= 2 * _LONGEST else f"{what[: 2 * _LONGEST]} …"
     return f"No {who} has {shown}. {hint}".strip()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from attnbank.queries.pictures.drawing import (
     SENTENCES,
-    Facts,
+    ChartFacts,
     check_has_picture,
     draw,
     facts_of,
@@ -19,7 +19,7 @@ from attnbank.queries.pictures.drawing import (
     runs_named,
     specification,
 )
-from attnbank.queries.pictures.formats import ENDINGS, Picture, as_bytes
+from attnbank.queries.pictures.formats import ENDINGS, Picture, render
 from attnbank.queries.pictures.parts import Size
 from attnbank.queries.pictures.theme import SCREENS, THEMES, Look
 
@@ -28,16 +28,16 @@ __all__ = [
     "SCREENS",
     "SENTENCES",
     "THEMES",
-    "Facts",
+    "ChartFacts",
     "Look",
     "Picture",
     "Size",
-    "as_bytes",
     "check_has_picture",
     "draw",
     "facts_of",
     "fitted",
     "no_specification",
+    "render",
     "runs_named",
     "specification",
 ]

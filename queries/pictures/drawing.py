@@ -11,28 +11,28 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.formats import as_bytes, size_of, warn_if_long
-from attnbank.queries.pictures.kinds import bars, grid, lines, matrix, points, scatter
+from attnbank.queries.pictures.formats import render, size_of, warn_if_long
+from attnbank.queries.pictures.kinds import bars, draw_lines, grid, matrix, points, scatter
 from attnbank.queries.pictures.parts import (
-    Drawn,
+    ChartParts,
     Row,
     Scene,
     Size,
     Spec,
     harmless,
+    json_rows,
     label,
     panel_title,
     plain,
-    rows_of,
-    words,
-    wrapped,
+    words_of_name,
+    wrap_characters,
 )
 from attnbank.queries.pictures.theme import POINTS, Look, config, theme_of
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
-from attnbank.sql.header import Analysis, Column, Plot
-from attnbank.sql.registry import every
-from attnbank.sql.suggest import listed
+from attnbank.sql.header import Analysis, Plot, ResultColumn
+from attnbank.sql.registry import all_analyses
+from attnbank.sql.suggest import join_names
 
 _CORPORA = ("corpus", "corpus_a", "corpus_b")
 _RUNS = ("run", "run_a", "run_b", "train_run", "test_run")
@@ -41,7 +41,7 @@ _MOST = 6
 
 
 @dataclass(frozen=True)
-class Facts:
+class ChartFacts:
     """The names of what a picture is about, as its subtitle says them.
 
     `models` are the folders that models were read from, `corpora` have how much of each was read.
@@ -57,9 +57,9 @@ class Facts:
     def lines(self, width: int) -> list[str]:
         """Run, model and corpus, then what was asked for, in lines of about `width` characters."""
         parts = [
-            _named("run", self.runs),
-            _named("model", self.models),
-            _named("corpus", self.corpora, "corpora"),
+            _label_with_names("run", self.runs),
+            _label_with_names("model", self.models),
+            _label_with_names("corpus", self.corpora, "corpora"),
             *(f"{name.replace('_', ' ')}: {plain(_value(v))}" for name, v in self.given.items()),
         ]
         lines: list[str] = []
@@ -67,13 +67,13 @@ class Facts:
             if lines and len(lines[-1]) + len(part) + 3 <= width:
                 lines[-1] += f" · {part}"
             else:
-                lines += wrapped(f"{part[:1].upper()}{part[1:]}", width)
+                lines += wrap_characters(f"{part[:1].upper()}{part[1:]}", width)
         return lines
 
 
 def facts_of(
     frame: pl.DataFrame, runs: pl.DataFrame, given: Mapping[str, Any], also: Iterable[str] = ()
-) -> Facts:
+) -> ChartFacts:
     """The facts of the runs that a frame names, or of all of `runs`, as `Bank.runs` has them.
 
     Corpora are those of the runs, and those that the frame names; `also` are other runs.
@@ -81,10 +81,10 @@ def facts_of(
     named = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
     told = runs.filter(pl.col("name").is_in(named)) if named else runs
     others = runs_named(frame, _CORPORA)
-    return Facts(
+    return ChartFacts(
         named,
         tuple(dict.fromkeys(map(_folder, told["model"]))),
-        tuple(_read(told, each) for each in dict.fromkeys((*told["corpus"], *others))),
+        tuple(_describe_limit(told, each) for each in dict.fromkeys((*told["corpus"], *others))),
         {
             name: value
             for name, value in given.items()
@@ -93,7 +93,7 @@ def facts_of(
     )
 
 
-def _read(runs: pl.DataFrame, corpus: str) -> str:
+def _describe_limit(runs: pl.DataFrame, corpus: str) -> str:
     """A corpus with how much of it was read, where all runs over it read as much."""
     read = runs.filter(pl.col("corpus") == corpus).select("sentences", "words").unique().rows()
     name = plain(corpus)
@@ -110,7 +110,7 @@ def _folder(model: str) -> str:
     return re.split(r"[/\\]", model.rstrip("/\\"))[-1] or model
 
 
-def _named(kind: str, names: Iterable[str], kinds: str | None = None) -> str:
+def _label_with_names(kind: str, names: Iterable[str], kinds: str | None = None) -> str:
     """`corpus a`, `corpora a, b`, `corpora a, b, c and 2 more`; nothing where there is none."""
     those = [plain(each) for each in names]
     if not those:
@@ -135,8 +135,8 @@ MOST_ROWS = 100_000
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 SENTENCES = "sentences"
 """The kind of picture that is drawn as `Bank.show` draws it."""
-_KINDS: dict[str, Callable[[Scene], Drawn]] = {
-    each.__name__: each for each in (grid, points, bars, lines, scatter, matrix)
+_KINDS: dict[str, Callable[[Scene], ChartParts]] = {
+    each.__name__: each for each in (grid, points, bars, draw_lines, scatter, matrix)
 }
 
 
@@ -148,7 +148,7 @@ def draw(specification: Spec) -> Any:
     chart = altair.Chart.from_dict(specification)
 
     def as_svg(*_: Any, **__: Any) -> dict[str, str]:
-        return {"image/svg+xml": as_bytes(chart.to_dict(), ".svg").decode()}
+        return {"image/svg+xml": render(chart.to_dict(), ".svg").decode()}
 
     # Altair's own way loads scripts from the network. Its classes refuse new attributes.
     object.__setattr__(chart, "_repr_mimebundle_", as_svg)
@@ -158,7 +158,7 @@ def draw(specification: Spec) -> Any:
 def specification(
     analysis: Analysis,
     frame: pl.DataFrame,
-    facts: Facts | None = None,
+    facts: ChartFacts | None = None,
     theme: str = "light",
     size: Size | None = None,
     look: Look | None = None,
@@ -175,14 +175,14 @@ def specification(
     if not frame.height:
         why = f": {analysis.empty}" if analysis.empty else "."
         raise QueryError(f"{analysis.name} has no rows to draw{why}")
-    if (error := of_one_corpus(analysis, frame)) is not None:
+    if (error := why_not_drawn(analysis, frame)) is not None:
         raise error
     if frame.height > MOST_ROWS:
         raise CallError(
             f"{analysis.name} has {frame.height:,} rows; a picture can show at most {MOST_ROWS:,}.",
             "Narrow it down with its options.",
         )
-    rows, notes = _drawable(plot, rows_of(frame))
+    rows, notes = _drawable(plot, json_rows(frame))
     if plot.kind == "bars":
         rows = _first_bars(plot, rows, notes)
     if plot.kind == "lines":
@@ -197,17 +197,17 @@ def specification(
     if len(drawn.panels) == 1 and "title" in drawn.panels[0]:
         # The title of the picture takes its place.
         told = " ".join(drawn.panels[0].pop("title")["text"])
-        notes.insert(0, f"{words(', '.join(plot.panel))}: {told}" if plot.panel else told)
+        notes.insert(0, f"{words_of_name(', '.join(plot.panel))}: {told}" if plot.panel else told)
     across = min(drawn.columns, len(drawn.panels))
     # About 0.6 of its height is how wide a letter is.
     wide = look.width or across * (drawn.width + 60) + 60
     characters = max(32, int(wide / (0.64 * look.font)))
-    facts = facts or Facts()
+    facts = facts or ChartFacts()
     facts = replace(facts, given={**_constants(plot, analysis, rows), **facts.given})
     subtitle = facts.lines(int(characters * 1.25))
     told = ". ".join(notes) + "." if notes else ""
     if notes:
-        subtitle += wrapped(told, int(characters * 1.25))
+        subtitle += wrap_characters(told, int(characters * 1.25))
     body = drawn.panels[0]
     if len(drawn.panels) > 1:
         resolve = dict.fromkeys(drawn.apart, "independent")
@@ -218,7 +218,7 @@ def specification(
             "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
         }
     title = {
-        "text": wrapped(_title(analysis), characters),
+        "text": wrap_characters(_title(analysis), characters),
         "subtitle": subtitle or [""],
         "anchor": "start",
         "frame": "bounds",
@@ -233,7 +233,7 @@ def specification(
             "title": _title(analysis),
             "facts": facts.lines(10_000),
             "notes": told,
-            "n": _range_of(rows),
+            "n": _range_of_n(rows),
         },
         **({"title": title} if look.is_titled else {"description": _title(analysis)}),
         "config": config(colours, look),
@@ -244,7 +244,7 @@ def specification(
     }
 
 
-def of_one_corpus(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
+def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
     """Why a picture that compares corpora is not drawn: its rows are of one; None for others."""
     if not any(each.name == "corpora" for each in analysis.parameters) or not frame.height:
         return None
@@ -268,7 +268,7 @@ def no_specification(name: str) -> CallError:
     )
 
 
-def _range_of(rows: list[Row]) -> list[int]:
+def _range_of_n(rows: list[Row]) -> list[int]:
     """The smallest and the largest `n` of the rows, where they have it."""
     counts = [row["n"] for row in rows if isinstance(row.get("n"), int)]
     return [min(counts), max(counts)] if counts else []
@@ -277,7 +277,9 @@ def _range_of(rows: list[Row]) -> list[int]:
 _TRIES = 8
 
 
-def fitted(analysis: Analysis, frame: pl.DataFrame, facts: Facts, theme: str, look: Look) -> Spec:
+def fitted(
+    analysis: Analysis, frame: pl.DataFrame, facts: ChartFacts, theme: str, look: Look
+) -> Spec:
     """The specification of a picture that is as wide as the column of a paper, `look.width`.
 
     How wide axes and keys are is known once they are drawn, so panels are tried until it fits.
@@ -355,7 +357,7 @@ _NOT_SAID = ("language", "sent_id")
 def check_has_picture(analysis: Analysis) -> Plot:
     """Return what the header says of its picture. Raises CallError where it has none."""
     if analysis.plot is None:
-        those = [each.name for each in every().values() if each.plot is not None]
+        those = [each.name for each in all_analyses().values() if each.plot is not None]
         raise CallError(
             f"{analysis.name} has no picture.", f"Analyses with a picture: {', '.join(those)}."
         )
@@ -456,7 +458,7 @@ def _several(plot: Plot) -> int:
     return {"grid": of_grid, "scatter": len(plot.color)}.get(plot.kind, 1)
 
 
-def _all_panels(scene: Scene) -> Drawn:
+def _all_panels(scene: Scene) -> ChartParts:
     plot = scene.plot
     make = _KINDS[plot.kind]
     if not plot.panel:
@@ -482,7 +484,7 @@ def _all_panels(scene: Scene) -> Drawn:
     first = made[0]
     across = first.columns * _beside(plot, values, several, first.width, scene.size.beside)
     panels = [unit for each in made for unit in each.panels]
-    return Drawn(panels, across, first.width, first.notes, first.apart)
+    return ChartParts(panels, across, first.width, first.notes, first.apart)
 
 
 def _how_many(plot: Plot, rows: list[Row]) -> str:
@@ -510,7 +512,7 @@ _WIDEST = 1500
 """Pixels that panels side by side take at most."""
 
 
-def _panel_name(column: Column, value: Any) -> str:
+def _panel_name(column: ResultColumn, value: Any) -> str:
     """What the header says of the value of a panel, else the value; a number after its column."""
     shown = label({column.name: value}, (column.name,))
     meaning = re.search(rf"(?:^|[\s,]){re.escape(shown)} \(([^()]*)\)", harmless(column.help))
@@ -526,6 +528,6 @@ def _wall(scene: Scene, count: int) -> CallError:
         values = dict.fromkeys(str(row[name]) for row in scene.rows)
         if len(values) > 1 and any(each.name == name for each in analysis.parameters):
             option = f"--{name.replace('_', '-')}, {name}="
-            remedy = f"Choose one ({option}): {listed(list(values), 20)}."
+            remedy = f"Choose one ({option}): {join_names(list(values), 20)}."
     why = f"{analysis.name} would have {count} panels; the maximum is {MOST_PANELS}."
     return CallError(why, remedy)

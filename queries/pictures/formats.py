@@ -45,7 +45,7 @@ editor: false}});
 """
 
 
-def as_bytes(
+def render(
     specification: Mapping[str, Any], ending: str, scale: float = 2.0, width: float | None = None
 ) -> bytes:
     """The bytes of a file of one of ENDINGS; `scale` is how many pixels of a PNG one pixel has.
@@ -220,7 +220,7 @@ class Picture:
 
     def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
         """The picture as a file of one of ENDINGS. Raises MissingPackageError."""
-        return as_bytes(self.specification, ending, scale, self.width)
+        return render(self.specification, ending, scale, self.width)
 
     def caption(self, command: str) -> str:
         """A caption in LaTeX: title, runs, how many, notes, and the command that makes it."""

@@ -16,7 +16,7 @@ from attnbank.queries.pictures.parts import (
     PLACE,
     SIGNIFICANT,
     VALUE,
-    Drawn,
+    ChartParts,
     Row,
     Scene,
     Spec,
@@ -29,13 +29,13 @@ from attnbank.queries.pictures.parts import (
     labels,
     layer,
     panel_title,
-    words,
+    words_of_name,
 )
 
 _CELL: Spec = {"type": "rect"}
 
 
-def grid(scene: Scene) -> Drawn:
+def grid(scene: Scene) -> ChartParts:
     """Draw cells in the colours of one or several columns, each of which has a panel of its own.
 
     The names of `text` stand in the cells of the only column, else in a panel of their own.
@@ -58,18 +58,18 @@ def grid(scene: Scene) -> Drawn:
     if is_named and not size.height:
         high = min(high, 26.0)
     axes = {
-        "x": scene.names_axis(across, scene.caption(plot.x), X, step),
-        "y": scene.names_axis(down, scene.caption(plot.y), Y, high),
+        "x": scene.names_axis(across, scene.axis_title(plot.x), X, step),
+        "y": scene.names_axis(down, scene.axis_title(plot.y), Y, high),
     }
     panels = []
     has_several = bool(columns[1:])
     for column in columns:
-        title = scene.caption((column,), 72 if has_several else 44)
+        title = scene.axis_title((column,), 72 if has_several else 44)
         if kinds:
-            color = scene.kind_colors(*clean(scene.rows, column), words(column))["color"]
+            color = scene.kind_colors(*clean(scene.rows, column), words_of_name(column))["color"]
         else:
             color = scene.amount_color(
-                columns, column, None if has_several else scene.wrapped(title, 160)
+                columns, column, None if has_several else scene.wrap_pixels(title, 160)
             )
         cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
         if is_named:
@@ -79,7 +79,7 @@ def grid(scene: Scene) -> Drawn:
             unit["title"] = panel_title(title, scene.theme, step * len(across), scene.look.font)
         panels.append(unit)
     if plot.text and not is_named and any(row[plot.text] for row in scene.rows):
-        panels.append(_of_names(scene, axes, step, high, step * len(across)))
+        panels.append(_panel_of_names(scene, axes, step, high, step * len(across)))
     # Each combination of the two axes that a panel does not have is grey, as is each null.
     has_gaps = any(row[each] is None for row in scene.rows for each in columns)
     notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
@@ -89,7 +89,7 @@ def grid(scene: Scene) -> Drawn:
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
     beside = len(panels) if len(panels) < 4 else 2
-    return Drawn(panels, min(beside, size.beside or beside), step * len(across), notes)
+    return ChartParts(panels, min(beside, size.beside or beside), step * len(across), notes)
 
 
 _PALE = 0.1
@@ -106,7 +106,7 @@ def _pale(scene: Scene, column: str) -> list[str]:
     amounts = [row[column] for row in rows]
     if not amounts or min(amounts) < 0:
         return []
-    ends, called = scene.ends((column,)), scene.caption((column,), 72)
+    ends, called = scene.scale_ends((column,)), scene.axis_title((column,), 72)
     if max(amounts) < _NOTHING:
         return [f"{called}: all 0" if not any(amounts) else f"{called}: all below {_NOTHING:g}"]
     if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE * (ends[-1] - ends[0]):
@@ -131,12 +131,12 @@ def _significant(scene: Scene) -> str:
 
 def _step_of_names(scene: Scene, step: float, columns: int) -> float:
     """How wide a cell is that has room for its name, as far as a page has."""
-    longest = max((len(_name(scene, row)) for row in scene.coloured), default=0)
+    longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
     room = (longest + 1) * 0.54 * scene.look.at_least(0.72)
     return max(step, min(room, _WIDEST_GRID / columns, 64.0))
 
 
-def _name(scene: Scene, row: Row) -> str:
+def _first_name_of_cell(scene: Scene, row: Row) -> str:
     """The first name of a cell; its columns of `label` if the header names no other."""
     if scene.plot.text is None:
         return label(row, scene.plot.label)
@@ -155,9 +155,9 @@ def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> l
     if room < _NAMED:
         return []
     for row in scene.rows:
-        name = _name(scene, row)
+        name = _first_name_of_cell(scene, row)
         row[MARK] = name if len(name) <= room else f"{name[: room - 1]}."
-    ends = scene.ends((column,))
+    ends = scene.scale_ends((column,))
     least = ends[0] if len(ends) == 2 else 0.0
     strong = f"abs(datum['{column}'] - {least}) > {0.55 * (ends[-1] - least)}"
     color = {"condition": {"test": strong, "value": theme.background}, "value": theme.ink}
@@ -183,7 +183,7 @@ _NAMED = 3
 """Letters for which a cell has room at least, to say a name."""
 
 
-def _of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
+def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
     """A panel whose cells say the first of their names, and how many more there are."""
     column = scene.plot.text
     assert column is not None, "the header names it"
@@ -199,7 +199,7 @@ def _of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) 
     text = {"type": "text", "fontSize": font, "lineBreak": "\n", "baseline": "middle",
             "dy": -0.5 * font if high >= 2.4 * font else 0}  # fmt: skip
     layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, named)]
-    title = scene.caption((column,), 60)
+    title = scene.axis_title((column,), 60)
     if not has_several:
         title = title.removesuffix(" (+ others)")
     if room >= _NAMED:
@@ -213,7 +213,7 @@ _FEW = 12
 """Rows of a matrix up to which its cells are wide enough for a name."""
 
 
-def matrix(scene: Scene) -> Drawn:
+def matrix(scene: Scene) -> ChartParts:
     """Every pair of things, on both sides of the diagonal; things that are near stand together."""
     plot, size = scene.plot, scene.size
     column = plot.color[0]
@@ -238,11 +238,13 @@ def matrix(scene: Scene) -> Drawn:
     if size.width is None:
         # Heads are many and small; a few corpora have room for their names on both sides.
         step = high = min(14.0 if len(order) > _FEW else 36.0, max(8.0, step // 1))
-    thing = words("-".join(each.removesuffix("_a") for each in plot.x))  # Layer-head of layer_a ...
+    thing = words_of_name(
+        "-".join(each.removesuffix("_a") for each in plot.x)
+    )  # Layer-head of layer_a ...
     across, down = (
         scene.names_axis(order, thing, field, room) for field, room in ((X, step), (Y, high))
     )
-    title = scene.wrapped(scene.caption((column,)), 160)
+    title = scene.wrap_pixels(scene.axis_title((column,)), 160)
     color = scene.amount_color((column,), column, title)
     shared = {"color": color, "tooltip": scene.tooltip}
     sides = [
@@ -250,7 +252,7 @@ def matrix(scene: Scene) -> Drawn:
         for x, y in ((X, Y), (Y, X))
     ]
     unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=sides)
-    return Drawn([unit], 1, step * len(order), ["Ordered by clusters (average linkage)"])
+    return ChartParts([unit], 1, step * len(order), ["Ordered by clusters (average linkage)"])
 
 
 def by_cluster(distances: NDArray[np.float64]) -> list[int]:
@@ -280,7 +282,7 @@ def by_cluster(distances: NDArray[np.float64]) -> list[int]:
     return [leaf for order in orders.values() for leaf in order]
 
 
-def points(scene: Scene) -> Drawn:
+def points(scene: Scene) -> ChartParts:
     """A point for each row, and a line through the means of what stands above each other."""
     colors, groups, x, y, fold = _along(scene)
     mean = {
@@ -289,30 +291,30 @@ def points(scene: Scene) -> Drawn:
     }
     dots = layer(
         {"type": "point", "filled": True, "size": 34 * scene.look.scale, "opacity": 0.7},
-        {"x": x, "y": y, **_of_points(colors), "tooltip": scene.tooltip},
+        {"x": x, "y": y, **_point_colors(colors), "tooltip": scene.tooltip},
         *fold,
     )
     means = layer(
         {"type": "line", "strokeWidth": 2},
-        {"x": x, "y": {**y, "field": MEAN}, **_of_lines(colors), **_ORDER},
+        {"x": x, "y": {**y, "field": MEAN}, **_line_colors(colors), **_ORDER},
         *fold,
         mean,
     )
     return _panel(scene, [dots, means, *_rules(scene, x, y)], ["Lines: means"])
 
 
-def lines(scene: Scene) -> Drawn:
+def draw_lines(scene: Scene) -> ChartParts:
     """Draw a line for each kind of thing, or each column, with a mark for each row."""
     plot = scene.plot
     colors, _, x, y, fold = _along(scene)
     line = layer(
         {"type": "line", "strokeWidth": 1.8},
-        {"x": x, "y": y, **_of_lines(colors), **_ORDER},
+        {"x": x, "y": y, **_line_colors(colors), **_ORDER},
         *fold,
     )
     dots = layer(
         {"type": "point", "filled": True, "size": 48},
-        {"x": x, "y": y, **_of_points(colors), "tooltip": scene.tooltip},
+        {"x": x, "y": y, **_point_colors(colors), "tooltip": scene.tooltip},
         *fold,
     )
     layers, notes = [line, dots, *_rules(scene, x, y)], []
@@ -323,11 +325,11 @@ def lines(scene: Scene) -> Drawn:
             {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}, **own},
         )
         layers.insert(0, interval)
-        notes = [f"Vertical lines: {_interval(scene, plot.low)}"]
+        notes = [f"Vertical lines: {_describe_interval(scene, plot.low)}"]
     return _panel(scene, layers, notes)
 
 
-def _interval(scene: Scene, low: str) -> str:
+def _describe_interval(scene: Scene, low: str) -> str:
     """What lines of intervals show, by what the header says of their lower ends."""
     told = scene.help(low).split(";")[0]
     return told.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
@@ -346,13 +348,13 @@ def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
         across = _logarithmic(scene)
     else:
         step = (scene.size.width or _WIDTH) / len(domain)
-        across = scene.names_axis(domain, scene.caption(plot.x), X, step)
+        across = scene.names_axis(domain, scene.axis_title(plot.x), X, step)
         across["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
         across["scale"] |= {"type": "point", "padding": 0.5}
     y = scene.amounts_axis(
         plot.y[0],
         (*plot.y, *filter(None, (plot.rule, plot.low, plot.high))),
-        title=scene.wrapped(scene.measured_in(plot.y), 0.5 * (scene.size.width or _WIDTH)),
+        title=scene.wrap_pixels(scene.measured_in(plot.y), 0.5 * (scene.size.width or _WIDTH)),
     )
     if len(plot.y) > 1:
         colors = scene.kind_colors(NAME, list(plot.y), None)
@@ -364,11 +366,11 @@ def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     return scene.kind_colors(source, values, None, shown), [source], across, y, []
 
 
-def _of_points(colors: Spec) -> Spec:
+def _point_colors(colors: Spec) -> Spec:
     return {channel: how for channel, how in colors.items() if channel != "strokeDash"}
 
 
-def _of_lines(colors: Spec) -> Spec:
+def _line_colors(colors: Spec) -> Spec:
     return {channel: how for channel, how in colors.items() if channel != "shape"}
 
 
@@ -381,7 +383,7 @@ def _logarithmic(scene: Scene) -> Spec:
         "field": column,
         "type": "quantitative",
         "scale": {"type": "symlog", "constant": 1, "nice": False},
-        "axis": {"title": scene.caption(scene.plot.x), "values": ticks, "grid": False,
+        "axis": {"title": scene.axis_title(scene.plot.x), "values": ticks, "grid": False,
                  "domain": True, "tickColor": scene.theme.ink},
     }  # fmt: skip
 
@@ -407,14 +409,14 @@ def _rules(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
     return [layer(dashed, {**at, **_ORDER}, mean), layer({"type": "text", **text}, at, mean, last)]
 
 
-def _panel(scene: Scene, layers: list[Spec], notes: list[str]) -> Drawn:
+def _panel(scene: Scene, layers: list[Spec], notes: list[str]) -> ChartParts:
     width = scene.size.width or _WIDTH
     height = scene.size.height or (scene.size.width or _WIDTH) * 0.52
     unit = scene.unit(width, height, layer=layers)
-    return Drawn([unit], 1, width, notes, ("color", "shape"))
+    return ChartParts([unit], 1, width, notes, ("color", "shape"))
 
 
-def bars(scene: Scene) -> Drawn:
+def bars(scene: Scene) -> ChartParts:
     """A bar for each thing, its interval, and marks for what it is to be compared with."""
     plot, theme = scene.plot, scene.theme
     for row in scene.rows:
@@ -425,11 +427,11 @@ def bars(scene: Scene) -> Drawn:
     if all(map(_is_whole, here)):  # distances
         here.sort(key=int)
     step = scene.size.height / len(here) if scene.size.height else 1.9 * scene.look.font
-    down = scene.names_axis(here, scene.caption(plot.y), MARK, step)
+    down = scene.names_axis(here, scene.axis_title(plot.y), MARK, step)
     if plot.label:
-        down["title"] = f"{scene.caption(plot.y)}, {'-'.join(plot.label)}"
+        down["title"] = f"{scene.axis_title(plot.y)}, {'-'.join(plot.label)}"
     shown = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
-    title = scene.wrapped(scene.caption(plot.x), scene.size.width or _BAR)
+    title = scene.wrap_pixels(scene.axis_title(plot.x), scene.size.width or _BAR)
     across = scene.amounts_axis(plot.x[0], shown, title=title, orient="bottom")
     bar: Spec = {"type": "bar", "color": theme.bar, "height": {"band": 0.7}}
     layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
@@ -438,7 +440,7 @@ def bars(scene: Scene) -> Drawn:
         ends = {"x": {**across, "field": plot.low}, "x2": {"field": plot.high}, "y": down}
         rule = {"type": "rule", "color": theme.ink, "strokeWidth": 1.6, "clip": True}
         layers.append(layer(rule, ends))
-        notes.append(f"Lines: {_interval(scene, plot.low)}")
+        notes.append(f"Lines: {_describe_interval(scene, plot.low)}")
     if plot.beside:
         colors = scene.kind_colors(NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
         for channel in ("color", "shape"):
@@ -455,7 +457,7 @@ def bars(scene: Scene) -> Drawn:
                     "opacity": 1,
                     **edge,
                 },
-                {"x": {**across, "field": VALUE}, "y": down, **_of_points(colors)},
+                {"x": {**across, "field": VALUE}, "y": down, **_point_colors(colors)},
                 _folded(plot.beside),
             )
         )
@@ -472,7 +474,7 @@ def bars(scene: Scene) -> Drawn:
                 "color": theme.ink}  # fmt: skip
         at = {"x": {"value": width + 8}, "y": down, "text": {"field": ASIDE, "type": "nominal"}}
         layers.append(layer(text, at))
-    return Drawn([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
+    return ChartParts([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
 
 
 def _is_whole(text: str) -> bool:
@@ -485,7 +487,7 @@ ASIDE = "aside label"
 """The field of what is written at the end of a bar."""
 
 
-def scatter(scene: Scene) -> Drawn:
+def scatter(scene: Scene) -> ChartParts:
     """A map: as far apart on paper as in the rows, drawn once for each column of colours."""
     plot, theme = scene.plot, scene.theme
     usual = 540 if plot.label else 430
@@ -500,13 +502,13 @@ def scatter(scene: Scene) -> Drawn:
         if is_amount(scene.rows, column):
             # The lightest colours would be lost on paper.
             edge = {"stroke": theme.ink, "strokeWidth": 0.5}
-            colors = {"color": scene.amount_color((column,), column, words(column))}
+            colors = {"color": scene.amount_color((column,), column, words_of_name(column))}
             found = finite(scene.rows, (column,))
             if column in ("layer", "head") and min(found) < max(found):  # 1-based: no 0
                 colors["color"]["scale"]["domain"] = [min(found), max(found)]
                 colors["color"]["legend"]["tickMinStep"] = 1
         else:
-            colors = scene.kind_colors(*clean(scene.rows, column), words(column))
+            colors = scene.kind_colors(*clean(scene.rows, column), words_of_name(column))
         dot = {
             "type": "point",
             "filled": True,
@@ -514,7 +516,7 @@ def scatter(scene: Scene) -> Drawn:
             "opacity": 0.9,
             **edge,
         }
-        layers = [layer(dot, {**axes, **_of_points(colors), "tooltip": scene.tooltip})]
+        layers = [layer(dot, {**axes, **_point_colors(colors), "tooltip": scene.tooltip})]
         if plot.label:
             font = scene.look.at_least(0.82)
             text: Spec = {"type": "text", "dy": -9, "fontSize": font, "opacity": 0.85}
@@ -530,7 +532,7 @@ def scatter(scene: Scene) -> Drawn:
                 f"By {column.replace('_', ' ')}", theme, width, scene.look.font
             )
         panels.append(unit)
-    return Drawn(panels, min(2, scene.size.beside or 2), width, [], ("color", "shape"))
+    return ChartParts(panels, min(2, scene.size.beside or 2), width, [], ("color", "shape"))
 
 
 def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
@@ -549,6 +551,6 @@ def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
             "field": columns[0],
             "type": "quantitative",
             "scale": {"domain": domain, "nice": False, "zero": False},
-            "axis": {"title": scene.wrapped(scene.caption(columns), width), "grid": False},
+            "axis": {"title": scene.wrap_pixels(scene.axis_title(columns), width), "grid": False},
         }
     return made

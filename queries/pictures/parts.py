@@ -24,7 +24,7 @@ from attnbank.queries.pictures.encodings import (
     unit_of,
 )
 from attnbank.queries.pictures.theme import Look, Theme
-from attnbank.sql.header import Analysis, Column, Plot
+from attnbank.sql.header import Analysis, Plot, ResultColumn
 
 LONGEST = 80
 """Characters of a name that a subtitle shows."""
@@ -41,18 +41,18 @@ SIGNIFICANT = 0.05
 Row = dict[str, Any]
 
 
-def rows_of(frame: pl.DataFrame) -> list[Row]:
+def json_rows(frame: pl.DataFrame) -> list[Row]:
     """The rows as JSON knows them: not finite is null, columns of lists and bytes are left out."""
     kept = [
         name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Binary)
     ]
     return [
-        {name: _json(value) for name, value in row.items()}
+        {name: _json_cell(value) for name, value in row.items()}
         for row in frame.select(kept).iter_rows(named=True)
     ]
 
 
-def _json(value: Any) -> Any:
+def _json_cell(value: Any) -> Any:
     if isinstance(value, (float, Decimal)):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (int, bool)) or value is None:
@@ -72,10 +72,10 @@ def harmless(text: str) -> str:
 
     Control characters, which end the converter, and those that turn the direction beside them.
     """
-    return "".join(map(_written_out, text))
+    return "".join(map(_escape_character, text))
 
 
-def _written_out(character: str) -> str:
+def _escape_character(character: str) -> str:
     is_turning = unicodedata.bidirectional(character) in _TURNING
     if not is_turning and unicodedata.category(character) not in _FORBIDDEN:
         return character
@@ -111,7 +111,7 @@ def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     if names[:1] == ("shortest",) and len(names) == 2:
         first, last = row[names[0]], row[names[1]]
         return f"{first} or more" if last is None else f"{first}\u2013{last}"
-    parts = [NO_VALUE if row[each] is None else _short(_text(row[each])) for each in names]
+    parts = [NO_VALUE if row[each] is None else _short(_cell_text(row[each])) for each in names]
     is_head = len(names) == 2 and names[0].startswith("layer") and names[1].startswith("head")
     return ("-" if is_head else ", ").join(parts)
 
@@ -129,7 +129,7 @@ def _digits(text: str) -> str:
     return f"{zlib.crc32(text.encode('utf-8', 'replace')) % 10_000:04}"
 
 
-def _text(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -140,12 +140,12 @@ def labels(rows: Iterable[Row], columns: tuple[str, ...]) -> list[str]:
     found: dict[str, tuple[Any, ...]] = {}
     for row in rows:
         found.setdefault(label(row, columns), tuple(row[each] for each in columns))
-    if all(_is_number(each) or each is None for value in found.values() for each in value):
+    if all(_is_finite_number(each) or each is None for value in found.values() for each in value):
         return sorted(found, key=lambda name: [(each is None, each or 0) for each in found[name]])
     return list(found)
 
 
-def _is_number(value: Any) -> bool:
+def _is_finite_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -157,12 +157,12 @@ def is_significant(p: float | None) -> bool:
 def finite(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
     """Return the numbers of some columns, without nulls and texts."""
     names = tuple(columns)
-    return [float(row[each]) for row in rows for each in names if _is_number(row[each])]
+    return [float(row[each]) for row in rows for each in names if _is_finite_number(row[each])]
 
 
 def is_amount(rows: list[Row], column: str) -> bool:
     """Whether a column holds numbers alone, nulls left out."""
-    return all(row[column] is None or _is_number(row[column]) for row in rows)
+    return all(row[column] is None or _is_finite_number(row[column]) for row in rows)
 
 
 def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
@@ -173,13 +173,13 @@ def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
     return source, in_order(labels(rows, (column,)))
 
 
-def words(name: str) -> str:
+def words_of_name(name: str) -> str:
     """Return the name of a column as words."""
     text = name.replace("_", " ")
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_characters(text: str, width: int) -> list[str]:
     """Break a text into lines of at most so many characters."""
     return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
@@ -210,7 +210,7 @@ _END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(da
 
 @dataclass(frozen=True)
 class Scene:
-    """What a panel is drawn from; of the `rows` of all panels, it has those of `chosen`."""
+    """What a panel is drawn from; of the `rows` of all panels, it has those of `choice_parameter`."""
 
     analysis: Analysis
     plot: Plot
@@ -258,30 +258,30 @@ class Scene:
             chosen.append({"filter": {"field": column, "lt": SIGNIFICANT}})
         return {"transform": chosen, "width": width, "height": height, **body}
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> ResultColumn:
         """What the header says of a column."""
         return next(each for each in self.analysis.columns if each.name == name)
 
-    def caption(self, columns: Sequence[str], longest: int = 64) -> str:
+    def axis_title(self, columns: Sequence[str], longest: int = 64) -> str:
         """What an axis is called: the meaning of a number in the header, the name of a text."""
         if len(columns) > 1 and columns[0] != "shortest":
-            return words(("-" if columns[0].startswith("layer") else ", ").join(columns))
+            return words_of_name(("-" if columns[0].startswith("layer") else ", ").join(columns))
         column = self.column(columns[0])
         told = caption_of(self.analysis.name, column.name)
         if told is not None:
             return told
         if column.type == "varchar" or column.name.startswith(("layer", "head")):
-            return words(column.name)
+            return words_of_name(column.name)
         whole = self.help(column.name).split(";")[0].removesuffix(", in [0, 1]")
         for end in ("\n", ":", ", in nats", " ("):
             told = whole if len(whole) <= longest else whole.split(end)[0]
             if len(told) <= longest:
-                return words(told)
-        return words(column.name)
+                return words_of_name(told)
+        return words_of_name(column.name)
 
-    def wrapped(self, text: str, width: float) -> list[str]:
+    def wrap_pixels(self, text: str, width: float) -> list[str]:
         """Break a text into lines that are about so many pixels wide."""
-        return wrapped(text, max(14, int(width / (0.52 * (self.look.font + 1)))))
+        return wrap_characters(text, max(14, int(width / (0.52 * (self.look.font + 1)))))
 
     def help(self, column: str) -> str:
         """The meaning of a column."""
@@ -290,9 +290,9 @@ class Scene:
     def measured_in(self, columns: Sequence[str]) -> str:
         """What several columns have in common: their caption, or what they are measured in."""
         if len(columns) == 1:
-            return self.caption(columns)
+            return self.axis_title(columns)
         unit = unit_of(self.help(columns[0])) or "value"
-        return words("share" if unit.startswith("share") else unit)
+        return words_of_name("share" if unit.startswith("share") else unit)
 
     def mark(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
         """Write what each row is called along both axes into it; the labels in order."""
@@ -332,7 +332,7 @@ class Scene:
             "field": source,
             "type": "ordinal",
             "scale": {"domain": domain},
-            "title": self.wrapped(title, step * len(domain)) if source == X else title,
+            "title": self.wrap_pixels(title, step * len(domain)) if source == X else title,
             "axis": {
                 "labelAngle": angle,
                 "labelOverlap": False,
@@ -346,7 +346,7 @@ class Scene:
 
     def amounts_axis(self, source: str, columns: Sequence[str], **axis: Any) -> Spec:
         """An axis of amounts, of the field `source`, that has room for some columns."""
-        ends = self.ends(columns)
+        ends = self.scale_ends(columns)
         return {
             "field": source,
             "type": "quantitative",
@@ -356,7 +356,7 @@ class Scene:
 
     def amount_color(self, columns: Sequence[str], source: str, title: Any) -> Spec:
         """Amounts as colours, read from the field `source`, on one scale for some columns."""
-        ends = self.ends(columns)
+        ends = self.scale_ends(columns)
         colors = self.theme.diverging if len(ends) == 3 else self.theme.sequence
         steps = [at / (len(colors) - 1) for at in range(len(colors))]
         is_sqrt = self.plot.scale == "sqrt" and len(ends) == 2
@@ -374,7 +374,7 @@ class Scene:
             "legend": {"title": title, "gradientLength": 140, "labelExpr": _END_LABEL},
         }
 
-    def ends(self, columns: Sequence[str]) -> list[float]:
+    def scale_ends(self, columns: Sequence[str]) -> list[float]:
         """The ends of the scale of some columns, as `ends_of` has them."""
         found = finite(self.coloured, columns)
         return ends_of(found, self.plot.domain, stretch=self.look.stretch)
@@ -427,7 +427,7 @@ def _every(domain: list[str], step: int) -> list[str]:
 
 
 @dataclass
-class Drawn:
+class ChartParts:
     """Panels (`columns` of `width` pixels side by side); `apart`: channels with own scales."""
 
     panels: list[Spec]
@@ -446,7 +446,7 @@ def layer(mark: Spec, encoding: Spec, *transform: Spec) -> Spec:
 def panel_title(text: str, theme: Theme, width: float, font: float) -> Spec:
     """The title of a panel, broken into lines for a width in pixels."""
     return {
-        "text": wrapped(text, max(18, int(width / (0.55 * font)))),
+        "text": wrap_characters(text, max(18, int(width / (0.55 * font)))),
         "anchor": "start",
         "fontSize": font + 1,
         "fontWeight": "normal",

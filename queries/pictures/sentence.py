@@ -17,12 +17,19 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.svg import FONT, element, isolated, width, wrapped, written
+from attnbank.queries.pictures.svg import (
+    FONT,
+    element,
+    isolated,
+    shorten_for_svg,
+    width,
+    wrap_svg_text,
+)
 from attnbank.queries.pictures.theme import POINTS, Look, Palette, theme_of
 from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
 from attnbank.sql.errors import CallError
 from attnbank.sql.relations import TO_HEAD
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import escape_control
 
 ELSEWHERE = -1
 """Stands for a position, in `weights`, where the input holds more than is shown."""
@@ -52,7 +59,7 @@ class Panel:
     mean_of: tuple[tuple[int, int], ...] = ()
 
     @property
-    def name(self) -> str:
+    def heads_label(self) -> str:
         """Return the head as the paper writes it, 3-1, or which heads it is the mean of."""
         if not self.mean_of:
             return f"{self.layer}-{self.head}"
@@ -65,7 +72,7 @@ class Panel:
     @property
     def full_name(self) -> str:
         """Return the name with what it is: head 3-1, or mean of 3-1, 5-2."""
-        return self.name if self.mean_of else f"head {self.name}"
+        return self.heads_label if self.mean_of else f"head {self.heads_label}"
 
     def largest(self, measure: str) -> float:
         """Return what is drawn as strongest: 1, or the largest there is where norms are drawn.
@@ -81,7 +88,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SentenceFacts:
     """What the titles say: `notes` are sentences, `least` is the smallest weight drawn.
 
     It is a share of the largest one where norms are drawn (`measure`, as table `run` has it). The
@@ -136,7 +143,7 @@ SMALL = Scale(font=9.0, row=12.5, across=58.0, title=11.0)
 
 
 @dataclass(frozen=True)
-class Place:
+class PanelPlace:
     """Where a panel stands, and what stands where in it.
 
     `left` and `right` are the x of the inner edges of the columns, `column` their width, `rows` the
@@ -172,7 +179,7 @@ def lanes_of(panel: Panel) -> list[int]:
     return found
 
 
-def places(panels: Sequence[Panel], top: float, room: float | None = None) -> list[Place]:
+def places(panels: Sequence[Panel], top: float, room: float | None = None) -> list[PanelPlace]:
     """The panels in rows, a sentence's together; over four of one, or six, they are small.
 
     In a paper they are not; there they get as wide as the `room`.
@@ -185,9 +192,9 @@ def places(panels: Sequence[Panel], top: float, room: float | None = None) -> li
     titles = _panel_titles(panels)
     sized = [_sized(*each, scale) for each in zip(panels, titles, strict=True)]
     margin = MARGIN if room is None else 0.0
-    found: list[Place] = []
+    found: list[PanelPlace] = []
     y = top
-    for row in _rows(sized, _WIDEST if room is None else room + GUTTER, breaks=of_each > 1):
+    for row in _wrap_panels(sized, _WIDEST if room is None else room + GUTTER, breaks=of_each > 1):
         x = margin
         more = 0.0
         if room is not None:
@@ -201,9 +208,11 @@ def places(panels: Sequence[Panel], top: float, room: float | None = None) -> li
     return found
 
 
-def _rows(sized: Sequence[Place], widest: float, *, breaks: bool) -> Iterator[Sequence[Place]]:
+def _wrap_panels(
+    sized: Sequence[PanelPlace], widest: float, *, breaks: bool
+) -> Iterator[Sequence[PanelPlace]]:
     """Rows of panels that fit, about as many in each; with `breaks` a sentence begins one."""
-    groups: dict[str, list[Place]] = {}
+    groups: dict[str, list[PanelPlace]] = {}
     for each in sized:
         groups.setdefault(each.panel.sentence if breaks else "", []).append(each)
     for group in groups.values():
@@ -216,8 +225,8 @@ def _rows(sized: Sequence[Place], widest: float, *, breaks: bool) -> Iterator[Se
         yield from (group[at : at + count] for at in range(0, len(group), count))
 
 
-def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) -> Place:
-    texts = [written(text) for text in panel.words["text"]]
+def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) -> PanelPlace:
+    texts = [shorten_for_svg(text) for text in panel.words["text"]]
     column = max((width(text, scale.font) for text in texts), default=0.0) + 8
     has_rest = has_rest or ELSEWHERE in panel.weights["to_position"]
     beyond = max(column, width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
@@ -233,7 +242,7 @@ def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) ->
     }
     if has_rest:
         rows[ELSEWHERE] = head + (len(texts) + 0.9) * scale.row
-    return Place(
+    return PanelPlace(
         panel=panel,
         scale=scale,
         width=room + column + scale.across + max(beyond, column + room),
@@ -253,7 +262,7 @@ _SAMPLES = (0.1, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Canvas:
     """What a picture is drawn on, in units of which letters are 14 high.
 
     In a paper it has `room` from left to right, a unit is so many points, lines are half a point at
@@ -268,7 +277,7 @@ class Sheet:
     thin: float = 0.5
 
     @classmethod
-    def of(cls, look: Look | None) -> Sheet:
+    def from_look(cls, look: Look | None) -> Canvas:
         """The sheet for how a picture is to look."""
         if look is None:
             return cls()
@@ -280,13 +289,13 @@ class Sheet:
 
 
 def draw(
-    panels: Sequence[Panel], facts: Facts, theme: str = "light", look: Look | None = None
+    panels: Sequence[Panel], facts: SentenceFacts, theme: str = "light", look: Look | None = None
 ) -> str:
     """Draw the panels as one SVG document, whose sizes are in points if `look` has a width.
 
     Raises CallError for an unknown theme, and for a column of a paper that is too narrow.
     """
-    colours, sheet = theme_of(theme).sentence, Sheet.of(look)
+    colours, sheet = theme_of(theme).sentence, Canvas.from_look(look)
     margin, note = sheet.margin, sheet.note
     edge = max(place.x + place.width for place in places(panels, 0.0, sheet.room))
     if sheet.room is None:
@@ -303,22 +312,22 @@ def draw(
     parts, y = [], margin
     is_titled = look is None or look.is_titled
     if is_titled:
-        for line in wrapped(title, wide - 2 * margin, sheet.title):
+        for line in wrap_svg_text(title, wide - 2 * margin, sheet.title):
             y += sheet.title * 1.25
-            parts.append(_text(line, margin, y, sheet.title, colours.text, bold=True))
+            parts.append(_svg_text(line, margin, y, sheet.title, colours.text, bold=True))
         y += 4
         for told in notes(panels, facts):
-            for line in wrapped(told, wide - 2 * margin, note):
+            for line in wrap_svg_text(told, wide - 2 * margin, note):
                 y += note * 1.4
-                parts.append(_text(line, margin, y, note, colours.faint))
+                parts.append(_svg_text(line, margin, y, note, colours.faint))
     key, y = _key(facts, y, wide - 2 * margin, colours, sheet)
     parts += key
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
         if len(facts.trees) > 1:
-            for line in wrapped(shown(name), wide - 2 * margin, note):
+            for line in wrap_svg_text(escape_control(name), wide - 2 * margin, note):
                 y += note * 1.4
-                parts.append(_text(line, margin, y, note, colours.faint))
+                parts.append(_svg_text(line, margin, y, note, colours.faint))
             y += note * 0.5
         drawn, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, note)
         parts.append(drawn)
@@ -331,8 +340,8 @@ def draw(
         wide, high = float(round(wide)), float(round(high))
     drawn = element(
         "svg",
-        element("title", _plain(title)),
-        element("desc", _plain(" ".join(notes(panels, facts)))),
+        element("title", _escape_xml(title)),
+        element("desc", _escape_xml(" ".join(notes(panels, facts)))),
         element("rect", width="100%", height="100%", fill=colours.ground),
         *parts,
         xmlns="http://www.w3.org/2000/svg", width=f"{wide * sheet.unit:.6g}",
@@ -354,16 +363,16 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
     return element(
         "svg",
         element("rect", width="100%", height="100%", fill=colours.ground),
-        _panel(place, 0, "", Facts("", "", ""), colours, Sheet()),
+        _panel(place, 0, "", SentenceFacts("", "", ""), colours, Canvas()),
         xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
         viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
     )  # fmt: skip
 
 
-def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
+def notes(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
     """Return the lines below the title: whose attention it is, and what is drawn how."""
     run, model, corpus = (
-        written(each, _LONGEST_OF_RUN) for each in (facts.run, facts.model, facts.corpus)
+        shorten_for_svg(each, _LONGEST_OF_RUN) for each in (facts.run, facts.model, facts.corpus)
     )
     yield f"Run {run}: model {model}, corpus {corpus}."
     what = facts.figure
@@ -387,11 +396,11 @@ def notes(panels: Sequence[Panel], facts: Facts) -> Iterator[str]:
     yield from facts.notes
 
 
-def title_of(panels: Sequence[Panel], facts: Facts) -> str:
+def title_of(panels: Sequence[Panel], facts: SentenceFacts) -> str:
     """What a picture of panels is called: as it was named, or their heads and their sentences."""
     if facts.title:
-        return written(facts.title, 200)
-    heads = list(dict.fromkeys(each.name for each in panels))
+        return shorten_for_svg(facts.title, 200)
+    heads = list(dict.fromkeys(each.heads_label for each in panels))
     sentences = list(dict.fromkeys(each.sentence for each in panels))
     layers = {each.layer for each in panels}
     if len(heads) == 1:
@@ -402,11 +411,11 @@ def title_of(panels: Sequence[Panel], facts: Facts) -> str:
         those = f"Heads {', '.join(heads)}"
     where = sentences[0] if len(sentences) == 1 else f"{len(sentences)} sentences"
     where = f"sentence {where}" if where.isdecimal() else where
-    return f"{those} on {written(where, _LONGEST_NAME)}"
+    return f"{those} on {shorten_for_svg(where, _LONGEST_NAME)}"
 
 
 def _key(
-    facts: Facts, top: float, room: float, colours: Palette, sheet: Sheet
+    facts: SentenceFacts, top: float, room: float, colours: Palette, sheet: Canvas
 ) -> tuple[list[str], float]:
     """Lines of some weights, and the marks of gold arcs, with what they mean."""
     note = sheet.note
@@ -422,7 +431,7 @@ def _key(
                         stroke_opacity=opacity, stroke_width=thick)  # fmt: skip
         shown.append((32 + width(told, note) + 14, drawn, told))
     if facts.relation is not None:
-        arcs = "Gold arc" if facts.relation == "all" else f"Gold {written(facts.relation)}"
+        arcs = "Gold arc" if facts.relation == "all" else f"Gold {shorten_for_svg(facts.relation)}"
         arcs += f", {facts.direction.replace('_', ' ')}" if facts.direction else ""
         for is_found, told in (
             (True, f"{arcs}: found"),
@@ -437,7 +446,7 @@ def _key(
         if x and x + taken > room:
             x, y = 0.0, y + note * 1.5
         aside = 38 if "path" in drawn else 32
-        text = _text(told, aside, 0.0, note, colours.faint)
+        text = _svg_text(told, aside, 0.0, note, colours.faint)
         parts.append(
             element("g", drawn, text, transform=f"translate({sheet.margin + x:.1f} {y:.1f})")
         )
@@ -473,39 +482,48 @@ def _mark(
 
 
 def _panel(
-    place: Place, number: int, title: str, facts: Facts, colours: Palette, sheet: Sheet
+    place: PanelPlace,
+    number: int,
+    title: str,
+    facts: SentenceFacts,
+    colours: Palette,
+    sheet: Canvas,
 ) -> str:
     panel, scale = place.panel, place.scale
     parts = []
     if title:
         middle = (place.left + place.right) / 2
         parts.append(
-            _text(title, middle, scale.title, scale.title, colours.text, anchor="middle", bold=True)
+            _svg_text(
+                title, middle, scale.title, scale.title, colours.text, anchor="middle", bold=True
+            )
         )
     parts += _mentions(place, colours, sheet)
-    lines = _lines(place, facts, colours, sheet)
+    lines = _weight_lines(place, facts, colours, sheet)
     for position, text, index, is_special, is_matched in panel.words.rows():
         colour = colours.faint if is_special else colours.text
-        shared = (written(text), place.rows[position], scale.font, colour)
+        shared = (shorten_for_svg(text), place.rows[position], scale.font, colour)
         ground = colours.mark if is_matched else None
         at = {"data_position": position, "data_index": index}
-        left = _word(*shared, place.left - 5, "end", ground)
+        left = _draw_word(*shared, place.left - 5, "end", ground)
         parts.append(element("g", *lines.get(position, []), left, class_="from", **at))
-        parts.append(_word(*shared, place.right + 5, "start", ground, class_="to", **at))
+        parts.append(_draw_word(*shared, place.right + 5, "start", ground, class_="to", **at))
     if ELSEWHERE in place.rows:
         parts.append(
-            _word(ELSEWHERE_TEXT, place.rows[ELSEWHERE], scale.font, colours.faint,
+            _draw_word(ELSEWHERE_TEXT, place.rows[ELSEWHERE], scale.font, colours.faint,
                   place.right + 5, "start", None, class_="to", data_position="elsewhere")
         )  # fmt: skip
     return element(
         "g", *parts, id=f"panel{number}", class_="panel",
         transform=f"translate({place.x:.1f} {place.y:.1f})",
-        data_sentence=_plain(panel.sentence), data_layer=panel.layer, data_head=panel.head,
+        data_sentence=_escape_xml(panel.sentence), data_layer=panel.layer, data_head=panel.head,
         data_name=panel.full_name,
     )  # fmt: skip
 
 
-def _lines(place: Place, facts: Facts, colours: Palette, sheet: Sheet) -> dict[int, list[str]]:
+def _weight_lines(
+    place: PanelPlace, facts: SentenceFacts, colours: Palette, sheet: Canvas
+) -> dict[int, list[str]]:
     """The lines of a panel by where they begin, as strong and thick as their weights."""
     panel = place.panel
     gold = {(a, b): found for a, b, found in panel.gold.rows()}
@@ -545,11 +563,11 @@ def _lines(place: Place, facts: Facts, colours: Palette, sheet: Sheet) -> dict[i
 
 def _panel_titles(panels: Sequence[Panel]) -> list[str]:
     if any(each.label for each in panels):
-        return [f"{each.name}  {written(each.label)}" for each in panels]
-    has_heads = len({each.name for each in panels}) > 1
+        return [f"{each.heads_label}  {shorten_for_svg(each.label)}" for each in panels]
+    has_heads = len({each.heads_label for each in panels}) > 1
     has_sentences = len({each.sentence for each in panels}) > 1
     return [
-        "  ".join([each.name] * has_heads + [written(each.sentence)] * has_sentences)
+        "  ".join([each.heads_label] * has_heads + [shorten_for_svg(each.sentence)] * has_sentences)
         for each in panels
     ]
 
@@ -559,7 +577,7 @@ def letter(number: int) -> str:
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
-def _mentions(place: Place, colours: Palette, sheet: Sheet) -> Iterator[str]:
+def _mentions(place: PanelPlace, colours: Palette, sheet: Canvas) -> Iterator[str]:
     scale = place.scale
     letters = scale.font * 0.72 if sheet.room is None else sheet.note
     for (entity, first, last, head), lane in zip(
@@ -574,11 +592,11 @@ def _mentions(place: Place, colours: Palette, sheet: Sheet) -> Iterator[str]:
                 "rect", class_="mention", x=x - 1.5, y=top, width=3, height=bottom - top, rx="1.5",
                 fill=colour, data_entity=entity, data_first=first, data_last=last, data_head=head,
             )  # fmt: skip
-            yield _text(letter(entity), x + 2.5, place.rows[head] + scale.font * 0.3,
+            yield _svg_text(letter(entity), x + 2.5, place.rows[head] + scale.font * 0.3,
                         letters, colour, bold=True)  # fmt: skip
 
 
-def _word(
+def _draw_word(
     text: str, y: float, size: float, colour: str, x: float, anchor: str, ground: str | None,
     **attributes: Any,
 ) -> str:  # fmt: skip
@@ -589,10 +607,10 @@ def _word(
         left = x - wide + 2 if anchor == "end" else x - 2
         box = element("rect", x=left, y=y - size * 0.68, width=wide, height=size * 1.36, rx=2,
                        fill=ground)  # fmt: skip
-    return box + _text(text, x, y + size * 0.35, size, colour, anchor=anchor, **attributes)
+    return box + _svg_text(text, x, y + size * 0.35, size, colour, anchor=anchor, **attributes)
 
 
-def _text(
+def _svg_text(
     text: str, x: float, y: float, size: float, colour: str, *, anchor: str = "start",
     bold: bool = False, **attributes: Any,
 ) -> str:  # fmt: skip
@@ -603,7 +621,7 @@ def _text(
     )  # fmt: skip
 
 
-def _plain(text: str) -> str:
+def _escape_xml(text: str) -> str:
     """A text for an attribute or a title: escaped, and without what XML does not have."""
     return escape("".join(each if each.isprintable() else " " for each in text))
 
@@ -625,7 +643,7 @@ def script() -> str:
 
 
 def page(
-    panels: Sequence[Panel], facts: Facts, theme: str = "light", look: Look | None = None
+    panels: Sequence[Panel], facts: SentenceFacts, theme: str = "light", look: Look | None = None
 ) -> str:
     """Draw the panels as an HTML document that is live: hover, click to hold, arrow keys.
 
@@ -639,7 +657,7 @@ def page(
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';'
         f" style-src 'unsafe-inline'; script-src 'sha256-{digest}'\">"
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{_plain(title_of(panels, facts))}</title><style>"
+        f"<title>{_escape_xml(title_of(panels, facts))}</title><style>"
         f"body{{margin:0;background:{colours.ground};color:{colours.text};"
         f"font:16px/1.4 {FONT}}}"
         ".drawn{overflow-x:auto}#looks{position:sticky;top:0;margin:0;padding:.5em 16px;"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from attnbank.queries.directions import is_right_to_left
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import escape_control
 
 FONT = (
     "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
@@ -50,13 +50,13 @@ def isolated(text: str) -> str:
     return f"{_ISOLATE}{text}{_END}" if is_right_to_left(text) else text
 
 
-def written(text: str, longest: int = _LONGEST) -> str:
+def shorten_for_svg(text: str, longest: int = _LONGEST) -> str:
     """A text as it is drawn: cut if it is very long, control characters written out."""
-    told = shown(text)
+    told = escape_control(text)
     return told if len(told) <= longest else f"{told[: longest - 1]}…"
 
 
-def wrapped(text: str, room: float, size: float) -> Iterator[str]:
+def wrap_svg_text(text: str, room: float, size: float) -> Iterator[str]:
     """A text in lines no wider than there is room; a word that is longer has a line of its own."""
     line = ""
     for word in text.split(" "):

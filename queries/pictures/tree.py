@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 
 from attnbank.queries.directions import is_right_to_left
-from attnbank.queries.pictures.svg import element, isolated, width, written
+from attnbank.queries.pictures.svg import element, isolated, shorten_for_svg, width
 from attnbank.queries.pictures.theme import Palette
 
 DASHED = "5 3"
@@ -46,7 +46,7 @@ class Tree:
     def arcs(self) -> list[_Arc]:
         """An arc for each word that has its head here, in the order of the words."""
         return [
-            _Arc(at, head, written(self.relations[at] or ""), at in self.wrong)
+            _Arc(at, head, shorten_for_svg(self.relations[at] or ""), at in self.wrong)
             for at, head in enumerate(self.heads)
             if head is not None and head != at
         ]
@@ -60,7 +60,7 @@ class _Arc:
     is_wrong: bool
 
     @property
-    def ends(self) -> tuple[int, int]:
+    def columns(self) -> tuple[int, int]:
         return min(self.dependent, self.head), max(self.dependent, self.head)
 
     @property
@@ -69,7 +69,7 @@ class _Arc:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _TreeRow:
     """Words from `first` to `last`, whose middles stand at `middles`, `wide` pixels together."""
 
     first: int
@@ -91,7 +91,7 @@ def drawn_tree(
     Where it has no room it goes on in another row, as music does: an arc that leaves a row at its
     end comes into the next one, and has its label wherever that has room.
     """
-    rows, high, made = _rows(tree, room, note), 0.0, []
+    rows, high, made = _wrap_words(tree, room, note), 0.0, []
     wide = max(row.wide for row in rows)
     readable = {
         arc
@@ -100,7 +100,7 @@ def drawn_tree(
         if end - start >= _label_width(arc, note)
     }
     for row in rows:
-        drawn, taken = _drawn(tree, row, colours, note, wide, readable)
+        drawn, taken = _draw_row(tree, row, colours, note, wide, readable)
         made.append(element("g", drawn, class_="row", transform=f"translate(0 {high:.1f})"))
         high += taken + _GAP
     given = {"transform": f"translate({x:.1f} {y:.1f})", "stroke_linecap": "round"}
@@ -114,11 +114,16 @@ def _steps(tree: Tree, note: float) -> list[float]:
         ends[arc.dependent] += 1
         ends[arc.head] += 1
     steps = [
-        max(width(written(word), _LETTERS), width(written(tag), note), _APART * count) + _GAP
+        max(
+            width(shorten_for_svg(word), _LETTERS),
+            width(shorten_for_svg(tag), note),
+            _APART * count,
+        )
+        + _GAP
         for word, tag, count in zip(tree.words, tree.tags, ends, strict=True)
     ]
     for arc in sorted(tree.arcs, key=lambda arc: arc.length):
-        first, last = arc.ends
+        first, last = arc.columns
         between = sum(steps[first : last + 1]) - (steps[first] + steps[last]) / 2
         # The ends of arcs stand beside the middles of their words.
         beside = _APART * (ends[first] + ends[last] - 2) / 2
@@ -129,40 +134,40 @@ def _steps(tree: Tree, note: float) -> list[float]:
     return steps
 
 
-def _rows(tree: Tree, room: float, note: float) -> list[_Row]:
+def _wrap_words(tree: Tree, room: float, note: float) -> list[_TreeRow]:
     """The words in rows that have room, a word that is wider in one of its own."""
-    rows: list[_Row] = []
+    rows: list[_TreeRow] = []
     first, taken = 0, 0.0
     middles: dict[int, float] = {}
     for at, step in enumerate(_steps(tree, note)):
         if middles and taken + step > room:
-            rows.append(_Row(first, at - 1, middles, taken))
+            rows.append(_TreeRow(first, at - 1, middles, taken))
             first, taken, middles = at, 0.0, {}
         middles[at] = taken + step / 2
         taken += step
-    return [*rows, _Row(first, len(tree.words) - 1, middles, taken)]
+    return [*rows, _TreeRow(first, len(tree.words) - 1, middles, taken)]
 
 
-def _levels(row: _Row, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
+def _levels(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
     """How high each arc is: above all that it spans, or crosses; the lowest is 1."""
     levels: dict[_Arc, int] = {}
     # The highest arc yet over each gap between two words, from the one before the row to the one
     # after it: arcs that meet elsewhere meet there, too.
     heights = [0] * (row.last - row.first + 2)
-    for arc in sorted(arcs, key=lambda arc: (arc.length, arc.ends)):
-        first, last = arc.ends
+    for arc in sorted(arcs, key=lambda arc: (arc.length, arc.columns)):
+        first, last = arc.columns
         gaps = slice(max(first - row.first + 1, 0), min(last - row.first + 1, len(heights)))
         levels[arc] = 1 + max(heights[gaps])
         heights[gaps] = [levels[arc]] * len(heights[gaps])
     return levels
 
 
-def _places(row: _Row, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
+def _places(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
     """Where the arcs end at each word: those to the left stand left, and long ones inside."""
     lefts: dict[int, list[_Arc]] = {at: [] for at in row.middles}
     rights: dict[int, list[_Arc]] = {at: [] for at in row.middles}
     for arc in sorted(arcs, key=lambda arc: arc.length):
-        first, last = arc.ends
+        first, last = arc.columns
         if last in lefts:
             lefts[last].append(arc)
         if first in rights:
@@ -175,12 +180,12 @@ def _places(row: _Row, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
     return ends
 
 
-def _pieces(tree: Tree, row: _Row) -> dict[_Arc, tuple[float, float]]:
+def _pieces(tree: Tree, row: _TreeRow) -> dict[_Arc, tuple[float, float]]:
     """From where to where each arc goes that is seen in a row."""
-    arcs = [arc for arc in tree.arcs if arc.ends[0] <= row.last and arc.ends[1] >= row.first]
+    arcs = [arc for arc in tree.arcs if arc.columns[0] <= row.last and arc.columns[1] >= row.first]
     places = _places(row, arcs)
     return {
-        arc: (places.get((arc, arc.ends[0]), 0.0), places.get((arc, arc.ends[1]), row.wide))
+        arc: (places.get((arc, arc.columns[0]), 0.0), places.get((arc, arc.columns[1]), row.wide))
         for arc in arcs
     }
 
@@ -189,8 +194,8 @@ def _label_width(arc: _Arc, note: float) -> float:
     return width(arc.label, note) + 4
 
 
-def _drawn(
-    tree: Tree, row: _Row, colours: Palette, note: float, wide: float, readable: Set[_Arc]
+def _draw_row(
+    tree: Tree, row: _TreeRow, colours: Palette, note: float, wide: float, readable: Set[_Arc]
 ) -> tuple[str, float]:
     """A row, and its height: arcs, then their labels on the ground that they stand on, words.
 
@@ -201,35 +206,35 @@ def _drawn(
     step = note * 1.35
     bottom = (max(levels.values(), default=0) + 0.9) * step
 
-    def turned(at: float) -> float:
+    def mirrored(at: float) -> float:
         return wide - at if tree.runs_left else at
 
     paths, labels = [], []
     for arc, (start, end) in pieces.items():
         colour = colours.faint if arc.is_wrong else colours.text
         top = bottom - levels[arc] * step - 0.25 * step
-        first, last = arc.ends
+        first, last = arc.columns
         legs = (first in row.middles, last in row.middles)
-        line = "".join(_path(turned(start), turned(end), top, bottom - 3, legs))
+        line = "".join(_path(mirrored(start), mirrored(end), top, bottom - 3, legs))
         dashes = DASHED if arc.is_wrong else None
         paths.append(element("path", d=line, fill="none", stroke=colour, stroke_width="1.2",
                              stroke_dasharray=dashes, class_="tree-arc"))  # fmt: skip
         if arc.dependent in row.middles:
-            at = turned(end if arc.dependent == last else start)
+            at = mirrored(end if arc.dependent == last else start)
             paths.append(element("path", d=f"M{at:.1f} {bottom:.1f}l-3 -6h6Z", fill=colour))
         taken = _label_width(arc, note)
         if taken > end - start and (arc in readable or arc.dependent not in row.middles):
             continue
-        middle = turned(min(max((start + end) / 2, taken / 2), row.wide - taken / 2))
+        middle = mirrored(min(max((start + end) / 2, taken / 2), row.wide - taken / 2))
         labels.append(element("rect", x=middle - taken / 2, y=top - note * 0.6, width=taken,
                               height=note * 1.2, fill=colours.ground))  # fmt: skip
-        labels.append(_text(arc.label, middle, top + note * 0.35, note, colour, "tree-label"))
+        labels.append(_label_text(arc.label, middle, top + note * 0.35, note, colour, "tree-label"))
     words = []
     for at, middle in row.middles.items():
         down = bottom + _LETTERS * 1.1
-        words.append(_text(tree.words[at], turned(middle), down, _LETTERS, colours.text,
+        words.append(_label_text(tree.words[at], mirrored(middle), down, _LETTERS, colours.text,
                            "tree-word"))  # fmt: skip
-        words.append(_text(tree.tags[at], turned(middle), down + note * 1.25, note, colours.faint,
+        words.append(_label_text(tree.tags[at], mirrored(middle), down + note * 1.25, note, colours.faint,
                            "tree-tag"))  # fmt: skip
     return "".join([*paths, *labels, *words]), bottom + _LETTERS * 1.1 + note * 1.6
 
@@ -250,7 +255,7 @@ def _path(
         yield f"H{end:.1f}"
 
 
-def _text(text: str, x: float, y: float, size: float, colour: str, kind: str) -> str:
-    told = escape(isolated(written(text)))
+def _label_text(text: str, x: float, y: float, size: float, colour: str, kind: str) -> str:
+    told = escape(isolated(shorten_for_svg(text)))
     return element("text", told, x=x, y=y, font_size=f"{size:g}", fill=colour,
                    text_anchor="middle", class_=kind)  # fmt: skip

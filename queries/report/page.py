@@ -21,14 +21,14 @@ import polars as pl
 
 from attnbank.queries import contents
 from attnbank.queries.contents import Contents
-from attnbank.queries.formats import Column, columns_as_text, csv_text
+from attnbank.queries.formats import FormattedColumn, columns_as_text, csv_text
 from attnbank.queries.pictures.formats import SVG, read_svg, renumber
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections import (
-    Answer,
     Missing,
-    answer,
+    SectionAnswer,
+    answer_section,
     chapters,
     plain_model,
     side_by_side,
@@ -39,7 +39,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.extras import need
 from attnbank.sql.outputs import atomic as outputs
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import escape_control
 
 ENDINGS = (".html", ".htm")
 
@@ -50,7 +50,7 @@ OnSection = Callable[[int, int], None]
 Named = str | int | Sequence[str | int] | None
 
 
-def report(
+def write_report(
     bank: Requests, path: str | Path | None, run: Named, on_section: OnSection | None
 ) -> str | None:
     """Write the report, or return its text without `path`, as `Bank.report` says."""
@@ -94,7 +94,7 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     subjects = [subject(bank, each) for each in dict.fromkeys(named)]
     of = subjects[0]
     total = sum(len(each.sections) for each in chapters())
-    answers: dict[str, Answer | Missing] = {}
+    answers: dict[str, SectionAnswer | Missing] = {}
     seconds = {}
     with warnings.catch_warnings():
         # That a run is not finished is told where the run is described.
@@ -102,16 +102,16 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         for section in (section for chapter in chapters() for section in chapter.sections):
             on_section(len(answers), total)
             begun = time.perf_counter()
-            answers[section.key] = found = answer(bank, section, of)
-            if isinstance(found, Answer):
+            answers[section.key] = found = answer_section(bank, section, of)
+            if isinstance(found, SectionAnswer):
                 seconds[section.key] = time.perf_counter() - begun
         several = sides() if subjects[1:] else ()
         beside = [(each, side_by_side(bank, each, subjects)) for each in several]
     on_section(total, total)
-    answered = [each for each in answers.values() if isinstance(each, Answer)]
+    answered = [each for each in answers.values() if isinstance(each, SectionAnswer)]
     with bank.answering():
-        every = contents.read(bank)
-        versions = bank.frame_of(registry.statement("sections/versions"), {})
+        every = contents.summarize_bank(bank)
+        versions = bank.fetch(registry.internal_statement("sections/versions"), {})
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark_rules()}\n}}\n"
     style = f"{_source('report.css')}\n{dark}"
     environment = jinja2.Environment(
@@ -122,7 +122,9 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         loader=jinja2.FunctionLoader(_source),
         # Names and texts are of other people: each is one line, and control characters written out.
         finalize=lambda value: (
-            shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+            escape_control(value)
+            if isinstance(value, str) and not isinstance(value, Markup)
+            else value
         ),
     )
     return environment.get_template("report.html.j2").render(
@@ -131,7 +133,7 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         attnbank=version("attnbank"),
         style=Markup(style),
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        origin=of_runs(
+        origin=contents_of_runs(
             every,
             {name for each in answered for name in each.runs}
             | {name for each in answered if each.comparison for name in each.comparison.controls}
@@ -140,31 +142,31 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         beside=[each for each in beside if each[1] is not None],
         plain_model=plain_model,
         versions=versions,
-        setup=lambda names: setup(of_runs(every, names)),
+        setup=lambda names: setup(contents_of_runs(every, names)),
         chapters=chapters(),
         answers=answers,
         answered=answered,
         missing=[each for each in answers.values() if isinstance(each, Missing)],
         seconds=seconds,
-        analyses=registry.every(),
+        analyses=registry.all_analyses(),
         table=table_of,
         picture=lambda found, prefix: Markup(_picture(found, prefix)),
         compute=shlex.join(["attnbank", "-b", bank.path.name, "compute", "--all"]),
     )
 
 
-def _picture(found: Answer, prefix: str) -> str:
+def _picture(found: SectionAnswer, prefix: str) -> str:
     if found.drawn is None:
         return ""
     svg = found.drawn.picture.as_bytes(".svg").decode()
-    return inline(svg, prefix, shown(f"{found.section.title}: {found.title}"))
+    return inline(svg, prefix, escape_control(f"{found.section.title}: {found.title}"))
 
 
 def _source(name: str) -> str:
     return (files("attnbank.queries.report") / name).read_text(encoding="utf-8")
 
 
-def of_runs(found: Contents, names: Collection[str]) -> Contents:
+def contents_of_runs(found: Contents, names: Collection[str]) -> Contents:
     """What is in a bank, as far as the runs of these names were made from it."""
     runs = found.runs.filter(pl.col("name").is_in(list(names)))
     of_corpora = pl.col("corpus").is_in(runs["corpus"].unique().to_list())
@@ -208,7 +210,7 @@ _LONG = 40
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table of a page: its columns, their kinds, and the rows as text.
 
     A kind is number, word or long (several lines); `total` counts rows; `csv` is a data address.
@@ -221,13 +223,13 @@ class Table:
     csv: str
 
 
-def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> Table:
+def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> ReportTable:
     """Lay a frame out, of a long one the first rows (`cuts`); runs are in the CSV alone."""
     kept = frame.drop(_NEVER, strict=False)
     kept = kept.head(FIRST_ROWS) if cuts and frame.height > MOST_ROWS else kept
     columns = columns_as_text(kept, exact_p=True)
     coded = base64.b64encode(csv_text(frame).encode()).decode()
-    return Table(
+    return ReportTable(
         [each.name.replace("_", " ") for each in columns],
         [_kind(each) for each in columns],
         list(zip(*(each.cells for each in columns), strict=True)),
@@ -236,7 +238,7 @@ def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> Table:
     )
 
 
-def _kind(column: Column) -> str:
+def _kind(column: FormattedColumn) -> str:
     if column.is_number:
         return "number"
     return "long" if max(map(len, column.cells), default=0) >= _LONG else "word"
@@ -256,7 +258,7 @@ def inline(svg: str, prefix: str, label: str) -> str:
     root = read_svg(svg)
     renumber(root, prefix)
     for element in list(root.iter()):
-        _say(element)
+        _add_mark_titles(element)
     for old in root.findall(f"{{{SVG}}}title") + root.findall(f"{{{SVG}}}desc"):
         root.remove(old)
     title = ElementTree.Element(f"{{{SVG}}}title", {"id": f"{prefix}title"})
@@ -285,18 +287,18 @@ def dark_rules() -> str:
         rules.append(f'.picture rect[fill="{ground}"] {{ fill: transparent; }}')
     for before, after in pairs.items():
         for name in ("fill", "stroke"):
-            rules.append(f'.picture [{name}="{before}"] {{ {name}: {turned(after)}; }}')
+            rules.append(f'.picture [{name}="{before}"] {{ {name}: {colour_on_dark(after)}; }}')
     return "\n".join(rules)
 
 
-def turned(colour: str) -> str:
+def colour_on_dark(colour: str) -> str:
     """The colour that the filter of dark ground turns into this one, as near as there is one."""
     parts = [1 - int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     made = (sum(a * b for a, b in zip(row, parts, strict=True)) for row in _HALF_TURN)
     return "#" + "".join(f"{round(255 * min(max(each, 0.0), 1.0)):02x}" for each in made)
 
 
-def _say(element: ElementTree.Element) -> None:
+def _add_mark_titles(element: ElementTree.Element) -> None:
     """Turn what a mark says of itself into its title; the picture as a whole is one image."""
     label = element.get("aria-label")
     kind = element.get("aria-roledescription", "")

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from attnbank.queries.sections.answering import (
     Subject,
-    answer,
+    answer_section,
     plain_model,
     side_by_side,
     subject,
 )
-from attnbank.queries.sections.plan import Answer, Chapter, Missing, Section, chapters, sides
+from attnbank.queries.sections.plan import Chapter, Missing, Section, SectionAnswer, chapters, sides
 
 __all__ = [
-    "Answer",
     "Chapter",
     "Missing",
     "Section",
+    "SectionAnswer",
     "Subject",
-    "answer",
+    "answer_section",
     "chapters",
     "plain_model",
     "side_by_side",

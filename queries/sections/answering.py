@@ -13,11 +13,17 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries import contents, pictures
-from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.any_bank import Backend
 from attnbank.queries.patterns.scoring import controls
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections.comparing import compare
-from attnbank.queries.sections.plan import Answer, Drawn, Missing, Section, Side
+from attnbank.queries.sections.plan import (
+    ComparedSide,
+    Missing,
+    Section,
+    SectionAnswer,
+    SectionPicture,
+)
 from attnbank.queries.sentences.showing import picture_of
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError
@@ -52,14 +58,14 @@ class Subject:
     runs: tuple[Candidate, ...]
 
 
-def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
+def subject(bank: Backend, run: str | int | None = None) -> Subject:
     """What a report on a bank is about: `run` (name or id), else the run that best_head reads.
 
     Without that it is the newest finished run. Raises CallError if there is no such run, or if its
     positions are not words, which the sections on syntax read.
     """
     with bank.answering():
-        rows = bank.connection.execute(registry.statement("sections/runs")).fetchall()
+        rows = bank.connection.execute(registry.internal_statement("sections/runs")).fetchall()
     runs = tuple(Candidate(*row) for row in rows)
     try:
         usual = bank.run_of("best_head", run=None if run is None else str(run))
@@ -73,9 +79,9 @@ def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
     return Subject(main, run is not None, runs)
 
 
-def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
+def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnswer | Missing:
     """What the bank says to a section, or why it cannot and what to type. Raises BankError."""
-    analysis = registry.find(section.analysis)
+    analysis = registry.find_analysis(section.analysis)
     beside = _controls_of(bank, of)
     if section.analysis == CONTROL and (of.main is None or not beside):
         why = "The bank has no finished run of random weights to compare the main run with."
@@ -86,7 +92,7 @@ def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
         else:
             run = _run_for(bank, analysis, of)
         values = {**section.values, **run}
-        kept = bank.kept(analysis.name, **values) if bank.reads_kept else None
+        kept = bank.cached(analysis.name, **values) if bank.reads_kept else None
         rows = bank.query(analysis.name, **values)
         if not rows.height:
             why = analysis.empty or "nothing matches"
@@ -97,21 +103,21 @@ def answer(bank: Requests, section: Section, of: Subject) -> Answer | Missing:
     if section.published is not None:
         with suppress(CallError, QueryError):  # it may need more than the section itself
             compared = compare(bank, section.published, run, beside)
-    return Answer(
+    return SectionAnswer(
         section,
         analysis.title,
         pictures.runs_named(rows, _RUNS),
         rows,
         analysis.text,
         _query(bank, "query", analysis.name, values),
-        _drawn(bank, section, rows, values),
+        _draw_section(bank, section, rows, values),
         compared,
         None if kept is None else kept.finished,
         _rule(bank, analysis, run, of),
     )
 
 
-def _rule(bank: AnyBank, analysis: Analysis, given: Mapping[str, Any], of: Subject) -> str:
+def _rule(bank: Backend, analysis: Analysis, given: Mapping[str, Any], of: Subject) -> str:
     """Why the run that answered was taken; nothing where an analysis reads not one."""
     if analysis.run is None:
         return ""
@@ -140,7 +146,9 @@ def _rule(bank: AnyBank, analysis: Analysis, given: Mapping[str, Any], of: Subje
     return f"the newest{kind} of {len(able)} that fit"
 
 
-def side_by_side(bank: Requests, side: Side, subjects: Sequence[Subject]) -> pl.DataFrame | None:
+def side_by_side(
+    bank: Requests, side: ComparedSide, subjects: Sequence[Subject]
+) -> pl.DataFrame | None:
     """A row for each thing, a column for the run of each subject; None where none has an answer.
 
     Cells are text: a figure, with its head in brackets, as many decimals as tables have.
@@ -150,7 +158,7 @@ def side_by_side(bank: Requests, side: Side, subjects: Sequence[Subject]) -> pl.
     for of in subjects:
         assert of.main is not None, "a run that was named is there"
         columns.append(of.main.name)
-        analysis = registry.find(side.analysis)
+        analysis = registry.find_analysis(side.analysis)
         try:
             values = _run_for(bank, analysis, of)
             frame = bank.query(side.analysis, **values)
@@ -184,7 +192,7 @@ def side_by_side(bank: Requests, side: Side, subjects: Sequence[Subject]) -> pl.
     )
 
 
-def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
+def _run_for(bank: Backend, analysis: Analysis, of: Subject) -> dict[str, Any]:
     """The value of the parameter `run` for an analysis; empty if its own choice is right.
 
     That is one of the report's model. If the report's run was named, the choice is as if the bank
@@ -232,17 +240,17 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
     return {} if best == default else {"run": best.name}
 
 
-def _controls_of(bank: AnyBank, of: Subject) -> list[str]:
+def _controls_of(bank: Backend, of: Subject) -> list[str]:
     if of.main is None:
         return []
     with bank.answering():
         return controls(bank, of.main.name)
 
 
-def _drawn(
+def _draw_section(
     bank: Requests, section: Section, rows: pl.DataFrame, values: dict[str, Any]
-) -> Drawn | None:
-    pictured = registry.find(section.picture)
+) -> SectionPicture | None:
+    pictured = registry.find_analysis(section.picture)
     if pictured.plot is None:
         return None
     try:
@@ -256,7 +264,7 @@ def _drawn(
     except (CallError, QueryError):
         return None  # too many panels, or nothing that has a place: the table says it all
     command = _query(bank, "plot", pictured.name, values, "-o", f"{pictured.name}.svg")
-    return Drawn(pictured.name, rows, command, picture)
+    return SectionPicture(pictured.name, rows, command, picture)
 
 
 PLACE = "CORPUS"
@@ -270,11 +278,11 @@ _WITH_LOSS = {"minilm": "google-bert/bert-base-uncased"}
 """What to take if a loss is needed instead of the packaged model, which has no head for one."""
 
 
-def _command(bank: AnyBank, *words: str) -> str:
+def _command(bank: Backend, *words: str) -> str:
     return shlex.join(["attnbank", "-b", bank.path.name, *words])
 
 
-def _query(bank: AnyBank, verb: str, name: str, values: Mapping[str, Any], *more: str) -> str:
+def _query(bank: Backend, verb: str, name: str, values: Mapping[str, Any], *more: str) -> str:
     options: list[str] = []
     for option, value in values.items():
         flag = option.replace("_", "-")
@@ -285,7 +293,7 @@ def _query(bank: AnyBank, verb: str, name: str, values: Mapping[str, Any], *more
     return _command(bank, verb, name, *options, *more)
 
 
-def _remedy(bank: AnyBank, analysis: Analysis, error: AttnbankError, of: Subject) -> str:
+def _remedy(bank: Backend, analysis: Analysis, error: AttnbankError, of: Subject) -> str:
     """The command after which the bank can answer an analysis; else what the error says."""
     typed = error.remedy.partition("Type: ")[2]
     if typed.startswith("attnbank ") and " -b " not in typed:
@@ -300,21 +308,21 @@ def _remedy(bank: AnyBank, analysis: Analysis, error: AttnbankError, of: Subject
 
 
 def _ingest(
-    bank: AnyBank, of: Subject, options: tuple[str, ...] = (), needs: str | None = None
+    bank: Backend, of: Subject, options: tuple[str, ...] = (), needs: str | None = None
 ) -> str:
     """The command for another run of the model, over a corpus that has what it `needs`."""
     if of.main is None:
         return _command(bank, "ingest", PLACE)
     with bank.answering():
-        found = contents.read(bank)
+        found = contents.summarize_bank(bank)
     name = found.models.filter(id=of.main.model)["name"][0]
     if needs in ("gradients", "losses"):
         name = _WITH_LOSS.get(name, name)
-    corpus = _corpus(bank, found.corpora, of.main.corpus, needs)
+    corpus = _corpora_with(bank, found.corpora, of.main.corpus, needs)
     return _command(bank, "ingest", *corpus, "--model", plain_model(name), *options)
 
 
-def _public(bank: AnyBank, text: str) -> str:
+def _public(bank: Backend, text: str) -> str:
     """A text of an error without the folder of its author's disk."""
     return text.replace(str(bank.path), bank.path.name)
 
@@ -324,14 +332,14 @@ def plain_model(name: str) -> str:
     return Path(name).name if Path(name).is_absolute() else name
 
 
-def _corpus(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | None) -> list[str]:
+def _corpora_with(bank: Backend, corpora: pl.DataFrame, main: int, needs: str | None) -> list[str]:
     rows = sorted(corpora.to_dicts(), key=lambda row: (row["id"] != main, -row["id"]))
     for row in rows:
         if needs == "mentions" and not row["mentions"]:
             continue
         if needs == "trees":
             of_corpus = {"corpus": row["id"]}
-            if not bank.frame_of(registry.statement("corpus_relations"), of_corpus).height:
+            if not bank.fetch(registry.internal_statement("corpus_relations"), of_corpus).height:
                 continue
         paths = [each for each in row["path"].split("\n") if each]
         if paths and not any(each.startswith("-") for each in paths):
@@ -339,7 +347,7 @@ def _corpus(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | None) 
     return [PLACE]
 
 
-def _probe(bank: AnyBank, of: Subject) -> str:
+def _probe(bank: Backend, of: Subject) -> str:
     kind = [each for each in of.runs if (each.context, each.unit) == ("sentence", "word")]
     test = of.main if of.main in kind else None
     others = [

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.any_bank import AnyBank
-from attnbank.queries.sections.plan import Comparison, published
+from attnbank.queries.any_bank import Backend
+from attnbank.queries.sections.plan import PaperComparison, published
 
 ABSENT = ""
 """What stands where there is no figure, as in every table."""
@@ -20,8 +20,8 @@ STANFORD = frozenset({"dobj", "prep", "pobj"})
 
 
 def compare(
-    bank: AnyBank, name: str, run: dict[str, Any], controls: Sequence[str] = ()
-) -> Comparison:
+    bank: Backend, name: str, run: dict[str, Any], controls: Sequence[str] = ()
+) -> PaperComparison:
     """Published figures beside ours, of relations also of `controls`. Raises as `Bank.query`."""
     told = published()[name]
     values = {**told.get("values", {}), **run}
@@ -37,7 +37,7 @@ def compare(
         if "model" in told:
             rows = _models(told["model"], frame)
         elif "probe" in told:
-            rows = _probes(told["probe"], frame)
+            rows = _newest_probes(told["probe"], frame)
         else:
             rows = [
                 {
@@ -47,7 +47,7 @@ def compare(
                 }
                 for each in told["claim"]
             ]
-    return Comparison(
+    return PaperComparison(
         pl.DataFrame(rows), told["source"], told["setup"], told["differs"], tuple(controls)
     )
 
@@ -57,7 +57,7 @@ Heads = tuple[dict[str, Row], dict[str, Row]]
 """The best head for each relation: as it is, and with possessives judged as the paper does."""
 
 
-def _by_relation(bank: AnyBank, analysis: str, values: dict[str, Any]) -> Heads:
+def _by_relation(bank: Backend, analysis: str, values: dict[str, Any]) -> Heads:
     plain = bank.query(analysis, **values).to_dicts()
     possessive = bank.query(analysis, **values, possessive=True).to_dicts()
     return {row["relation"]: row for row in plain}, {row["relation"]: row for row in possessive}
@@ -109,7 +109,7 @@ def _models(told: list[Row], frame: pl.DataFrame) -> list[Row]:
     ]
 
 
-def _probes(told: list[Row], frame: pl.DataFrame) -> list[Row]:
+def _newest_probes(told: list[Row], frame: pl.DataFrame) -> list[Row]:
     """Rows of table 3: the newest probe of each kind, and of each seed of random weights."""
     rows = []
     for each in told:

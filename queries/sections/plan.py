@@ -44,7 +44,7 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedSide:
     """What stands side by side for several runs.
 
     It is the `value` of the rows with the same `keys`, the columns of `named` beside it, or the
@@ -60,7 +60,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PaperComparison:
     """Published figures beside ours, as text, with their source and why they may differ.
 
     `controls` are the runs that answered for random weights.
@@ -74,7 +74,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SectionPicture:
     """A picture, the rows in it and how to draw it again."""
 
     analysis: str
@@ -84,7 +84,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SectionAnswer:
     """What a bank says to a section.
 
     `runs` answered, `statement` is the SQL, `command` what to type for the rows, `kept` since when
@@ -97,8 +97,8 @@ class Answer:
     rows: pl.DataFrame
     statement: str
     command: str
-    drawn: Drawn | None
-    comparison: Comparison | None = None
+    drawn: SectionPicture | None
+    comparison: PaperComparison | None = None
     kept: datetime | None = None
     rule: str = ""
 
@@ -122,26 +122,28 @@ def chapters() -> tuple[Chapter, ...]:
             each["paper"],
             tuple(Section(**{"picture": one["analysis"]} | one) for one in each["section"]),
         )
-        for each in _read("sections.toml")["chapter"]
+        for each in _load_toml("sections.toml")["chapter"]
     )
 
 
 @cache
-def sides() -> tuple[Side, ...]:
+def sides() -> tuple[ComparedSide, ...]:
     """Return what stands side by side in a report on several runs."""
     found = []
-    for one in _read("sections.toml")["side"]:
+    for one in _load_toml("sections.toml")["side"]:
         lists = {key: tuple(one.get(key, ())) for key in ("keys", "named", "values")}
-        found.append(Side(one["title"], one["analysis"], value=one.get("value", ""), **lists))
+        found.append(
+            ComparedSide(one["title"], one["analysis"], value=one.get("value", ""), **lists)
+        )
     return tuple(found)
 
 
 @cache
 def published() -> dict[str, Any]:
     """Return the published figures, by the name that a section gives."""
-    return _read("published.toml")
+    return _load_toml("published.toml")
 
 
-def _read(name: str) -> dict[str, Any]:
+def _load_toml(name: str) -> dict[str, Any]:
     text = (files("attnbank.queries.sections") / name).read_text(encoding="utf-8")
     return tomllib.loads(text)

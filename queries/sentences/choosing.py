@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.any_bank import Backend
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.runs import Run, choose_run, run_candidates, with_reasons
-from attnbank.sql.suggest import listed
+from attnbank.sql.suggest import join_names
 
 _LARGEST = 2**31 - 1
 
@@ -33,19 +33,19 @@ def is_request(text: str) -> bool:
     return text.lstrip().startswith("pattern") or "{" in text
 
 
-def called(bank: AnyBank, asked: str, corpus: str | None) -> Chosen:
+def called(bank: Backend, asked: str, corpus: str | None) -> Chosen:
     """The sentence of an id (a number) or else of a name. Raises CallError for none or several."""
     asked = asked.strip()
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
     rows: list[tuple[int, str, int, str]] = []
     if asked.isdecimal() and int(asked) <= _LARGEST:
-        rows = _rows(bank, "by_name", values | {"id": int(asked)})
-    rows = rows or _rows(bank, "by_name", values | {"name": asked})
+        rows = _query_internal(bank, "by_name", values | {"id": int(asked)})
+    rows = rows or _query_internal(bank, "by_name", values | {"name": asked})
     if len(rows) == 1:
         return Chosen(*rows[0])
     where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not rows:
-        near = [row[0] for row in _rows(bank, "near_names", {"name": asked[:80]})]
+        near = [row[0] for row in _query_internal(bank, "near_names", {"name": asked[:80]})]
         nearest = f"The nearest names: {', '.join(map(_shortened, near))}. " if near else ""
         raise CallError(
             f"No sentence{where} is called {_shortened(asked)}.",
@@ -54,15 +54,15 @@ def called(bank: AnyBank, asked: str, corpus: str | None) -> Chosen:
         )
     raise CallError(
         f"{len(rows)} sentences{where} are called {_shortened(asked)}.",
-        f"Give its number, or --corpus: {listed([f'{row[0]} ({row[3]})' for row in rows], 8)}.",
+        f"Give its number, or --corpus: {join_names([f'{row[0]} ({row[3]})' for row in rows], 8)}.",
     )
 
 
-def marked(bank: AnyBank, one: Chosen, indexes: Sequence[int]) -> Chosen:
+def marked(bank: Backend, one: Chosen, indexes: Sequence[int]) -> Chosen:
     """The sentence with words (indexes from 1) marked. Raises CallError if it has no such word."""
     if not indexes:
         return one
-    statement = registry.statement("sentences/words")
+    statement = registry.internal_statement("sentences/words")
     rows = bank.connection.execute(statement, {"sentence": one.id}).fetchall()
     known = {index for _, index, _ in rows}
     if missing := sorted(set(indexes) - known):
@@ -82,7 +82,7 @@ class SentenceNotReadError(QueryError):
 
 
 def run_over(
-    bank: AnyBank, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
+    bank: Backend, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
 ) -> Run:
     """The run that is named, else the one that answers, of those over a corpus (id, name).
 
@@ -96,7 +96,7 @@ def run_over(
 
 
 def _run_over(
-    bank: AnyBank, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
+    bank: Backend, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
 ) -> Run:
     def choose(name: str | None) -> Run:
         return choose_run(bank.connection, bank.path, choice, "show", name)
@@ -105,7 +105,7 @@ def _run_over(
         return choose(requested)
     candidates = run_candidates(bank.connection, choice)
     usable = [candidate.id for candidate in candidates if candidate.may_be_default]
-    rows = _rows(bank, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
+    rows = _query_internal(bank, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
     if not rows:
         if not usable:
             choose(None)  # which says why
@@ -121,7 +121,7 @@ def _run_over(
     return replace(choose(name), among=among)
 
 
-def check_held(bank: AnyBank, run: Run, chosen: Chosen) -> None:
+def check_sentence_in_run(bank: Backend, run: Run, chosen: Chosen) -> None:
     """Raise CallError or QueryError where no input of the run holds the sentence, and say why."""
     if chosen.corpus != run.corpus:
         raise CallError(
@@ -129,9 +129,9 @@ def check_held(bank: AnyBank, run: Run, chosen: Chosen) -> None:
             f" run {run.name} read {run.corpus_name}.",
             "Name a run over its corpus (--run, run=); attnbank info lists all.",
         )
-    if held(bank, run, [chosen.id]):
+    if sentences_of_run(bank, run, [chosen.id]):
         return
-    reasons = _rows(bank, "skip_reasons", {"sentence": chosen.id, "run": run.id})
+    reasons = _query_internal(bank, "skip_reasons", {"sentence": chosen.id, "run": run.id})
     if reasons:
         reason, detail = reasons[0]
         why = f"left out the sentence {_shortened(chosen.name)} ({reason}): {detail}"
@@ -146,9 +146,9 @@ def check_held(bank: AnyBank, run: Run, chosen: Chosen) -> None:
     )
 
 
-def held(bank: AnyBank, run: Run, sentences: Sequence[int]) -> set[int]:
+def sentences_of_run(bank: Backend, run: Run, sentences: Sequence[int]) -> set[int]:
     """Return those of some sentences (numbers, sentence.id) that an input of the run holds."""
-    rows = _rows(bank, "read_by_run", {"run": run.id, "sentences": list(sentences)})
+    rows = _query_internal(bank, "read_by_run", {"run": run.id, "sentences": list(sentences)})
     return {row[0] for row in rows}
 
 
@@ -191,7 +191,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _rows(bank: AnyBank, name: str, values: dict[str, Any]) -> list[Any]:
+def _query_internal(bank: Backend, name: str, values: dict[str, Any]) -> list[Any]:
     """What a statement of sql/internal/sentences gives; values that it does not use are left."""
-    statement = registry.statement(f"sentences/{name}")
+    statement = registry.internal_statement(f"sentences/{name}")
     return list(bank.connection.execute(statement, values).fetchall())

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.any_bank import AnyBank
+from attnbank.queries.any_bank import Backend
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import Chosen
@@ -93,7 +93,7 @@ class Read:
     notes: tuple[str, ...]
 
 
-def needs(bank: AnyBank, asked: ShowOptions) -> str | None:
+def needs(bank: Backend, asked: ShowOptions) -> str | None:
     """What the run's corpus must have for what is asked for: mentions, trees, or nothing."""
     if asked.coreference:
         return "mentions"
@@ -101,17 +101,19 @@ def needs(bank: AnyBank, asked: ShowOptions) -> str | None:
     return "trees" if asked.tree or asked.decoded or is_gold else None
 
 
-def check_relation(bank: AnyBank, relation: str | None, run: Run) -> None:
+def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
     """Raise CallError for a relation (nmod, nmod:poss, all) that is not in the corpus or saved."""
     if relation is None or _is_saved_relation(bank, relation):
         return
-    rows = bank.frame_of(registry.statement("corpus_relations"), {"corpus": run.corpus}).rows()
+    rows = bank.fetch(
+        registry.internal_statement("corpus_relations"), {"corpus": run.corpus}
+    ).rows()
     known = [str(name) for name, *_ in rows]
     if relation not in {"all", *known, *map(without_subtype, known)}:
         raise runs.unknown_relation(relation, run, known)
 
 
-def names(bank: AnyBank, run: Run) -> dict[str, str]:
+def names_of_run(bank: Backend, run: Run) -> dict[str, str]:
     """Return what a title says of a run: its name (run), its model, its corpus and its measure."""
     found = _frame(bank, "run_facts", run=run.id).row(0, named=True)
     model = found["model"]
@@ -124,7 +126,7 @@ def names(bank: AnyBank, run: Run) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class SentenceRecords:
     """A sentence as every head of a run sees it: the input, and which of its words are shown.
 
     `every` has a row a position, `by_word` one a word that stands there (as statement
@@ -144,7 +146,7 @@ class Sheet:
     notes: tuple[str, ...]
 
 
-def sheet(bank: AnyBank, run: Run, chosen: Chosen, asked: ShowOptions) -> Sheet:
+def sheet(bank: Backend, run: Run, chosen: Chosen, asked: ShowOptions) -> SentenceRecords:
     """What of a sentence is shown. Raises CallError if no word is in `asked.words`."""
     inputs = _frame(bank, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
@@ -152,7 +154,7 @@ def sheet(bank: AnyBank, run: Run, chosen: Chosen, asked: ShowOptions) -> Sheet:
     every = by_word.unique(["position"], keep="first", maintain_order=True)
     own = (pl.col("sentence") == chosen.id).fill_null(False)
     before = _before(every, chosen, asked.before)
-    shown, left_out = _shown(every, own, before, asked)
+    shown, left_out = _select_positions(every, own, before, asked)
     if len(before) < asked.before:
         left_out.append(f"The input holds {len(before)} sentences before {chosen.name}, of the"
                         f" {asked.before} that were asked for.")  # fmt: skip
@@ -176,15 +178,15 @@ def sheet(bank: AnyBank, run: Run, chosen: Chosen, asked: ShowOptions) -> Sheet:
         is_special=pl.col("kind").is_in(_KINDS).not_(),
         is_matched=pl.col("position").is_in(matched.to_list()),
     )
-    return Sheet(
+    return SentenceRecords(
         sequence, by_word, every, of_shown, shown, words, tuple(before),
         _mentions_of(bank, of_shown) if asked.coreference else _NO_MENTIONS,
         _tree_of(of_shown), tuple(left_out), tuple(notes),
     )  # fmt: skip
 
 
-def read(
-    bank: AnyBank, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions
+def read_sentence(
+    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions
 ) -> Read:
     """What some heads look at in a sentence. Raises CallError if no word is in `asked.words`."""
     found = sheet(bank, run, chosen, asked)
@@ -195,7 +197,7 @@ def read(
     maps = _frame(bank, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), every)
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
-        notes.append(told_of_rest(run))
+        notes.append(note_on_missing_weights(run))
     peaks = _frame(bank, "peaks", sequence=sequence, heads=names)
     is_saved = _is_saved_relation(bank, asked.relation)
     pairs = _gold_pairs(bank, by_word, [*found.before, chosen.id], asked, is_saved=is_saved)
@@ -215,7 +217,7 @@ def read(
         ))  # fmt: skip
         panels.append(
             Panel(chosen.name, layer, head, found.words,
-                  _lines(maps.filter(of_head), every, found.shown),
+                  _weights_between_shown(maps.filter(of_head), every, found.shown),
                   _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked),
                   found.mentions, mean_of=tuple(heads) if asked.mean else ())
         )  # fmt: skip
@@ -231,7 +233,7 @@ def read(
     return Read(rows, tuple(panels), tree, decoded, found.left_out, tuple(notes))
 
 
-def told_of_rest(run: Run) -> str:
+def note_on_missing_weights(run: Run) -> str:
     """What is drawn of a run that does not keep every weight."""
     if run.largest is None:
         return (
@@ -302,7 +304,7 @@ def _before(every: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
     return ids[max(0, at - count) : at]
 
 
-def _shown(
+def _select_positions(
     every: pl.DataFrame, own: pl.Expr, before: list[int], asked: ShowOptions
 ) -> tuple[pl.DataFrame, list[str]]:
     notes = []
@@ -325,7 +327,9 @@ def _shown(
     return pl.concat([words, special]).sort("position"), notes
 
 
-def _lines(maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
+def _weights_between_shown(
+    maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame
+) -> pl.DataFrame:
     """The weights between shown positions, and the sum of those to other words.
 
     One that is not kept is null; it counts as one to other words, unless only peaks are kept.
@@ -364,7 +368,7 @@ def _tops(
     apart = set(every.filter(pl.col("kind") == "first")["position"])
     special = every.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
     rests = pl.DataFrame(
-        [(place, _total([weights[to] for to in special])) for place, weights in
+        [(place, _sum_or_none([weights[to] for to in special])) for place, weights in
          maps.select("from_position", "weights").rows()],
         schema={"position": pl.Int16, "special": pl.Float64}, orient="row",
     )  # fmt: skip
@@ -393,23 +397,23 @@ def _tops(
     )  # fmt: skip
 
 
-def _total(weights: Sequence[float | None]) -> float | None:
+def _sum_or_none(weights: Sequence[float | None]) -> float | None:
     """Their sum; None where one of them is not kept."""
     kept = [each for each in weights if each is not None]
     return sum(kept) if len(kept) == len(weights) else None
 
 
-def _frame(bank: AnyBank, name: str, /, **values: Any) -> pl.DataFrame:
-    return bank.frame_of(registry.statement(f"sentences/{name}"), values)
+def _frame(bank: Backend, name: str, /, **values: Any) -> pl.DataFrame:
+    return bank.fetch(registry.internal_statement(f"sentences/{name}"), values)
 
 
-def _is_saved_relation(bank: AnyBank, relation: str | None) -> bool:
+def _is_saved_relation(bank: Backend, relation: str | None) -> bool:
     rows = bank.connection.execute("select 1 from saved_relation where name = ?", [relation])
     return bool(rows.fetchall())
 
 
 def _gold_pairs(
-    bank: AnyBank, every: pl.DataFrame, sentences: list[int], asked: ShowOptions, *, is_saved: bool
+    bank: Backend, every: pl.DataFrame, sentences: list[int], asked: ShowOptions, *, is_saved: bool
 ) -> list[tuple[int, int]]:
     """The pairs (dependent, head), both word.id, of the relation that is asked for."""
     if asked.relation is None:
@@ -480,7 +484,7 @@ _NO_MENTIONS = pl.DataFrame(
 )
 
 
-def _mentions_of(bank: AnyBank, shown: pl.DataFrame) -> pl.DataFrame:
+def _mentions_of(bank: Backend, shown: pl.DataFrame) -> pl.DataFrame:
     """The mentions of entities that have several among the words shown, as spans of positions."""
     words = shown["word"]
     found = _frame(bank, "mentions", first=words.min(), last=words.max())
@@ -518,7 +522,7 @@ def _tree_of(shown: pl.DataFrame) -> Tree | None:
 
 
 def _decoded(
-    bank: AnyBank, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions,
+    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions,
     shown: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
     """The trees of `asked.decoded` over the words of a gold one, by what each is.

@@ -58,7 +58,7 @@ class Shown:
     rows: pl.DataFrame
     run: Run
     panels: tuple[pictures.Panel, ...]
-    facts: pictures.Facts
+    facts: pictures.SentenceFacts
     marked: Mapping[int, frozenset[int]]
 
     @property
@@ -183,7 +183,7 @@ def picture_of(
     if plot.kind == SENTENCES:
         return Figure(figure(bank, analysis, frame), theme, look)
     facts = facts_of(
-        frame, contents.runs(bank), values, _read_beside(bank, analysis, frame, values)
+        frame, contents.list_runs(bank), values, _read_beside(bank, analysis, frame, values)
     )
     if look is not None and look.width is not None:
         return Picture(fitted(analysis, frame, facts, theme, look), look.width)
@@ -199,7 +199,7 @@ def _read_beside(
     if any(each.name == "corpora" for each in analysis.parameters):
         asked = {"run": frame["run"][0], "corpora": values.get("corpora")}
         with bank.answering():
-            return bank.frame_of(registry.statement("contents/matching_runs"), asked)["name"]
+            return bank.fetch(registry.internal_statement("contents/matching_runs"), asked)["name"]
     if "run" not in frame.columns and "probe" in frame.columns:
         # The rows of a probe name no run: the scores of the same probe do.
         scores = bank.query("probe_accuracy", probe=frame["probe"][0])
@@ -219,7 +219,7 @@ def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
     found, panels = [], []
     for row in frame.iter_rows(named=True):
         relation, direction = row.get("relation"), row.get("direction")
-        one = show(
+        one = show_sentence(
             bank,
             ShowOptions(
                 row["sentence"], f"{row['layer']}-{row['head']}", run=row["run"],
@@ -243,12 +243,12 @@ def _label(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else label_of(str(value))
 
 
-def show(bank: Requests, asked: ShowOptions) -> Shown:
+def show_sentence(bank: Requests, asked: ShowOptions) -> Shown:
     """What `Bank.show` returns."""
     with bank.answering():
         needs = reading.needs(bank, asked)
     if choosing.is_request(str(asked.sentence)):
-        taken, chosen = _found(bank, asked, needs)
+        taken, chosen = _sentences_with_hits(bank, asked, needs)
     else:
         taken, chosen = _called(bank, asked, needs)
     with bank.answering():
@@ -260,8 +260,8 @@ def show(bank: Requests, asked: ShowOptions) -> Shown:
                 f"{len(pairs)} heads on {len(chosen)} sentences make {panels} panels.",
                 f"Ask for fewer heads or hits: up to {MOST_PANELS} panels.",
             )
-        found = [reading.read(bank, taken, each, pairs, asked) for each in chosen]
-        names = reading.names(bank, taken)
+        found = [reading.read_sentence(bank, taken, each, pairs, asked) for each in chosen]
+        names = reading.names_of_run(bank, taken)
     if not taken.is_finished:
         told = f"The run {taken.name} is not finished: it has read a part of its corpus."
         warnings.warn(told, UnfinishedRunWarning, stacklevel=3)
@@ -275,7 +275,7 @@ def show(bank: Requests, asked: ShowOptions) -> Shown:
             raise QueryError("The sentence has no tree.", "Leave --tree and --decoded out.")
         trees[f"The {'gold ' if each.decoded else ''}tree of {one.name}"] = each.tree
         trees |= {f"{one.name} {what}": tree for what, tree in each.decoded.items()}
-    facts = pictures.Facts(
+    facts = pictures.SentenceFacts(
         **names, relation=asked.relation, direction=asked.direction, coreference=asked.coreference,
         least=asked.least, notes=notes, trees=trees,
     )  # fmt: skip
@@ -291,11 +291,13 @@ def _called(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run,
         one = choosing.called(bank, str(asked.sentence), asked.corpus)
         of = one.corpus, one.corpus_name
         taken = choosing.run_over(bank, asked.run_name, needs, of)
-        choosing.check_held(bank, taken, one)
+        choosing.check_sentence_in_run(bank, taken, one)
         return taken, [choosing.marked(bank, one, asked.matched)]
 
 
-def _found(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run, list[Chosen]]:
+def _sentences_with_hits(
+    bank: Requests, asked: ShowOptions, needs: str | None
+) -> tuple[Run, list[Chosen]]:
     """The first sentences that a request finds among those that a run has read, and the run."""
     from attnbank.queries.patterns import HitOptions, reads_run
 
@@ -307,10 +309,10 @@ def _found(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run, 
         taken = choosing.run_over(bank, named, needs, of)
     for limit in (_AT_FIRST * hits, None):
         choice = HitOptions(taken.corpus_name, limit, keys=True, run=read_by)
-        frame = bank.hits(request, choice, timeout=asked.timeout)
+        frame = bank.run_hits(request, choice, timeout=asked.timeout)
         chosen = _by_sentence(frame, taken)
         with bank.answering():
-            held = choosing.held(bank, taken, list({each.id for each in chosen}))
+            held = choosing.sentences_of_run(bank, taken, list({each.id for each in chosen}))
         kept = [each for each in chosen if each.id in held][:hits]
         if len(kept) == hits or limit is None or frame.height < limit:
             break

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from attnbank.queries import parameters
-from attnbank.queries.dialects import to_dialect, written_out
+from attnbank.queries.dialects import render_statement, to_dialect
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of_arrow, query_error
-from attnbank.queries.spark.merged import Merged
+from attnbank.queries.spark.merged import UnionExport
 from attnbank.queries.spark.stages import Stage, stages_of
 from attnbank.queries.spark.tables import Export
 from attnbank.sql import registry
@@ -70,7 +70,7 @@ def open_export(session: SparkSession, *folders: str | Path) -> Exported:
         own.conf.set(name, value)
     with _translate_spark_errors(", ".join(map(str, folders))):
         exports = [Export(own, str(folder)) for folder in folders]
-        return Exported(exports[0] if len(exports) == 1 else Merged(exports))
+        return Exported(exports[0] if len(exports) == 1 else UnionExport(exports))
 
 
 class Exported(Requests):
@@ -79,7 +79,7 @@ class Exported(Requests):
     `find`, `count` and `score` are those of a Bank, too, without its limits of time and memory.
     """
 
-    def __init__(self, source: Export | Merged) -> None:
+    def __init__(self, source: Export | UnionExport) -> None:
         self._source = source
         self._views: set[str] = set()  # the tables that are views of the session by now
         self.path = Path(source.folder)
@@ -95,7 +95,7 @@ class Exported(Requests):
         Sums may differ from those of a bank in their last digits. Raises and warns as `Bank.query`
         does, and raises CallError for an analysis of the user's own.
         """
-        analysis, given = _asked(name, values)
+        analysis, given = _analysis_and_values(name, values)
         with self.answering():
             run = self._choose(analysis, given)
             if run is not None:
@@ -105,39 +105,39 @@ class Exported(Requests):
                         UnfinishedRunWarning,
                         stacklevel=2,
                     )
-                check_relation(_Asked(self), analysis, given, run)
-            with self._rows(to_dialect(analysis.name, "spark", **given)) as found:
+                check_relation(_ExportedCall(self), analysis, given, run)
+            with self._collect(to_dialect(analysis.name, "spark", **given)) as found:
                 frame = frame_of_arrow(found.toArrow(), found.columns)
         return frame.cast(_schema(analysis))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` reads with the same arguments; None unless it reads exactly one."""
-        analysis, given = _asked(name, values)
+        analysis, given = _analysis_and_values(name, values)
         with self.answering():
             return self._choose(analysis, given)
 
     def rows_of(self, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of a SELECT that is written for a bank, with the values of its `$name`."""
-        with self._rows(written_out(statement, "spark", values)) as found:
+        with self._collect(render_statement(statement, "spark", values)) as found:
             return [tuple(row) for row in found.collect()]
 
     @property
     def connection(self) -> SupportsExecute:
         """What answers a SELECT of the package's own."""
-        return _Asked(self)
+        return _ExportedCall(self)
 
     def answering(self) -> AbstractContextManager[None]:
         """As `AnyBank.answering`."""
         return _translate_spark_errors(self._source.folder)
 
-    def found_by(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `AnyBank.found_by`; Spark has no such limits."""
+    def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
+        """As `AnyBank.run_request`; Spark has no such limits."""
         with self.answering():
-            return self.frame_of(statement, {})
+            return self.fetch(statement, {})
 
-    def frame_of(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `AnyBank.frame_of`."""
-        with self._rows(written_out(statement, "spark", values)) as found:
+    def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
+        """As `AnyBank.fetch`."""
+        with self._collect(render_statement(statement, "spark", values)) as found:
             return frame_of_arrow(found.toArrow(), found.columns)
 
     @contextmanager
@@ -153,7 +153,7 @@ class Exported(Requests):
 
     def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
         try:
-            return choose_analysis_run(_Asked(self), self.path, analysis, given)
+            return choose_analysis_run(_ExportedCall(self), self.path, analysis, given)
         except QueryError as error:
             if error.remedy.startswith("Type: attnbank "):
                 # That remedy is for a bank, and this is the export of one.
@@ -162,7 +162,7 @@ class Exported(Requests):
             raise
 
     @contextmanager
-    def _rows(self, statement: str) -> Iterator[DataFrame]:
+    def _collect(self, statement: str) -> Iterator[DataFrame]:
         """The rows of a statement in the dialect of Spark; within, they can be collected.
 
         What several parts of the statement read is computed once and kept until the end.
@@ -176,7 +176,7 @@ class Exported(Requests):
                 self._prepare(stage)
             yield self.session.sql(planned.last)
         finally:
-            self._forget(planned.stages)
+            self._drop_views(planned.stages)
 
     def _prepare(self, stage: Stage) -> None:
         """Make the view of a stage, whose rows are computed now if they are read several times."""
@@ -188,37 +188,37 @@ class Exported(Requests):
             rows = rows.localCheckpoint()
         rows.createOrReplaceTempView(stage.view)
 
-    def _forget(self, stages: Iterable[Stage]) -> None:
+    def _drop_views(self, stages: Iterable[Stage]) -> None:
         for stage in stages:
             self.session.catalog.dropTempView(stage.view)
 
 
-class _Asked:
+class _ExportedCall:
     """An export as the functions see it that ask a bank with `execute(...).fetchall()`."""
 
     def __init__(self, exported: Exported, rows: Sequence[tuple[Any, ...]] = ()) -> None:
         self._exported = exported
         self._rows = list(rows)
 
-    def execute(self, query: str, parameters: Any = None, /) -> _Asked:
+    def execute(self, query: str, parameters: Any = None, /) -> _ExportedCall:
         """Run a SELECT; `parameters` are the values of its `$name`."""
-        return _Asked(self._exported, self._exported.rows_of(query, parameters or {}))
+        return _ExportedCall(self._exported, self._exported.rows_of(query, parameters or {}))
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that were found."""
         return self._rows
 
 
-def _asked(name: str, values: Mapping[str, Any]) -> tuple[Analysis, dict[str, Any]]:
+def _analysis_and_values(name: str, values: Mapping[str, Any]) -> tuple[Analysis, dict[str, Any]]:
     """The analysis, and its checked values."""
-    analysis = registry.find(name)
+    analysis = registry.find_analysis(name)
     if analysis.is_own:
         raise CallError(
             f"{analysis.name} is an analysis of your own, which runs only in the sandbox of a"
             " bank.",
             f"See it for Spark, and run it there: attnbank query {analysis.name} --dialect spark",
         )
-    return analysis, parameters.check(analysis, values)
+    return analysis, parameters.bind_values(analysis, values)
 
 
 def _schema(analysis: Analysis) -> pl.Schema:
@@ -246,18 +246,18 @@ def _translate_spark_errors(where: str) -> Iterator[None]:
         if error.getCondition() == "USER_RAISED_EXCEPTION":  # an analysis says what must be done
             said = (error.getMessageParameters() or {}).get("errorMessage", str(error))
             raise query_error(RuntimeError(said)) from error
-        raise QueryError(f"Spark cannot read {where}: {_first(error)}", "") from error
+        raise QueryError(f"Spark cannot read {where}: {_first_line(error)}", "") from error
     except Py4JJavaError as error:
         # Java says more than the text of the error, which only tells what was called.
-        told = _first(RuntimeError(str(error.java_exception)))
+        told = _first_line(RuntimeError(str(error.java_exception)))
         raise QueryError(f"Spark cannot read {where}: {told}", "") from error
     except (Py4JError, ConnectionError) as error:
-        raise QueryError(f"Spark ended while reading {where}: {_first(error)}", "") from error
+        raise QueryError(f"Spark ended while reading {where}: {_first_line(error)}", "") from error
     finally:
         log.disabled = was_disabled
 
 
-def _first(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     """The first line of an error, cut if it is long: some of Spark's hold a whole plan."""
     lines = [each for each in str(error).splitlines() if each.strip()]
     return (lines or [type(error).__name__])[0][:300]

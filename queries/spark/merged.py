@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import sqlglot
 from sqlglot import exp
 
-from attnbank.queries.dialects import written_out
-from attnbank.queries.spark.tables import Export, rows_of, types_of
+from attnbank.queries.dialects import render_statement
+from attnbank.queries.spark.tables import Export, spark_rows, types_of
 from attnbank.sql import id_map, registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import Moved
@@ -38,7 +38,7 @@ _SUMS = {
 """What was computed of the shards of a run and can be added up to that of the run, and how."""
 
 
-class Merged:
+class UnionExport:
     """The tables of several exports as those of one."""
 
     def __init__(self, exports: Sequence[Export]) -> None:
@@ -57,7 +57,7 @@ class Merged:
         """The rows of a table, with the columns that a bank has. Raises as `Export.table`."""
         rows = self._few(name)
         if rows is not None:
-            return rows_of(self.session, name, rows)
+            return spark_rows(self.session, name, rows)
         if name == "word_frequency":  # it belongs to no corpus or run: the first that is not empty
             tables = [each.table(name) for each in self._exports]
             return next((each for each in tables if each.take(1)), tables[0])
@@ -106,7 +106,7 @@ class Merged:
         if name in id_map.TEXT or name == "saved_pair":
             yield self._select(name, number, id_map.moved(name, number))
         elif name in ("sequence", "skipped", *id_map.tables_by_sequence()):
-            yield rows_of(self.session, name, [])
+            yield spark_rows(self.session, name, [])
             for part in parts:
                 yield self._select(name, number, id_map.moved(name, number, part), part)
             if name == "skipped":
@@ -140,19 +140,21 @@ class Merged:
             name = each.name
             if each.catalog == id_map.SOURCE:
                 by_run = run is not None and name in id_map.tables_by_sequence()
-                rows = export.of_runs(name, [run or 0]) if by_run else export.table(name)
+                rows = export.table_of_runs(name, [run or 0]) if by_run else export.table(name)
                 for part, text in (("catalog", None), ("db", None), ("this", f"source_{name}")):
                     each.set(part, text and exp.to_identifier(text))
                 rows.createOrReplaceTempView(each.name)
             elif name == "merge_id_map":
                 self._id_map.createOrReplaceTempView(name)
-        return self.session.sql(written_out(tree.sql(dialect="duckdb"), "spark", {}))
+        return self.session.sql(render_statement(tree.sql(dialect="duckdb"), "spark", {}))
 
     @cached_property
     def _parts(self) -> list[Part]:
         """The runs of the exports, with what is added to the ids of their inputs."""
         for each in self._matched.catalogs:
-            each.read_inputs(self._sql(each.number, registry.statement("merge/inputs")).collect())
+            each.read_inputs(
+                self._sql(each.number, registry.internal_statement("merge/inputs")).collect()
+            )
         counts = "select corpus, sum(sentences) from merge_id_map where is_own group by corpus"
         return id_map.parts_of(self._matched, dict(self._sql(0, counts).collect()))
 
@@ -168,10 +170,10 @@ class Merged:
             )
             for each in self._numbers
         ).createOrReplaceTempView("merge_extent")
-        found = self._sql(0, registry.statement("merge/id_map")).localCheckpoint()
+        found = self._sql(0, registry.internal_statement("merge/id_map")).localCheckpoint()
         found.createOrReplaceTempView("merge_id_map")
-        statement = registry.statement("merge/differing_documents")
-        differing = self.session.sql(written_out(statement, "spark", {}))
+        statement = registry.internal_statement("merge/differing_documents")
+        differing = self.session.sql(render_statement(statement, "spark", {}))
         for corpus, index in differing.collect():
             raise CallError(
                 f"Document {index} of the corpus {matched.name('corpus', corpus)} is not the same"

@@ -63,17 +63,17 @@ class Export:
         Raises BankError if the table is missing, or has other columns than a bank of this format.
         """
         if is_by_run(columns_of_this_format()[name]):
-            return self.of_runs(name, self._run_ids)
-        return self._read(name, [f"{name}.parquet"])
+            return self.table_of_runs(name, self._run_ids)
+        return self._read_files(name, [f"{name}.parquet"])
 
-    def of_runs(self, name: str, runs: Sequence[int]) -> DataFrame:
+    def table_of_runs(self, name: str, runs: Sequence[int]) -> DataFrame:
         """The rows of some runs in a table whose files are divided by run. Raises as `table`."""
-        return self._read(name, [f"{name}/run={each}" for each in runs])
+        return self._read_files(name, [f"{name}/run={each}" for each in runs])
 
-    def _read(self, name: str, files: list[str]) -> DataFrame:
+    def _read_files(self, name: str, files: list[str]) -> DataFrame:
         """The rows of some files, or folders of files, of a table; opened once."""
         if not files:
-            return rows_of(self.session, name, [])
+            return spark_rows(self.session, name, [])
         if tuple(files) in self._read_before:
             return self._read_before[tuple(files)]
         from pyspark.errors import AnalysisException
@@ -105,7 +105,7 @@ class Export:
         return sorted(int(row["id"]) for row in self.table("run").select("id").collect())
 
 
-def rows_of(session: SparkSession, table: str, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
+def spark_rows(session: SparkSession, table: str, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
     """Rows that are given by column, with the columns and types of a table of a bank."""
     types = types_of(table)
     shape = ", ".join(f"`{column}` {type_}" for column, type_ in types.items())

@@ -17,7 +17,7 @@ from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.errors import AttnbankWarning
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.outputs.atomic import keep_owner_and_mode, new_part, remove_parts
-from attnbank.sql.quoting import literal, place, quoted
+from attnbank.sql.quoting import literal, qualified_name, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -66,7 +66,7 @@ def checkpoint_and_compact(
         remove_parts(path.resolve())  # of a process that was killed while it compacted
         total, unused = space(connection, has_deleted=has_deleted)
         if unused >= LEAST_UNUSED and unused + _LEFT_BY_CLOSING > MOST_UNUSED * total:
-            _copy(connection, path.resolve(), total, unused)
+            _copy_database(connection, path.resolve(), total, unused)
 
 
 def space(connection: DuckDBPyConnection, *, has_deleted: bool = False) -> tuple[int, int]:
@@ -87,7 +87,7 @@ def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
     ).fetchall()
     blocks = 0.0
     for each in tables:
-        table = place(*each)
+        table = qualified_name(*each)
         stored, taken = connection.execute(
             "select coalesce(sum(count) filter (where column_id = 0 and column_path = '[0]'), 0),"
             f" count(distinct block_id) from pragma_storage_info({literal(table)})"
@@ -98,7 +98,7 @@ def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
     return blocks
 
 
-def _copy(connection: DuckDBPyConnection, path: Path, total: int, unused: int) -> None:
+def _copy_database(connection: DuckDBPyConnection, path: Path, total: int, unused: int) -> None:
     import duckdb
 
     (name,) = connection.execute("select current_database()").fetchall()[0]

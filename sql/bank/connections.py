@@ -45,7 +45,7 @@ class Reader(Protocol):
 
     path: Path
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Close the file. Raises BankError where another thread is reading it."""
 
 
@@ -101,7 +101,7 @@ def connect(
     check_is_duckdb(named, place)
     for reader in list(readers):
         if reader.path.absolute().resolve() == place.resolve():
-            reader.let_go()
+            reader.release()
     wanted = STORAGE | WRITER | GUARDED | dict(settings or {})
     with translate_errors(named, *told):
         connection = once_unlocked(lambda: connected(str(place), wanted))

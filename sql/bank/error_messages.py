@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from attnbank.sql.bank.paths import shown_path
+from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import BankError
 
 try:
@@ -112,7 +112,7 @@ def is_full_disk(error: BaseException) -> bool:
     return any(word in str(each).lower() for each in seen for word in _FULL)
 
 
-def short_of_memory(error: BaseException | None = None) -> BankError | None:
+def memory_error(error: BaseException | None = None) -> BankError | None:
     """The error for work that failed because a process may take only so much memory (ulimit -v).
 
     None where it may take any, or if `error` says something else; None stands for a crash.
@@ -147,12 +147,12 @@ _TOLD, _REST = "\u2063", "\u2064"
 """Around and within what an error says of a bank behind an address; DuckDB passes on text alone."""
 
 
-def as_text(error: BankError) -> str:
-    """An error of reading a bank behind an address as a text in which `told_in` finds it."""
+def encode_error(error: BankError) -> str:
+    """An error of reading a bank behind an address as a text in which `decode_error` finds it."""
     return f"{_TOLD}{error.fact}{_REST}{error.remedy}{_TOLD}"
 
 
-def told_in(error: BaseException) -> BankError | None:
+def decode_error(error: BaseException) -> BankError | None:
     """The error of reading a bank behind an address that an error of DuckDB was made of."""
     parts = str(error).split(_TOLD)
     if len(parts) < 3:
@@ -163,7 +163,7 @@ def told_in(error: BaseException) -> BankError | None:
 
 def cause_of(error: BaseException) -> BankError | None:
     """The error that a library's stands for: of a bank behind an address, or a lack of memory."""
-    return told_in(error) or short_of_memory(error)
+    return decode_error(error) or memory_error(error)
 
 
 @contextmanager
@@ -207,7 +207,7 @@ def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AG
             f"Wait for it, close the bank there (in Python: bank.let_go()), or end it"
             f" (kill {holder['pid']}); only readers can share a bank.",
         )
-    if found := _listed(_BEFORE_DAMAGE, text, path):
+    if found := _error_in_list(_BEFORE_DAMAGE, text, path):
         return found
     if is_full_disk(error) or ("transaction" in text.lower() and _is_full(path)):
         return BankError(f"The disk of {path} is full; {kept}.", f"Free some space, then {again}.")
@@ -220,17 +220,19 @@ def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AG
         )
     if is_damage(error):
         return damaged(path, error)
-    if found := _listed(_AFTER_DAMAGE, text, path):
+    if found := _error_in_list(_AFTER_DAMAGE, text, path):
         return found
     is_of_system = any(reason in text.lower() for reason in _OF_SYSTEM)
     if isinstance(error, duckdb.IOException) and not is_of_system:
         return damaged(path, error)  # the system read the file: what stands in it makes no sense
     return BankError(
-        f"The bank {shown_path(path)} cannot be used: {text}", "See the whole error with --debug."
+        f"The bank {typed_path(path)} cannot be used: {text}", "See the whole error with --debug."
     )
 
 
-def _listed(messages: Mapping[str, tuple[str, str]], text: str, path: Path) -> BankError | None:
+def _error_in_list(
+    messages: Mapping[str, tuple[str, str]], text: str, path: Path
+) -> BankError | None:
     for part, message in messages.items():
         if part in text:
             reason = text.split("Error: ", 1)[-1]
@@ -242,11 +244,11 @@ def damaged(path: Path, error: BaseException | str) -> BankError:
     """The error for a bank whose file, or what stands in it, is damaged."""
     reason = re.sub(r"^([A-Za-z ]+ Error: )+", "", (str(error).strip() or "?").splitlines()[0])
     return BankError(
-        f"The bank {shown_path(path)} is damaged: {reason[:300].rstrip('. ')}.", _WHOLE_COPY
+        f"The bank {typed_path(path)} is damaged: {reason[:300].rstrip('. ')}.", _WHOLE_COPY
     )
 
 
-def broken_off(path: Path, status: int) -> BankError:
+def worker_crashed(path: Path, status: int) -> BankError:
     """The error for a process that read a bank; `status` is minus the signal that ended it."""
     try:
         name = signal.Signals(-status).name
@@ -258,7 +260,7 @@ def broken_off(path: Path, status: int) -> BankError:
             "If nobody did that, the system has no memory left: close other programs, and try"
             " again.",
         )
-    if (lack := short_of_memory()) is not None:
+    if (lack := memory_error()) is not None:
         return lack
     return BankError(
         f"The bank {path} is damaged, or DuckDB failed on it: reading it ended with {name}.",

@@ -13,7 +13,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.bank.paths import address_of, bank_file, named, shown_path, without_secrets
+from attnbank.sql.bank.paths import (
+    address_of,
+    bank_file,
+    printable_path,
+    typed_path,
+    without_secrets,
+)
 from attnbank.sql.bank.remote import body_until, opened, range_of, url_of, version_of
 from attnbank.sql.bank.rows import fault_of_rows
 from attnbank.sql.errors import BankError, CallError
@@ -51,7 +57,7 @@ def fetch(address: str, target: Path, on_bytes: Callable[[int, int | None], None
         raise CallError(
             f"{without_secrets(address)} is not an address.", "Give one: https://HOST/bank.duckdb"
         )
-    shown = shown_path(named(address))
+    shown = typed_path(printable_path(address))
     place = bank_file(target)
     if place.exists():
         raise CallError(f"{target} already exists and was left unchanged.", "Name another file.")

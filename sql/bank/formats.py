@@ -139,7 +139,7 @@ def columns_as_text() -> str:
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
-        for statement in registry.schema():
+        for statement in registry.schema_scripts():
             connection.execute(statement)
         return json.dumps(types_of(connection), indent=1) + "\n"
 

@@ -29,7 +29,7 @@ from attnbank.sql.bank.formats import (
     is_empty,
     types_of,
 )
-from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb, named
+from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb, printable_path
 from attnbank.sql.bank.rows import fault_of_catalog
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 from attnbank.sql.interrupts import postponed
@@ -82,10 +82,10 @@ def open_to_read(
     no local file can be opened. Files can be written only below `writes_below`. Raises CallError if
     the path cannot name a file, BankError if there is no bank of this format.
     """
-    return open_to_ask(path, settings, spills=spills, writes_below=writes_below)[0]
+    return open_read_only(path, settings, spills=spills, writes_below=writes_below)[0]
 
 
-def open_to_ask(
+def open_read_only(
     path: str | Path,
     settings: Sequence[str] = (),
     *,
@@ -100,9 +100,9 @@ def open_to_ask(
     InterruptException if they are too few even to lock the settings.
     """
     is_remote = address_of(path) is not None
-    path = named(path)
+    path = printable_path(path)
     place = path if is_remote else existing(path)
-    found = _open(path, place, settings, spills, writes_below, seconds)
+    found = _try_open(path, place, settings, spills, writes_below, seconds)
     assert found is not None
     return found
 
@@ -122,11 +122,11 @@ def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
     place = bank_file(path)
     if not place.exists() or not place.stat().st_size:
         return None
-    found = _open(path, place, may_be_empty=True)
+    found = _try_open(path, place, may_be_empty=True)
     return None if found is None else found[0]
 
 
-def _open(
+def _try_open(
     path: str | Path,
     place: Path,
     settings: Sequence[str] = (),
@@ -173,7 +173,7 @@ def _open(
             if may_be_empty and is_empty(connection, own):
                 connection.close()
                 return None
-            _check(connection, Path(path), own)
+            _check_is_bank(connection, Path(path), own)
             is_of_another = installed(connection) != macros.fingerprint()
             if is_of_another:
                 install_temporarily(connection)
@@ -183,7 +183,7 @@ def _open(
     return connection, is_of_another
 
 
-def _check(connection: DuckDBPyConnection, path: Path, own: Types) -> None:
+def _check_is_bank(connection: DuckDBPyConnection, path: Path, own: Types) -> None:
     """Raise BankError unless a database, whose tables are `own`, is a bank that can be used."""
     check_format(connection, path, own)
     check_tables(path, own)
@@ -230,14 +230,14 @@ def open_to_write(
     place = _unreserved(bank_file(path)) if makes else existing(path)
     if makes and not (place.exists() and place.stat().st_size):
         with postponed():  # it takes less than a second, and may leave nothing behind
-            make(place, Path(path), created_by)
+            create_bank(place, Path(path), created_by)
     connection = _connected_to_write(place, Path(path), settings, reads)
     with closed_on_error(connection), translate_errors(Path(path), *_UNCHANGED):
         own = types_of(connection)
         if makes and is_empty(connection, own):
             _fill(connection, created_by)
             own = types_of(connection)
-        _check(connection, Path(path), own)
+        _check_is_bank(connection, Path(path), own)
         if installed(connection) != macros.fingerprint():
             with transaction(connection):
                 reinstall(connection)
@@ -329,7 +329,7 @@ def check_free(path: Path) -> Path:
     return place
 
 
-def make(place: Path, shown: Path, created_by: str) -> None:
+def create_bank(place: Path, shown: Path, created_by: str) -> None:
     """Make a bank with no rows if there is none, or BankError; `shown` is the path as given."""
     with _new_file(place, shown, "no bank was made") as new:
         with connect(new, None, shown) as connection:
@@ -355,7 +355,7 @@ def _take_place(new: Path, place: Path) -> bool:
 
 def _fill(connection: DuckDBPyConnection, created_by: str) -> None:
     with transaction(connection):
-        for statement in (*registry.schema(), *macros.install()):
+        for statement in (*registry.schema_scripts(), *macros.install()):
             connection.execute(statement)
         connection.execute(
             "insert into bank (format, created_by, analyses) values (?, ?, ?)",

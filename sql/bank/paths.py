@@ -34,7 +34,7 @@ _QUERIES: dict[str, str] = {}
 _LEFT_OUT = "?…"
 
 
-def named(path: str | Path) -> Path:
+def printable_path(path: str | Path) -> Path:
     """The path of a bank as it may be printed and stored.
 
     The query of an address may be a signature that lets anybody read the file, so it is kept in
@@ -78,7 +78,7 @@ def without_secrets(text: str) -> str:
     return _SECRETS.sub(lambda match: f"{match[1]}{match[2]}{_LEFT_OUT if match[3] else ''}", text)
 
 
-def shown_path(path: str | Path) -> str:
+def typed_path(path: str | Path) -> str:
     """A path as it was typed: an address with both of its slashes."""
     return address_of(path) or os.fspath(path)
 
@@ -97,7 +97,7 @@ def bank_file(path: str | Path) -> Path:
     if not text:
         raise CallError("The bank has no name.", "Give the path of a file (-b FILE).")
     if address_of(text) is not None:
-        address = shown_path(named(text))
+        address = typed_path(printable_path(text))
         raise CallError(
             f"{address} is an address: a bank behind one can only be read.",
             f"Fetch it first: attnbank fetch {address}",

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.sql.quoting import place, quoted
+from attnbank.sql.quoting import qualified_name, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
 @dataclass(frozen=True)
-class Reference:
+class TableReference:
     """A column that refers to rows of the table `target`: by id, or (`by_name`) by name or id."""
 
     schema: str
@@ -26,18 +26,18 @@ class Reference:
     by_name: bool
 
     @property
-    def place(self) -> str:
+    def qualified_table(self) -> str:
         """The table that has the column, quoted for SQL."""
-        return place(self.schema, self.table)
+        return qualified_name(self.schema, self.table)
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """The table that has the column, as people read it."""
         return self.table if self.schema == "main" else f"{self.schema}.{self.table}"
 
     def condition(self, of_target: str) -> str:
         """SQL for the rows that refer to a target row for which the SQL `of_target` is true."""
-        target = place("main", self.target)
+        target = qualified_name("main", self.target)
         ids = f"select id from {target} where {of_target}"
         column = quoted(self.column)
         if not self.by_name:
@@ -46,7 +46,7 @@ class Reference:
         return f"{column} in (select cast(id as varchar) from ({ids}) union all {names})"
 
 
-def references(connection: DuckDBPyConnection) -> list[Reference]:
+def table_references(connection: DuckDBPyConnection) -> list[TableReference]:
     """Every reference between tables of the bank."""
     columns = connection.execute(
         "select duckdb_columns.schema_name, duckdb_columns.table_name, column_name, data_type"
@@ -60,5 +60,5 @@ def references(connection: DuckDBPyConnection) -> list[Reference]:
         target = "run" if name.endswith("_run") else name
         by_name = type_ == "VARCHAR" and target == "run"
         if target in targets and (type_.endswith("INT") or type_ == "INTEGER" or by_name):
-            found.append(Reference(schema, table, name, target, by_name))
+            found.append(TableReference(schema, table, name, target, by_name))
     return found

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from attnbank.sql.bank.error_messages import as_text
+from attnbank.sql.bank.error_messages import encode_error
 from attnbank.sql.bank.paths import whole_address, without_secrets
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.extras import need
@@ -302,7 +302,7 @@ class _File:
         try:
             body = part(self._remote, start, count)
         except BankError as error:
-            raise OSError(as_text(error)) from error
+            raise OSError(encode_error(error)) from error
         self._place.at = start + len(body)
         return body
 

@@ -48,7 +48,7 @@ _OF_THE_RUN = frozenset({"chosen_run", "run_candidate", "run_causality"})
 """Macros that read only which run is chosen, and its facts: an answer is found by that run."""
 
 
-def exists(connection: DuckDBPyConnection) -> bool:
+def has_cache(connection: DuckDBPyConnection) -> bool:
     """Whether the bank has the table of kept answers; a view of that name does not count."""
     found = connection.execute(
         "select count(*) from duckdb_tables() where database_name = current_database()"
@@ -83,7 +83,7 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
     words and pairs; saved relations, if one is asked for; frequencies of words.
     """
     tables: set[str] = set()
-    words = _words(analysis.name, analysis.body)
+    words = _relations_read(analysis.name, analysis.body)
     for group in (_PROBES, _STEPS, _MEASURED, _FREQUENCIES):
         if words & set(group) or analysis.is_own:
             tables |= set(group)
@@ -114,11 +114,11 @@ def _contents(connection: DuckDBPyConnection, table: str) -> str:
 
 
 @cache
-def _words(name: str, body: str) -> frozenset[str]:
+def _relations_read(name: str, body: str) -> frozenset[str]:
     """The names after FROM and JOIN in an analysis and what it reads, but for `_OF_THE_RUN`."""
     known = shared() | analyses()
     found = set(reading.sources(body))
-    for other in reading.relations(body, known) - {name}:
+    for other in reading.relations_read(body, known) - {name}:
         if other not in _OF_THE_RUN:
-            found |= _words(other, known[other].body)
+            found |= _relations_read(other, known[other].body)
     return frozenset(found)

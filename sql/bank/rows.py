@@ -27,24 +27,24 @@ _OF_INPUTS = frozenset({"attention", "attention_top", "attention_map", "peak", "
 
 def fault_of_catalog(connection: DuckDBPyConnection) -> str | None:
     """What is wrong with the corpora, models and runs of the current database, in words."""
-    return _first(connection, "catalog", {"longest": LONGEST_NAME, "heads": MOST_HEADS})
+    return _first_fault(connection, "catalog", {"longest": LONGEST_NAME, "heads": MOST_HEADS})
 
 
 def fault_of_rows(connection: DuckDBPyConnection) -> str | None:
     """What is wrong with the rows of the current database, a bank or an export, in words."""
     return (
         fault_of_catalog(connection)
-        or _first(connection, "text")
+        or _first_fault(connection, "text")
         or _lost_row(connection)
-        or _first(connection, "inputs")
-        or _first(connection, "weights")
+        or _first_fault(connection, "inputs")
+        or _first_fault(connection, "weights")
     )
 
 
-def _first(
+def _first_fault(
     connection: DuckDBPyConnection, name: str, values: dict[str, Any] | None = None
 ) -> str | None:
-    rows = connection.execute(registry.statement(f"check/{name}"), values).fetchall()
+    rows = connection.execute(registry.internal_statement(f"check/{name}"), values).fetchall()
     return str(rows[0][0]) if rows else None
 
 

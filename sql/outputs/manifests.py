@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.registry import FORMAT
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import escape_control
 
 MANIFEST = "manifest.json"
 VERSION = 1
@@ -130,7 +130,7 @@ def read_manifest(folder: Path) -> Manifest:
         manifest: Manifest = _parsed(Manifest, read, "manifest")
         _check(manifest)
     except ValueError as error:
-        raise _unreadable(folder, shown(str(error))[:200]) from error
+        raise _unreadable(folder, escape_control(str(error))[:200]) from error
     return manifest
 
 

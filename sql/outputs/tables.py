@@ -24,7 +24,7 @@ from attnbank.sql.outputs.manifests import (
     exported_file,
 )
 from attnbank.sql.provenance import KEY
-from attnbank.sql.quoting import literal, place, quoted
+from attnbank.sql.quoting import literal, qualified_name, quoted
 from attnbank.sql.suggest import unknown_name
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _write(
     runs = ", ".join(str(id) for id, _, _ in chosen) or "null"
     corpora = ", ".join(str(corpus) for _, corpus, _ in chosen) or "null"
     for (schema, name), columns in tables_of(connection).items():
-        source, stem = place(schema, name), _stem(schema, name)
+        source, stem = qualified_name(schema, name), _stem(schema, name)
         select, parts = f"select * from {source}", []
         if is_by_run(columns):
             for id, _, is_unrounded in chosen:
@@ -198,7 +198,7 @@ def _stem(schema: str, name: str) -> str:
     names = [name] if schema == "main" else [schema, name]
     stem = ".".join(quote(each, safe="").replace(".", "%2E") for each in names)
     if len(stem) > _LONGEST:
-        stem = f"{stem[:_LONGEST]}-{sha256(place(schema, name).encode()).hexdigest()[:16]}"
+        stem = f"{stem[:_LONGEST]}-{sha256(qualified_name(schema, name).encode()).hexdigest()[:16]}"
     return stem
 
 
@@ -248,7 +248,7 @@ def _schema(tables: list[ExportedTable]) -> str:
     )
     columns = {(each.schema, each.name): each.columns for each in tables}
     installed = "".join(f"{statement};\n\n" for statement in macros.install())
-    return "\n".join([head, *registry.schema(), *further(columns), installed, "commit;\n"])
+    return "\n".join([head, *registry.schema_scripts(), *further(columns), installed, "commit;\n"])
 
 
 def further(tables: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str]:
@@ -263,10 +263,12 @@ def further(tables: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str
         known = usual.get(name) if schema == "main" else None
         columns = {each: f"{quoted(each)} {type_}" for each, type_ in types.items()}
         if known is None:
-            yield f"create table {place(schema, name)} ({', '.join(columns.values())});\n"
+            yield f"create table {qualified_name(schema, name)} ({', '.join(columns.values())});\n"
         else:
             new = (column for each, column in columns.items() if each not in known)
-            yield from (f"alter table {place(schema, name)} add column {each};\n" for each in new)
+            yield from (
+                f"alter table {qualified_name(schema, name)} add column {each};\n" for each in new
+            )
 
 
 def _load(tables: list[ExportedTable]) -> str:
@@ -276,7 +278,7 @@ def _load(tables: list[ExportedTable]) -> str:
         "-- All of it or nothing: into a bank that holds rows nothing is loaded.",
         "begin transaction;",
     ]
-    places = [place(table.schema, table.name) for table in tables]
+    places = [qualified_name(table.schema, table.name) for table in tables]
     counts = "\n    + ".join(f"(select count(*) from {each})" for each in places)
     lines.append(
         "select case when (\n"

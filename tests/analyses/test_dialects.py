@@ -15,7 +15,7 @@ from sqlglot import exp
 from attnbank.queries import Bank, analyses, open_bank, to_dialect
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
-from attnbank.sql.registry import schema
+from attnbank.sql.registry import schema_scripts
 
 every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
 
@@ -73,8 +73,12 @@ def test_the_statement_for_spark_calls_nothing_of_the_bank(analysis: Analysis) -
         table.name for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)
     }
     own = {cte.alias for cte in tree.find_all(exp.CTE)}
-    assert tables - own <= set(re.findall(r"^create table (\w+)", "".join(schema()), re.MULTILINE))
-    macros = set(re.findall(r"^create or replace macro (\w+)", "".join(schema()), re.MULTILINE))
+    assert tables - own <= set(
+        re.findall(r"^create table (\w+)", "".join(schema_scripts()), re.MULTILINE)
+    )
+    macros = set(
+        re.findall(r"^create or replace macro (\w+)", "".join(schema_scripts()), re.MULTILINE)
+    )
     assert "saved_relation_name" in macros
     assert not macros & {each.name.lower() for each in tree.find_all(exp.Anonymous)}
     assert "qualify" not in text.lower() and ":=" not in text

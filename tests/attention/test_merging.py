@@ -50,7 +50,7 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
     one = INPUTS[at]
     size, places = len(one.ids), len(one.positions)
     maps = np.stack([each[at, :, :size, :size].numpy() for each in _attentions()])
-    pieces = PieceMap.of(
+    pieces = PieceMap.from_ranges(
         [(each.start, each.end) for each in one.positions],
         [each.word is not None for each in one.positions],
     )
@@ -59,7 +59,7 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
     highest = peaks(pooled, pieces.candidates)
     if decimals is not None:
         pooled = np.round(pooled, decimals)
-    return pooled, highest, map_sums(pooled, Positions.of(one.positions))
+    return pooled, highest, map_sums(pooled, Positions.from_positions(one.positions))
 
 
 @pytest.mark.usual(4)
@@ -84,7 +84,7 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
         attentions[1][at, 2, 0, 0] += 0.01  # a row of the second layer
     found = merging.merged(
         INPUTS,
-        merging.Maps.of(attentions),
+        merging.Maps.from_list(attentions),
         [at in unmaskable for at in range(len(INPUTS))],
         subword="mean",
         decimals=decimals,

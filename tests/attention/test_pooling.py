@@ -20,7 +20,7 @@ def _pieces(counts: Sequence[int], special: Sequence[int] = ()) -> PieceMap:
     """A map from the number of pieces of every position; `special` are no words."""
     ends = np.cumsum(counts).tolist()
     ranges = [(end - count, end) for count, end in zip(counts, ends, strict=True)]
-    return PieceMap.of(ranges, [at not in special for at in range(len(counts))])
+    return PieceMap.from_ranges(ranges, [at not in special for at in range(len(counts))])
 
 
 def _attention(tokens: int, maps: int, seed: int) -> Floats:
@@ -63,7 +63,7 @@ def test_an_odd_row_is_seen(wrong: float) -> None:
 def test_a_worked_example() -> None:
     """One split word: to it the sum, from it the mean, as in section 4.1."""
     tokens = np.array([[[0.5, 0.25, 0.25], [0.2, 0.4, 0.4], [0.6, 0.3, 0.1]]], dtype=np.float32)
-    pieces = PieceMap.of([(0, 1), (1, 3)], [True, True])
+    pieces = PieceMap.from_ranges([(0, 1), (1, 3)], [True, True])
     assert _pooled(tokens, pieces, "mean").flatten().tolist() == pytest.approx(
         [0.5, 0.5, 0.4, 0.6],
         rel=2 * bounds.NEIGHBOURS,  # 0.2 + 0.4 and the like, of float32

@@ -33,7 +33,7 @@ from attnbank.ingest.inputs.drafts import Input, asking
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.losses.scoring import Heads, Scorer, Text
 from attnbank.ingest.models.loading import Model, load
-from attnbank.ingest.models.runtime import kept_memory, left_alone
+from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store.corpus import write_corpus
@@ -78,7 +78,7 @@ def main() -> None:
         return work
 
     found: dict[str, list[Took]] = {}
-    with left_alone(), kept_memory():
+    with gc_frozen(), malloc_tuned():
         for number in range(arguments.rounds + 1):
             bare = _timed(lambda: _bare(model, batches))
             whole = _timed(score([]))
@@ -102,7 +102,7 @@ def _batches(model: Model, corpus: str, inputs: int) -> list[list[Text]]:
     options = IngestOptions((corpus,), Path("unused"), model.facts.name)
     with tempfile.TemporaryDirectory() as folder:
         connection = open_to_write(Path(folder, "bench.duckdb"), version(), WRITER)
-        source = corpora.find(options)
+        source = corpora.find_corpus_files(options)
         connection.execute("begin")
         for _ in write_corpus(connection, source.facts, source.items()):
             pass

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnbank.ingest.derived.heads import Distances, maps
+from attnbank.ingest.derived.heads import Distances, maps_of_run
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.runs import choose_analysis_run
@@ -44,7 +44,7 @@ def loop(found: list[np.ndarray], heads: int) -> np.ndarray:
 def step(found: list[np.ndarray], heads: int, threads: int | None) -> np.ndarray:
     """The same distances, computed by the package; `threads` None for all."""
     distances = Distances(heads, SMOOTHING, threads)
-    distances.add(found)
+    distances.add_maps(found)
     return distances.matrix()
 
 
@@ -56,12 +56,12 @@ def main() -> None:
     arguments = parser.parse_args()
     with open_to_read(arguments.bank) as connection:
         run = choose_analysis_run(
-            connection, Path(arguments.bank), registry.find("head_distance"), {}
+            connection, Path(arguments.bank), registry.find_analysis("head_distance"), {}
         )
         assert run is not None
         heads = run.layers * run.heads
         found: list[np.ndarray] = []
-        for one in chain.from_iterable(each.values() for each in maps(connection, run)):
+        for one in chain.from_iterable(each.values() for each in maps_of_run(connection, run)):
             found.append(one.copy())
             if sum(weights.size for weights in found) >= arguments.weights:
                 break

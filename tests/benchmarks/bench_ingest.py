@@ -31,13 +31,13 @@ wait_passively()
 import torch
 
 from attnbank.ingest.attention.merging import Maps
-from attnbank.ingest.attention.rows import RunFacts, padded, rows_of
+from attnbank.ingest.attention.rows import RunFacts, padded, rows_of_batch
 from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.runtime import kept_memory, left_alone
+from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions
-from attnbank.ingest.progress import Counter, unheard
+from attnbank.ingest.progress import Counter, ignore_progress
 from attnbank.ingest.run import longest_input
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store.corpus import write_corpus
@@ -88,11 +88,11 @@ def main() -> None:
     if arguments.beforehand:
         model = cast(models.Model, Remembered(model))
     for number in range(arguments.rounds + 1):
-        with left_alone(), tempfile.TemporaryDirectory() as folder:
+        with gc_frozen(), tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "bench.duckdb")
             start, cpu = time.perf_counter(), time.process_time()
             connection = open_to_write(path, version(), WRITER)
-            corpus = corpora.find(options)
+            corpus = corpora.find_corpus_files(options)
             connection.execute("begin")
             for _ in write_corpus(connection, corpus.facts, corpus.items()):
                 pass
@@ -105,8 +105,10 @@ def main() -> None:
             )
             facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
             began, began_cpu = time.perf_counter(), time.process_time()
-            with kept_memory():
-                run_batches(Remaining(connection, model, planner, facts, 0, Counter(unheard)))
+            with malloc_tuned():
+                run_batches(
+                    Remaining(connection, model, planner, facts, 0, Counter(ignore_progress))
+                )
             if arguments.beforehand and number:
                 took = time.perf_counter() - began, time.process_time() - began_cpu
                 rows = connection.execute("select sum(len(weights)) from attention").fetchall()
@@ -126,7 +128,7 @@ def main() -> None:
                     _apart(model, batches, facts, Path(folder, "apart.duckdb"))
                 continue
             start, cpu = time.perf_counter(), time.process_time()
-            with kept_memory():
+            with malloc_tuned():
                 for batch in batches:
                     if batch.inputs:
                         model.attentions(*padded(batch, model.input_tokenizer.padding))
@@ -149,11 +151,11 @@ def _apart(model: models.Model, batches: list[Batch], facts: RunFacts, path: Pat
     connection = open_to_write(path, version(), WRITER)
     merging = writing = 0.0
     weights = 0
-    with kept_memory(), Writer(connection, facts) as writer:
+    with malloc_tuned(), Writer(connection, facts) as writer:
         for batch in batches:
             attentions = model.attentions(*padded(batch, model.input_tokenizer.padding))
             start = time.process_time()
-            rows = rows_of(batch, Maps.of([*attentions]), facts)
+            rows = rows_of_batch(batch, Maps.from_list([*attentions]), facts)
             merging += time.process_time() - start
             weights += rows.weights
             start = time.process_time()

@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from attnbank.cli.commands.compute import keep_all
-from attnbank.ingest.progress import unheard
+from attnbank.cli.commands.compute import compute_and_cache_all
+from attnbank.ingest.progress import ignore_progress
 from attnbank.queries import Bank, open_bank
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bank = Path(shutil.copy(arguments.bank, folder))
         start = time.perf_counter()
-        done = keep_all(bank, None, unheard, replace=True)
+        done = compute_and_cache_all(bank, None, ignore_progress, replace=True)
         print(f"{len(done.kept)} answers kept in {time.perf_counter() - start:.1f} s")
         with open_bank(bank) as opened:
             ratios = [_compare(opened, name, arguments.rounds) for name in done.kept]

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import question
-from attnbank.queries.patterns.language.reading import read
+from attnbank.queries.patterns.language.reading import parse_request
 from attnbank.sql.errors import CallError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "patterns.md"
@@ -163,7 +163,7 @@ the peak of all children so far is kept."""
 
 def _find(bank: Bank, request: str) -> None:
     question.cache_clear()
-    read.cache_clear()
+    parse_request.cache_clear()
     bank.find(request)
 
 

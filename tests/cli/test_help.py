@@ -103,10 +103,10 @@ def test_help_imports_nothing_heavy(args: list[str]) -> None:
 
 
 def test_the_help_of_an_analysis_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
-    from attnbank.cli.app import run
+    from attnbank.cli.app import run_command_line
     from attnbank.sql.registry import analyses
 
-    assert run(["query", "best_head", "--help"]) == 0
+    assert run_command_line(["query", "best_head", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     analysis = analyses()["best_head"]
     for told in (analysis.title, analysis.paper, *(each.help for each in analysis.columns)):

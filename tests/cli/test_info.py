@@ -10,7 +10,7 @@ import new_banks
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.options import Unit
 from attnbank.queries import open_bank
@@ -138,7 +138,7 @@ def test_corpora_models_tables_and_what_was_left_out(bank: Path) -> None:
 
 
 def test_people_read_it_as_text(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     text = capsys.readouterr().out
     for told in (
         "run 1  news/bert\n",
@@ -163,19 +163,19 @@ def test_people_read_it_as_text(bank: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_programs_read_it_as_json(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["info", "-b", str(bank), "-f", "json"]) == 0
+    assert run_command_line(["info", "-b", str(bank), "-f", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["bytes"] == bank.stat().st_size
     assert [each["name"] for each in found["runs"]] == ["news/bert", "news/bert-random-7"]
     assert found["runs"][0]["finished"] == "2020-01-01T10:00:00"
     assert {"runs", "models", "corpora", "skipped", "tables"} <= found.keys()
-    assert run(["info", "-b", str(bank), "-f", "csv"]) == 0
+    assert run_command_line(["info", "-b", str(bank), "-f", "csv"]) == 0
     assert capsys.readouterr().out.startswith("id,name,model,corpus,context,")
 
 
 def test_an_empty_bank_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bank = make_bank(tmp_path / "empty.duckdb", {"run": "id,name\n"})
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     assert "No runs yet: attnbank ingest CORPUS..." in capsys.readouterr().out
 
 
@@ -199,7 +199,7 @@ def test_the_schema_explains_itself(bank: Path, capsys: pytest.CaptureFixture[st
         assert analysis == [each.name for each in analyses()["head_distance"].columns] != table
         with pytest.raises(CallError, match=r"Table wrod does not exist\.\nDid you mean word"):
             opened.schema("wrod")
-    assert run(["-b", str(bank), "schema", "attention"]) == 0
+    assert run_command_line(["-b", str(bank), "schema", "attention"]) == 0
     assert "weights" in capsys.readouterr().out
-    assert run(["-b", str(bank), "schema"]) == 0
+    assert run_command_line(["-b", str(bank), "schema"]) == 0
     assert "One attention distribution" in capsys.readouterr().out

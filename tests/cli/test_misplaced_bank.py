@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 
 REQUEST = "'pattern { X [upos=\"NOUN\"] }'"
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _told(typed: str, capfd: pytest.CaptureFixture[str]) -> list[str]:
     capfd.readouterr()
-    assert run(shlex.split(typed)) == 2
+    assert run_command_line(shlex.split(typed)) == 2
     return capfd.readouterr().err.splitlines()
 
 
@@ -73,7 +73,7 @@ def test_the_right_line_is_told(
 
 def test_the_line_that_is_told_works(capfd: pytest.CaptureFixture[str]) -> None:
     remedy = _told("sql 'my own bank.duckdb' 'select 6 * 7 as n' -f csv", capfd)[-1]
-    assert run(shlex.split(remedy.removeprefix("Type: attnbank "))) == 0
+    assert run_command_line(shlex.split(remedy.removeprefix("Type: attnbank "))) == 0
     assert capfd.readouterr().out == "n\n42\n"
 
 
@@ -96,13 +96,13 @@ def test_other_errors_are_as_they_were(
 
 @pytest.mark.slow
 def test_what_takes_banks_takes_them(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["merge", "my.duckdb", "bank of 2020", "-b", "new.duckdb"]) == 0
-    assert run(["find", "my.duckdb", "--help"]) == 0
+    assert run_command_line(["merge", "my.duckdb", "bank of 2020", "-b", "new.duckdb"]) == 0
+    assert run_command_line(["find", "my.duckdb", "--help"]) == 0
     assert "REQUEST" in capfd.readouterr().out
 
 
 def test_a_text_that_is_no_file_is_read_as_before(capfd: pytest.CaptureFixture[str]) -> None:
     Path("notes").write_text("no bank")
     for text in ("x" * 5000, "notes", "."):
-        assert run(["sql", text]) == 1
+        assert run_command_line(["sql", text]) == 1
         assert capfd.readouterr().err.startswith("Error: There is no bank ")

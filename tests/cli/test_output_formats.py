@@ -20,10 +20,10 @@ import pytest
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import app, run
-from attnbank.cli.output import ENDINGS, FORMATS, write
-from attnbank.queries.formats import display_width, markdown, table, why_p_is_empty
-from attnbank.queries.results import frame_of
+from attnbank.cli.app import app, run_command_line
+from attnbank.cli.output import ENDINGS, FORMATS, encode_frame
+from attnbank.queries.formats import display_width, markdown, table_lines, why_p_is_empty
+from attnbank.queries.results import frame_of_relation
 
 FRAME = pl.DataFrame(
     {
@@ -50,12 +50,12 @@ MIXED = pl.DataFrame(
 
 def _written(frame: pl.DataFrame, format_: str, width: int | None = None) -> str:
     file = io.BytesIO()
-    write(frame, format_, file, width)
+    encode_frame(frame, format_, file, width)
     return file.getvalue().decode()
 
 
 def test_a_table_rounds_and_aligns() -> None:
-    assert list(table(FRAME)) == [
+    assert list(table_lines(FRAME)) == [
         "relation    n  accuracy",
         "--------  ---  --------",
         "obj       102     0.657",
@@ -66,7 +66,7 @@ def test_a_table_rounds_and_aligns() -> None:
 
 def test_rounding_suits_the_column() -> None:
     def column(*values: float) -> list[str]:
-        return [line.strip() for line in table(pl.DataFrame({"x": values}))][2:]
+        return [line.strip() for line in table_lines(pl.DataFrame({"x": values}))][2:]
 
     assert column(0.5, -0.0001, 12.3456) == ["0.500", "0.000", "12.346"]
     assert column(0.00012345, 0.0) == ["0.000123", "0"]
@@ -76,11 +76,11 @@ def test_rounding_suits_the_column() -> None:
 
 
 def test_a_table_shows_every_row() -> None:
-    assert len(list(table(pl.DataFrame({"x": range(5000)})))) == 5002
+    assert len(list(table_lines(pl.DataFrame({"x": range(5000)})))) == 5002
 
 
 def test_a_table_keeps_every_row_on_one_line() -> None:
-    lines = list(table(MIXED))
+    lines = list(table_lines(MIXED))
     assert len(lines) == 5
     assert r"two\nlines\x1b[31m" in lines[3]
     assert "[0.100, 0.200]" in lines[2] and "43.4" in lines[2] and "00ff" in lines[2]
@@ -96,17 +96,17 @@ def test_a_table_fits_the_terminal(width: int) -> None:
             "text": ["words " * 30, "\u6f22\u5b57" * 40],
         }
     )
-    lines = list(table(frame, width))
+    lines = list(table_lines(frame, width))
     assert max(map(display_width, lines)) <= width
     assert any(line.endswith("\u2026") for line in lines)
-    whole = list(table(frame))
+    whole = list(table_lines(frame))
     assert "head_to_dependent" in whole[3] and "words words" in whole[2]
 
 
 def test_identifiers_are_not_cut_but_the_text_beside_them() -> None:
     sent_id = "GUM_textbook_governments-26"
     frame = pl.DataFrame({"sent_id": [sent_id] * 2, "hit": ["some words " * 9] * 2, "n": [1, 2]})
-    lines = list(table(frame, 50))
+    lines = list(table_lines(frame, 50))
     assert max(map(len, lines)) <= 50
     assert lines[2].startswith(f"{sent_id}  some words") and lines[2].endswith("1")
 
@@ -114,15 +114,15 @@ def test_identifiers_are_not_cut_but_the_text_beside_them() -> None:
 @pytest.mark.parametrize(("width", "is_upright"), [(30, True), (200, False), (None, True)])
 def test_one_row_that_is_too_wide_stands_upright(width: int | None, is_upright: bool) -> None:
     frame = pl.DataFrame({f"column_{at}": [at / 7] for at in range(12)})
-    lines = list(table(frame, width))
+    lines = list(table_lines(frame, width))
     assert (lines[:2] == ["column_0   0.000", "column_1   0.143"]) == is_upright
     assert len(lines) == (12 if is_upright else 3)
-    assert len(list(table(pl.concat([frame, frame]), width))) > 3  # not two rows
+    assert len(list(table_lines(pl.concat([frame, frame]), width))) > 3  # not two rows
 
 
 def test_a_last_column_can_go_on_below() -> None:
     frame = pl.DataFrame({"name": ["a", "b"], "comment": ["one two three four five " * 3, ""]})
-    lines = list(table(frame, 40, wraps=True))
+    lines = list(table_lines(frame, 40, wraps=True))
     assert max(map(len, lines)) <= 40
     assert (
         " ".join(" ".join(lines[2:-1]).split()) == "a " + ("one two three four five " * 3).strip()
@@ -272,7 +272,7 @@ def test_one_column_keeps_its_rows_where_some_are_null(format_: str) -> None:
 
 
 def test_values_within_values_are_written() -> None:
-    frame = frame_of(duckdb.connect().query(NESTED))
+    frame = frame_of_relation(duckdb.connect().query(NESTED))
     expected = {
         "doubles": [0.1, None, None],
         "floats": [0.1],
@@ -365,7 +365,7 @@ def _printed(row: str) -> list[str]:
 
 def test_parquet_comes_back_as_it_was() -> None:
     file = io.BytesIO()
-    write(MIXED, "parquet", file)
+    encode_frame(MIXED, "parquet", file)
     file.seek(0)
     assert_frame_equal(pl.read_parquet(file), MIXED)
 
@@ -377,10 +377,10 @@ def test_the_ending_of_a_file_chooses_the_format(
 ) -> None:
     file = tmp_path / f"result{ending}"
     args = ["-b", str(sample_bank), "query", "best_head", "--relation", "obj"]
-    assert run([*args, "-o", str(file)]) == 0
+    assert run_command_line([*args, "-o", str(file)]) == 0
     assert capsys.readouterr().out == ""
     by_ending = file.read_bytes()
-    assert run([*args, "-f", ENDINGS[ending], "-o", str(tmp_path / "other.dat")]) == 0
+    assert run_command_line([*args, "-f", ENDINGS[ending], "-o", str(tmp_path / "other.dat")]) == 0
     assert by_ending == (tmp_path / "other.dat").read_bytes() != b""
     assert sorted(each.name for each in tmp_path.iterdir()) == ["other.dat", file.name]
 
@@ -391,9 +391,9 @@ def test_standard_output_is_the_same_as_a_file(
     format_: str, sample_bank: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     args = ["-b", str(sample_bank), "sql", "from run", "-f", format_]
-    assert run(args) == 0
+    assert run_command_line(args) == 0
     shown = capfdbinary.readouterr().out
-    assert run([*args, "-o", str(tmp_path / "file")]) == 0
+    assert run_command_line([*args, "-o", str(tmp_path / "file")]) == 0
     assert shown == (tmp_path / "file").read_bytes()
 
 
@@ -403,13 +403,13 @@ def test_a_file_is_replaced_but_never_the_bank(
     old = tmp_path / "old.csv"
     old.write_text("old")
     args = ["-b", str(sample_bank), "sql", "select 1 as one"]
-    assert run([*args, "-o", str(old)]) == 0
+    assert run_command_line([*args, "-o", str(old)]) == 0
     assert old.read_text() == "one\n1\n"
     before = sample_bank.read_bytes()
     link = tmp_path / "link.csv"
     link.symlink_to(sample_bank)
     for target in (sample_bank, link):
-        assert run([*args, "-f", "csv", "-o", str(target)]) == 2
+        assert run_command_line([*args, "-f", "csv", "-o", str(target)]) == 2
         assert "is the bank itself" in capsys.readouterr().err
     assert sample_bank.read_bytes() == before
 
@@ -418,25 +418,25 @@ def test_a_place_that_cannot_be_written_is_told(
     sample_bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     args = ["-b", str(sample_bank), "sql", "select 1 as one", "-f", "csv", "-o"]
-    assert run([*args, str(tmp_path / "missing" / "x.csv")]) == 2
+    assert run_command_line([*args, str(tmp_path / "missing" / "x.csv")]) == 2
     assert "There is no folder" in capsys.readouterr().err
-    assert run([*args, str(tmp_path)]) == 2
+    assert run_command_line([*args, str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
-    assert run([*args, os.devnull]) == 2  # no file, and not to be replaced by one
+    assert run_command_line([*args, os.devnull]) == 2  # no file, and not to be replaced by one
     assert "is a device" in capsys.readouterr().err
-    assert run([*args[:-1], "-o", "-"]) == 0
+    assert run_command_line([*args[:-1], "-o", "-"]) == 0
     assert capsys.readouterr().out == "one\n1\n"
 
 
 def test_a_failed_query_leaves_the_old_file(sample_bank: Path, tmp_path: Path) -> None:
     old = tmp_path / "old.csv"
     old.write_text("old")
-    assert run(["-b", str(sample_bank), "sql", "from nothing", "-o", str(old)]) == 1
+    assert run_command_line(["-b", str(sample_bank), "sql", "from nothing", "-o", str(old)]) == 1
     assert old.read_text() == "old"
 
 
 def test_no_rows_are_told(sample_bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["-b", str(sample_bank), "sql", "from word where false"]) == 0
+    assert run_command_line(["-b", str(sample_bank), "sql", "from word where false"]) == 0
     told = capsys.readouterr()
     assert told.err == "No rows.\n" and told.out.startswith("id  sentence")
 

@@ -13,11 +13,11 @@ import pytest
 from case_bank import make_bank
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import import_export
 from attnbank.sql import provenance
-from attnbank.sql.provenance import ENDING, digest
-from attnbank.sql.registry import find
+from attnbank.sql.provenance import ENDING, digest_text
+from attnbank.sql.registry import find_analysis
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_rows_as_text_have_a_file_beside_them(bank: Path, tmp_path: Path) -> Non
     for ending in ("csv", "tsv", "json", "jsonl", "txt", "md", "tex"):
         file = tmp_path / f"rows.{ending}"
         args = ["query", "entropy", "--run", "2", "-o", str(file), "--provenance"]
-        assert run(["-b", str(bank), *args]) == 0
+        assert run_command_line(["-b", str(bank), *args]) == 0
         told = _beside(file)
         assert told["attnbank"] == provenance.version() and told["bank"] == str(bank)
         assert told["command"] == "attnbank query entropy" and told["analysis"] == "entropy"
@@ -62,16 +62,18 @@ def test_rows_as_text_have_a_file_beside_them(bank: Path, tmp_path: Path) -> Non
         own = told["run"]
         assert own["run"] == "two/n" and own["corpus_shard"] == "1/2"
         assert (own["model_sha256"], own["corpus_sha256"]) == ("m2", "c2")
-        assert told["statement_sha256"] == digest(find("entropy").text)
+        assert told["statement_sha256"] == digest_text(find_analysis("entropy").text)
         assert told["libraries"].keys() >= {"python", "duckdb"}
     assert len([*tmp_path.iterdir()]) == 14
 
 
 def test_parquet_says_it_in_its_metadata(bank: Path, tmp_path: Path) -> None:
     plain, told = tmp_path / "plain.parquet", tmp_path / "told.parquet"
-    assert run(["-b", str(bank), "query", "entropy", "--run", "1", "-o", str(plain)]) == 0
+    assert (
+        run_command_line(["-b", str(bank), "query", "entropy", "--run", "1", "-o", str(plain)]) == 0
+    )
     args = ["query", "entropy", "--run", "1", "-o", str(told), "--provenance"]
-    assert run(["-b", str(bank), *args]) == 0
+    assert run_command_line(["-b", str(bank), *args]) == 0
     assert _inside(told)["run"]["corpus"] == "one"
     assert pq.read_table(told).equals(pq.read_table(plain))
     assert b"attnbank" not in (pq.read_schema(plain).metadata or {})
@@ -83,19 +85,19 @@ def test_requests_and_statements_are_told(bank: Path, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     request = "pattern { A [] }"
     for args in (["find", request], ["count", request, "--by", "A.form"]):
-        assert run(["-b", str(bank), *args, "-o", str(file), "--provenance"]) == 0
+        assert run_command_line(["-b", str(bank), *args, "-o", str(file), "--provenance"]) == 0
         told = _beside(file)
         assert told["request"] == request and len(told["statement_sha256"]) == 64
         assert told["command"] == f"attnbank {args[0]}"
     select = "select form, 'it''s \u05d0' as x from word"
-    assert run(["-b", str(bank), "sql", select, "-o", str(file), "--provenance"]) == 0
+    assert run_command_line(["-b", str(bank), "sql", select, "-o", str(file), "--provenance"]) == 0
     assert _beside(file)["options"]["statement"] == select
 
 
 @pytest.mark.slow
 def test_an_export_says_it_in_every_file(bank: Path, tmp_path: Path) -> None:
     folder = tmp_path / "parquet"
-    assert run(["-b", str(bank), "export", str(folder), "--provenance", "-q"]) == 0
+    assert run_command_line(["-b", str(bank), "export", str(folder), "--provenance", "-q"]) == 0
     files = [*folder.rglob("*.parquet")]
     assert len(files) > 25
     for file in files:
@@ -103,7 +105,7 @@ def test_an_export_says_it_in_every_file(bank: Path, tmp_path: Path) -> None:
         assert [each["run"] for each in told["runs"]] == ["one/m", "two/n"]
         assert told["bank"] == str(bank)
     import_export(folder, tmp_path / "new.duckdb")
-    assert run(["-b", str(bank), "export", str(tmp_path / "plain"), "-q"]) == 0
+    assert run_command_line(["-b", str(bank), "export", str(tmp_path / "plain"), "-q"]) == 0
     metadata = "select count(*) from parquet_kv_metadata(?)"
     counted = duckdb.execute(metadata, [str(tmp_path / "plain" / "word.parquet")]).fetchall()
     assert counted == [(0,)]
@@ -113,7 +115,7 @@ def test_an_export_says_it_in_every_file(bank: Path, tmp_path: Path) -> None:
 def test_without_a_file_there_is_nothing_to_say(
     given: list[str], bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["-b", str(bank), "query", "entropy", *given, "--provenance"]) == 2
+    assert run_command_line(["-b", str(bank), "query", "entropy", *given, "--provenance"]) == 2
     assert capsys.readouterr().err == (
         "Error: --provenance describes a file, and no file is written.\nGive -o FILE.\n"
     )
@@ -125,6 +127,6 @@ def test_what_is_in_the_way_is_not_replaced(
     file = tmp_path / "rows.csv"
     (tmp_path / f"rows.csv{ENDING}").mkdir()
     args = ["query", "entropy", "--run", "1", "-o", str(file), "--provenance"]
-    assert run(["-b", str(bank), *args]) == 2
+    assert run_command_line(["-b", str(bank), *args]) == 2
     assert f"rows.csv{ENDING} is a folder" in capsys.readouterr().err
     assert not file.exists()

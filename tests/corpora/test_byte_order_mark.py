@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attnbank.ingest.corpora.document import Problem, Sentence
-from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.corpora.sources import find_sources, read_corpus
 
 BOM = b"\xef\xbb\xbf"
 TEXTS = {
@@ -30,7 +30,7 @@ def _items(path: Path | str, name: str, spacy: str | None) -> list[Sentence | Pr
     format = "lines" if name == "lines" else None
     sources = find_sources([str(path)], format, spacy)
     assert sources[0].format == name.split()[0]
-    return list(read(sources, spacy=spacy))
+    return list(read_corpus(sources, spacy=spacy))
 
 
 def _without_place(items: list[Sentence | Problem]) -> list[Sentence]:
@@ -81,7 +81,7 @@ def test_a_mark_in_a_word_is_left_out_and_told(
 def test_every_file_of_a_corpus_may_have_one(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.conllu").write_bytes(BOM + TEXTS["conllu"].encode())
-    sentences = _without_place(list(read(find_sources([str(tmp_path)]))))
+    sentences = _without_place(list(read_corpus(find_sources([str(tmp_path)]))))
     assert [each.document.name for each in sentences if each.document] == [
         "d", f"d ({tmp_path / 'b.conllu'})"
     ]  # fmt: skip
@@ -91,5 +91,5 @@ def test_standard_input_may_have_one() -> None:
     marked = io.BytesIO(BOM + TEXTS["relations"].encode())
     sources = find_sources(["-"], stdin=marked)
     assert sources[0].format == "relations"
-    first = next(iter(read(sources)))
+    first = next(iter(read_corpus(sources)))
     assert isinstance(first, Sentence) and first.words[0].form == "Rain"

@@ -11,7 +11,7 @@ import duckdb
 import new_banks
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.corpora.document import CorpusError, Departure, Problem, Sentence
 from attnbank.ingest.corpora.formats.conllu import read_conllu
@@ -83,9 +83,9 @@ def test_they_are_counted_told_and_kept(
     words = ["-b", str(bank), "ingest", str(corpus), "-m", model]
     place = f"{corpus}:14"
     told = f"accepted: 2 text-mismatch, first at {place} (# text has ..."
-    assert run([*words, "--dry-run"]) == 0
+    assert run_command_line([*words, "--dry-run"]) == 0
     assert told in capsys.readouterr().out and not bank.exists()
-    assert run(words) == 0
+    assert run_command_line(words) == 0
     text = capsys.readouterr().err
     assert told in text and "3 sentences" in text and "no sentences skipped" in text
     assert _rows(bank, "select name, text from sentence order by id") == [
@@ -99,13 +99,13 @@ def test_they_are_counted_told_and_kept(
     assert kept == [
         ("bad", place, "text-mismatch"), ("worse", f"{corpus}:25", "text-mismatch")
     ]  # fmt: skip
-    assert run(words) == 0
+    assert run_command_line(words) == 0
     assert told in capsys.readouterr().err  # and again, where nothing is added
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     text = capsys.readouterr().out
     assert "accepted\n  2 text-mismatch  corpus marché; first: # text has" in text
     assert f"({place})" in text
-    assert run(["-b", str(bank), "info", "-f", "json"]) == 0
+    assert run_command_line(["-b", str(bank), "info", "-f", "json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["departures"]
     assert (found["corpus"], found["reason"], found["n"], found["place"]) == (
         "marché", "text-mismatch", 2, place
@@ -119,7 +119,7 @@ def test_strict_refuses(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
-    assert run(["-b", str(bank), "ingest", str(corpus), "-m", model, "--strict"]) == 1
+    assert run_command_line(["-b", str(bank), "ingest", str(corpus), "-m", model, "--strict"]) == 1
     text = capsys.readouterr().err
     assert f"{corpus}:14: text-mismatch" in text and "2 problems" in text
     assert not bank.exists()
@@ -238,13 +238,13 @@ def test_mentions_of_empty_nodes_are_counted_and_strict_has_nothing_against_them
     path.write_text(ZERO, encoding="utf-8")
     words = ["-b", str(bank), "ingest", str(path), "-m", str(tiny_model("bert")), "--strict"]
     told = f"left out: 2 zero-mention, first at {path}:5 (a mention of entity e1 is an empty node)"
-    assert run([*words, "--dry-run"]) == 0
+    assert run_command_line([*words, "--dry-run"]) == 0
     assert told + "\n" in capsys.readouterr().out
     for _ in range(2):  # made, and found again
-        assert run(words) == 0
+        assert run_command_line(words) == 0
         assert told + "\n" in capsys.readouterr().err
     assert _rows(bank, "select entity_name from mention order by id") == [("e1",), ("e2",)]
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     text = capsys.readouterr().out
     assert "left out\n  2 zero-mention  corpus cero; first: a mention of entity e1" in text
     assert "accepted" not in text

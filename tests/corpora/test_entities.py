@@ -13,7 +13,7 @@ from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
 from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.corpora.mentions import EntitySpan
 
-GUM = Notation.declared("GRP-etype-infstat-salience-centering-minspan-link-identity")
+GUM = Notation.parse_declaration("GRP-etype-infstat-salience-centering-minspan-link-identity")
 
 
 def spans(cells: dict[int, str], count: int, notation: Notation = COREFUD) -> list[EntitySpan]:
@@ -82,7 +82,7 @@ def test_gum() -> None:
 
 
 def test_old_names_of_fields_and_long_closings() -> None:
-    notation = Notation.declared("entity-GRP-infstat-minspan-link-identity")
+    notation = Notation.parse_declaration("entity-GRP-infstat-minspan-link-identity")
     assert notation.type == 0 and notation.entity == 1 and notation.heads == (("minspan", 3),)
     assert spans({1: "(e1-person", 2: "e1-person)"}, 2)[0].words == (1, 2)
 
@@ -93,7 +93,7 @@ def test_fields_may_be_left_out() -> None:
 
 
 def test_the_head_field_goes_before_the_minspan() -> None:
-    both = Notation.declared("eid-etype-minspan-head-infstat")
+    both = Notation.parse_declaration("eid-etype-minspan-head-infstat")
     assert both.heads == (("head", 3), ("minspan", 2))
     cells = {1: "(e1-person-1,2-2-new", 2: "e1)", 3: "(e2-person-1--new)", 4: "(e3-person-_-_)"}
     assert [(span.head, span.head_field) for span in spans(cells, 4, both)] == [
@@ -112,11 +112,11 @@ def test_a_head_that_is_an_empty_node_is_no_word() -> None:
 def test_the_minspan_counts_no_empty_nodes() -> None:
     cells = [(0, 1, "(e1-person-3"), (3, 4, "e1)")]
     for field, head in (("minspan", 3), ("head", 2)):
-        notation = Notation.declared(f"eid-etype-{field}")
+        notation = Notation.parse_declaration(f"eid-etype-{field}")
         ((span,), _) = entity_spans(cells, [1, 0, 2, 3], notation)
         assert (span.head, span.head_field) == ((head,), field)
     dropped = [(1, 2, "(e1-person-1)")]
-    minspan = Notation.declared("eid-etype-minspan")
+    minspan = Notation.parse_declaration("eid-etype-minspan")
     assert entity_spans(dropped, [1, 0], minspan) == ([], [("e1", 2)])
 
 
@@ -160,7 +160,7 @@ def test_what_is_refused(cells: dict[int, str], id: str, line: int) -> None:
 @pytest.mark.parametrize("text", ["", "eid--head", "eid-eid", "etype-etype"])
 def test_bad_declarations(text: str) -> None:
     with pytest.raises(FaultError) as caught:
-        Notation.declared(text)
+        Notation.parse_declaration(text)
     assert caught.value.problem.id == "bad-global-entity"
 
 

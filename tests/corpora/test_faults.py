@@ -14,7 +14,7 @@ import pytest
 
 from attnbank.ingest.corpora.document import CorpusError, Problem
 from attnbank.ingest.corpora.faults import ANY, FAULTS
-from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.corpora.sources import find_sources, read_corpus
 
 FOLDER = Path(__file__).parents[1] / "faults"
 FILES = sorted(path for path in FOLDER.glob("*/*") if path.is_file())
@@ -155,7 +155,7 @@ def _check(path: Path, line: int, request: pytest.FixtureRequest) -> None:
         sources = find_sources([str(path)], "lines" if format == "lines" else None, spacy)
         if format != ANY:
             assert sources[0].format == format
-        items = list(read(sources, spacy=spacy, strict=True))
+        items = list(read_corpus(sources, spacy=spacy, strict=True))
     except CorpusError as error:
         items = list(error.problems)
     problems = [item for item in items if isinstance(item, Problem)]

@@ -14,7 +14,7 @@ import real_text
 
 from attnbank.ingest import IngestOptions, add_text, ingest
 from attnbank.ingest.corpora.document import CorpusError, Sentence
-from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
@@ -144,7 +144,7 @@ def test_the_least_that_a_frame_has(tmp_path: Path) -> None:
 
 def test_a_word_without_a_head_is_told_by_row() -> None:
     frame = SMALL.with_columns(head_index=pl.Series([2, 0, None, 2, 0]))
-    first, _ = read(find_sources([frame], name="small"))
+    first, _ = read_corpus(find_sources([frame], name="small"))
     assert isinstance(first, Sentence)
     assert [word.head_index for word in first.words] == [2, 0, None]
     assert [(each.id, each.line) for each in first.departures] == [("missing-head", 3)]

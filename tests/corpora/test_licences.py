@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attnbank.ingest import IngestOptions, add_text
-from attnbank.ingest.corpora.licences import Declared, declared
+from attnbank.ingest.corpora.licences import Declared, licence_of_files
 from attnbank.queries import open_bank
 
 TREEBANK = """# Summary
@@ -58,22 +58,22 @@ def _kept(bank: Path) -> tuple[str | None, str | None]:
     ],
 )
 def test_readme(tmp_path: Path, readme: str | None, licence: str | None) -> None:
-    assert declared([_corpus(tmp_path / "a", readme)]).licence == licence
+    assert licence_of_files([_corpus(tmp_path / "a", readme)]).licence == licence
 
 
 def test_citation_is_the_first_entry_to_its_last_bracket(tmp_path: Path) -> None:
-    found = declared([_corpus(tmp_path / "a", TREEBANK, "README.txt")])
+    found = licence_of_files([_corpus(tmp_path / "a", TREEBANK, "README.txt")])
     assert found.citation is not None
     assert found.citation.startswith("@inproceedings{silveira14gold,")
     assert found.citation.endswith("year = {2014}\n    }")
-    unclosed = declared([_corpus(tmp_path / "b", "@misc{x, title = {never closed}\n")])
+    unclosed = licence_of_files([_corpus(tmp_path / "b", "@misc{x, title = {never closed}\n")])
     assert unclosed == Declared(None, None)
 
 
 def test_two_folders_must_agree(tmp_path: Path) -> None:
     same = [_corpus(tmp_path / name, "License: CC0\n") for name in "ab"]
-    assert declared(same).licence == "CC0"
-    assert declared([*same, _corpus(tmp_path / "c", "License: MIT\n")]) == Declared()
+    assert licence_of_files(same).licence == "CC0"
+    assert licence_of_files([*same, _corpus(tmp_path / "c", "License: MIT\n")]) == Declared()
 
 
 @pytest.mark.slow

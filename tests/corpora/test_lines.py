@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.lines import prose_fact, read_lines, split_words
-from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import CallError
 
 
@@ -112,7 +112,7 @@ def test_text_is_read_as_lines_unless_something_annotates_it(
     path.write_text("Rain fell . It\nstopped .\n")
 
     def texts(format: str | None, spacy: str | None) -> list[str | None]:
-        read_items = read(find_sources([str(path)], format, spacy), spacy)
+        read_items = read_corpus(find_sources([str(path)], format, spacy), spacy)
         return [item.text for item in read_items if isinstance(item, Sentence)]
 
     assert texts("lines", None) == ["Rain fell . It", "stopped ."]

@@ -11,7 +11,7 @@ import new_banks
 import pytest
 from text_banks import make_text_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import NO_HEAD, FaultError, Problem, Sentence, check_tree
 from attnbank.ingest.corpora.formats.conllu import read_conllu
@@ -134,7 +134,9 @@ def test_no_analysis_judges_it(
     lost = {7 + at for at in lacking}
     assert gold["part"] == {row for row in gold["whole"] if row[dependent] not in lost}
     assert len(gold["whole"]) - len(gold["part"]) == 3
-    assert run(["-b", str(tmp_path / "part.duckdb"), "show", "b", "--head", "1-1"]) == 0
+    assert (
+        run_command_line(["-b", str(tmp_path / "part.duckdb"), "show", "b", "--head", "1-1"]) == 0
+    )
     assert "dog" in capsys.readouterr().out
     with duckdb.connect(str(tmp_path / "part.duckdb"), read_only=True) as connection:
         null = "select index from word where head_index is null order by index"

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest.corpora.document import CorpusError, DocumentStart, Problem, Sentence
 from attnbank.ingest.corpora.format import recognise
-from attnbank.ingest.corpora.source import Source
-from attnbank.ingest.corpora.sources import digest, find_sources, read
+from attnbank.ingest.corpora.source import CorpusFile
+from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.sql.errors import CallError
 
 RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
@@ -30,8 +30,8 @@ def put(path: Path, text: str) -> str:
     return str(path)
 
 
-def starts(sources: list[Source], **options: Any) -> list[DocumentStart]:
-    items = list(read(sources, **options))
+def starts(sources: list[CorpusFile], **options: Any) -> list[DocumentStart]:
+    items = list(read_corpus(sources, **options))
     assert [str(item) for item in items if isinstance(item, Problem)] == []
     return [i.document for i in items if isinstance(i, Sentence) and i.document is not None]
 
@@ -75,7 +75,7 @@ def test_a_file(tmp_path: Path) -> None:
     assert (source.name, source.format, source.path) == (name, "conllu", Path(name))
     assert (source.stem, source.split) == ("en_x-ud-dev", "dev")
     assert b"".join(source.lines()) == source.data() == RAIN.encode()
-    assert digest([source]) == source.sha256 == hashlib.sha256(RAIN.encode()).hexdigest()
+    assert digest_corpus([source]) == source.sha256 == hashlib.sha256(RAIN.encode()).hexdigest()
     assert starts([source]) == [DocumentStart("en_x-ud-dev", {}, name, "dev", is_marked=False)]
 
 
@@ -109,7 +109,7 @@ def test_gzip_that_breaks_late(tmp_path: Path) -> None:
     )
     name = put(tmp_path / "a.conllu.gz", noise)
     Path(name).write_bytes(Path(name).read_bytes()[:-9])
-    *_, problem = read(find_sources([name]))
+    *_, problem = read_corpus(find_sources([name]))
     assert isinstance(problem, Problem)
     assert (problem.id, problem.file) == ("bad-gzip", name)
 
@@ -236,8 +236,10 @@ def test_text_that_becomes_lines_unasked_is_told(
     name, bank = put(tmp_path / "a.txt", "Rain fell.\nIt stopped.\n"), tmp_path / "bank.duckdb"
     told = "read as one sentence per line, without annotation"
     words = ["-b", str(bank), "ingest", name, "--model", "none"]
-    assert run(words) == 0 and told in capsys.readouterr().err
-    assert run([*words, "--format", "lines"]) == 0 and told not in capsys.readouterr().err
+    assert run_command_line(words) == 0 and told in capsys.readouterr().err
+    assert (
+        run_command_line([*words, "--format", "lines"]) == 0 and told not in capsys.readouterr().err
+    )
 
 
 def test_files_are_taken_once(tmp_path: Path) -> None:
@@ -250,8 +252,8 @@ def test_the_digest_of_several_files(tmp_path: Path) -> None:
     a, b = put(tmp_path / "a.conllu", RAIN), put(tmp_path / "b.conllu", RAIN + RAIN)
     hashes = [hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in (a, b)]
     lines = f"{hashes[0]}  a.conllu\n{hashes[1]}  b.conllu\n"
-    assert digest(find_sources([a, b])) == hashlib.sha256(lines.encode()).hexdigest()
-    assert digest(find_sources([b, a])) != digest(find_sources([a, b]))
+    assert digest_corpus(find_sources([a, b])) == hashlib.sha256(lines.encode()).hexdigest()
+    assert digest_corpus(find_sources([b, a])) != digest_corpus(find_sources([a, b]))
 
 
 def test_documents_have_different_names(tmp_path: Path) -> None:
@@ -264,7 +266,7 @@ def test_a_format_can_be_given(tmp_path: Path) -> None:
     name = put(tmp_path / "a", "Rain 2-nsubj\n\n\nbad\nbad\nbad\n")
     assert recognise(Path(name).read_bytes()) == "text"
     (source,) = find_sources([name], format="relations")
-    items = list(read([source]))
+    items = list(read_corpus([source]))
     ids = [item.id for item in items if isinstance(item, Problem)]
     assert ids == ["head-out-of-range", "bad-relation"]
     with pytest.raises(CallError, match="Unknown format"):

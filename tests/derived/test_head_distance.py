@@ -100,7 +100,7 @@ def test_layers_within_and_between(writable: Callable[[str], Path]) -> None:
 def test_equal_heads_and_opposite_heads() -> None:
     left, right = np.eye(4)[[0, 0, 0, 0]], np.eye(4)[[1, 1, 1, 1]]
     found = Distances(3, smoothing=0.0)
-    found.add([np.stack([left, left, right]).astype(np.float32)])
+    found.add_maps([np.stack([left, left, right]).astype(np.float32)])
     assert found.matrix() == pytest.approx(
         4 * np.log(2) * np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0]]), abs=within([4])
     )
@@ -110,9 +110,9 @@ def test_the_same_whatever_the_threads_and_blocks() -> None:
     random = np.random.default_rng(0)
     maps = [random.dirichlet(np.ones(n), (5, n)).astype(np.float32) for n in (3, 40, 200)]
     one, many = Distances(5, 0.001, threads=1), Distances(5, 0.001, threads=4)
-    one.add(maps)
+    one.add_maps(maps)
     for each in maps:
-        many.add([each])
+        many.add_maps([each])
     assert many.matrix() == pytest.approx(one.matrix(), abs=2 * within([3, 40, 200]))
     assert one.tokens == many.tokens == 243
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.derived.heads import classical, scaled, stress, turned
+from attnbank.ingest.derived.heads import classical, on_principal_axes, scaled, stress
 from attnbank.ingest.derived.steps import compute
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError
@@ -27,7 +27,7 @@ def _distances(places: np.ndarray) -> np.ndarray:
 
 def test_a_picture_of_the_plane_is_found_again() -> None:
     places = np.random.default_rng(1).normal(size=(12, 2))
-    found = turned(scaled(_distances(places), seed=0, starts=8))
+    found = on_principal_axes(scaled(_distances(places), seed=0, starts=8))
     # An iteration that stops where it gets no better: near, and not equal.
     assert stress(_distances(places), found) < 1e-3
     assert _distances(found) == pytest.approx(_distances(places), abs=0.01)
@@ -78,10 +78,12 @@ def test_stress_of_one_point_is_1_and_of_the_plane_itself_0() -> None:
 
 def test_turning_keeps_distances_and_is_the_same_for_a_mirror_image() -> None:
     places = np.random.default_rng(2).normal(size=(7, 2)) * [1, 3]
-    found = turned(places)
+    found = on_principal_axes(places)
     # A rotation, of numbers up to 10: a few roundings each.
     assert _distances(found) == pytest.approx(_distances(places), abs=10 * bounds.sums(7))
-    assert turned(places[:, ::-1] * [1, -1] + 5) == pytest.approx(found, abs=100 * bounds.sums(7))
+    assert on_principal_axes(places[:, ::-1] * [1, -1] + 5) == pytest.approx(
+        found, abs=100 * bounds.sums(7)
+    )
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import toy_attention as toy
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 
 
@@ -28,7 +28,7 @@ def bank(tmp_path: Path, made: Path) -> Path:
 def test_trains_prints_and_keeps(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["probe", "attention", "--train-run", "train", "--test-run", "test"]
     options = ["--epochs", "12", "--patience", "12", "--seed", "5", "--resamples", "40"]
-    assert run(["-b", str(bank), *given, *options, "-f", "csv"]) == 0
+    assert run_command_line(["-b", str(bank), *given, *options, "-f", "csv"]) == 0
     told = capsys.readouterr()
     rows = list(csv.DictReader(io.StringIO(told.out)))
     assert rows[0]["relation"] == "all"
@@ -47,9 +47,15 @@ def test_trains_prints_and_keeps(bank: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_quiet(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["-b", str(bank), "probe", "right-branching", "--test-run", "2", "-q"]) == 2
+    assert (
+        run_command_line(["-b", str(bank), "probe", "right-branching", "--test-run", "2", "-q"])
+        == 2
+    )
     capsys.readouterr()
-    assert run(["-b", str(bank), "probe", "right_branching", "--test-run", "2", "-q"]) == 0
+    assert (
+        run_command_line(["-b", str(bank), "probe", "right_branching", "--test-run", "2", "-q"])
+        == 0
+    )
     told = capsys.readouterr()
     assert "all" in told.out and not told.err
 
@@ -68,7 +74,7 @@ def test_errors(
     bank: Path, capsys: pytest.CaptureFixture[str], args: list[str], status: int, fact: str
 ) -> None:
     before = bank.read_bytes()
-    assert run(["-b", str(bank), "probe", *args]) == status
+    assert run_command_line(["-b", str(bank), "probe", *args]) == status
     told = capsys.readouterr()
     assert fact in told.err and not told.out
     assert "Traceback" not in told.err
@@ -81,20 +87,20 @@ def test_the_same_probe_is_not_trained_twice(
 ) -> None:
     given = ["-b", str(bank), "probe", "attention", "--train-run", "train", "--test-run", "test"]
     options = ["--epochs", "2", "--resamples", "10", "-f", "csv"]
-    assert run([*given, *options]) == 0
+    assert run_command_line([*given, *options]) == 0
     first = capsys.readouterr()
     before = bank.read_bytes()
     part = bank.with_name(f".{bank.name}.99999999-1.part")  # of one that was killed at its end
     part.mkdir()
-    assert run([*given, *options, "--memory", "7MB"]) == 0  # which changes no figure
+    assert run_command_line([*given, *options, "--memory", "7MB"]) == 0  # which changes no figure
     again = capsys.readouterr()
     assert not part.exists()
     assert again.out == first.out and "in the bank already" in again.err
     assert "Epoch" not in again.err and bank.read_bytes() == before
-    assert run([*given, *options, "--replace"]) == 0
+    assert run_command_line([*given, *options, "--replace"]) == 0
     told = capsys.readouterr()
     assert told.out == first.out and "Probe 2:" in told.err and "Epoch 1" in told.err
-    assert run([*given, *options, "--seed", "1"]) == 0
+    assert run_command_line([*given, *options, "--seed", "1"]) == 0
     assert "Probe 3:" in capsys.readouterr().err
     with open_bank(bank) as opened:
         assert opened.sql("select id from probe order by id")["id"].to_list() == [2, 3]
@@ -113,6 +119,6 @@ def test_changed_vectors_make_another_probe(bank: Path, tmp_path: Path) -> None:
     for factor, probes in ((1, 1), (1, 1), (2, 2)):
         lines = [f"{word} {at % 7} {(at * factor) % 5} 1" for at, word in enumerate(words)]
         vectors.write_text("\n".join(lines) + "\n")
-        assert run([*given, *more, str(vectors)]) == 0
+        assert run_command_line([*given, *more, str(vectors)]) == 0
         with open_bank(bank) as opened:
             assert opened.sql("select count(*) as n from probe")["n"].to_list() == [probes]

@@ -15,7 +15,7 @@ from attnbank.ingest.derived.probes import tasks
 from attnbank.ingest.derived.probes.probing import loss_of
 from attnbank.ingest.derived.probes.scorers import AttentionWordsScorer, HeadScorer
 from attnbank.ingest.derived.probes.scoring import HeadWeights
-from attnbank.ingest.derived.probes.tasks import Batch, Batches, Task
+from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, Task
 
 WITHIN = 10 * bounds.sums(5000)
 """Scores in float64 on either side, of 24 maps by 66 entries of vectors at most, and sums of them
@@ -160,12 +160,12 @@ def test_weights_of_the_heads_equal_the_slow_ones(
     with torch.no_grad():
         every = np.arange(len(sentences))
         for batch in Batches(reading, task, task.test, every, probe_tasks.CPU):
-            gathered.add(probe_tasks.double(batch))
+            gathered.add_batch(probe_tasks.double(batch))
     weight, contribution = slow.head_weights(
         kind, sentences, _slow_vectors(task, sentences), _parameters(kind, scorer),
         published=root_at == "published",
     )  # fmt: skip
-    rows = gathered.rows()
+    rows = gathered.to_frame()
     for column, expected in (("weight", weight), ("contribution", contribution)):
         largest = np.abs(expected).max()
         np.testing.assert_allclose(rows[column].to_numpy(), expected, rtol=0, atol=WITHIN * largest)
@@ -180,7 +180,7 @@ def test_where_the_vector_of_root_stands() -> None:
     """Three words with vectors 2, 3 and 5; a pair scores 10 times the candidate's vector and 100
     times the dependent's, and every weight of attention is 1."""
     words = torch.tensor([[False, True, True, True, False]])
-    batch = Batch(
+    batch = ProbeBatch(
         entry=torch.arange(5)[None],
         is_word=words,
         opens=torch.tensor([[1.0, 0, 0, 0, 0]]),

@@ -10,7 +10,7 @@ from explored_pages import HOST, PORT, TOKEN
 from once import Once
 from starlette.testclient import TestClient
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 
@@ -62,10 +62,10 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
         ingest(IngestOptions((str(corpus),), bank, model, **options))
     heads = [HeadSet("two heads", ((1, 1), (2, 3)), "hand")]
     ablate(bank, "two", heads, 4, AblateOptions(controls=2, model=gpt2))
-    assert run(["-b", str(bank), "compute", "head_distance"]) == 0
-    assert run(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
-    assert run(["-b", str(bank), "compute", "entropy"]) == 0
-    assert run(["-b", str(bank), "compute", "attention_tree", "--run", "1"]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "head_distance"]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "entropy"]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "attention_tree", "--run", "1"]) == 0
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 import browsers
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def bank(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         ingest(IngestOptions(corpus, path, "minilm", **options))
     for name in ("head_distance", "head_embedding", "--all"):
-        assert run(["-b", str(path), "compute", name, "-q"]) == 0
+        assert run_command_line(["-b", str(path), "compute", name, "-q"]) == 0
     return path
 
 

@@ -13,11 +13,11 @@ import pytest
 from explored_pages import HOST, PORT, TOKEN, Read, seen
 from starlette.testclient import TestClient
 
-from attnbank.cli.app import run as run_command
+from attnbank.cli.app import run_command_line as run_command
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.queries import open_bank
-from attnbank.sql.registry import every
+from attnbank.sql.registry import all_analyses
 
 REQUEST = "pattern { V -[obj]-> O }"
 
@@ -319,7 +319,7 @@ def test_two_runs_stand_side_by_side(
 def test_every_analysis_has_aseen(client: TestClient) -> None:
     index = seen(client, "/tables")
     names = [link.removeprefix("/tables/") for link in index.links if link.startswith("/tables/")]
-    assert set(names) == set(every())
+    assert set(names) == set(all_analyses())
     for name in ("table_1", "head_function", "gold_dependency", "figure_6"):
         page = seen(client, f"/tables/{name}")
         assert name in page.text and len(page.rows) > 1

@@ -18,7 +18,7 @@ from attnbank.cli.explorer.heads import MEASURES
 from attnbank.cli.explorer.site import make_site
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError, QueryError
-from attnbank.sql.registry import every
+from attnbank.sql.registry import all_analyses
 
 TOKEN, PORT = "the-token", 8417
 SLOW = "select count(*) from range(40000000) as a(i), range(1000) as b(j) where i * j % 7 = 3"
@@ -265,7 +265,7 @@ def test_a_bank_in_which_every_analysis_has_something_to_say(full_bank: Path) ->
         for by in MEASURES:
             answer = client.get(f"/?by={by}")
             assert answer.status_code == 200, (by, answer.text)
-        for name, analysis in every().items():
+        for name, analysis in all_analyses().items():
             answer = client.get(f"/tables/{name}")
             assert answer.status_code == 200, (name, answer.text)
             if analysis.plot is not None:

@@ -23,7 +23,7 @@ import hostile
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.quoting import quoted
@@ -105,7 +105,7 @@ def _replaced_by(bank: Path, table: str, select: str) -> None:
 def _answer(bank: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> str:
     """All that a command prints, which ends in two lines where it fails."""
     capsys.readouterr()
-    status = run(["-b", str(bank), *command])
+    status = run_command_line(["-b", str(bank), *command])
     told = capsys.readouterr()
     if status:
         hostile.check_lines([each for each in told.err.splitlines() if each[:8] != "Warning:"])
@@ -230,7 +230,7 @@ def test_a_name_that_is_no_path_is_refused(
 def test_a_path_below_home_is_found_there(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.move(bank, Path("home", "y.duckdb"))
     for command in READING[:6]:
-        assert run(["-b", "~/y.duckdb", *command]) == 0, capsys.readouterr().err
+        assert run_command_line(["-b", "~/y.duckdb", *command]) == 0, capsys.readouterr().err
     assert not Path("~").exists()
     with open_bank("~/y.duckdb") as opened:
         assert opened.sql("select count(*) as n from word")["n"].item() == 2
@@ -249,7 +249,7 @@ def test_a_bank_of_any_name_is_read_and_written(
     bank.rename(name)
     before = {each.name for each in Path().iterdir()}
     for command in [*READING[:6], ("use", "1"), ("upgrade",)]:
-        assert run(["-b", name, *command]) == 0, (command, capsys.readouterr().err)
+        assert run_command_line(["-b", name, *command]) == 0, (command, capsys.readouterr().err)
         told = capsys.readouterr()
         assert "x\ny.duckdb" not in told.out + told.err
     assert {each.name for each in Path().iterdir()} == before
@@ -269,7 +269,7 @@ def test_an_empty_file_becomes_a_bank(
         hostile.refused(["-b", str(bank), *command], capsys)
         assert target.stat().st_size == 0
     open_to_write(bank, "test").close()
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     assert bank.is_symlink() == is_linked and target.stat().st_size
     assert {each.name for each in Path().iterdir()} <= {
         "home", "secret.csv", "rain.conllu", "x.duckdb", "target.duckdb",
@@ -288,7 +288,7 @@ def test_a_database_with_nothing_in_it_becomes_a_bank(
         hostile.refused(["-b", str(bank), *command], capsys)
     assert bank.read_bytes() == before
     open_to_write(bank, "test").close()
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
 
 
 # Banks whose tables, names and statements are not what they seem.
@@ -365,8 +365,8 @@ def test_a_table_of_any_name_is_only_a_name(
     for command in of_them(READING, NAMES.index(name)):
         told = _answer(bank, command, capsys)
         assert SECRET not in told and "\x1b" not in told and "Error" not in told, (command, told)
-    assert run(["-b", str(bank), "sql", f"select * from {quoted(name)}"]) == 0
-    assert run(["-b", str(bank), "delete", "1"]) == 0, capsys.readouterr().err
+    assert run_command_line(["-b", str(bank), "sql", f"select * from {quoted(name)}"]) == 0
+    assert run_command_line(["-b", str(bank), "delete", "1"]) == 0, capsys.readouterr().err
     with open_bank(bank) as opened:
         assert opened.table(name).collect().height == 0
     assert {each.name for each in Path().iterdir()} == {

@@ -21,7 +21,7 @@ from attnbank.ingest.corpora.bounds import MOST_LINE
 from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.corpora.formats.docbin import count_items
-from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import AttnbankError
 
 FAULTS = Path(__file__).parents[1] / "faults"
@@ -57,7 +57,7 @@ def _docbin() -> bytes:
 def _read(path: Path, format: str | None = None) -> list[Sentence | Problem]:
     """Everything of a file, where only an error for people may come instead."""
     try:
-        items = list(read(find_sources([str(path)], format)))
+        items = list(read_corpus(find_sources([str(path)], format)))
     except CorpusError as error:
         items = list(error.problems)
     except AttnbankError as error:
@@ -228,7 +228,7 @@ def test_old_line_ends_are_said(tmp_path: Path, format: str, request: Any) -> No
              "lines": LINES, "text": LINES}[format]  # fmt: skip
     path = tmp_path / "corpus"
     path.write_bytes(whole.replace(b"\n", b"\r"))
-    items = list(read(find_sources([str(path)], format, spacy), spacy))
+    items = list(read_corpus(find_sources([str(path)], format, spacy), spacy))
     ids = [each.id for each in items if isinstance(each, Problem)]
     assert ids[0] == "carriage-return"
 

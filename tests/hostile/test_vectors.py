@@ -15,7 +15,7 @@ import pytest
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.ingest.derived.probes.embeddings import EmbeddingsError, file_vectors
-from attnbank.ingest.models.checkpoint import digest
+from attnbank.ingest.models.checkpoint import digest_weights
 from attnbank.ingest.models.loading import load
 from attnbank.sql.errors import AttnbankError, CallError
 
@@ -192,7 +192,7 @@ def test_the_control_takes_the_trained_weights_of_its_name(
 def test_both_digests_of_weights_are_one(tiny_model: Callable[[str], Path], kind: str) -> None:
     """That of ingest, which writes it, and that of the probes, which compare it."""
     module = load(str(tiny_model(kind))).module
-    assert digest(module) == digest(module)
+    assert digest_weights(module) == digest_weights(module)
 
 
 def test_a_damaged_folder_that_the_user_names(

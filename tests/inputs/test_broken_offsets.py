@@ -10,7 +10,7 @@ import duckdb
 import pytest
 import tiny_models
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 
 SENTENCES = ("She saw the old dog , too .", "She said so today .")
 Made = Callable[[dict[str, str]], tuple[Path, Path]]
@@ -44,7 +44,7 @@ def made(tmp_path: Path, sample_text: list[str]) -> Made:
 
 def _ingest(bank: Path, corpus: Path, folder: Path, edges: str) -> int:
     given = ["--format", "lines", "--model", str(folder), "--edges", edges]
-    return run(["-b", str(bank), "ingest", str(corpus), *given])
+    return run_command_line(["-b", str(bank), "ingest", str(corpus), *given])
 
 
 @pytest.mark.parametrize("edges", ["cut", "share"])

@@ -313,7 +313,7 @@ def test_a_sample_is_seeded_nested_and_of_whole_inputs(
 
 def test_a_sample_is_fair() -> None:
     """Every input is drawn about as often as any other."""
-    from attnbank.ingest.inputs.plan import draw, sampled
+    from attnbank.ingest.inputs.plan import sample_inputs, sampled
 
     sentences = [
         TokenisedSentence(
@@ -324,7 +324,7 @@ def test_a_sample_is_fair() -> None:
     drafts = [Draft((each,), (), 0) for each in sentences]
     drawn: Counter[int] = Counter()
     for seed in range(400):
-        sample = draw(drafts, 10, seed)
+        sample = sample_inputs(drafts, 10, seed)
         items = list(sampled(drafts, sample))
         chosen = [each.sentences[0].id for each in items if isinstance(each, Draft)]
         assert chosen == sorted(chosen) and len(chosen) == 10
@@ -342,7 +342,7 @@ def test_few_of_many_inputs_still_share_batches(tmp_path: Path) -> None:
     with planning.text_bank(tmp_path / "b.duckdb", path) as connection:
         batches = planning.plan(connection, MINILM, context="sentence", limit=12)
         assert [len(each.inputs) for each in batches] == [12]
-        assert batches[0].sentences == 12
+        assert batches[0].sentence_count == 12
 
 
 # Real text.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from once import Once
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 
 Ingested = Callable[..., Path]
 
@@ -36,7 +36,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Ingested:
         if key not in made:
             made[key] = tmp_path_factory.mktemp("ingested") / "bank.duckdb"
             args = ["-b", str(made[key]), "ingest", str(corpus), "-m", str(model), "-q", *options]
-            assert run(args) == 0
+            assert run_command_line(args) == 0
         return Path(shutil.copy(made[key], tmp_path_factory.mktemp("bank")))
 
     return make

@@ -13,7 +13,7 @@ import pytest
 from forked import Forked
 from killed import killed_at, statements, stopped_at
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import merge_banks
 
 TABLES = (
@@ -203,8 +203,8 @@ def test_merged_with_another_of_its_name_it_stays_whole(
     """Of two ablations of a name the first is taken, all of it and nothing of the second."""
     other = Path(shutil.copy(ready / "bank.duckdb", tmp_path / "other.duckdb"))
     flags = ["--heads", "3-3", "--controls", "0", "-q", "--model", str(ready / "model")]
-    assert run(["-b", str(other), "ablate", "two", *flags]) == 0
-    assert run(["-b", str(other), "ablate", "own", *flags]) == 0
+    assert run_command_line(["-b", str(other), "ablate", "two", *flags]) == 0
+    assert run_command_line(["-b", str(other), "ablate", "own", *flags]) == 0
     (note,) = merge_banks(tmp_path / "merged.duckdb", [measured, other]).notes
     assert "The ablation two of" in note and "another one of that name, or less of it" in note
     found, first = _rows(tmp_path / "merged.duckdb"), _rows(measured)

@@ -15,7 +15,7 @@ import pytest
 import transformers
 from bank_rows import model_of
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import (
     AblateOptions,
     HeadSet,
@@ -63,7 +63,9 @@ def _sets(bank: Path, name: str = "a") -> dict[str, set[tuple[int, int]]]:
 
 
 def _ablate(bank: Path, *flags: str, name: str = "a") -> int:
-    return run(["-b", str(bank), "ablate", name, "-q", "--model", model_of(bank), *flags])
+    return run_command_line(
+        ["-b", str(bank), "ablate", name, "-q", "--model", model_of(bank), *flags]
+    )
 
 
 @pytest.mark.parametrize("cut", ["zero", "mean", "uniform"])
@@ -217,7 +219,7 @@ def test_another_ablation_of_the_name_is_refused(
     before = _rows(bank, "from ablated_surprisal order by all")
     capsys.readouterr()
     command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "2"]
-    assert run(command) == 0
+    assert run_command_line(command) == 0
     assert "nothing was measured" in capsys.readouterr().err
     for flags in (
         ["--heads", "1-2", "--controls", "2"],

@@ -10,7 +10,7 @@ import oracle_agreement
 import pytest
 from oracle_agreement import Site
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.losses.pairs import Pair, agreement_pairs
 from attnbank.ingest.store.corpus import add_text
@@ -565,7 +565,7 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
     for number, model in enumerate((tiny_model("gpt2"), tiny_masked_lm("bert")), start=1):
         ingest(IngestOptions((str(corpus),), bank, str(model)))
         call = ["-b", str(bank), "surprisal", str(number), "--agreement", "--model", str(model)]
-        assert run(call) == 0
+        assert run_command_line(call) == 0
         told = capfd.readouterr().err
         assert "2 pairs of agreement" in told
         is_causal = number == 1
@@ -577,5 +577,8 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
                 [number],
             ).fetchall()
         assert rows == [(is_causal, is_causal), (False, False)]
-        assert run(["-b", str(bank), "query", "agreement_accuracy", "--run", str(number)]) == 0
+        assert (
+            run_command_line(["-b", str(bank), "query", "agreement_accuracy", "--run", str(number)])
+            == 0
+        )
         assert capfd.readouterr().out.splitlines()[3].split()[2] == ("1" if is_causal else "2")

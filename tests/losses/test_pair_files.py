@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attnbank.ingest.losses import pairs
-from attnbank.ingest.losses.pairs import Pair, Side, read_pairs
+from attnbank.ingest.losses.pairs import Pair, PairSide, read_pairs
 from attnbank.sql.errors import CallError
 
 BLIMP: dict[str, Any] = {
@@ -25,9 +25,9 @@ BLIMP: dict[str, Any] = {
 }
 
 
-def _side(text: str) -> Side:
+def _side(text: str) -> PairSide:
     words = tuple(text.split(" "))
-    return Side(words, (True,) * len(words))
+    return PairSide(words, (True,) * len(words))
 
 
 def _pair(number: int, good: str, bad: str, paradigm: str = "pairs") -> Pair:

@@ -12,7 +12,7 @@ import pytest
 import tiny_models
 import transformers
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
@@ -46,19 +46,19 @@ def test_again_nothing_is_measured_unless_anew(
 ) -> None:
     bank = _fill(tmp_path / "bank.duckdb", sample / "press.conllu", causal, limit=3)
     command = ["-b", str(bank), "surprisal", "--model", str(causal)]
-    assert run(command) == 0
+    assert run_command_line(command) == 0
     assert "Measured press/tiny-gpt2" in capsys.readouterr().err
     before = _measured(bank)
     with duckdb.connect(str(bank)) as connection:
         connection.execute("update surprisal set nats_of_pieces = 1")
-    assert run(command) == 0
+    assert run_command_line(command) == 0
     assert "nothing was measured" in capsys.readouterr().err
     assert _rows(bank, "select distinct nats_of_pieces from surprisal") == [(1,)]
     with duckdb.connect(str(bank)) as connection:  # as if it had been stopped
         connection.execute("delete from surprisal where word > 10")
-    assert run(command) == 0
+    assert run_command_line(command) == 0
     assert _measured(bank).keys() == before.keys()
-    assert run([*command, "--replace"]) == 0
+    assert run_command_line([*command, "--replace"]) == 0
     assert {word: each[1] for word, each in _measured(bank).items()} == {
         word: each[1] for word, each in before.items()
     }
@@ -74,13 +74,13 @@ def test_losses_of_an_ingest_are_those_of_the_command(
     corpus = str(sample / "press.conllu")
     one, other = tmp_path / "one.duckdb", tmp_path / "other.duckdb"
     given = ["ingest", corpus, "--model", str(causal), "--limit", "3"]
-    assert run(["-b", str(one), *given, "--losses"]) == 0
-    assert run(["-b", str(other), *given]) == 0
-    assert run(["-b", str(other), "surprisal", "-q", "--model", str(causal)]) == 0
+    assert run_command_line(["-b", str(one), *given, "--losses"]) == 0
+    assert run_command_line(["-b", str(other), *given]) == 0
+    assert run_command_line(["-b", str(other), "surprisal", "-q", "--model", str(causal)]) == 0
     assert _measured(one) == _measured(other)
     capsys.readouterr()
     for flags in (["--dry-run"], ["--context", "pair", "--unit", "token"]):
-        assert run(["-b", str(one), *given, "--losses", *flags]) == 2
+        assert run_command_line(["-b", str(one), *given, "--losses", *flags]) == 2
         assert "--losses" in capsys.readouterr().err
 
 
@@ -142,7 +142,7 @@ def test_words_without_a_surprisal_are_told(
     """First words have none, and of two words that share a position one."""
     bank = _fill(tmp_path / "b.duckdb", sample / "conversations.conllu", causal, edges="share")
     capsys.readouterr()
-    assert run(["-b", str(bank), "surprisal", "--model", str(causal)]) == 0
+    assert run_command_line(["-b", str(bank), "surprisal", "--model", str(causal)]) == 0
     measured = [words for _, words in _measured(bank).values()]
     known = sum(nats is not None for nats, _ in _measured(bank).values())
     first = sum(nats is None and words == 1 for nats, words in _measured(bank).values())
@@ -156,7 +156,7 @@ def test_words_without_a_surprisal_are_told(
         f"{sharing} words have no surprisal: of words that share a position only one has it",
     )
     assert all(f"{each}\n" in told for each in lines)
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     told = capsys.readouterr().out
     assert f"surprisal of {known:,} words\n" in told and all(each in told for each in lines)
     with open_bank(bank) as opened:
@@ -171,16 +171,16 @@ def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
     bank = _fill(tmp_path / "b.duckdb", sample / "press.conllu", causal, limit=3)
     model = ["--model", str(causal)]
     command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "0", *model]
-    assert run(command) == 0
+    assert run_command_line(command) == 0
     with duckdb.connect(str(bank)) as connection:
         connection.execute("update surprisal set nats = nats + 0.5 where word % 3 = 0")
     capsys.readouterr()
-    assert run([*command[:3], "b", *command[4:]]) == 2
+    assert run_command_line([*command[:3], "b", *command[4:]]) == 2
     told = capsys.readouterr().err
     assert "are of another version of attnbank" in told and "--replace" in told
-    assert run(["-b", str(bank), "surprisal", "--replace", *model]) == 0
+    assert run_command_line(["-b", str(bank), "surprisal", "--replace", *model]) == 0
     told = capsys.readouterr().err
     assert "warning: the words had other surprisals before, beside which a was measured" in told
-    assert run(["-b", str(bank), "surprisal", "--replace", *model]) == 0
+    assert run_command_line(["-b", str(bank), "surprisal", "--replace", *model]) == 0
     assert "warning" not in capsys.readouterr().err
-    assert run([*command[:3], "b", *command[4:]]) == 0
+    assert run_command_line([*command[:3], "b", *command[4:]]) == 0

@@ -13,7 +13,7 @@ import pytest
 from bank_rows import model_of
 from oracle_words import Nats
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest.models.loading import load
 
 CAUSAL = ("gpt2", "llama")
@@ -53,7 +53,7 @@ def headed(tiny_causal_lm: Model, tiny_masked_lm: Model) -> Model:
 
 
 def _measured(bank: Path, *args: str) -> Nats:
-    assert run(["-b", str(bank), "surprisal", "--model", model_of(bank), *args]) == 0
+    assert run_command_line(["-b", str(bank), "surprisal", "--model", model_of(bank), *args]) == 0
     return _nats(bank)
 
 
@@ -185,7 +185,7 @@ def test_a_changed_tokenizer_is_not_the_run_s(
     tokenizer["pre_tokenizer"]["add_prefix_space"] = True
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
     capfd.readouterr()
-    assert run(["-b", str(bank), "surprisal", "--model", str(folder)]) == 2
+    assert run_command_line(["-b", str(bank), "surprisal", "--model", str(folder)]) == 2
     told = capfd.readouterr().err
     assert "The tokenizer of" in told and "are not those of the run" in told
     assert not _nats(bank)

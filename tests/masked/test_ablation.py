@@ -59,7 +59,7 @@ def slow_losses(
     draw = slow.masking(tokenizer, seed)
     with duckdb.connect(str(bank), read_only=True) as connection:
         inputs = slow.inputs(connection, tokenizer)
-    masked = [(one, draw.of(one)) for one in inputs.values()]
+    masked = [(one, draw.draw_mask(one)) for one in inputs.values()]
     tokens = sum(len(each.tokens) for _, each in masked)
 
     def means(model: Any) -> np.ndarray:
@@ -272,12 +272,12 @@ def test_a_tally_is_the_mean_over_tokens_and_goes_on_from_the_bank(tmp_path: Pat
     connection = open_to_write(new_banks.put(tmp_path / "x.duckdb"), "test")
     whole = Tally(connection, 1, chosen, "zero")
     for sums, tokens in batches:
-        whole.add(sums, tokens)
-    whole.write(connection)
+        whole.add_losses(sums, tokens)
+    whole.write_losses(connection)
     for sums, tokens in batches:  # each time by another process
         one = Tally(connection, 2, chosen, "zero")
-        one.add(sums, tokens)
-        one.write(connection)
+        one.add_losses(sums, tokens)
+        one.write_losses(connection)
     found = [
         connection.execute(
             "select disabled, layer, replacement, loss, tokens from ablation where run = ?"

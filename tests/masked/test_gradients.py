@@ -66,7 +66,7 @@ def stored(connection: duckdb.DuckDBPyConnection, sequence: int) -> np.ndarray:
 
 def gradients_of(one: Any, draw: Any) -> Callable[[Any], np.ndarray]:
     """From a model to the gradients of an input, for bounds.passes."""
-    return lambda model: slow.gradients(model, one, draw.of(one))
+    return lambda model: slow.gradients(model, one, draw.draw_mask(one))
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +99,10 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     draw = slow.masking(tokenizer, 5)
     texts = [["The", "dogs", "barked", "at", "the", "old", "station", "."], ["Rain", "fell", "."]]
     batch = _batch(loaded, texts)
-    masked = [draw.of(each.encoded) for each in batch.inputs]
-    found = Gradients(loaded.masked_lm).of(*padded(batch, loaded.input_tokenizer.padding), masked)
+    masked = [draw.draw_mask(each.encoded) for each in batch.inputs]
+    found = Gradients(loaded.masked_lm).compute(
+        *padded(batch, loaded.input_tokenizer.padding), masked
+    )
 
     rng = np.random.default_rng(1)
     largest = 0.0
@@ -168,7 +170,7 @@ def test_the_bank_holds_the_gradients_of_each_input_alone(
         found = slow.inputs(connection, tokenizer)
         assert len(found) == report.sentences == 10
         for sequence, one in found.items():
-            expected = slow.gradients(model, one, draw.of(one))
+            expected = slow.gradients(model, one, draw.draw_mask(one))
             got = stored(connection, sequence)
             within = bounds.passes(model, gradients_of(one, draw))
             assert np.abs(expected).max() > max(1e-3, 1000 * within)
@@ -189,7 +191,7 @@ def test_gradients_of_pairs_of_segments(
         assert len(found) == 6
         assert any(1 in one.segments for one in found.values())
         for sequence, one in found.items():
-            expected = slow.gradients(model, one, draw.of(one))
+            expected = slow.gradients(model, one, draw.draw_mask(one))
             got = stored(connection, sequence)
             within = bounds.passes(model, gradients_of(one, draw))
             assert np.abs(got - expected).max() <= within
@@ -218,7 +220,7 @@ def test_in_the_last_layer_only_masked_tokens_have_gradients(
     with duckdb.connect(str(bank), read_only=True) as connection:
         for sequence, one in slow.inputs(connection, tokenizer).items():
             by_row = np.abs(stored(connection, sequence)).max(axis=(1, 3))  # [L, T]
-            assert tuple(np.flatnonzero(by_row[-1])) == draw.of(one).tokens
+            assert tuple(np.flatnonzero(by_row[-1])) == draw.draw_mask(one).tokens
             assert by_row[0].all()
 
 
@@ -474,6 +476,6 @@ def test_nothing_masked_gives_zeros(tiny_masked_lm: Maker) -> None:
     assert loaded.masked_lm is not None
     ids = torch.tensor([[2, 30, 31, 3]])
     ones = torch.ones_like(ids)
-    found = Gradients(loaded.masked_lm).of(ids, ones, ones - 1, [Masked((), (), ())])
+    found = Gradients(loaded.masked_lm).compute(ids, ones, ones - 1, [Masked((), (), ())])
     assert all((layer == 0).all() for layer in found)
-    assert masking.together(ids, [Masked((), (), ())]).ids.tolist() == ids.tolist()
+    assert masking.apply_masks(ids, [Masked((), (), ())]).ids.tolist() == ids.tolist()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.masked.masking import Masked, Masking, together
+from attnbank.ingest.masked.masking import Masked, Masking, apply_masks
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -43,7 +43,7 @@ ENCODED = st.lists(st.integers(FIRST, LAST), min_size=1, max_size=126).map(
 
 @given(ENCODED)
 def test_fifteen_percent_are_masked_and_at_least_one(one: Encoded) -> None:
-    masked = MASKING.of(one)
+    masked = MASKING.draw_mask(one)
     share = 0.15 * len(one.ids)
     assert len(masked.tokens) == min(len(one.ids) - 2, max(1, round(share)))
     assert list(masked.tokens) == sorted(set(masked.tokens))
@@ -51,16 +51,18 @@ def test_fifteen_percent_are_masked_and_at_least_one(one: Encoded) -> None:
 
 @given(ENCODED)
 def test_special_tokens_are_neither_masked_nor_put_in_for_others(one: Encoded) -> None:
-    masked = MASKING.of(one)
+    masked = MASKING.draw_mask(one)
     assert not {0, len(one.ids) - 1} & set(masked.tokens)
     assert masked.target == tuple(one.ids[token] for token in masked.tokens)
     assert {CLS, SEP, UNKNOWN}.isdisjoint(masked.seen)
 
 
 def test_a_special_token_that_the_text_spells_is_not_masked_but_an_unknown_word_is() -> None:
-    assert MASKING.of(encoded(SEP, MASK, 20)).tokens == (3,)
-    assert MASKING.of(encoded(UNKNOWN)) == Masked((1,), MASKING.of(encoded(UNKNOWN)).seen, (3,))
-    assert MASKING.of(encoded(SEP, MASK)).tokens == ()
+    assert MASKING.draw_mask(encoded(SEP, MASK, 20)).tokens == (3,)
+    assert MASKING.draw_mask(encoded(UNKNOWN)) == Masked(
+        (1,), MASKING.draw_mask(encoded(UNKNOWN)).seen, (3,)
+    )
+    assert MASKING.draw_mask(encoded(SEP, MASK)).tokens == ()
 
 
 def test_eighty_percent_become_the_mask_ten_another_token_and_ten_stay() -> None:
@@ -68,7 +70,7 @@ def test_eighty_percent_become_the_mask_ten_another_token_and_ten_stay() -> None
     places: Counter[int] = Counter()
     for start in range(2000):
         one = encoded(*(FIRST + (start * 7 + at * 13) % 1000 for at in range(38)))
-        masked = MASKING.of(one)
+        masked = MASKING.draw_mask(one)
         places.update(masked.tokens)
         for seen, target in zip(masked.seen, masked.target, strict=True):
             found["mask" if seen == MASK else "same" if seen == target else "other"] += 1
@@ -85,22 +87,24 @@ def test_eighty_percent_become_the_mask_ten_another_token_and_ten_stay() -> None
 @given(ENCODED, st.integers(0, 5))
 def test_the_seed_and_the_tokens_decide_and_nothing_else(one: Encoded, seed: int) -> None:
     here = Masking(seed, MASK, MASKING.never, MASKING.vocabulary)
-    MASKING.of(encoded(11, 12, 13))  # whatever was masked before
+    MASKING.draw_mask(encoded(11, 12, 13))  # whatever was masked before
     copy = Encoded(one.ids, one.segments, one.pieces, one.positions)
-    assert here.of(one) == here.of(copy)
+    assert here.draw_mask(one) == here.draw_mask(copy)
 
 
 def test_another_seed_and_another_text_give_another_mask() -> None:
     text = encoded(*range(20, 120))
-    seeds = {Masking(seed, MASK, MASKING.never, MASKING.vocabulary).of(text) for seed in range(20)}
+    seeds = {
+        Masking(seed, MASK, MASKING.never, MASKING.vocabulary).draw_mask(text) for seed in range(20)
+    }
     assert len(seeds) == 20
-    texts = {MASKING.of(encoded(first, *range(21, 120))).tokens for first in range(200, 220)}
+    texts = {MASKING.draw_mask(encoded(first, *range(21, 120))).tokens for first in range(200, 220)}
     assert len(texts) == 20
 
 
 def test_the_masks_of_a_seed_stay_what_they_are() -> None:
     # Figures in people's banks hang on these draws: a change of them is a change of results.
-    assert MASKING.of(encoded(*range(20, 58))) == Masked(
+    assert MASKING.draw_mask(encoded(*range(20, 58))) == Masked(
         tokens=(4, 9, 25, 27, 32, 37),
         seen=(MASK, MASK, MASK, 372, MASK, MASK),
         target=(23, 28, 44, 46, 51, 56),
@@ -110,7 +114,7 @@ def test_the_masks_of_a_seed_stay_what_they_are() -> None:
 def test_masks_go_into_their_own_rows_of_a_padded_batch() -> None:
     ids = torch.tensor([[0, 11, 12, 1, 9, 9], [0, 21, 22, 23, 24, 1]])
     given = ids.clone()
-    batch = together(ids, [Masked((2,), (MASK,), (12,)), Masked((1, 4), (MASK, 77), (21, 24))])
+    batch = apply_masks(ids, [Masked((2,), (MASK,), (12,)), Masked((1, 4), (MASK, 77), (21, 24))])
     assert batch.ids.tolist() == [[0, 11, MASK, 1, 9, 9], [0, MASK, 22, 23, 77, 1]]
     assert batch.input.tolist() == [0, 1, 1]
     assert batch.token.tolist() == [2, 1, 4]
@@ -148,6 +152,6 @@ def test_pieces_of_words_are_masked_one_by_one(
         with duckdb.connect(str(bank), read_only=True) as connection:
             found = slow.inputs(connection, tokenizer)
         masking = slow.masking(tokenizer, 3)
-        masks[unit] = [masking.of(one) for one in found.values()]
+        masks[unit] = [masking.draw_mask(one) for one in found.values()]
     assert masks["word"] == masks["token"]
     assert len({each.tokens for each in masks["word"]}) > 10

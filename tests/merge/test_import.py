@@ -19,7 +19,7 @@ from forked import Forked
 from killed import killed_at
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import import_export
 from attnbank.ingest.merge import sources
 from attnbank.queries import open_bank
@@ -165,11 +165,11 @@ def test_the_command_says_what_it_made(
     exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bank = tmp_path / "new.duckdb"
-    assert run(["-b", str(bank), "import", str(exported)]) == 0
+    assert run_command_line(["-b", str(bank), "import", str(exported)]) == 0
     told = capsys.readouterr().err
     assert "rows in 40 tables" in told and f"Next: attnbank -b {bank} info" in told
     content = bank.read_bytes()
-    assert run(["-b", str(bank), "import", str(exported)]) == 2
+    assert run_command_line(["-b", str(bank), "import", str(exported)]) == 2
     assert capsys.readouterr().err == (
         f"Error: {bank} already exists and was left unchanged.\nName a new file (-b FILE).\n"
     )
@@ -345,7 +345,7 @@ def test_an_export_with_a_fault_makes_no_bank(
     with pytest.raises(BankError, match=told):
         import_export(exported, tmp_path / "new.duckdb")
     if fault == "truncated":
-        assert run(["-b", str(tmp_path / "new.duckdb"), "import", str(exported)]) == 1
+        assert run_command_line(["-b", str(tmp_path / "new.duckdb"), "import", str(exported)]) == 1
         error = capsys.readouterr().err
         assert error.count("\n") == 2 and error.startswith("Error: attention/run=1/rows.parquet")
     assert sorted(tmp_path.rglob("*")) == before
@@ -398,7 +398,7 @@ def test_killed_it_leaves_no_bank_and_the_same_command_makes_it(
     new = tmp_path / "new.duckdb"
     killed_at(forked, at, ["-b", str(new), "import", str(exported)], tmp_path)
     assert not new.exists()
-    assert run(["-b", str(new), "import", str(exported), "-q"]) == 0
+    assert run_command_line(["-b", str(new), "import", str(exported), "-q"]) == 0
     assert _contents(new) == _contents(tmp_path / "old.duckdb")
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "new.duckdb", "old.duckdb", "parquet",

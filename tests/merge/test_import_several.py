@@ -9,7 +9,7 @@ import bank_rows
 import duckdb
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import import_exports, merge_banks
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
@@ -33,7 +33,7 @@ def test_exports_of_shards_become_the_whole(
     shards: Any, exports: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new = tmp_path / "new.duckdb"
-    assert run(["-b", str(new), "import", *reversed(exports)]) == 0
+    assert run_command_line(["-b", str(new), "import", *reversed(exports)]) == 0
     assert f"Next: attnbank -b {new} info" in capsys.readouterr().err
     assert bank_rows.rows(new) == bank_rows.rows(shards.whole)
 

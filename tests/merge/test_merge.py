@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import merge_banks
 from attnbank.queries import open_bank
 from attnbank.sql import registry
@@ -79,16 +79,16 @@ def test_the_new_bank_is_named_by_b_or_comes_first(
 ) -> None:
     """That it comes first, test_a_missing_shard_is_named_and_partial_goes_on shows, too."""
     one, *others = map(str, shards.shards)
-    assert run(["merge", one, *others, "-b", str(tmp_path / "by b.duckdb"), "-q"]) == 0
+    assert run_command_line(["merge", one, *others, "-b", str(tmp_path / "by b.duckdb"), "-q"]) == 0
     assert [each.name for each in tmp_path.iterdir()] == ["by b.duckdb"]
     for first in (one, str(tmp_path)):  # it was meant as a source, not as the new bank
-        assert run(["merge", first, *others]) == 2
+        assert run_command_line(["merge", first, *others]) == 2
         told = capsys.readouterr().err
         assert f"Without -b the first argument is the new bank, and {first} already exists" in told
         assert told.endswith(
             f"Name the new bank: attnbank merge {first} {' '.join(others)} -b OUT\n"
         )
-    assert run(["merge", str(tmp_path / "alone.duckdb")]) == 2
+    assert run_command_line(["merge", str(tmp_path / "alone.duckdb")]) == 2
     assert "No bank to merge was named" in capsys.readouterr().err
 
 

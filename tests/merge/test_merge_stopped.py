@@ -13,7 +13,7 @@ from forked import Forked
 from killed import killed_at
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 
 LIMITED = """
 import resource, signal, sys
@@ -51,7 +51,7 @@ def test_killed_it_leaves_no_bank_and_the_same_command_makes_it(
     new = tmp_path / "new.duckdb"
     killed_at(forked, at, ["merge", str(new), *banks], tmp_path)
     assert not new.exists()
-    assert run(["merge", str(new), *banks, "-q"]) == 0
+    assert run_command_line(["merge", str(new), *banks, "-q"]) == 0
     assert bank_rows.rows(new) == bank_rows.rows(Path(banks[0]))
     assert [each.name for each in tmp_path.iterdir()] == ["new.duckdb"]
 
@@ -71,5 +71,5 @@ def test_on_a_full_disk_nothing_is_left(
         "Free some space, then type the same command.\n"
     )
     assert [*tmp_path.iterdir()] == []
-    assert run(["merge", str(new), *banks]) == 0
+    assert run_command_line(["merge", str(new), *banks]) == 0
     assert f"Next: attnbank -b {new} info" in capsys.readouterr().err

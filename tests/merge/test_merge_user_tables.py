@@ -11,7 +11,7 @@ import pytest
 from case_bank import make_bank
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, merge_banks
 from attnbank.ingest.derived.steps import compute
 from attnbank.ingest.store.preferences import prefer
@@ -132,7 +132,7 @@ def test_views_macros_and_kept_answers_are_named(tmp_path: Path) -> None:
         "create view mine as select 1 as x",
         "create macro twice(x) as 2 * x",
     )
-    assert run(["-b", str(one), "compute", "entropy", "--run", "1", "-q"]) == 0
+    assert run_command_line(["-b", str(one), "compute", "entropy", "--run", "1", "-q"]) == 0
     done = merge_banks(tmp_path / "out.duckdb", [one])
     assert any("were not copied: mine, twice." in each for each in done.notes), done.notes
     assert any("Kept answers" in each for each in done.notes)
@@ -245,11 +245,16 @@ def test_decoded_trees_go_with_their_sentences(
         path = tmp_path / f"{name}.duckdb"
         ingest(IngestOptions((str(sample / f"{name}.conllu"),), path, model))
         compute(path, "attention_tree")
-        assert run(["-b", str(path), "export", str(tmp_path / f"{name}.parquet"), "-q"]) == 0
+        assert (
+            run_command_line(["-b", str(path), "export", str(tmp_path / f"{name}.parquet"), "-q"])
+            == 0
+        )
         banks.append(path)
     merge_banks(tmp_path / "both.duckdb", banks)
     exports = [str(path.with_suffix(".parquet")) for path in banks]
-    assert run(["-b", str(tmp_path / "imported.duckdb"), "import", *exports, "-q"]) == 0
+    assert (
+        run_command_line(["-b", str(tmp_path / "imported.duckdb"), "import", *exports, "-q"]) == 0
+    )
     merge_banks(tmp_path / "again.duckdb", [tmp_path / "both.duckdb", banks[1]])
     arcs = (
         "select sentence.text, word.form, tree.source, tree.layer, tree.head, tree.direction,"

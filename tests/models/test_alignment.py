@@ -18,7 +18,7 @@ AFTER = [False, True, False, True, False, True, True, True, True, False, True]
 
 def _layout(folder: Path) -> InputTokenizer:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    return InputTokenizer.of(tokenizer)
+    return InputTokenizer.from_transformers(tokenizer)
 
 
 def _encode(input_tokenizer: InputTokenizer, words: list[str], after: list[bool]) -> Encoded:
@@ -111,5 +111,5 @@ def test_the_same_text_gives_the_same_tokens_alone_or_in_a_batch(
 def test_the_users_tokenizer_is_left_as_it_was(tiny_model: Callable[[str], Path]) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("roberta"))
     before = tokenizer.backend_tokenizer.to_str()
-    InputTokenizer.of(tokenizer)
+    InputTokenizer.from_transformers(tokenizer)
     assert tokenizer.backend_tokenizer.to_str() == before

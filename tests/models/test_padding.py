@@ -17,7 +17,7 @@ from attnbank.cli.app import app
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models import families, loading
 from attnbank.ingest.models.loading import load
-from attnbank.ingest.models.trial import conduct_of
+from attnbank.ingest.models.trial import detect_behaviour
 
 
 @pytest.mark.usual("convbert-equal")
@@ -61,7 +61,7 @@ def test_what_a_trial_says_of_a_model() -> None:
         def attend(ids: Any, mask: Any, segments: Any) -> list[Any]:
             return [weights(ids, mask)[:, None, None, :].expand(-1, 2, ids.shape[1], -1)]
 
-        return conduct_of("it", attend, range(50), 0, None).batching
+        return detect_behaviour("it", attend, range(50), 0, None).batching
 
     def even(ids: Any, mask: Any) -> Any:
         return mask / mask.sum(1, keepdim=True)

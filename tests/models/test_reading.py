@@ -25,7 +25,9 @@ Pieces = list[list[str]]
 
 
 def _layout(tokenizer: Tokenizer) -> InputTokenizer:
-    return InputTokenizer.of(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer))
+    return InputTokenizer.from_transformers(
+        transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    )
 
 
 def _own(input_tokenizer: InputTokenizer, words: list[str], after: list[bool]) -> Pieces:
@@ -247,7 +249,7 @@ def test_what_is_written_like_a_special_token_is_text(sample_text: list[str], ki
     special = {"additional_special_tokens": ["<note>"], "mask_token": "[MASK]", "sep_token": "</s>"}
     theirs.add_special_tokens(special)
     words = ["The", "<note>", "says", "[MASK]", "here", ",", "not", "</s>", "."]
-    own = InputTokenizer.of(theirs)
+    own = InputTokenizer.from_transformers(theirs)
     (found,) = own.pieces([(words, [True] * len(words))])
     assert not isinstance(found, Unalignable)
     ids = [piece.id for piece in found]

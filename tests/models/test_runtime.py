@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from attnbank.ingest.models.runtime import kept_memory
+from attnbank.ingest.models.runtime import malloc_tuned
 
 PROGRAM = "import os; from attnbank.ingest import ingest; print(os.environ.get('OMP_WAIT_POLICY'))"
 
@@ -62,10 +62,10 @@ print(full, kept, resident())
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C library is not glibc")
 def test_memory_that_is_freed_is_used_again() -> None:
-    with kept_memory():
+    with malloc_tuned():
         _faults()
         assert _faults() < 500  # 39,000 in all, were they fresh
-    with kept_memory():  # and once more
+    with malloc_tuned():  # and once more
         _faults()
         assert _faults() < 500
 

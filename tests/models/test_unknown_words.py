@@ -16,7 +16,7 @@ import tokenizers
 import transformers
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.cli.commands import info
 from attnbank.cli.humanize import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
@@ -125,7 +125,7 @@ def _unigram() -> InputTokenizer:
         tokenizers.models.Unigram([(each, -float(at)) for at, each in enumerate(pieces)], unk_id=0)
     )
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
-    return InputTokenizer.of(
+    return InputTokenizer.from_transformers(
         transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
     )
 
@@ -159,9 +159,12 @@ def test_byte_level_tokenizers_know_every_word(
 ) -> None:
     corpus = _corpus(tmp_path / "snow.conllu", 3)
     bank = str(new_banks.put(tmp_path / "b.duckdb"))
-    assert run(["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("roberta"))]) == 0
+    assert (
+        run_command_line(["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("roberta"))])
+        == 0
+    )
     assert "does not know" not in capsys.readouterr().err
-    assert run(["-b", bank, "info"]) == 0
+    assert run_command_line(["-b", bank, "info"]) == 0
     assert "0 of 18 words (0.0 %) contain a piece" in capsys.readouterr().out
 
 
@@ -173,11 +176,11 @@ def test_ingest_and_info_tell_and_warn(
     bank = str(new_banks.put(tmp_path / "b.duckdb"))
     command = ["-b", bank, "ingest", str(corpus), "--model", str(tiny_model("bert"))]
     told = "9 of 18 words (50.0 %) contain a piece that the tokenizer does not know"
-    assert run([*command, "--dry-run"]) == 0
+    assert run_command_line([*command, "--dry-run"]) == 0
     dry = capsys.readouterr().out
-    assert run(command) == 0
+    assert run_command_line(command) == 0
     report = capsys.readouterr().err
-    assert run(["-b", bank, "info"]) == 0
+    assert run_command_line(["-b", bank, "info"]) == 0
     for text in (dry, report, capsys.readouterr().out):
         assert told in text and "warning: the model reads the unknown token" in text
 
@@ -205,7 +208,7 @@ def test_info_tells_runs_of_before_apart(
 ) -> None:
     runs = "id,name,model,corpus,reading,unknown_words\n1,old,1,1,,\n2,new,1,1,2,0\n3,one,1,1,1,0\n"
     bank = make_bank(tmp_path / "b.duckdb", {"run": runs, "corpus": "id,name\n1,text\n"})
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     blocks = capsys.readouterr().out.split("\n\n")
     (old,), (new,), (one,) = (
         [block for block in blocks if block.startswith(f"run {number} ")] for number in (1, 2, 3)

@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers
 
-from attnbank.cli.app import run as attnbank
+from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models.loading import load
 

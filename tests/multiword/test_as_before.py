@@ -10,7 +10,7 @@ from typing import Any
 import new_banks
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory, mentions: Path) -> Parts:
             path = tmp_path_factory.mktemp("parts") / "bank.duckdb"
             new_banks.put(path)
             options = ["--model", "minilm", "--multiword", "parts", "--context", context]
-            assert run(["-b", str(path), "ingest", str(mentions), *options]) == 0
+            assert run_command_line(["-b", str(path), "ingest", str(mentions), *options]) == 0
             made[context] = path
         return open_bank(made[context])
 

@@ -14,12 +14,12 @@ from multiword import text
 from multiword.passes import joined
 from tokenizers import Tokenizer
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions
 from attnbank.ingest.inputs.drafts import Input, asking
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.models.loading import MINILM, describe, place_of
-from attnbank.ingest.progress import unheard
+from attnbank.ingest.progress import ignore_progress
 from attnbank.ingest.store import corpus as corpora_of
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
@@ -59,7 +59,9 @@ def texts(
             bank = new_banks.put(folder / "bank.duckdb")
             options = IngestOptions((str(file),), bank, MINILM)
             with open_to_write(bank, "test") as connection:
-                corpora_of.write(connection, corpora_of.find(options), unheard)
+                corpora_of.write_corpus_once(
+                    connection, corpora_of.find_corpus_files(options), ignore_progress
+                )
             made[name] = file, bank
         return made[name]
 
@@ -169,8 +171,8 @@ def test_parts_are_words_with_spaces(model: str, tmp_path: Path) -> None:
     file.write_text(ROWS)
     bank = new_banks.put(tmp_path / "bank.duckdb")
     with open_to_write(bank, "test") as connection:
-        found = corpora_of.find(IngestOptions((str(file),), bank, MINILM))
-        corpora_of.write(connection, found, unheard)
+        found = corpora_of.find_corpus_files(IngestOptions((str(file),), bank, MINILM))
+        corpora_of.write_corpus_once(connection, found, ignore_progress)
     folder = _folder(model)
     tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
     (input,) = _inputs(bank, folder, "sentence", multiword="parts")
@@ -189,20 +191,20 @@ def test_the_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     file.write_text(ROWS)
     bank = new_banks.put(tmp_path / "bank.duckdb")
     ingest = ["-b", str(bank), "ingest", str(file), "--model", "minilm"]
-    assert run(ingest) == 0
+    assert run_command_line(ingest) == 0
     told = capsys.readouterr().err
     assert "2 of 5 words (40.0 %) are tokenized differently in the text (see --edges share)" in told
-    assert run([*ingest, "--edges", "share"]) == 0
+    assert run_command_line([*ingest, "--edges", "share"]) == 0
     told = capsys.readouterr().err
     assert "Run c/minilm/share is finished" in told
     assert "2 of 5 words (40.0 %) share a piece with a neighbour" in told
     assert "1 dependency is between words that share a position" in told
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     info = capsys.readouterr().out
     assert (
         "2 of 5 words (40.0 %) share a piece with a neighbour" in info and "--edges share" in info
     )
-    assert run([*ingest, "--edges", "share"]) == 0
+    assert run_command_line([*ingest, "--edges", "share"]) == 0
     assert "nothing was added" in capsys.readouterr().err
     with open_bank(bank) as opened:
         rows = opened.sql("select name, edges, joined_words from run order by id").rows()

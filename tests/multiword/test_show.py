@@ -8,7 +8,7 @@ import pytest
 from multiword import trees
 from multiword_cases import Case
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 
 
 @pytest.mark.slow
@@ -22,7 +22,7 @@ def test_a_row_for_each_word(documents: Case, capfd: pytest.CaptureFixture[str])
     )
     for name, first in sentences[::3]:
         args = ["-b", str(documents.path), "show", name, "--head", "1-2", "-f", "jsonl"]
-        assert run(args) == 0
+        assert run_command_line(args) == 0
         start = first - documents.first_word - 1
         rows = [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
         sentence = documents.corpus.words[start + 1].sentence

@@ -13,7 +13,7 @@ import new_banks
 import pytest
 from multiword_cases import Case
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 
 TEXT = """# newdoc id = one
@@ -123,7 +123,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, multilingual_model: Path) -> 
                           ("token", ["--unit", "token"])):  # fmt: skip
         heard = io.StringIO()
         with redirect_stderr(heard), redirect_stdout(heard):
-            assert run([*given, str(multilingual_model), *options]) == 0
+            assert run_command_line([*given, str(multilingual_model), *options]) == 0
         said[name] = heard.getvalue()
     return bank, said
 
@@ -141,7 +141,7 @@ def test_written_is_the_default(told: Told, capfd: pytest.CaptureFixture[str]) -
     bank, said = told
     assert re.search(r"\b4 dependencies .*\(inside-token\)", said["written"])
     assert re.search(r"\b1 empty node", said["written"])
-    assert run(["-b", str(bank), "info"]) == 0
+    assert run_command_line(["-b", str(bank), "info"]) == 0
     info = capfd.readouterr()[0]
     assert "multiword tokens were read as written" in info
     assert re.search(r"\b4 dependencies .* skip them \(inside-token\)", info)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 
 OBJECTS = "pattern { e: V -[1=obj]-> O }"
@@ -68,20 +68,20 @@ def test_each_row_has_the_find_that_lists_its_hits(
     by: str, sample_bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     args = ["-b", str(sample_bank)]
-    assert run([*args, "count", OBJECTS, "--by", by, "--show", "-f", "jsonl"]) == 0
+    assert run_command_line([*args, "count", OBJECTS, "--by", by, "--show", "-f", "jsonl"]) == 0
     import json
 
     rows = [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
     for row in rows[:3] + rows[-3:]:
         name, *command = shlex.split(row["find"])
-        assert name == "attnbank" and run([*args, *command, "-f", "csv"]) == 0
+        assert name == "attnbank" and run_command_line([*args, *command, "-f", "csv"]) == 0
         assert len(capfd.readouterr()[0].splitlines()) - 1 == row["n"]
 
 
 def test_people_see_a_cross_table(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
     by = "O.upos,{ O =[3-1]=> V }"
     args = ["-b", str(sample_bank), "count", OBJECTS, "--by", by]
-    assert run(args) == 0
+    assert run_command_line(args) == 0
     title, head, _, *lines = capfd.readouterr()[0].splitlines()
     assert title == "Run: sample/minilm"
     assert head.split()[0] == "O.upos" and head.split()[-1] == "n"
@@ -93,13 +93,13 @@ def test_people_see_a_cross_table(sample_bank: Path, capfd: pytest.CaptureFixtur
         upos, *numbers = line.split()
         cells = [counted.get((upos, holds), 0) for holds in order]
         assert list(map(int, numbers)) == [*cells, sum(cells)]
-    assert run([*args, "--limit", "1"]) == 0
+    assert run_command_line([*args, "--limit", "1"]) == 0
     assert capfd.readouterr()[0].splitlines()[3:] == lines[:1]
 
 
 def test_the_select_can_be_carried_on(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
     args = ["-b", str(sample_bank), "count", OBJECTS, "--by", "O.upos,{ O =[3-1]=> V }"]
-    assert run([*args, "--show-sql"]) == 0
+    assert run_command_line([*args, "--show-sql"]) == 0
     with open_bank(sample_bank) as bank:
         found = bank.sql(capfd.readouterr()[0])
         assert found.equals(bank.count(OBJECTS, "O.upos, { O =[3-1]=> V }"))

@@ -9,14 +9,14 @@ import duckdb
 import polars as pl
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 
 OBJECTS = "pattern { V -[obj]-> O; O [upos=PRON] }"
 
 
 def _find(capfd: pytest.CaptureFixture[str], bank: Path, *args: str) -> tuple[int, str, str]:
-    status = run(["-b", str(bank), "find", *args])
+    status = run_command_line(["-b", str(bank), "find", *args])
     out, err = capfd.readouterr()
     return status, out, err
 

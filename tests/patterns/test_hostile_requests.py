@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.queries.patterns import question
 from attnbank.sql.errors import AttnbankError
@@ -92,6 +92,6 @@ def test_a_moment_is_told_as_no_time(sample_bank: Path, capfd: pytest.CaptureFix
         for command in ("find", "count"):
             for seconds in ("0.001", "0.002", "0.004"):
                 args = ["-b", str(sample_bank), command, request, "--timeout", seconds]
-                status = run(args)
+                status = run_command_line(args)
                 out, err = capfd.readouterr()
                 assert status == 0 or f"longer than {seconds} seconds" in err, (args, out, err)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sentence_maps import Sentence, read_sentences
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import RequestError
 from attnbank.sql.errors import CallError
@@ -71,13 +71,13 @@ def test_counts_by_what_is_looked_at_instead(
     assert {row[:2]: row[2] for row in found.rows()} == expected
     args = ["-b", str(sample_bank)]
     by = "looks_at(3-1, O).deprel,looks_at(3-1, O)"
-    assert run([*args, "count", missed, "--by", by, "--show", "-f", "jsonl"]) == 0
+    assert run_command_line([*args, "count", missed, "--by", by, "--show", "-f", "jsonl"]) == 0
     rows = [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
     for row in rows[:2] + rows[-2:]:
         _, *command = shlex.split(row["find"])
-        assert run([*args, *command, "-f", "csv"]) == 0
+        assert run_command_line([*args, *command, "-f", "csv"]) == 0
         assert len(capfd.readouterr()[0].splitlines()) - 1 == row["n"]
-    assert run([*args, "count", OBJECTS, "--by", "weight(3-1, O, V)", "--show"]) == 2
+    assert run_command_line([*args, "count", OBJECTS, "--by", "weight(3-1, O, V)", "--show"]) == 2
     assert "No request can ask for" in capfd.readouterr()[1]
 
 
@@ -93,7 +93,7 @@ def test_the_option_says_what_the_keys_say(
     bank: Bank, sample_bank: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def found(*args: str) -> list[Any]:
-        assert run(["-b", str(sample_bank), "find", *args, "-f", "jsonl"]) == 0
+        assert run_command_line(["-b", str(sample_bank), "find", *args, "-f", "jsonl"]) == 0
         return [json.loads(line) for line in capfd.readouterr()[0].splitlines()]
 
     def asked(request: str, keys: str) -> list[Any]:
@@ -134,9 +134,9 @@ def test_errors(bank: Bank, keys: str, says: str) -> None:
 
 def test_a_request_that_names_no_pair(sample_bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
     two = "pattern { A [upos=NOUN]; B [upos=VERB]; A << B }"
-    assert run(["-b", str(sample_bank), "find", two, "--head", "3-1"]) == 2
+    assert run_command_line(["-b", str(sample_bank), "find", two, "--head", "3-1"]) == 2
     assert "two of A, B" in capfd.readouterr()[1]
-    assert run(["-b", str(sample_bank), "find", two, "--from", "A"]) == 2
+    assert run_command_line(["-b", str(sample_bank), "find", two, "--from", "A"]) == 2
     assert "--head" in capfd.readouterr()[1]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import given_surprisals
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "patterns.md"
@@ -41,7 +41,7 @@ def test_every_command_of_the_manual_runs(
     given_surprisals.give(bank)
     for command in commands:
         name, *args = shlex.split(command)
-        assert name == "attnbank" and run(["-b", str(bank), *args]) == 0
+        assert name == "attnbank" and run_command_line(["-b", str(bank), *args]) == 0
         out, told = capfd.readouterr()
         if args[0] == "save":
             assert told.splitlines()[0].endswith(" pairs.")
@@ -62,4 +62,4 @@ def test_every_command_of_the_manual_runs(
     ],
 )
 def test_what_the_manual_says_is_refused(request_: str, sample_bank: Path) -> None:
-    assert run(["-b", str(sample_bank), "find", request_]) == 2
+    assert run_command_line(["-b", str(sample_bank), "find", request_]) == 2

@@ -16,7 +16,7 @@ import pytest
 from oracle_heads import Reading
 from oracle_statistics import interval, paired_interval
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, save_relation
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
@@ -141,7 +141,7 @@ def test_the_nodes_that_are_missing_are_named(
         request, _, options = typed.partition(" --")
         given = f"--{options}".split() if options else []
         for command in (["score"], ["save", "name"]):
-            assert run(["-b", str(sample_bank), *command, request, *given]) == 2
+            assert run_command_line(["-b", str(sample_bank), *command, request, *given]) == 2
             error = capfd.readouterr().err
             assert all(each in error for each in wanted), error
 
@@ -339,13 +339,13 @@ def test_a_node_that_there_is_not(sample_bank: Path, dependent: str, head: str, 
 
 def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["-b", str(with_control), "score", OBJECTS, "--from", "O", "--to", "V"]
-    assert run(call) == 0
+    assert run_command_line(call) == 0
     told, head, _, *rows, spread = capsys.readouterr().out.splitlines()
     assert told == "The best of 144 heads and directions, chosen on these pairs"
     names = ["sample/minilm", "sample/minilm-random-1", "sample/minilm-random-3"]
     assert [row.split()[-1] for row in rows] == names
     assert "p_documents_corrected" in head and "<0.001" in rows[0] and "e-" not in "".join(rows)
-    assert run([*call, "-f", "csv"]) == 0
+    assert run_command_line([*call, "-f", "csv"]) == 0
     (row, *controls) = csv.DictReader(capsys.readouterr().out.splitlines())
     assert 0 < float(row["p_corrected"]) < 0.001
     ranges = [
@@ -354,20 +354,20 @@ def test_the_command(with_control: Path, capsys: pytest.CaptureFixture[str]) -> 
         for low, high in [sorted(float(control[name]) for control in controls)]
     ]
     assert spread == f"random weights (2 seeds): {', '.join(ranges)}"
-    assert run([*call, "-f", "markdown"]) == 0
+    assert run_command_line([*call, "-f", "markdown"]) == 0
     *_, blank, last = capsys.readouterr().out.rstrip("\n").split("\n")
     assert (blank, last.replace("\\", "")) == ("", spread)
-    assert run([*call, "--by", "V.upos"]) == 0
+    assert run_command_line([*call, "--by", "V.upos"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "Run: sample/minilm"
-    assert run([*call, "--by", "V.upos", "--every"]) == 2
+    assert run_command_line([*call, "--by", "V.upos", "--every"]) == 2
     assert "Give one of them" in capsys.readouterr().err
-    assert run([*call, "--each"]) == 2
+    assert run_command_line([*call, "--each"]) == 2
     assert "Add --by" in capsys.readouterr().err
     both = ["--run", "sample/minilm-random-3", "--run", "sample/minilm"]
-    assert run([*call, *both, "--apart", "3", "-f", "csv"]) == 0
+    assert run_command_line([*call, *both, "--apart", "3", "-f", "csv"]) == 0
     judged = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [row["run"] for row in judged] == both[1::2] and judged[0]["n"] == judged[1]["n"]
-    assert run([*call[:-1], "W"]) == 2
+    assert run_command_line([*call[:-1], "W"]) == 2
     assert "no node W" in capsys.readouterr().err
 
 
@@ -376,7 +376,7 @@ def test_a_saved_relation_is_one_for_every_analysis(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call = ["-b", str(own), "save", "eaten", OBJECTS, "--from", "O", "--to", "V"]
-    assert run([*call, "--meaning", "it's eaten"]) == 0
+    assert run_command_line([*call, "--meaning", "it's eaten"]) == 0
     assert "eaten has" in capsys.readouterr().err
     with open_bank(own) as bank:
         for name in ("best_head", "head_accuracy", "best_head_held_out", "offset_baseline",
@@ -403,13 +403,15 @@ def test_a_name_means_one_request(
 ) -> None:
     call = ["-b", str(own), "save", "eaten"]
     ends = ["--from", "O", "--to", "V"]
-    assert run([*call, OBJECTS, *ends]) == run([*call, OBJECTS, *ends]) == 0
+    assert (
+        run_command_line([*call, OBJECTS, *ends]) == run_command_line([*call, OBJECTS, *ends]) == 0
+    )
     other = "pattern { V -[1=nsubj]-> O }"
-    assert run([*call, other, *ends]) == 2
+    assert run_command_line([*call, other, *ends]) == 2
     assert f"eaten is the name of another request: {OBJECTS}" in capsys.readouterr().err
-    assert run([*call, other, *ends, "--replace"]) == 0
+    assert run_command_line([*call, other, *ends, "--replace"]) == 0
     for name in ("obj", "nmod", "all", "1st", "a-b", 'x"; drop table word; --', ""):
-        assert run(["-b", str(own), "save", name, OBJECTS, *ends]) == 2, name
+        assert run_command_line(["-b", str(own), "save", name, OBJECTS, *ends]) == 2, name
     text = tmp_path / "more.conllu"
     text.write_bytes((sample / "press.conllu").read_bytes())
     ingest(IngestOptions((str(text),), own, "minilm"))
@@ -418,10 +420,10 @@ def test_a_name_means_one_request(
         assert told["request"] == other and told["later_sentences"] > 0
         assert told["pairs"] == bank.query("best_head", relation="nsubj", run=1)["n"][0]
     capsys.readouterr()
-    assert run(["-b", str(own), "saved", "--delete", "none"]) == 2
+    assert run_command_line(["-b", str(own), "saved", "--delete", "none"]) == 2
     assert "It has: eaten." in capsys.readouterr().err
-    assert run(["-b", str(own), "saved", "--delete", "eaten"]) == 0
-    assert run(["-b", str(own), "saved", "-f", "csv"]) == 0
+    assert run_command_line(["-b", str(own), "saved", "--delete", "eaten"]) == 0
+    assert run_command_line(["-b", str(own), "saved", "-f", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == []
     with open_bank(own) as bank, pytest.raises((CallError, QueryError), match="eaten"):
         bank.query("best_head", relation="eaten")
@@ -433,8 +435,16 @@ def test_a_name_means_one_request(
 
 @pytest.mark.slow
 def test_pairs_go_with_their_corpus(own: Path) -> None:
-    assert run(["-b", str(own), "save", "eaten", OBJECTS, "--from", "O", "--to", "V", "-q"]) == 0
-    assert run(["-b", str(own), "delete", "sample/minilm", "--corpus", "sample", "-q"]) == 0
+    assert (
+        run_command_line(
+            ["-b", str(own), "save", "eaten", OBJECTS, "--from", "O", "--to", "V", "-q"]
+        )
+        == 0
+    )
+    assert (
+        run_command_line(["-b", str(own), "delete", "sample/minilm", "--corpus", "sample", "-q"])
+        == 0
+    )
     with open_bank(own) as bank:
         assert bank.saved()["pairs"].to_list() == [0]
 

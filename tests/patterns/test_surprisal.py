@@ -15,10 +15,10 @@ import pytest
 from judged import Judged, check, judged_bank
 from patterns.requests import SURPRISAL, draw
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, LossOptions, ingest, save_relation, surprisal
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.patterns import HitOptions, RequestError, listing, statement
+from attnbank.queries.patterns import HitOptions, RequestError, compile_to_sql, listing
 from attnbank.queries.patterns.scoring import SELECTED
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 
@@ -163,7 +163,7 @@ def test_one_run_is_read_which_has_surprisals(bank: Bank, path: Path) -> None:
         bank.find("pattern { V [upos=VERB] }", run=2)
     with pytest.raises(CallError, match="can read only one run"):
         bank.score(f"{OBJECTS[:-1]}; V.surprisal > 6 }}", dependent="O", head="V", run=[1, 2])
-    assert run(["-b", str(path), "find", asked, "--show-sql"]) == 0
+    assert run_command_line(["-b", str(path), "find", asked, "--show-sql"]) == 0
 
 
 @pytest.mark.slow
@@ -254,7 +254,7 @@ def test_counts_are_by_whole_nats_and_in_their_order(judged: Judged, given: Path
             if value is not None or "-" not in by:
                 assert bank.find(listing(request, by, (value,))).height == n, (by, value)
     options = HitOptions(run=bank.run_of_request(request, columns="V.surprisal"))
-    made = statement(request, columns="V.surprisal", choice=options, counts=True)
+    made = compile_to_sql(request, columns="V.surprisal", choice=options, counts=True)
     assert sorted(bank.sql(made).rows(), key=str) == sorted(found.rows(), key=str)
 
 
@@ -345,12 +345,12 @@ def test_a_bank_without_surprisals_says_what_to_type(
         ["score", asked.replace("}", "; V -> O }"), "--from", "O", "--to", "V"],
         ["find", asked, "--run", "sample/minilm"],
     ):  # fmt: skip
-        assert run(["-b", str(sample_bank), *command]) in (1, 2), command
+        assert run_command_line(["-b", str(sample_bank), *command]) in (1, 2), command
         _, told = capfd.readouterr()
         assert "its words have no surprisal" in told and len(told.splitlines()) == 2, told
         typed = shlex.split(told.splitlines()[1].partition("Type: ")[2])
         assert typed[:1] + typed[-2:] == ["attnbank", "surprisal", "RUN"], told
-    assert run(["-b", str(sample_text_bank), "find", asked]) == 1
+    assert run_command_line(["-b", str(sample_text_bank), "find", asked]) == 1
     _, told = capfd.readouterr()
     assert "has no run" in told and len(told.splitlines()) == 2
 
@@ -359,12 +359,14 @@ def test_people_see_it_beside_the_words(given: Path, capfd: pytest.CaptureFixtur
     asked = "pattern { V [upos=VERB]; V.surprisal > 8 }"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert run(["-b", str(given), "find", asked, "--limit", "3"]) == 0
+        assert run_command_line(["-b", str(given), "find", asked, "--limit", "3"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == "Run: sample/minilm" and lines[1].endswith("V.surprisal")
-    assert run(["-b", str(given), "find", asked, "--limit", "3", "-f", "csv"]) == 0
+    assert run_command_line(["-b", str(given), "find", asked, "--limit", "3", "-f", "csv"]) == 0
     header, *rows = capfd.readouterr().out.splitlines()
     assert header == "sent_id,V,V.surprisal,run" and len(rows) == 3
-    assert run(["-b", str(given), "count", asked, "--by", "V.surprisal", "--show"]) == 0
+    assert (
+        run_command_line(["-b", str(given), "count", asked, "--by", "V.surprisal", "--show"]) == 0
+    )
     out = capfd.readouterr().out
     assert "with { V.surprisal >= 19; V.surprisal < 20 }" in out

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from drawn import frame_of_heads, heads, words_of
 
-from attnbank.queries.pictures import ENDINGS, Facts, Size, as_bytes, specification
+from attnbank.queries.pictures import ENDINGS, ChartFacts, Size, render, specification
 from attnbank.sql import registry
 
 HEBREW = "\u05e9\u05dc\u05d5\u05dd"
@@ -37,7 +37,7 @@ HOSTILE = [
     "a" + "\U0001f600" * 100,
 ]
 ANALYSIS = heads("bars x=share y=group beside=other domain=0,1")
-FACTS = Facts(("r",), ("m",), ("c",))
+FACTS = ChartFacts(("r",), ("m",), ("c",))
 
 
 def _hostile_rows() -> pl.DataFrame:
@@ -47,9 +47,9 @@ def _hostile_rows() -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def files() -> dict[str, bytes]:
     """A picture full of hostile names, in every format."""
-    facts = Facts(tuple(HOSTILE[:3]), (HOSTILE[0],), (HOSTILE[4],), {"relation": HOSTILE[1]})
+    facts = ChartFacts(tuple(HOSTILE[:3]), (HOSTILE[0],), (HOSTILE[4],), {"relation": HOSTILE[1]})
     made = specification(ANALYSIS, _hostile_rows(), facts)
-    return {ending: as_bytes(made, ending, scale=2) for ending in ENDINGS}
+    return {ending: render(made, ending, scale=2) for ending in ENDINGS}
 
 
 def test_an_svg_is_one_document_without_scripts(files: dict[str, bytes]) -> None:
@@ -74,9 +74,9 @@ def test_names_without_end_do_not_make_a_picture_without_end() -> None:
     """Each mark has the texts of its row as a label; two that begin alike stay two."""
     long = "long " * 200_000
     rows = frame_of_heads(1, 1, (long + "a", long + "b", "short"))
-    made = specification(ANALYSIS, rows, Facts((long,), (long,), (long,), {"relation": long}))
+    made = specification(ANALYSIS, rows, ChartFacts((long,), (long,), (long,), {"relation": long}))
     assert len({row["group"] for row in made["datasets"]["rows"]}) == 3
-    assert all(len(as_bytes(made, ending)) < 100_000 for ending in (".svg", ".json"))
+    assert all(len(render(made, ending)) < 100_000 for ending in (".svg", ".json"))
 
 
 def test_a_png_has_the_size_that_was_asked_for(files: dict[str, bytes]) -> None:
@@ -169,7 +169,7 @@ def test_every_name_is_shown_as_one_short_text() -> None:
 
 
 def test_the_specification_has_no_address_but_its_schema() -> None:
-    text = as_bytes(specification(ANALYSIS, frame_of_heads(), FACTS), ".json").decode()
+    text = render(specification(ANALYSIS, frame_of_heads(), FACTS), ".json").decode()
     assert re.findall(r"https?://[^\"]+", text) == [
         "https://vega.github.io/schema/vega-lite/v6.json"
     ]
@@ -185,7 +185,7 @@ def test_a_size_is_that_of_a_panel() -> None:
 def test_a_header_may_be_hostile_too() -> None:
     text = "bars x=share y=group\n-- note: n"
     own = heads(text, title="\x01\u202e<script>alert(1)</script>")
-    svg = as_bytes(specification(own, frame_of_heads(), FACTS), ".svg")
+    svg = render(specification(own, frame_of_heads(), FACTS), ".svg")
     told = "".join(ElementTree.fromstring(svg).itertext())
     assert r"\x01\u202e<script>alert(1)</script>" in told
 
@@ -194,9 +194,9 @@ def test_the_same_picture_has_the_same_bytes_every_time() -> None:
     """Its clips and gradients have ids that others of the process do not count on."""
     grid = heads("grid color=share,other panel=group domain=0,1")
     made = specification(grid, frame_of_heads(), FACTS)
-    first = as_bytes(made, ".svg")
-    as_bytes(specification(grid, frame_of_heads(), FACTS, "dark"), ".svg")
-    assert as_bytes(made, ".svg") == first
+    first = render(made, ".svg")
+    render(specification(grid, frame_of_heads(), FACTS, "dark"), ".svg")
+    assert render(made, ".svg") == first
     root = ElementTree.fromstring(first)
     names = [each.attrib["id"] for each in root.iter() if "id" in each.attrib]
     assert names == [f"id{at}" for at in range(len(names))] and names
@@ -214,5 +214,7 @@ def test_a_scale_of_colours_says_where_it_ends() -> None:
     frame = pl.DataFrame(
         {"corpus_a": ["fr", "fr", "he"], "corpus_b": ["he", "tr", "tr"], "distance": [0.2, 1.46, 1]}
     )
-    svg = as_bytes(specification(registry.find("head_agreement"), frame, FACTS), ".svg").decode()
+    svg = render(
+        specification(registry.find_analysis("head_agreement"), frame, FACTS), ".svg"
+    ).decode()
     assert ">1.46<" in svg and ">1<" not in svg

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.show import ENDINGS
 from attnbank.queries import open_bank, pictures
 from attnbank.queries.pictures.drawing import MOST_PANELS
@@ -61,7 +61,7 @@ def test_each_ending_is_a_format(bank: Path, tmp_path: Path) -> None:
     for ending in ENDINGS:
         file = tmp_path / f"picture{ending}"
         call = ["-b", str(bank), "plot", "best-head", "--min-count", "1", "-o", str(file)]
-        assert run(call) == 0
+        assert run_command_line(call) == 0
         assert file.read_bytes().startswith(starts[ending])
 
 
@@ -80,7 +80,7 @@ def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None
         "-b",
         str(bank),
     ]
-    assert run([*call, "-o", str(file)]) == 0
+    assert run_command_line([*call, "-o", str(file)]) == 0
     with open_bank(bank) as opened:
         rows = opened.query("best_head", min_count=1)
         chart = opened.plot("best_head", theme="dark", size=pictures.Size(200), min_count=1)
@@ -106,10 +106,15 @@ def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None
 def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:
     file = tmp_path / "picture.svg"
     file.write_text("before")
-    assert run(["-b", str(bank), "plot", "best_head", "--relation", "none", "-o", str(file)]) == 2
+    assert (
+        run_command_line(
+            ["-b", str(bank), "plot", "best_head", "--relation", "none", "-o", str(file)]
+        )
+        == 2
+    )
     assert file.read_text() == "before"
     call = ["-b", str(bank), "plot", "best_head", "--min-count", "1", "-o", str(file)]
-    assert run(call) == 0 and file.read_text().startswith("<svg")
+    assert run_command_line(call) == 0 and file.read_text().startswith("<svg")
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -136,7 +141,7 @@ def test_what_cannot_be_drawn_is_told(
     capfd: pytest.CaptureFixture[str], args: list[str], status: int, message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert run(["-b", str(bank), "plot", *args]) == status
+    assert run_command_line(["-b", str(bank), "plot", *args]) == status
     told = capfd.readouterr().err
     assert message in told and "Traceback" not in told
     assert not list(tmp_path.iterdir())
@@ -145,7 +150,7 @@ def test_what_cannot_be_drawn_is_told(
 def test_the_bank_is_not_drawn_over(bank: Path, capfd: pytest.CaptureFixture[str]) -> None:
     named = bank.with_suffix(".svg")
     named.symlink_to(bank)
-    assert run(["-b", str(bank), "plot", "best_head", "-o", str(named)]) == 2
+    assert run_command_line(["-b", str(bank), "plot", "best_head", "-o", str(named)]) == 2
     assert "is the bank itself" in capfd.readouterr().err
     named.unlink()
 
@@ -163,7 +168,7 @@ def _many(tmp_path: Path) -> pl.DataFrame:
 
 def test_of_many_relations_the_most_frequent_are_drawn(tmp_path: Path) -> None:
     many = _many(tmp_path)
-    made = pictures.specification(registry.find("head_accuracy"), many)
+    made = pictures.specification(registry.find_analysis("head_accuracy"), many)
     drawn = {row["relation"] for row in made["datasets"]["rows"]}
     assert drawn == {f"r{at:02}" for at in range(8, 20)}
     directions = many["direction"].n_unique()
@@ -171,7 +176,7 @@ def test_of_many_relations_the_most_frequent_are_drawn(tmp_path: Path) -> None:
     told = " ".join(made["title"]["subtitle"])
     assert "The most frequent 12 of 20 relations; choose one: --relation (relation=)" in told
     few = pictures.specification(
-        registry.find("head_accuracy"), many.filter(pl.col("relation") >= "r17")
+        registry.find_analysis("head_accuracy"), many.filter(pl.col("relation") >= "r17")
     )
     assert len(few["concat"]) == 3 * directions
     assert "most frequent" not in " ".join(few["title"]["subtitle"])
@@ -179,7 +184,7 @@ def test_of_many_relations_the_most_frequent_are_drawn(tmp_path: Path) -> None:
 
 def test_a_wall_of_panels_says_what_to_choose(tmp_path: Path) -> None:
     """Where the rows do not say what is frequent, nobody guesses which ones are meant."""
-    analysis = registry.find("head_accuracy")
+    analysis = registry.find_analysis("head_accuracy")
     unknown = replace(
         analysis, columns=tuple(each for each in analysis.columns if each.name != "n")
     )
@@ -194,7 +199,7 @@ def test_a_picture_of_ones_own_needs_no_python(bank: Path, own: Path, tmp_path: 
     (own / "plain.sql").write_text(OWN.replace("-- plot: bars x=n y=letters\n", ""))
     file = tmp_path / "lengths.json"
     call = ["-b", str(bank), "plot", "--queries", str(own)]
-    assert run([*call, "lengths", "-o", str(file)]) == 0
+    assert run_command_line([*call, "lengths", "-o", str(file)]) == 0
     made = json.loads(file.read_text(encoding="utf-8"))
     with open_bank(bank, queries=own) as opened:
         assert made["datasets"]["rows"][0]["n"] == opened.query("lengths")["n"][0]

@@ -12,7 +12,7 @@ import pytest
 from counting_host import served
 from once import Once
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.cli.publish import bundle
 from attnbank.sql.errors import MissingPackageError
 
@@ -48,10 +48,10 @@ def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
         (stories, bert, "weights"),
     ):  # fmt: skip
         ingest(IngestOptions((corpus,), bank, model, licence="CC BY-SA 4.0", keep=keep))
-    assert run(["-b", str(bank), "compute", "head_distance"]) == 0
-    assert run(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "head_distance"]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "head_embedding", "--starts", "1"]) == 0
     saved = ["save", "subject", "pattern { V -[nsubj]-> S }", "--from", "S", "--to", "V"]
-    assert run(["-b", str(bank), *saved]) == 0
+    assert run_command_line(["-b", str(bank), *saved]) == 0
 
 
 def _need_bundle() -> None:
@@ -68,7 +68,7 @@ def publication(once: Once, two_runs: Path) -> Path:
 
     def fill(folder: Path) -> None:
         site = folder / "site"
-        assert run(["-b", str(two_runs), "publish", str(site), "--name", "odd"]) == 0
+        assert run_command_line(["-b", str(two_runs), "publish", str(site), "--name", "odd"]) == 0
 
     return once("publication", fill) / "site"
 
@@ -95,7 +95,7 @@ def gum_publication(once: Once, corpora: Path) -> Path:
     def fill(folder: Path) -> None:
         bank = str(folder / "gum.duckdb")
         ingest = ["ingest", str(corpora / "gum-dev.conllu"), "-m", "minilm", "--limit", "500"]
-        assert run(["-b", bank, *ingest, "--licence", "CC BY 4.0"]) == 0
-        assert run(["-b", bank, "publish", str(folder / "site")]) == 0
+        assert run_command_line(["-b", bank, *ingest, "--licence", "CC BY 4.0"]) == 0
+        assert run_command_line(["-b", bank, "publish", str(folder / "site")]) == 0
 
     return once("gum_publication", fill) / "site"

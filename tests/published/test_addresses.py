@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.sql.bank import remote
 from attnbank.sql.errors import BankError, CallError, QueryError
@@ -129,14 +129,17 @@ def test_commands_take_an_address(
 ) -> None:
     with serving(host.application) as address:
         bank = ["-b", f"{address}/moved.duckdb"]
-        assert run([*bank, "query", "best_head"]) == 0
-        assert run([*bank, "sql", "select count(*) as n from word", "-f", "csv"]) == 0
-        assert run([*bank, "count", "pattern { N [upos=NOUN] }"]) == 0
-        assert run([*bank, "show", "1", "--head", "1-1", "-o", str(tmp_path / "x.svg")]) == 0
-        assert run([*bank, "export", str(tmp_path / "parquet")]) == 0
+        assert run_command_line([*bank, "query", "best_head"]) == 0
+        assert run_command_line([*bank, "sql", "select count(*) as n from word", "-f", "csv"]) == 0
+        assert run_command_line([*bank, "count", "pattern { N [upos=NOUN] }"]) == 0
+        assert (
+            run_command_line([*bank, "show", "1", "--head", "1-1", "-o", str(tmp_path / "x.svg")])
+            == 0
+        )
+        assert run_command_line([*bank, "export", str(tmp_path / "parquet")]) == 0
         capsys.readouterr()
         for writes in (["use", "1"], ["delete", "1", "-y"], ["compute", "entropy"], ["upgrade"]):
-            assert run([*bank, *writes]) == 2, writes
+            assert run_command_line([*bank, *writes]) == 2, writes
             told = capsys.readouterr().err
             assert "a bank behind one can only be read" in told, writes
             assert f"attnbank fetch {address}/moved.duckdb" in told
@@ -240,17 +243,19 @@ def test_fetch_compares_the_digest(
     file = tmp_path / "bank.duckdb"
     with serving(host.application) as address:
         host.digest = hashlib.sha256(host.body).hexdigest()
-        assert run(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
+        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
         assert "as it was published (SHA-256)" in capsys.readouterr().err
         assert file.read_bytes() == host.body
-        assert run(["fetch", f"{address}/bank.duckdb", str(file)]) == 2  # nothing is overwritten
+        assert (
+            run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 2
+        )  # nothing is overwritten
         file.unlink()
         host.digest = "0" * 64
-        assert run(["fetch", f"{address}/bank.duckdb", str(file)]) == 1
+        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 1
         assert "is not what was published" in capsys.readouterr().err
         assert [*tmp_path.iterdir()] == []
         host.digest = None
-        assert run(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
+        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
         assert "no digest stands beside it" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == [file]
 
@@ -260,21 +265,27 @@ def test_fetch_goes_on_where_it_stopped(host: Host, serving: Serving, tmp_path: 
     half = len(host.body) // 2
     with serving(host.application) as address:
         host.breaks_at = half
-        assert run(["fetch", f"{address}/bank.duckdb", str(file)]) == 0  # asked again, and again
+        assert (
+            run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
+        )  # asked again, and again
         starts = [each for each in host.asked if each]
         assert f"bytes={half}-" in starts
         assert file.read_bytes() == host.body
         file.unlink()
         host.breaks_at = 0
-        assert run(["fetch", f"{address}/bank.duckdb", str(file)]) == 1
+        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 1
         host.breaks_at, host.version = None, "two"
-        assert run(["fetch", f"{address}/bank.duckdb", str(file)]) == 0  # of the new file
+        assert (
+            run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
+        )  # of the new file
     assert file.read_bytes() == host.body
 
 
 def test_fetch_works_without_ranges(host: Host, serving: Serving, tmp_path: Path) -> None:
     host.ranges = False
     with serving(host.application) as address:
-        assert run(["fetch", f"{address}/bank.duckdb", str(tmp_path / "x.duckdb")]) == 0
-        assert run(["fetch", f"{address}/page.html", str(tmp_path / "y.duckdb")]) == 1
+        assert (
+            run_command_line(["fetch", f"{address}/bank.duckdb", str(tmp_path / "x.duckdb")]) == 0
+        )
+        assert run_command_line(["fetch", f"{address}/page.html", str(tmp_path / "y.duckdb")]) == 1
     assert [each.name for each in tmp_path.iterdir()] == ["x.duckdb"]

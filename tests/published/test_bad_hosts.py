@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.sql.bank import paths, remote
 from attnbank.sql.errors import BankError, CallError
@@ -96,7 +96,7 @@ def test_a_host_that_is_busy_later_is_told_in_two_lines(
         # Wherever it begins: while the bank is opened, is planned for, or answers.
         for most in range(2, 30, 3):
             for command in (["query", "entropy"], ["show", "1", "--head", "1-1"]):
-                if run(["-b", bank, *command, "-f", "csv"]):
+                if run_command_line(["-b", bank, *command, "-f", "csv"]):
                     told = capsys.readouterr().err
                     assert told == (
                         f"Error: {bank} answers 503 Service Unavailable.\n"
@@ -145,7 +145,7 @@ def test_fetch_believes_no_answer_that_cannot_be(
 ) -> None:
     file = tmp_path / "bank.duckdb"
     with _host(lambda *_: iter([f"HTTP/1.1 {answers}\r\n\r\n".encode()])) as address:
-        assert run(["fetch", f"{address}/bank.duckdb?{SECRET}", str(file)]) == 1
+        assert run_command_line(["fetch", f"{address}/bank.duckdb?{SECRET}", str(file)]) == 1
     said = capsys.readouterr().err
     assert told in said and said.count("\n") <= 2 and "s3cr3t" not in said
     assert [*tmp_path.iterdir()] == []
@@ -168,7 +168,7 @@ def test_an_endless_body_is_no_longer_than_the_bank(
             yield bytes(2**20)
 
     with _host(answer) as address:
-        assert run(["fetch", f"{address}/bank.duckdb", str(file)]) == 1
+        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 1
     assert f"more than the bank in it has ({len(body):,} bytes)" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == [] and sent < len(body) + 10**8
 
@@ -183,7 +183,7 @@ def test_a_bank_whose_rows_are_damaged_is_not_kept(
         connection.execute("update peak set most_attended_weight = 'nan'")
     body = own.read_bytes()
     with _host(lambda _, start, end: _part(body, start, end)) as address:
-        assert run(["fetch", f"{address}/bank.duckdb", str(folder / "x.duckdb")]) == 1
+        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(folder / "x.duckdb")]) == 1
     told = capsys.readouterr().err
     assert "is damaged: its table peak has rows that no map has; nothing was kept." in told
     assert [*folder.iterdir()] == []
@@ -196,15 +196,20 @@ def test_the_query_of_an_address_is_neither_printed_nor_stored(
     body, out = two_runs.read_bytes(), tmp_path / "o.csv"
     with _host(lambda _, start, end: _part(body, start, end)) as address:
         bank = f"{address}/bank.duckdb?{SECRET}"
-        assert run(["-b", bank, "info"]) == 0
-        assert run(["-b", bank, "query", "best_head", "-o", str(out), "--provenance"]) == 0
-        assert run(["-b", bank, "export", str(tmp_path / "parquet"), "--provenance"]) == 0
-        assert run(["-b", bank, "use", "1"]) == 2
-        assert run(["-b", bank, "query", "nothing"]) == 2
-        assert run(["-b", bank, "upgrade"]) == 2
+        assert run_command_line(["-b", bank, "info"]) == 0
+        assert (
+            run_command_line(["-b", bank, "query", "best_head", "-o", str(out), "--provenance"])
+            == 0
+        )
+        assert (
+            run_command_line(["-b", bank, "export", str(tmp_path / "parquet"), "--provenance"]) == 0
+        )
+        assert run_command_line(["-b", bank, "use", "1"]) == 2
+        assert run_command_line(["-b", bank, "query", "nothing"]) == 2
+        assert run_command_line(["-b", bank, "upgrade"]) == 2
         monkeypatch.setenv("ATTNBANK", bank)
-        assert run(["sql", "select count(*) as n from word"]) == 0
-        assert run(["fetch", bank, str(tmp_path / "x.duckdb")]) == 0
+        assert run_command_line(["sql", "select count(*) as n from word"]) == 0
+        assert run_command_line(["fetch", bank, str(tmp_path / "x.duckdb")]) == 0
         with open_bank(bank) as opened:
             told = f"{opened!r} {opened._repr_html_()} {opened.path} {opened.info()}"
             assert opened.sql("select 1 as n", isolated=True).height == 1
@@ -225,7 +230,7 @@ def test_an_address_with_a_password_is_refused_without_it(
                     ["fetch", "http://me:s3cr3t@127.0.0.1:9/x.duckdb"],
                     ["fetch", "ftp://me:s3cr3t@127.0.0.1:9/x.duckdb"],
                     ["-b", "ftp://me:s3cr3t@127.0.0.1:9/x.duckdb", "info"]):  # fmt: skip
-        assert run(command) == 2
+        assert run_command_line(command) == 2
         told = capsys.readouterr().err
         assert "s3cr3t" not in told and told.startswith("Error: "), command
     with pytest.raises(CallError, match="password of somebody"):
@@ -234,8 +239,8 @@ def test_an_address_with_a_password_is_refused_without_it(
 
 def test_two_addresses_that_differ_in_their_query_stay_two() -> None:
     given = [f"https://example.org/get?file={name}" for name in "ab"]
-    first, second = (paths.named(address) for address in given)
-    assert first != second and paths.named(first) == first
-    assert [paths.whole_address(paths.shown_path(path)) for path in (first, second)] == given
+    first, second = (paths.printable_path(address) for address in given)
+    assert first != second and paths.printable_path(first) == first
+    assert [paths.whole_address(paths.typed_path(path)) for path in (first, second)] == given
     with pytest.raises(CallError, match="is not the whole address"):
-        paths.named("https://example.org/other?…")
+        paths.printable_path("https://example.org/other?…")

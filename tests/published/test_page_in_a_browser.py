@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.cli.publish.serving import site_of
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError
@@ -131,7 +131,7 @@ def test_the_command_of_a_view_gives_what_it_shows(
             seen.add(words[2])
             given = ["-b", str(published), *words[2:]]
             gives_rows = saving.count() and "--output" not in words
-            assert run([*given, "-f", "csv"] if gives_rows else given) == 0, words
+            assert run_command_line([*given, "-f", "csv"] if gives_rows else given) == 0, words
             rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
             if not gives_rows:
                 continue
@@ -191,7 +191,7 @@ def test_a_head_has_the_examples_of_the_explorer(visitor: Page, published: Path)
     with cache.open() as handle:
         context = RequestContext(cache, handle, values, {"head": "1-1"}, "/head/1-1")
         shown: dict[str, Any] = {}
-        head.view(context, shown)
+        head.head_view(context, shown)
     cache.close()
     page = visitor.see("/head/1-1", **values)
     lines = page.eval_on_selector_all(
@@ -276,14 +276,14 @@ def test_forty_requests_give_the_hits_of_find(visitor: Page, published: Path) ->
 @pytest.mark.few("V.upos", "{*")
 @pytest.mark.parametrize("by", ["V.upos", "V.upos, O.upos", "delta(V, O)", "{ O =[1-1]=> V }"])
 def test_counts_are_those_of_count(visitor: Page, published: Path, by: str) -> None:
-    from attnbank.queries.formats import can_be_crossed, crossed
+    from attnbank.queries.formats import crosstab, fits_crosstab
 
     visitor.see("/sentences", pattern=STORY, by=by)
     with open_bank(published) as bank:
         frame = bank.count(STORY, by)
     keys = [name for name in frame.columns if name not in ("n", "share", "run")]
-    if can_be_crossed(frame, keys):
-        frame = crossed(frame, *keys)
+    if fits_crosstab(frame, keys):
+        frame = crosstab(frame, *keys)
     assert frame.height and visitor.rows() == cells(frame, "run")
 
 

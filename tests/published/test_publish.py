@@ -20,7 +20,7 @@ import duckdb
 import pytest
 from browsers import ROOT
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.cli.publish import bundle, publishing
 from attnbank.queries import open_bank
 
@@ -36,7 +36,7 @@ def needs_the_programs() -> None:
 
 
 def _publish(bank: Path, folder: Path, *options: str) -> int:
-    return run(["-b", str(bank), "publish", str(folder), *options])
+    return run_command_line(["-b", str(bank), "publish", str(folder), *options])
 
 
 def _names(folder: Path) -> list[str]:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run as attnbank
+from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest.store.preferences import prefer, prefer_none
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import CallError, QueryError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run as attnbank
+from attnbank.cli.app import run_command_line as attnbank
 from attnbank.queries import open_bank
 from attnbank.queries.patterns.scoring import controls
 

@@ -15,7 +15,7 @@ from case_bank import make_bank
 from polars.testing import assert_frame_equal
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import BankError, CallError
@@ -131,16 +131,16 @@ def test_a_folder_with_files_is_refused_unless_forced(
 ) -> None:
     folder = tmp_path / "it's here"  # a quote in the path
     args = ["-b", str(two_runs.path), "export", str(folder)]
-    assert run(args) == 0
+    assert run_command_line(args) == 0
     assert "Wrote " in capsys.readouterr().err
     (folder / "mine.txt").write_text("mine")
-    assert run(args) == 2
+    assert run_command_line(args) == 2
     assert "is not empty" in capsys.readouterr().err
-    assert run([*args, "--force", "--run", "1", "--quiet"]) == 0
+    assert run_command_line([*args, "--force", "--run", "1", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
     assert not list(folder.glob("*/run=2/*"))  # nothing of the earlier export is left to be loaded
     assert (folder / "mine.txt").read_text() == "mine"
-    assert run([*args[:-1], str(two_runs.path)]) == 2  # a file
+    assert run_command_line([*args[:-1], str(two_runs.path)]) == 2  # a file
 
 
 @pytest.mark.slow

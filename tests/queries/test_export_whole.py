@@ -13,7 +13,7 @@ import toy_attention as toy
 from case_bank import make_bank
 from two_runs import TWO_RUNS
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 from attnbank.queries import export as exporting
 from attnbank.queries.export import export
@@ -82,7 +82,7 @@ def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
         assert own in (0, old, new)
         states.add("none" if own == 0 else "old" if own == old else "new")
         args = ["-b", str(two_runs.path), "export", str(folder), "--force", "--run", "2", "-q"]
-        assert run(args) == 0
+        assert run_command_line(args) == 0
         assert _files(folder) == new | {"mine/notes.txt": b"mine", "attention/mine.txt": b"mine"}
         assert [*home.iterdir()] == [folder]
         if child.returncode == 0:
@@ -99,12 +99,12 @@ def test_without_force_a_killed_one_loses_nothing(two_runs: Bank, tmp_path: Path
     old = _files(folder)
     folder.rename(tmp_path / ".dir.replaced")  # as it is between the two names
     args = ["-b", str(two_runs.path), "export", str(folder), "-q"]
-    assert run(args) == 2
+    assert run_command_line(args) == 2
     assert _files(folder) == old and [*tmp_path.glob(".*")] == []
     folder.rename(tmp_path / ".dir.replaced")
     folder.mkdir()
     (folder / "mine.txt").write_text("mine")
-    assert run([*args, "--force"]) == 2  # which of the two is meant?
+    assert run_command_line([*args, "--force"]) == 2  # which of the two is meant?
     assert _files(tmp_path / ".dir.replaced") == old
 
 
@@ -126,11 +126,11 @@ def test_what_cannot_change_places_is_refused(
         (str(tmp_path / "dir"), "is in the way"),
         (str(two_runs.path), "is not a folder"),
     ):
-        assert run([*args, place]) == 2, place
+        assert run_command_line([*args, place]) == 2, place
         assert told in capsys.readouterr().err
     monkeypatch.chdir("/")
     if not Path("/").samefile(tmp_path):
-        assert run([*args, str(tmp_path)]) == 2
+        assert run_command_line([*args, str(tmp_path)]) == 2
         assert "is in the folder" in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
 

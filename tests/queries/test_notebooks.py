@@ -15,7 +15,7 @@ import attnbank.ingest.derived.probes
 import attnbank.queries
 from attnbank.ingest.derived.probes import ProbeReport
 from attnbank.queries import Bank, open_bank
-from attnbank.sql.html import of_frame
+from attnbank.sql.html import html_table
 
 EVIL = "<script>alert(\"1\")</script> & 'x'"
 GIVEN = {
@@ -85,7 +85,7 @@ def test_the_contents_show_every_part(evil: Path) -> None:
 
 def test_a_long_table_is_cut_and_says_so() -> None:
     frame = pl.DataFrame({"<n>": range(60), "x": [None, 0.123456789, float("nan")] * 20})
-    read = _read(of_frame(frame, "T"))
+    read = _read(html_table(frame, "T"))
     assert len(read.rows) == 51 and "and 10 more" in read.text
     assert read.rows[:3] == [["<n>", "x"], ["0", ""], ["1", "0.123457"]]
 

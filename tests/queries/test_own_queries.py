@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlglot
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.queries.user_queries import MOST_BYTES, MOST_FILES, VARIABLE, join
 from attnbank.sql import registry
@@ -48,27 +48,27 @@ inner join chosen_run(requested := $run, unit := 'word', usual := 'sentence') as
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of queries; what joins in a test leaves with it."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    before = dict(registry.every()), registry.faults()
+    before = dict(registry.all_analyses()), registry.faults()
     (tmp_path / "long_words.sql").write_text(LONG_WORDS)
     yield tmp_path
     registry.own.clear()
     registry.own_faults.clear()
-    assert (dict(registry.every()), registry.faults()) == before
+    assert (dict(registry.all_analyses()), registry.faults()) == before
 
 
 def test_it_is_a_command_with_options_and_help(
     folder: Path, sample_bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call = ["-b", str(sample_bank), "query", "--queries", str(folder), "long-words"]
-    assert run([*call, "--letters", "9", "--tag", "NOUN", "-f", "json"]) == 0
+    assert run_command_line([*call, "--letters", "9", "--tag", "NOUN", "-f", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert rows and all(len(row["form"]) >= 9 and row["n"] > 0 for row in rows)
-    assert run([*call, "--help"]) == 0
+    assert run_command_line([*call, "--help"]) == 0
     told = capsys.readouterr().out
     assert "How many letters. Default: 8." in told and "[NOUN|VERB]" in told
-    assert run([*call, "--tag", "NUON"]) == 2
+    assert run_command_line([*call, "--tag", "NUON"]) == 2
     assert "NOUN" in capsys.readouterr().err
-    assert run(["queries", "--queries", str(folder)]) == 0
+    assert run_command_line(["queries", "--queries", str(folder)]) == 0
     assert "long_words" in capsys.readouterr().out.split("Your own")[1]
 
 
@@ -82,7 +82,7 @@ def test_the_length_of_a_text_is_one_on_spark_too(
     )
     for name, calls in (("long-words", {"length"}), ("pieces", {"length", "size"})):
         call = ["-b", str(sample_bank), "query", "--queries", str(folder), name, "--show-sql"]
-        assert run([*call, "--dialect", "spark"]) == 0
+        assert run_command_line([*call, "--dialect", "spark"]) == 0
         statement = sqlglot.parse_one(capsys.readouterr().out, read="spark")
         found = {each.sql("spark").partition("(")[0].lower() for each in statement.find_all(
             sqlglot.exp.Length, sqlglot.exp.ArraySize)}  # fmt: skip
@@ -187,17 +187,17 @@ def test_a_file_that_is_no_analysis_is_told(
 ) -> None:
     data = text.encode() if isinstance(text, str) else text
     (folder / f"{name}.sql").write_bytes(data)
-    assert run(["queries", "--queries", str(folder)]) == 0
+    assert run_command_line(["queries", "--queries", str(folder)]) == 0
     shown = capsys.readouterr()
     assert f"Warning: {folder / name}.sql: " in shown.err and told in shown.err
     assert "long_words" in shown.out
     if name in ("Words", "words"):
-        assert run(["query", "--queries", str(folder), name]) == 2
+        assert run_command_line(["query", "--queries", str(folder), name]) == 2
         assert told in capsys.readouterr().err
 
 
 def test_a_folder_that_is_none_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["query", "--queries", str(folder / "none"), "long_words"]) == 2
+    assert run_command_line(["query", "--queries", str(folder / "none"), "long_words"]) == 2
     assert "cannot be read" in capsys.readouterr().err
     for number in range(MOST_FILES):
         (folder / f"q{number}.sql").touch()
@@ -212,5 +212,5 @@ def test_it_is_no_part_of_what_a_bank_carries(folder: Path, tmp_path: Path) -> N
     fingerprint.cache_clear()
     install.cache_clear()
     join(folder)
-    assert "long_words" in registry.every()
+    assert "long_words" in registry.all_analyses()
     assert (fingerprint(), install()) == before

@@ -16,7 +16,7 @@ from case_bank import make_bank
 from oracle_head_accuracy import head_accuracy
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, UnfinishedRunWarning, open_bank
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 
@@ -245,7 +245,7 @@ def test_a_macro_without_rows_is_told(
 ) -> None:
     with open_bank(sample_bank) as bank, pytest.warns(AttnbankWarning, match=says):
         assert not bank.sql(statement).height
-    assert run(["-b", str(sample_bank), "sql", statement]) == 0
+    assert run_command_line(["-b", str(sample_bank), "sql", statement]) == 0
     assert re.search(says, capfd.readouterr().err)
 
 

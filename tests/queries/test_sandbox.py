@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.results import frame_of
+from attnbank.queries.results import frame_of_relation
 from attnbank.sql.errors import QueryError
 
 # {bank} is the bank's own path; data.csv stands in the working folder.
@@ -257,7 +257,7 @@ def test_dates_that_a_frame_cannot_hold_are_refused(bank: Bank, nested: str) -> 
     held = ["date '0001-01-01'", "timestamp '9999-12-31 23:59:59.9'", "timestamp_ns '2200-01-01'"]
     too_far = ["date '10000-01-01'", "date '-infinity'", "timestamp 'infinity'",
                "timestamp_s '10000-01-01 00:00:00'", "timestamptz 'infinity'"]  # fmt: skip
-    ask = [bank.sql, lambda each: frame_of(bank.connection.query(each))]
+    ask = [bank.sql, lambda each: frame_of_relation(bank.connection.query(each))]
     for value, run in itertools.product(held, ask):
         assert run(f"select {nested.format(value)} as x union all select null").height == 2
     for value, run in itertools.product(too_far, ask):

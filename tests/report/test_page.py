@@ -21,27 +21,34 @@ from attnbank.queries.contents import Contents
 from attnbank.queries.formats import columns_as_text, csv_columns
 from attnbank.queries.pictures import THEMES
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
-from attnbank.queries.report.page import FIRST_ROWS, MOST_ROWS, dark_rules, inline, setup, turned
-from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
+from attnbank.queries.report.page import (
+    FIRST_ROWS,
+    MOST_ROWS,
+    colour_on_dark,
+    dark_rules,
+    inline,
+    setup,
+)
+from attnbank.queries.sections import Missing, SectionAnswer, answer_section, chapters, subject
 from attnbank.queries.sentences.showing import Figure
-from attnbank.sql.registry import find
+from attnbank.sql.registry import find_analysis
 
 pytestmark = pytest.mark.slow  # the page with everything takes ten seconds
 
 
-def answers(bank: Path) -> dict[str, Answer | Missing]:
+def answers(bank: Path) -> dict[str, SectionAnswer | Missing]:
     """What the bank says to every section, by its key."""
     with open_bank(bank) as opened:
         of = subject(opened)
         return {
-            section.key: answer(opened, section, of)
+            section.key: answer_section(opened, section, of)
             for chapter in chapters()
             for section in chapter.sections
         }
 
 
 @pytest.fixture(scope="module")
-def asked(full_bank: Path) -> dict[str, Answer | Missing]:
+def asked(full_bank: Path) -> dict[str, SectionAnswer | Missing]:
     return answers(full_bank)
 
 
@@ -65,9 +72,9 @@ def found(html: str) -> Reader:
 
 
 def test_all_sections_are_there_in_the_order_of_the_paper(
-    found: Reader, asked: dict[str, Answer | Missing]
+    found: Reader, asked: dict[str, SectionAnswer | Missing]
 ) -> None:
-    answered = [key for key, each in asked.items() if isinstance(each, Answer)]
+    answered = [key for key, each in asked.items() if isinstance(each, SectionAnswer)]
     assert [each for each in found.ids if each in asked] == answered
     assert {"table-1", "table-2", "table-3", "figure-2", "figure-3", "figure-4"} <= {*answered}
     assert {"figure-6", "ablation", "functions", "held-out-relations"} <= {*answered}
@@ -77,9 +84,11 @@ def test_all_sections_are_there_in_the_order_of_the_paper(
     assert {*absent} == {"missing-control", "missing-figure-5"}
 
 
-def test_every_number_is_one_of_the_rows(found: Reader, asked: dict[str, Answer | Missing]) -> None:
+def test_every_number_is_one_of_the_rows(
+    found: Reader, asked: dict[str, SectionAnswer | Missing]
+) -> None:
     for key, each in asked.items():
-        if not isinstance(each, Answer):
+        if not isinstance(each, SectionAnswer):
             continue
         rows = each.rows.drop("run", "run_a", "run_b", strict=False)
         rows = rows.head(FIRST_ROWS) if rows.height > MOST_ROWS else rows
@@ -92,9 +101,9 @@ def test_every_number_is_one_of_the_rows(found: Reader, asked: dict[str, Answer 
             assert compared[1:] == [list(row) for row in each.comparison.rows.rows()]
 
 
-def test_the_csv_has_every_row(found: Reader, asked: dict[str, Answer | Missing]) -> None:
+def test_the_csv_has_every_row(found: Reader, asked: dict[str, SectionAnswer | Missing]) -> None:
     for key, each in asked.items():
-        if not isinstance(each, Answer):
+        if not isinstance(each, SectionAnswer):
             continue
         addresses = list(found.downloads[key].values())
         _check(addresses[0], each.rows)
@@ -123,10 +132,10 @@ def _check(address: str, rows: pl.DataFrame) -> None:
 
 
 def test_pictures_say_the_numbers_of_the_rows(
-    html: str, asked: dict[str, Answer | Missing]
+    html: str, asked: dict[str, SectionAnswer | Missing]
 ) -> None:
     told = asked["relative-position"]
-    assert isinstance(told, Answer)
+    assert isinstance(told, SectionAnswer)
     part = html[html.index('<article id="relative-position"') :]
     part = part[: part.index("</article>")]
     marks = re.findall(r"<title>Head: (\d+); Layer: (\d+); previous: ([^;]+);", part)
@@ -141,10 +150,14 @@ def test_pictures_say_the_numbers_of_the_rows(
 
 
 def test_every_picture_says_the_numbers_of_its_rows(
-    html: str, asked: dict[str, Answer | Missing]
+    html: str, asked: dict[str, SectionAnswer | Missing]
 ) -> None:
     """Each row stands in a mark with all that is drawn of it, and no mark says anything else."""
-    drawn = [each for each in asked.values() if isinstance(each, Answer) and each.drawn is not None]
+    drawn = [
+        each
+        for each in asked.values()
+        if isinstance(each, SectionAnswer) and each.drawn is not None
+    ]
     assert len(drawn) > 15
     for each in drawn:
         part = html[html.index(f'<article id="{each.section.key}"') :]
@@ -166,7 +179,7 @@ def _check_marks(root: ElementTree.Element, name: str, frame: pl.DataFrame) -> N
         # A line through means is one mark for all of its points, and names no row.
         assert fit or ("head" in frame.columns and "head" not in mark), (name, mark)
         said |= {(at, column) for at in fit for column in mark}
-    plot = find(name).plot
+    plot = find_analysis(name).plot
     assert plot is not None
     shown = {
         "grid": plot.color,
@@ -279,12 +292,12 @@ def test_colours_of_kinds_are_those_of_the_dark_theme_on_dark_ground() -> None:
     """The rule of each colour is what the filter makes the dark colour of, to a rounding."""
     rules = dark_rules()
     for before, after in zip(THEMES["light"].palette, THEMES["dark"].palette, strict=True):
-        assert f'.picture [fill="{before}"] {{ fill: {turned(after)}; }}' in rules
+        assert f'.picture [fill="{before}"] {{ fill: {colour_on_dark(after)}; }}' in rules
     for colour in ("#56b4e9", "#767676", "#c080a0", "#000000", "#ffffff"):
-        again = turned(turned(colour))
+        again = colour_on_dark(colour_on_dark(colour))
         parts = [[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in (colour, again)]
         assert all(abs(a - b) <= 2 for a, b in zip(*parts, strict=True))
-    assert turned("#ffffff") == "#000000" and turned("#1a1a1a") == "#e5e5e5"
+    assert colour_on_dark("#ffffff") == "#000000" and colour_on_dark("#1a1a1a") == "#e5e5e5"
 
 
 def test_a_report_counts_the_sentences_that_a_run_has_read() -> None:

@@ -13,7 +13,7 @@ import new_banks
 import pytest
 from report_pages import read
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
@@ -39,7 +39,7 @@ def test_the_command_writes_the_page(
     sample_bank: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "report.html"
-    assert run(["-b", str(sample_bank), "report", "-o", str(file)]) == 0
+    assert run_command_line(["-b", str(sample_bank), "report", "-o", str(file)]) == 0
     told = capfd.readouterr()
     assert not told.out and "Answering: 21 of 21 sections" in told.err
     assert "table-1" in read(file.read_text(encoding="utf-8")).ids
@@ -61,7 +61,7 @@ def test_what_cannot_be_written_is_told(
     capfd: pytest.CaptureFixture[str], args: list[str], status: int, message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert run(["-b", str(sample_bank), "report", *args]) == status
+    assert run_command_line(["-b", str(sample_bank), "report", *args]) == status
     told = capfd.readouterr().err
     assert message in told and "Traceback" not in told
     assert not list(tmp_path.iterdir())
@@ -70,7 +70,7 @@ def test_what_cannot_be_written_is_told(
 def test_an_empty_bank_has_a_report_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     bank, file = new_banks.put(tmp_path / "empty.duckdb"), tmp_path / "report.html"
     open_to_write(bank, "test").close()
-    assert run(["-b", str(bank), "report", "-o", str(file)]) == 0
+    assert run_command_line(["-b", str(bank), "report", "-o", str(file)]) == 0
     assert "Answering: 21 of 21 sections" in capfd.readouterr().err
     page = read(file.read_text(encoding="utf-8"))
     assert "missing-table-1" in page.ids and "table-1" not in page.ids
@@ -82,7 +82,7 @@ def test_names_of_a_corpus_are_no_markup(tmp_path: Path, tiny_model: Callable[[s
     corpus.write_text(SENTENCE * 12, encoding="utf-8")
     bank, file = tmp_path / 'b"><b>.duckdb', tmp_path / "report.html"
     ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
-    assert run(["-b", str(bank), "report", "-q", "-o", str(file)]) == 0
+    assert run_command_line(["-b", str(bank), "report", "-q", "-o", str(file)]) == 0
     html = file.read_text(encoding="utf-8")
     page = read(html)
     assert not {"script", "img", "b"} & {*page.tags}
@@ -98,8 +98,8 @@ def test_names_of_a_corpus_are_no_markup(tmp_path: Path, tiny_model: Callable[[s
 @pytest.mark.slow
 def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None:
     bank, page = shutil.copy(sample_bank, tmp_path / "bank.duckdb"), tmp_path / "page.html"
-    assert run(["-b", str(bank), "compute", "best_head_held_out", "-q"]) == 0
-    assert run(["-b", str(bank), "report", "-o", str(page)]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "best_head_held_out", "-q"]) == 0
+    assert run_command_line(["-b", str(bank), "report", "-o", str(page)]) == 0
     html = page.read_text(encoding="utf-8")
     (names, *rows), *_ = read(html).tables["seconds"]
     assert names == ["section", "seconds", "rows"] and len(rows) > 5
@@ -116,7 +116,7 @@ def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None
 def test_python_writes_the_same_page(sample_bank: Path, tmp_path: Path) -> None:
     """Without a path the page is a text."""
     commanded, called = tmp_path / "a.html", tmp_path / "b.html"
-    assert run(["-b", str(sample_bank), "report", "-q", "-o", str(commanded)]) == 0
+    assert run_command_line(["-b", str(sample_bank), "report", "-q", "-o", str(commanded)]) == 0
     with open_bank(sample_bank) as bank:
         bank.report(called)
         text = bank.report()
@@ -156,7 +156,7 @@ def test_several_runs_stand_side_by_side(two_corpora: Path, tmp_path: Path) -> N
     with open_bank(two_corpora) as bank:
         names = bank.runs()["name"].to_list()
         words = [word for name in names for word in ("--run", name)]
-    assert run(["-b", str(two_corpora), "report", "-q", "-o", str(file), *words]) == 0
+    assert run_command_line(["-b", str(two_corpora), "report", "-q", "-o", str(file), *words]) == 0
     page = read(file.read_text(encoding="utf-8"))
     assert {"beside", "beside-1"} <= set(page.ids)
     header, *rows = page.tables["beside-1"][0]
@@ -183,7 +183,7 @@ def test_it_says_by_which_rule_a_run_was_taken_and_where_no_file_is(
         newest = bank.runs()["name"][-1]
     assert f"Run: {newest} (the newest of 3 that fit)" in _told(page)
     assert str(tmp_path) not in page and str(tmp_path.parent) not in page
-    assert run(["-b", str(two_corpora), "use", newest]) == 0
+    assert run_command_line(["-b", str(two_corpora), "use", newest]) == 0
     with open_bank(two_corpora) as bank:
         assert f"Run: {newest} (preferred in this bank, attnbank use)" in _told(bank.report())
 

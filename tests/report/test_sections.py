@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import app, run
+from attnbank.cli.app import app, run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
-from attnbank.queries.sections import Answer, Missing, answer, chapters, subject
+from attnbank.queries.sections import Missing, SectionAnswer, answer_section, chapters, subject
 from attnbank.queries.sections.comparing import MEASURES, compare, middle
 from attnbank.queries.sections.plan import Section, published
 from attnbank.sql import registry
@@ -27,9 +27,9 @@ from attnbank.sql.errors import CallError
 SECTIONS = {each.key: each for chapter in chapters() for each in chapter.sections}
 
 
-def ask(bank: Path, key: str, run: str | None = None) -> Answer | Missing:
+def ask(bank: Path, key: str, run: str | None = None) -> SectionAnswer | Missing:
     with open_bank(bank) as opened:
-        return answer(opened, SECTIONS[key], subject(opened, run))
+        return answer_section(opened, SECTIONS[key], subject(opened, run))
 
 
 def test_sections_name_what_there_is() -> None:
@@ -37,14 +37,14 @@ def test_sections_name_what_there_is() -> None:
     assert len({*keys}) == len(keys)
     for section in SECTIONS.values():
         assert isinstance(section, Section) and section.reading.endswith(".")
-        parameters = {each.name for each in registry.find(section.analysis).parameters}
+        parameters = {each.name for each in registry.find_analysis(section.analysis).parameters}
         assert {*section.values} <= parameters
-        assert registry.find(section.picture).plot is not None
+        assert registry.find_analysis(section.picture).plot is not None
     named = {each.published for each in SECTIONS.values() if each.published}
     assert named == {*published()}
     for told in published().values():
         assert told["source"].startswith("Clark et al. 2019, section ") and told["setup"]
-        registry.find(told["compares"])
+        registry.find_analysis(told["compares"])
         assert {each["measure"] for each in told.get("claim", [])} <= {*MEASURES}
     used = {each["measure"] for told in published().values() for each in told.get("claim", [])}
     assert used == {*MEASURES}
@@ -59,7 +59,7 @@ def test_relations_stand_beside_those_of_the_paper(sample_bank: Path) -> None:
         }
         possessive = bank.query("best_head", subtypes=True, possessive=True)
     told = ask(sample_bank, "table-1")
-    assert isinstance(told, Answer) and told.comparison is not None
+    assert isinstance(told, SectionAnswer) and told.comparison is not None
     rows = {row["paper"]: row for row in told.comparison.rows.iter_rows(named=True)}
     assert rows["dobj"]["paper: accuracy"] == "86.8" and rows["dobj"]["this bank"] == "obj"
     assert rows["dobj"]["accuracy"] == f"{100 * ours['obj']['accuracy']:.1f}"
@@ -83,7 +83,7 @@ def test_names_of_the_paper_need_no_counterpart(
     corpus.write_text(f"{sentence}\n" * 12, encoding="utf-8")
     ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert"))))
     told = ask(bank, "table-1")
-    assert isinstance(told, Answer) and told.comparison is not None
+    assert isinstance(told, SectionAnswer) and told.comparison is not None
     rows = {row["paper"]: row for row in told.comparison.rows.iter_rows(named=True)}
     assert rows["dobj"]["this bank"] == "dobj" and rows["dobj"]["n"] == "12"
     assert rows["mark"]["n"] == "12" and not rows["mark"]["how far it is fair"]
@@ -126,8 +126,8 @@ def test_a_named_run_answers_for_syntax_and_its_model_for_the_rest(full_bank: Pa
         of = subject(bank, runs[0])
         assert of.is_named and of.main is not None and of.main.name == runs[0]
         for key in ("table-1", "table-2", "figure-3", "functions"):
-            told = answer(bank, SECTIONS[key], of)
-            assert isinstance(told, Answer)
+            told = answer_section(bank, SECTIONS[key], of)
+            assert isinstance(told, SectionAnswer)
             names[key] = told.runs
     assert names["table-1"] == names["functions"] == (runs[0],)
     assert runs[0].startswith("press/")
@@ -148,8 +148,8 @@ def test_a_run_is_chosen_alike_by_name_and_by_use(
     def runs_of(run: str | None) -> list[tuple[str, ...]]:
         with open_bank(bank) as opened:
             of = subject(opened, run)
-            told = [answer(opened, SECTIONS[key], of) for key in keys]
-            return [each.runs for each in told if isinstance(each, Answer)]
+            told = [answer_section(opened, SECTIONS[key], of) for key in keys]
+            return [each.runs for each in told if isinstance(each, SectionAnswer)]
 
     with open_bank(bank) as opened:
         pairs, whole, part = opened.runs()["name"].to_list()
@@ -157,7 +157,7 @@ def test_a_run_is_chosen_alike_by_name_and_by_use(
         assert opened.query("best_head", min_count=1)["run"][0] == whole
     assert runs_of(None) == [(pairs,), (whole,)]
     by_name = runs_of(part)
-    assert run(["-b", str(bank), "use", part]) == 0
+    assert run_command_line(["-b", str(bank), "use", part]) == 0
     assert runs_of(None) == by_name == [(part,)] * len(keys)
 
 
@@ -179,10 +179,10 @@ def test_a_control_stands_beside_the_trained_model(
             for run in (trained, other, control)
         }
     told = ask(bank, "control")
-    assert isinstance(told, Answer) and told.runs == (trained, control)
+    assert isinstance(told, SectionAnswer) and told.runs == (trained, control)
     assert parsed(told.command) == "query"
     table = ask(bank, "table-1")
-    assert isinstance(table, Answer) and table.comparison is not None
+    assert isinstance(table, SectionAnswer) and table.comparison is not None
     assert table.runs == (trained,)
     assert table.comparison.controls == (control, other)
     rows = {row["paper"]: row for row in table.comparison.rows.iter_rows(named=True)}
@@ -194,7 +194,10 @@ def test_a_control_stands_beside_the_trained_model(
     assert best[other]["all"] != best[control]["all"]
     both = [(row["accuracy"], row["random weights"]) for row in rows.values()]
     assert any(one != other for one, other in both)  # two models, on many relations
-    assert run(["-b", str(bank), "report", "-q", "-o", str(tmp_path / "report.html")]) == 0
+    assert (
+        run_command_line(["-b", str(bank), "report", "-q", "-o", str(tmp_path / "report.html")])
+        == 0
+    )
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"<strong>Random weights:</strong> <bdi>{control}</bdi>, <bdi>{other}</bdi>." in page
     for seed in (1, 2):
@@ -261,7 +264,7 @@ def test_a_bank_without_trees_says_what_to_type(
     answered = []
     for key in SECTIONS:
         told = ask(bank, key)
-        if isinstance(told, Answer):
+        if isinstance(told, SectionAnswer):
             answered.append(key)
         else:
             assert parsed(told.command) in ("ingest", "probe", "compute")

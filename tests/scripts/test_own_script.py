@@ -14,9 +14,9 @@ from text_banks import make_text_bank
 from attnbank.cli.safe_echo import Terminal
 from attnbank.queries import open_bank
 from attnbank.queries.directions import END, ISOLATE, is_right_to_left, isolated
-from attnbank.queries.formats import cut, cut_start, display_width, table
+from attnbank.queries.formats import cut, cut_start, display_width, table_lines
 from attnbank.queries.patterns.select.building import HitOptions
-from attnbank.sql.suggest import shown
+from attnbank.sql.suggest import escape_control
 
 HEBREW, PERSIAN = "\u05e9\u05dc\u05d5\u05dd", "\u0645\u06cc\u200c\u0631\u0648\u0645"
 THAI, GREEK = "\u0e20\u0e32\u0e29\u0e32", "\u1f49\u03bc\u03b7\u03c1\u03bf\u03c2"
@@ -62,7 +62,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _concordance(bank: Path, request: str) -> list[tuple[str, ...]]:
     with open_bank(bank) as opened:
-        hits = opened.hits(request, HitOptions(keys=True))
+        hits = opened.run_hits(request, HitOptions(keys=True))
         return opened.concordance(hits).select("left", "hit", "right").rows()
 
 
@@ -116,7 +116,7 @@ def test_a_cut_fits_and_parts_no_letter_from_its_marks(text: str, columns: int) 
 
 def test_cells_from_right_to_left_are_set_apart() -> None:
     frame = pl.DataFrame({"form": [HEBREW, "rain"], "beside": [HEBREW, "\u0625"], "n": [1, 20]})
-    lines = list(table(frame))
+    lines = list(table_lines(frame))
     assert lines[2].count(f"{ISOLATE}{HEBREW}{END}") == 2
     assert lines[3].startswith("rain ") and f"{ISOLATE}\u0625{END}" in lines[3]
     assert len({display_width(line) for line in lines}) == 1
@@ -154,7 +154,7 @@ def test_a_terminal_gets_isolates_that_close_and_no_other_turning(line: str, see
     screen = _Screen()
     Terminal(screen).write(f"{line}\n".encode())  # type: ignore[arg-type]
     assert screen.text.decode() == f"{seen}\n"
-    assert ISOLATE not in shown(line)
+    assert ISOLATE not in escape_control(line)
 
 
 @pytest.mark.slow

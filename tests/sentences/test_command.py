@@ -13,7 +13,7 @@ import duckdb
 import new_banks
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
@@ -26,7 +26,7 @@ def shell(shown_bank: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Shell:
     """A function from the words of a command line to its status, its output and its messages."""
 
     def type_(*args: str, bank: Path = shown_bank) -> tuple[int, str, str]:
-        status = run(["-b", str(bank), "show", *args])
+        status = run_command_line(["-b", str(bank), "show", *args])
         out, error = capfdbinary.readouterr()
         return status, out.decode(errors="replace"), error.decode()
 

@@ -10,14 +10,14 @@ from shutil import which
 
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 
 SVG = "{http://www.w3.org/2000/svg}"
 COLUMN = 3.25 * 72
 
 
 def _type(capsys: pytest.CaptureFixture[str], bank: Path, *words: str) -> str:
-    assert run(["-b", str(bank), *words]) == 0, capsys.readouterr().err
+    assert run_command_line(["-b", str(bank), *words]) == 0, capsys.readouterr().err
     return capsys.readouterr().out
 
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_is_said(
     capsys: pytest.CaptureFixture[str], words: list[str], told: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert run(["-b", str(shown_bank), *words]) in (1, 2)
+    assert run_command_line(["-b", str(shown_bank), *words]) in (1, 2)
     assert told in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

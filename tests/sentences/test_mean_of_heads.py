@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from sentence_pictures import Map, panels, read
 
-from attnbank.cli.app import run as run_command
+from attnbank.cli.app import run_command_line as run_command
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError

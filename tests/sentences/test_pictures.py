@@ -16,7 +16,7 @@ import pytest
 from sentence_pictures import ISOLATES, SVG, panels, read, texts
 
 from attnbank.queries import open_bank
-from attnbank.queries.pictures.sentence import Facts, Panel, notes
+from attnbank.queries.pictures.sentence import Panel, SentenceFacts, notes
 from attnbank.queries.pictures.svg import width
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
@@ -354,5 +354,5 @@ def test_no_picture_of_norms_is_scaled_by_what_a_first_word_keeps_of_itself() ->
 
 def test_names_without_end_are_cut_in_what_is_said_of_a_run() -> None:
     long = "long " * 200_000
-    said = next(notes([], Facts(long, long, "short")))
+    said = next(notes([], SentenceFacts(long, long, "short")))
     assert len(said) < 500 and said.count("…") == 2 and said.endswith(", corpus short.")

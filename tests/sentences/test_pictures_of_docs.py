@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sentence_pictures import panels, texts
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -40,7 +40,7 @@ def test_a_picture_is_what_its_command_makes(
     bank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["-b", str(bank), *shlex.split(command)]) == 0
+    assert run_command_line(["-b", str(bank), *shlex.split(command)]) == 0
     made, kept = (
         folder.joinpath(name).read_text(encoding="utf-8")
         for folder in (tmp_path, DOCS / "pictures")

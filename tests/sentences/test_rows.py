@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from sentence_pictures import read
 
-from attnbank.ingest.store.saved import Relation, save
+from attnbank.ingest.store.saved import SavedRelation, save_pairs
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
@@ -90,7 +90,7 @@ def test_a_saved_relation_has_its_own_pairs(shown_bank: Path, tmp_path: Path) ->
         request = "pattern { V -[obj]-> O; V -[nsubj]-> S }"
         pairs, statement = bank.pairs(request, dependent="S", head="O")
         before = bank.show("sample_story-1", "3-2", relation="obj").rows
-    save(copy, Relation("doing", request, "S", "O", None, statement), pairs.to_arrow())
+    save_pairs(copy, SavedRelation("doing", request, "S", "O", None, statement), pairs.to_arrow())
     with open_bank(copy) as bank:
         shown = bank.show("sample_story-1", "3-2", relation="doing")
     kept = shown.rows.filter(pl.col("relation").is_not_null())

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, analyses, open_bank
 from attnbank.queries.spark import Exported, open_export
 from attnbank.queries.spark.sessions import check_java
@@ -119,7 +119,7 @@ def test_an_export_that_is_not_whole(exported: Exported, folder: Path, tmp_path:
 def test_options_that_do_not_fit(
     args: list[str], fact: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["query", "best_head", *args]) == 2
+    assert run_command_line(["query", "best_head", *args]) == 2
     assert fact in capsys.readouterr().err
 
 

@@ -16,9 +16,9 @@ import pytest
 from forked import Forked
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, import_export, ingest, ingest_to_export
-from attnbank.ingest.engines.parts import Part, Work, Written, listed_parts, write_part
+from attnbank.ingest.engines.parts import FolderPart, Work, Written, listed_parts, write_part
 from attnbank.ingest.engines.spark import OnSpark
 from attnbank.ingest.options import Report
 from attnbank.queries import open_bank
@@ -44,9 +44,9 @@ class Here:
     def __init__(self, folder: Path, fails_at: int = 0) -> None:
         self.folder = folder
         self.fails_at = fails_at
-        self.parts: list[Part] = []
+        self.parts: list[FolderPart] = []
 
-    def write(self, work: Work, parts: Sequence[Part]) -> list[Written]:
+    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> list[Written]:
         self.parts += parts
         if self.fails_at and len(self.parts) > self.fails_at:
             write_part(self.folder, work, parts[-1])  # it is written, and nobody is told
@@ -128,12 +128,12 @@ def test_a_part_is_written_once(
     sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Two tasks with the same part: the files of the first stay, and both tell of them."""
-    given: list[tuple[Work, Part]] = []
+    given: list[tuple[Work, FolderPart]] = []
 
     class Twice(Here):
-        def write(self, work: Work, parts: Sequence[Part]) -> list[Written]:
+        def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> list[Written]:
             given.extend((work, part) for part in parts)
-            return super().write(work, parts)
+            return super().write_parts(work, parts)
 
     options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))
     ingest_to_export(options, tmp_path / "filled", Twice)
@@ -198,8 +198,8 @@ def test_an_executor_that_dies_is_told(
     """What runs the model is ended, as by a machine that has too little memory."""
 
     class Dying(OnSpark):
-        def write(self, work: Work, parts: Any) -> Iterator[Written]:
-            return super().write(_Deadly(work), parts)
+        def write_parts(self, work: Work, parts: Any) -> Iterator[Written]:
+            return super().write_parts(_Deadly(work), parts)
 
     options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))
     with pytest.raises(AttnbankError) as caught:
@@ -241,7 +241,7 @@ class Here:
     at_once = 2
     def __init__(self, folder):
         self.folder = folder
-    def write(self, work, given):
+    def write_parts(self, work, given):
         return [parts.write_part(self.folder, work, each) for each in given]
 
 parts.WEIGHTS = 40_000
@@ -294,5 +294,5 @@ def test_killed_at_any_moment(
 def test_options_that_do_not_fit(
     more: list[str], fact: str, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["ingest", str(sample), "--model", "minilm", *more]) == 2
+    assert run_command_line(["ingest", str(sample), "--model", "minilm", *more]) == 2
     assert fact in capsys.readouterr().err

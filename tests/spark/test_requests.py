@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank
 from attnbank.queries.patterns import HitOptions
 from attnbank.queries.spark import Exported
@@ -87,7 +87,8 @@ def test_the_scores_are_the_same(how: dict[str, Any], bank: Bank, exported: Expo
 @pytest.mark.slow
 def test_a_concordance_has_the_same_words(bank: Bank, exported: Exported) -> None:
     lines = [
-        each.concordance(each.hits(OBJECTS, HitOptions(keys=True)), 5) for each in (bank, exported)
+        each.concordance(each.run_hits(OBJECTS, HitOptions(keys=True)), 5)
+        for each in (bank, exported)
     ]
     assert lines[0].height > 0
     assert_frame_equal(*lines)
@@ -135,5 +136,5 @@ def test_options_that_do_not_fit(command: str, capsys: pytest.CaptureFixture[str
         (["--data", "a"], "--data is for Spark."),
         (["--engine", "spark", "--data", "a", "--timeout", "3"], "--timeout is for DuckDB."),
     ):
-        assert run([*asked, *more]) == 2
+        assert run_command_line([*asked, *more]) == 2
         assert fact in capsys.readouterr().err

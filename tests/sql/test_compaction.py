@@ -16,7 +16,7 @@ import old_banks
 import pytest
 import toy_attention as toy
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.sql.bank import compaction
 from attnbank.sql.bank.compaction import (
     MOST_UNUSED,
@@ -94,7 +94,7 @@ def test_no_command_leaves_more_than_a_tenth_unused(
         ["delete", "4"],
         ["upgrade"],
     ):
-        assert run(["-b", str(bank), *args, "-q"]) == 0, args
+        assert run_command_line(["-b", str(bank), *args, "-q"]) == 0, args
         assert _is_tidy(bank), (args, _blocks(bank))
 
 
@@ -123,7 +123,7 @@ def test_deleting_gives_the_room_back(big: Path, tmp_path: Path) -> None:
             "select avg(case when run = 1 then 1.0 else 0 end) from attention"
             " inner join sequence on sequence.id = attention.sequence"
         ).fetchall()[0][0]
-    assert run(["-b", str(bank), "delete", "one", "--yes"]) == 0
+    assert run_command_line(["-b", str(bank), "delete", "one", "--yes"]) == 0
     assert _is_tidy(bank)
     before, after = big.stat().st_size, bank.stat().st_size
     assert after < before * (1 - 0.8 * float(share)), (before, after, share)
@@ -228,5 +228,5 @@ def test_the_next_command_removes_what_a_killed_one_left(big: Path, tmp_path: Pa
     part = tmp_path / ".bank.duckdb.99999999-1.part"
     part.mkdir()
     (part / "bank.duckdb").write_bytes(b"half a copy")
-    assert run(["-b", str(bank), "use", "one"]) == 0
+    assert run_command_line(["-b", str(bank), "use", "one"]) == 0
     assert not part.exists()

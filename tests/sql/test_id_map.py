@@ -10,7 +10,7 @@ import pytest
 from attnbank.sql import registry
 from attnbank.sql.id_map import JOINED_LOSS
 
-DIFFERING = registry.statement("merge/differing_documents")
+DIFFERING = registry.internal_statement("merge/differing_documents")
 _EXTENT = (
     "create table merge_extent (source integer, old integer, corpus integer, index integer,"
     " is_first boolean,"
@@ -43,7 +43,7 @@ def _document(
 
 def _placed(connection: duckdb.DuckDBPyConnection, source: int) -> list[tuple[object, ...]]:
     connection.execute(
-        f"create or replace table merge_id_map as {registry.statement('merge/id_map')}"
+        f"create or replace table merge_id_map as {registry.internal_statement('merge/id_map')}"
     )
     return connection.execute(
         "select old, document, is_own, sentence_shift, word_shift, mention_shift, entity_shift"

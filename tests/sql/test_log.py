@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.sql.bank.opening import UnreadLogWarning, open_to_read, open_to_write
 from attnbank.sql.errors import BankError
 
@@ -94,7 +94,7 @@ def test_the_log_of_another_bank_is_refused(
     (tmp_path / "other.duckdb").write_bytes(_with_another_identifier(other, tmp_path))
     Path(f"{other}.wal").write_bytes(interrupted[1])
     for args in (["info"], ["upgrade"], ["delete", "1"], ["compute", "head_distance"]):
-        assert run(["-b", str(other), *args]) == 1
+        assert run_command_line(["-b", str(other), *args]) == 1
         told = capfd.readouterr().err
         assert "log beside the bank" in told and f"mv {other}.wal" in told, told
         assert len(told.splitlines()) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.cli.publish.in_browser import compiled
 from attnbank.ingest import add_run, annotate
 from attnbank.ingest.store.deleting import delete
@@ -69,7 +69,7 @@ def test_every_command_says_the_same_of_an_unknown_run(
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert run(["-b", str(bank), *command]) == 2
+    assert run_command_line(["-b", str(bank), *command]) == 2
     told = capfd.readouterr().err
     assert told == f"Error: There is no run new/bert in {bank}.\n{NAMES}\n"
 

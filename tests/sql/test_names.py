@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from attnbank.cli.app import run
-from attnbank.sql.suggest import did_you_mean, listed
+from attnbank.cli.app import run_command_line
+from attnbank.sql.suggest import did_you_mean, join_names
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def test_near_names_are_named(name: str, known: list[str], expected: str) -> Non
 
 
 def test_a_long_list_is_cut_short() -> None:
-    assert listed(["a", "b"]) == "a, b"
-    assert listed(map(str, range(25)), most=2) == "0, 1 and 23 more"
+    assert join_names(["a", "b"]) == "a, b"
+    assert join_names(map(str, range(25)), most=2) == "0, 1 and 23 more"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_long_list_is_cut_short() -> None:
 def test_the_command_line_suggests(
     args: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(args) == 2
+    assert run_command_line(args) == 2
     told = capsys.readouterr()
     assert message in told.err
     assert len(told.err.splitlines()) <= 2 and not told.out

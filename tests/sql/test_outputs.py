@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.outputs.atomic import check_output, output_file
 from attnbank.sql.quoting import literal, quoted
@@ -75,7 +75,7 @@ def test_a_bank_that_is_still_to_be_made_is_no_output(tmp_path: Path) -> None:
 
 def test_devices_are_refused(sample_bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = Path(os.devnull).stat()
-    assert run(["-b", str(sample_bank), "info", "-f", "json", "-o", os.devnull]) == 2
+    assert run_command_line(["-b", str(sample_bank), "info", "-f", "json", "-o", os.devnull]) == 2
     assert "is a device" in capsys.readouterr().err
     assert os.path.samestat(before, Path(os.devnull).stat())
 

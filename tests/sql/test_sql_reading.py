@@ -40,7 +40,7 @@ def test_parameters_in_comments_and_strings_are_none() -> None:
     statement = parse("traps", "surface", HEADER + TRAPS).statement
     assert statement.count("cast($least as integer)") == 2
     assert statement.replace("cast($least as integer)", "$least") == TRAPS.strip()
-    assert list(reading.references("select '$'least")) == []
+    assert list(reading.parameter_references("select '$'least")) == []
     given = parse("traps", "surface", HEADER + TRAPS).with_parameters(lambda _: "1")
     assert given.replace("cast(1 as integer)", "$least") == TRAPS.strip()
     with duckdb.connect() as connection:
@@ -60,14 +60,14 @@ def test_a_parameter_in_a_comment_alone_is_not_used() -> None:
 
 def test_calls_in_comments_and_strings_are_none() -> None:
     known = registry.shared() | analyses()
-    assert reading.relations(TRAPS, known) == frozenset()
+    assert reading.relations_read(TRAPS, known) == frozenset()
     called = "select * from best_head (relation := 'x') as best, ENTROPY() where exists"
-    assert reading.relations(f"{called} (select 1 from paper.table_1)", known) == {
+    assert reading.relations_read(f"{called} (select 1 from paper.table_1)", known) == {
         "best_head", "entropy", "table_1",
     }  # fmt: skip
     # A table, a common table expression and a column of an analysis's name are no call of it.
     statement = "with entropy (a) as (select 1) select entropy.a, best_head from head_distance"
-    assert reading.relations(f"{statement}, entropy", known) == frozenset()
+    assert reading.relations_read(f"{statement}, entropy", known) == frozenset()
 
 
 def test_the_tokens_say_what_the_syntax_tree_says() -> None:
@@ -149,7 +149,7 @@ create or replace macro f(a) as concat(a, '; -- no comment', 'create table t');
 
 def test_functions_are_made_for_one_connection_too() -> None:
     with duckdb.connect() as connection:
-        for script in (*registry.schema(), *registry.replaceable(temporary=True)):
+        for script in (*registry.schema_scripts(), *registry.replaceable(temporary=True)):
             connection.execute(script)
         names = connection.execute(
             "select distinct function_name from duckdb_functions() where not internal"

@@ -19,7 +19,7 @@ from forked import Forked
 from killed import killed_at
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.sql import macros, registry
@@ -131,7 +131,7 @@ def test_every_command_says_what_to_type(
     monkeypatch.chdir(old.parent)
     before = old.read_bytes()
     given = [str(sample) if each == "CORPUS" else each for each in args]
-    assert run(["-b", str(old), *given]) == 1
+    assert run_command_line(["-b", str(old), *given]) == 1
     told = capfd.readouterr().err
     assert f"{old} has format 0" in told and f"attnbank -b {old} upgrade" in told
     assert old.read_bytes() == before
@@ -177,16 +177,16 @@ def test_a_decoder_of_before_is_known_by_its_peaks(
 
 @pytest.mark.slow
 def test_it_says_what_it_did(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["-b", str(old), "upgrade"]) == 0
+    assert run_command_line(["-b", str(old), "upgrade"]) == 0
     told = capsys.readouterr().err
     assert f"Upgraded {old} from format 0 to {registry.FORMAT}" in told
     before = old.read_bytes()
-    assert run(["-b", str(old), "upgrade"]) == 0
+    assert run_command_line(["-b", str(old), "upgrade"]) == 0
     assert "is already up to date" in capsys.readouterr().err
     assert old.read_bytes() == before
-    assert run(["-b", str(old), "upgrade", "-q"]) == 0
+    assert run_command_line(["-b", str(old), "upgrade", "-q"]) == 0
     assert capsys.readouterr().err == ""
-    assert run(["-b", str(old.with_name("none.duckdb")), "upgrade"]) == 1
+    assert run_command_line(["-b", str(old.with_name("none.duckdb")), "upgrade"]) == 1
     assert "There is no bank" in capsys.readouterr().err
     assert not old.with_name("none.duckdb").exists()
 
@@ -207,7 +207,7 @@ def test_a_bank_of_this_format_that_lacks_something_is_refused(
         connection.execute("update bank set analyses = 'another version'")
     before = path.read_bytes()
     for args in (["info"], ["upgrade"]):
-        assert run(["-b", str(path), *args]) == 1
+        assert run_command_line(["-b", str(path), *args]) == 1
         told = capsys.readouterr().err
         assert f"does not have the tables of format {registry.FORMAT}" in told
         assert "ingest again into a new file" in told and len(told.splitlines()) == 2
@@ -225,7 +225,7 @@ def test_a_format_that_is_not_known_is_told_from_an_older_one(
         connection.execute("update bank set format = ?", [format_])
     before = path.read_bytes()
     for args in (["info"], ["upgrade"]):
-        assert run(["-b", str(path), *args]) == 1
+        assert run_command_line(["-b", str(path), *args]) == 1
         told = capsys.readouterr().err
         assert f"{path} has format {format_}; this version reads format" in told
         assert "newer attnbank" in told and "ingest again" in told and " upgrade" not in told
@@ -248,7 +248,7 @@ def test_other_analyses_alone_are_brought_up_to_date(
         connection.execute("create macro gone(p := 1) as table from _gone(p)")
         connection.execute("create macro my_own() as table select 1 as told")
         connection.execute("update bank set analyses = 'another version'")
-    assert run(["-b", str(path), "upgrade"]) == 0
+    assert run_command_line(["-b", str(path), "upgrade"]) == 0
     assert "Its views and analyses are now those of this version" in capsys.readouterr().err
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("select analyses from bank").fetchall() == [
@@ -376,16 +376,16 @@ def test_query_answers_with_the_analyses_of_this_version(
 def test_another_versions_analyses_never_answer_in_silence(
     args: list[str], other_version: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["-b", str(other_version), *args]) == 1
+    assert run_command_line(["-b", str(other_version), *args]) == 1
     told = capfd.readouterr()
     assert "old" not in told.out
     assert "contains the analyses of another version" in told.err
     assert f"attnbank -b {other_version} upgrade" in told.err
-    assert run(["-b", str(other_version), "sql", "from best_head()", "-f", "csv"]) == 0
+    assert run_command_line(["-b", str(other_version), "sql", "from best_head()", "-f", "csv"]) == 0
     assert "old" not in capfd.readouterr().out  # this version's, in memory
     with open_bank(other_version) as bank:
         assert_frame_equal(bank.table("table_1").collect(), bank.query("table_1"))
-    assert run(["-b", str(other_version), "upgrade"]) == 0
+    assert run_command_line(["-b", str(other_version), "upgrade"]) == 0
     done = subprocess.run(
         [sys.executable, "-m", "attnbank", "-b", str(other_version), *args],
         capture_output=True,

@@ -22,7 +22,7 @@ import pytest
 from case_bank import make_bank
 from text_banks import make_text_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import annotate, merge_banks
 from attnbank.ingest.store.deleting import delete
 from attnbank.ingest.store.word_files import WordFileError
@@ -320,7 +320,7 @@ def test_files_that_are_refused(
     found = e.value.fact
     assert told in found.replace(f" {path} ", " it ")
     assert str(path) in found and "\n" not in found and len(found) < 600 and e.value.remedy
-    assert run(["-b", str(small), "annotate", str(path), "--name", "mine"]) == 1
+    assert run_command_line(["-b", str(small), "annotate", str(path), "--name", "mine"]) == 1
     err = capsys.readouterr().err
     assert err.startswith("Error: ") and len(err.splitlines()) == 2
     assert small.read_bytes() == before
@@ -478,9 +478,9 @@ def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     rows = _timed(bank)
     call = ["-b", str(bank), "annotate"]
     path = str(_put(tmp_path, "times.csv", _csv([*rows, rows[0], ("no", 1, "x", 1)])))
-    assert run([*call, path]) == 1
+    assert run_command_line([*call, path]) == 1
     assert "leave these rows out with --skip-bad" in capsys.readouterr().err
-    assert run([*call, path, "--skip-bad"]) == 0
+    assert run_command_line([*call, path, "--skip-bad"]) == 0
     told = capsys.readouterr().err.splitlines()
     assert told[:3] == [
         f"times has {len(rows) + 1:,} rows for {len(rows):,} words: rt (bigint).",
@@ -488,14 +488,14 @@ def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         "Left out: 1 row of no sentence of the bank.",
     ]
     assert told[3].startswith(f"Next: attnbank -b {bank} sql 'select word.form, times.rt from ")
-    assert run(shlex.split(told[3].removeprefix("Next: attnbank "))) == 0
+    assert run_command_line(shlex.split(told[3].removeprefix("Next: attnbank "))) == 0
     assert capsys.readouterr().out.splitlines()[0].split() == ["form", "rt"]
-    assert run([*call, path, "--skip-bad"]) == 2
+    assert run_command_line([*call, path, "--skip-bad"]) == 2
     assert "already has a table times" in capsys.readouterr().err
-    assert run([*call, path, "--skip-bad", "--replace", "-q"]) == 0
+    assert run_command_line([*call, path, "--skip-bad", "--replace", "-q"]) == 0
     assert capsys.readouterr().err == ""
-    assert run([*call, path, "--corpus", "none"]) == 2
-    assert run(["-b", str(tmp_path / "no.duckdb"), "annotate", path]) == 1
+    assert run_command_line([*call, path, "--corpus", "none"]) == 2
+    assert run_command_line(["-b", str(tmp_path / "no.duckdb"), "annotate", path]) == 1
 
 
 def test_a_bank_that_is_open(bank: Path, tmp_path: Path) -> None:
@@ -515,7 +515,7 @@ def test_a_locked_bank(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as holder:  # fmt: skip
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-        assert run(["-b", str(bank), "annotate", str(path)]) == 1
+        assert run_command_line(["-b", str(bank), "annotate", str(path)]) == 1
         holder.communicate("\n")
     assert "is locked by another process" in capsys.readouterr().err
-    assert run(["-b", str(bank), "annotate", str(path), "-q"]) == 0
+    assert run_command_line(["-b", str(bank), "annotate", str(path), "-q"]) == 0

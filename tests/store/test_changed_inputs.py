@@ -17,7 +17,7 @@ import new_banks
 import pytest
 from pipelines import other_pipeline
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest, merge_banks
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.progress import Progress
@@ -302,7 +302,7 @@ def _check_told(options: IngestOptions, capsys: pytest.CaptureFixture[str]) -> N
     names = [name for (name,) in _rows(options.bank, "select name from run order by id")]
     assert names[1] not in (names[0], f"{names[0]}-2")
     capsys.readouterr()
-    assert run(["-b", str(options.bank), "info"]) == 0
+    assert run_command_line(["-b", str(options.bank), "info"]) == 0
     told = [
         [line for line in block.splitlines()[1:] if "weights, about" not in line]
         for block in capsys.readouterr().out.split("\n\n")
@@ -333,7 +333,7 @@ def test_a_truncated_run_is_told_from_a_whole_one(
     options = _asked(folder, **DOCUMENTS, truncate=True, limit=2, seed=3)
     ingest(options)
     capsys.readouterr()
-    assert run(["-b", str(options.bank), "info"]) == 0
+    assert run_command_line(["-b", str(options.bank), "info"]) == 0
     assert "only the first input of each document, a sample of 2 inputs, seed 3" in (
         capsys.readouterr().out
     )

@@ -14,7 +14,7 @@ import old_banks
 import pytest
 from case_bank import make_bank
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.ingest.derived.steps import compute
@@ -167,7 +167,7 @@ def test_a_replaced_run_inherits_nothing(
         connection.execute("create table my_scores as select 1 as run, 0.5 as score")
         connection.execute("create table my_inputs as select 1 as sequence, 'a note' as note")
     args = [str(sample / "stories.conllu"), "-m", model, "--replace"]
-    assert run(["-b", str(bank), "ingest", *args]) == 0
+    assert run_command_line(["-b", str(bank), "ingest", *args]) == 0
     told = capsys.readouterr().err
     assert "the probe 1 (right_branching, scored on stories/tiny-bert)" in told
     assert "66 rows of head_distance" in told and "1 rows of my_scores" in told
@@ -215,10 +215,10 @@ def test_a_corpus_without_runs_goes_whole(bank: Path) -> None:
 @pytest.mark.slow
 def test_it_says_what_it_did(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = bank.read_bytes()
-    assert run(["-b", str(bank), "delete", "train/tiny", "--dry-run"]) == 0
+    assert run_command_line(["-b", str(bank), "delete", "train/tiny", "--dry-run"]) == 0
     planned = capsys.readouterr().err
     assert bank.read_bytes() == before
-    assert run(["-b", str(bank), "delete", "train/tiny"]) == 0
+    assert run_command_line(["-b", str(bank), "delete", "train/tiny"]) == 0
     told = capsys.readouterr().err
     assert "Deleted: the run train/tiny\n" in told
     assert "Deleted: the probe 1 (attention, learnt from train/tiny, scored on test/tiny)" in told
@@ -227,11 +227,11 @@ def test_it_says_what_it_did(bank: Path, capsys: pytest.CaptureFixture[str]) -> 
         "No run uses the corpus train any more; to delete it: attnbank delete --corpus train"
         in told
     )
-    assert run(["-b", str(bank), "delete", "--corpus", "train", "-q"]) == 0
+    assert run_command_line(["-b", str(bank), "delete", "--corpus", "train", "-q"]) == 0
     assert capsys.readouterr().err == ""
-    assert run(["-b", str(bank), "delete"]) == 2
+    assert run_command_line(["-b", str(bank), "delete"]) == 2
     assert "Name a run" in capsys.readouterr().err
-    assert run(["-b", str(bank), "delete", "train/tiny"]) == 2
+    assert run_command_line(["-b", str(bank), "delete", "train/tiny"]) == 2
     assert "no run train/tiny" in capsys.readouterr().err
 
 
@@ -254,8 +254,8 @@ def test_a_model_of_a_name_that_another_has_is_told_by_its_number(
         "run": "id,name,model\n1,trained,1\n2,control,2\n",
     }
     bank = make_bank(tmp_path / "two.duckdb", given)
-    assert run(["-b", str(bank), "delete", "control", "--yes"]) == 0
+    assert run_command_line(["-b", str(bank), "delete", "control", "--yes"]) == 0
     told = capsys.readouterr().err
     assert "No run uses the model 2 any more; to delete it: attnbank delete --model 2" in told
-    assert run(["-b", str(bank), "delete", "--model", "2", "--yes"]) == 0
+    assert run_command_line(["-b", str(bank), "delete", "--model", "2", "--yes"]) == 0
     assert _ask(bank, "select id from model") == [(1,)]

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 import toy_attention as toy
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.sql import registry
 from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
@@ -71,7 +71,7 @@ def test_what_was_committed_is_said_and_made_once(
     assert "type the same" not in done.stderr
     kept = _counted(bank, command)
     assert kept[0] == 1 and kept[1] > 0
-    assert run(["-b", str(bank), *COMMANDS[command]]) == 0
+    assert run_command_line(["-b", str(bank), *COMMANDS[command]]) == 0
     assert "already" in capsys.readouterr().err
     assert _counted(bank, command) == kept
 
@@ -93,7 +93,7 @@ def test_at_whatever_size_the_word_is_true(bank: Path, command: str) -> None:
         else:
             assert kept[0] == 1, limit
         outcomes.add(done.returncode)
-        assert run(["-b", str(bank), *COMMANDS[command]]) == 0
+        assert run_command_line(["-b", str(bank), *COMMANDS[command]]) == 0
         assert _counted(bank, command)[0] == 1, limit
     assert outcomes == {0, 1}
 

@@ -16,7 +16,7 @@ import real_models
 import torch
 import transformers
 
-from attnbank.cli.app import run as command
+from attnbank.cli.app import run_command_line as command
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
 from attnbank.ingest.given import GivenRun, GivenSentence
 from attnbank.queries import open_bank

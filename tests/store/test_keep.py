@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from starlette.testclient import TestClient
 
-from attnbank.cli.app import run as attnbank
+from attnbank.cli.app import run_command_line as attnbank
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.ingest import IngestOptions, estimate, ingest

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run as attnbank
+from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest import IngestOptions, estimate, ingest, merge_banks
 from attnbank.ingest.derived.steps import compute
 from attnbank.queries import open_bank

@@ -16,16 +16,16 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
 from attnbank.ingest.derived.steps import STEPS, compute
 from attnbank.ingest.store.deleting import delete
-from attnbank.ingest.store.saved import Relation, save
+from attnbank.ingest.store.saved import SavedRelation, save_pairs
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
-from attnbank.sql.registry import analyses, every
+from attnbank.sql.registry import all_analyses, analyses
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def whole(full_bank: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bank in which every answer that can be had is kept (do not write into it)."""
     bank = tmp_path_factory.mktemp("kept") / "bank.duckdb"
     shutil.copy(full_bank, bank)
-    assert run(["-b", str(bank), "compute", "--all", "-q"]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "--all", "-q"]) == 0
     return bank
 
 
@@ -55,15 +55,17 @@ def test_they_hold_for_this_version_and_this_text(full_bank: Path, tmp_path: Pat
     """Forged rows are given while they hold: not to a version with another statement, nor run."""
     bank = Path(shutil.copy(full_bank, tmp_path / "bank.duckdb"))
     for name in ("best_head", "entropy"):
-        assert run(["-b", str(bank), "compute", name, "-q"]) == 0
+        assert run_command_line(["-b", str(bank), "compute", name, "-q"]) == 0
     with open_bank(bank) as opened:
         rows = opened.query("best_head")
         other = next(each for each in opened.runs()["name"] if "document" in each)
     _forge(bank, rows.with_columns(n=pl.lit(77, pl.Int64)))
     with open_bank(bank) as opened:
-        assert opened.kept("entropy") is not None and opened.kept("figure_4") is None
+        assert opened.cached("entropy") is not None and opened.cached("figure_4") is None
         assert opened.query("best_head")["n"].unique().to_list() == [77]
-        assert opened.kept("best_head", min_count=1) is opened.kept("best_head", run=other) is None
+        assert (
+            opened.cached("best_head", min_count=1) is opened.cached("best_head", run=other) is None
+        )
     # The package again, as it is and then with another statement in one of its files.
     copy = tmp_path / "attnbank"
     shutil.copytree(ROOT / ".src" / "attnbank", copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -84,11 +86,11 @@ def _asked(bank: Path, package: Path) -> list[str]:
 
 
 def _forge(bank: Path, rows: pl.DataFrame) -> None:
-    from attnbank.queries.results import as_bytes
+    from attnbank.queries.results import to_ipc
 
     with duckdb.connect(str(bank)) as connection:
         connection.execute(
-            "update kept.result set answer = ? where analysis = 'best_head'", [as_bytes(rows)]
+            "update kept.result set answer = ? where analysis = 'best_head'", [to_ipc(rows)]
         )
 
 
@@ -101,7 +103,7 @@ def test_the_rows_are_those_that_are_computed(whole: Path, full_bank: Path) -> N
             assert computed.height > 0 or name == "figure_5", name  # the weights are random
             if name in STEPS:
                 continue
-            found = bank.kept(name)
+            found = bank.cached(name)
             assert found is not None, name
             assert bank.query(name).equals(found.rows)
             # Sums of weights depend on the order in which threads come to them.
@@ -132,7 +134,7 @@ def _held(bank: Bank, **runs: str) -> set[str]:
     for name, analysis in analyses().items():
         takes_run = any(each.name == "run" for each in analysis.parameters)
         with suppress(CallError):  # it does not read that run
-            if bank.kept(name, **(runs if takes_run else {})) is not None:
+            if bank.cached(name, **(runs if takes_run else {})) is not None:
                 found.add(name)
     return found
 
@@ -156,8 +158,8 @@ def test_a_new_run_leaves_the_answers_of_the_others(
     assert asked is not None
     ingest(IngestOptions((str(sample / "stories.conllu"),), own, str(tiny_model("bert"))))
     with open_bank(own) as bank:
-        assert bank.kept("best_head") is None  # the newer run answers
-        after = bank.kept("best_head", run=asked.name)
+        assert bank.cached("best_head") is None  # the newer run answers
+        after = bank.cached("best_head", run=asked.name)
         assert after is not None and after.rows["run"].unique().to_list() == [asked.name]
         # What looks for another run may find the new one.
         held = _held(bank, run=asked.name)
@@ -173,18 +175,18 @@ def test_a_saved_relation_changes_only_what_asks_for_it(own: Path) -> None:
         pairs, statement = bank.pairs("pattern { V -[obj]-> O }", dependent="O", head="V")
         # They come in no order, and the bank has a second corpus, of which the run says nothing.
         judged, _ = bank.pairs("pattern { V -[obj]-> O }", dependent="O", head="V", corpus="sample")
-    relation = Relation("objects", "pattern { V -[obj]-> O }", "O", "V", None, statement)
-    save(own, relation, pairs.to_arrow())
+    relation = SavedRelation("objects", "pattern { V -[obj]-> O }", "O", "V", None, statement)
+    save_pairs(own, relation, pairs.to_arrow())
     with open_bank(own) as bank:
-        assert bank.kept("best_head") is not None
-    assert run(["-b", str(own), "compute", "best_head", "--relation", "objects"]) == 0
+        assert bank.cached("best_head") is not None
+    assert run_command_line(["-b", str(own), "compute", "best_head", "--relation", "objects"]) == 0
     with open_bank(own) as bank:
-        kept = bank.kept("best_head", relation="objects")
+        kept = bank.cached("best_head", relation="objects")
         assert kept is not None and kept.rows.height == 1
     fewer: pa.Table = judged.sort("word").head(10).to_arrow()
-    save(own, relation, fewer, replace=True)
+    save_pairs(own, relation, fewer, replace=True)
     with open_bank(own) as bank:
-        assert bank.kept("best_head", relation="objects") is None
+        assert bank.cached("best_head", relation="objects") is None
         assert bank.query("best_head", relation="objects")["n"].to_list() == [10]
 
 
@@ -192,23 +194,23 @@ def test_a_saved_relation_changes_only_what_asks_for_it(own: Path) -> None:
 def test_steps_and_frequencies_count(own: Path) -> None:
     compute(own, "head_embedding", smoothing=0.01)
     with open_bank(own) as bank:
-        assert bank.kept("figure_6") is None and bank.kept("layer_similarity") is None
-        assert bank.kept("head_function") is not None
+        assert bank.cached("figure_6") is None and bank.cached("layer_similarity") is None
+        assert bank.cached("head_function") is not None
     with duckdb.connect(str(own)) as connection:
         connection.execute("insert into word_frequency values ('the', 7)")
     with open_bank(own) as bank:
-        assert bank.kept("head_function") is None and bank.kept("best_head") is not None
+        assert bank.cached("head_function") is None and bank.cached("best_head") is not None
 
 
 @pytest.mark.slow
 def test_what_was_measured_of_words_counts(own: Path) -> None:
     with open_bank(own) as bank:
-        assert bank.kept("ablation_effect") is not None
-        assert bank.kept("surprisal_by_class") is not None
+        assert bank.cached("ablation_effect") is not None
+        assert bank.cached("surprisal_by_class") is not None
     with duckdb.connect(str(own)) as connection:
         connection.execute("update ablated_surprisal set nats = nats + 1 where number = 1")
     with open_bank(own) as bank:
-        assert bank.kept("ablation_effect") is None and bank.kept("best_head") is not None
+        assert bank.cached("ablation_effect") is None and bank.cached("best_head") is not None
 
 
 @pytest.mark.slow
@@ -233,26 +235,26 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
     text = "-- title: Words\n-- grain: one row\n-- column n bigint: words\nselect {} as n from word"
     (folder / "word_count.sql").write_text(text.format("count(*)"))
     args = ["-b", str(own), "compute", "--queries", str(folder), "word_count"]
-    assert run(args) == 0
+    assert run_command_line(args) == 0
     from attnbank.sql import registry
 
     try:
         with open_bank(own) as bank:
             words = bank.query("word_count")
-            assert bank.kept("word_count") is not None
+            assert bank.cached("word_count") is not None
         registry.own.clear()
         file = folder / "word_count.sql"
         file.write_text(text.format("2 * count(*)"))
         os.utime(file, (0, 0))
         with open_bank(own, queries=folder) as bank:
-            assert bank.kept("word_count") is None
+            assert bank.cached("word_count") is None
             assert bank.query("word_count")["n"][0] == 2 * words["n"][0]
     finally:
         registry.own.clear()
     with duckdb.connect(str(own)) as connection:  # another version of attnbank has kept it
         connection.execute("update kept.result set reads = 'x' where analysis = 'best_head'")
     with open_bank(own) as bank:
-        assert bank.kept("best_head") is None
+        assert bank.cached("best_head") is None
 
 
 @pytest.mark.slow
@@ -276,31 +278,31 @@ def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:
     with duckdb.connect(str(own)) as connection:
         connection.execute(statement)
     with open_bank(own) as bank:
-        assert bank.kept("best_head") is None
+        assert bank.cached("best_head") is None
         assert bank.query("best_head").equals(rows)
 
 
 @pytest.mark.slow
 def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[str]) -> None:
     args = ["-b", str(own)]
-    assert run([*args, "query", "best_head"]) == 0
+    assert run_command_line([*args, "query", "best_head"]) == 0
     assert "; kept since 20" in capfd.readouterr().out.splitlines()[0]
-    assert run([*args, "query", "best_head", "--fresh"]) == 0
+    assert run_command_line([*args, "query", "best_head", "--fresh"]) == 0
     assert "kept" not in capfd.readouterr().out
     file = str(own.with_name("picture.json"))
-    assert run([*args, "plot", "best_head", "-o", file]) == 0
+    assert run_command_line([*args, "plot", "best_head", "-o", file]) == 0
     assert "Its rows are kept since 20" in capfd.readouterr().err
-    assert run([*args, "plot", "best_head", "-o", file, "--fresh"]) == 0
+    assert run_command_line([*args, "plot", "best_head", "-o", file, "--fresh"]) == 0
     assert not capfd.readouterr().err
-    assert run([*args, "compute", "best_head"]) == 0
+    assert run_command_line([*args, "compute", "best_head"]) == 0
     assert "already has" in capfd.readouterr().err
-    assert run([*args, "compute", "best_head", "--subtypes"]) == 0
+    assert run_command_line([*args, "compute", "best_head", "--subtypes"]) == 0
     assert "rows of best_head in the bank" in capfd.readouterr().err
-    assert run([*args, "compute", "--all", "--run", "none"]) == 2
+    assert run_command_line([*args, "compute", "--all", "--run", "none"]) == 2
     assert "There is no run none" in capfd.readouterr().err
-    assert run([*args, "compute", "--all", "best_head"]) == 2
+    assert run_command_line([*args, "compute", "--all", "best_head"]) == 2
     capfd.readouterr()
-    assert run([*args, "compute", "best_heads"]) == 2
+    assert run_command_line([*args, "compute", "best_heads"]) == 2
     assert "best_head" in capfd.readouterr().err
 
 
@@ -315,7 +317,7 @@ def test_a_reason_is_told_once_for_all_analyses(
     bank, model = tmp_path / "bank.duckdb", str(tiny_model("bert"))
     ingest(IngestOptions((str(sample / "press.conllu"),), bank, model))
     ingest(IngestOptions((str(sample / "press.conllu"),), bank, model, subword="first"))
-    assert run(["-b", str(bank), "compute", "--all"]) == 0
+    assert run_command_line(["-b", str(bank), "compute", "--all"]) == 0
     told = "".join(capfd.readouterr())
     lines = [line for line in told.splitlines() if line.startswith("Skipped")]
     at = f"Skipped: No run in {bank} is suitable for"
@@ -327,7 +329,7 @@ def test_a_reason_is_told_once_for_all_analyses(
         f"{at} head_ablation: {runs} (each: it was ingested without --ablate)",
         "Skipped: table_3, probe_accuracy, probe_heads (The bank has no probe)",
     } <= {*lines}
-    about = re.findall(r"\b(?:" + "|".join(every()) + r")\b", " ".join(lines))
+    about = re.findall(r"\b(?:" + "|".join(all_analyses()) + r")\b", " ".join(lines))
     assert len(about) == len({*about})
 
 
@@ -336,4 +338,4 @@ def test_a_long_answer_is_not_kept(own: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(keeping, "MOST_BYTES", 1_000)
     with pytest.raises(CallError, match="at most 1,000 are kept"):
-        keeping.keep_one(own, "head_accuracy", {"subtypes": True}, replace=False)
+        keeping.compute_and_cache(own, "head_accuracy", {"subtypes": True}, replace=False)

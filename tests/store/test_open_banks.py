@@ -58,7 +58,7 @@ def test_what_is_written_in_this_process_is_read_from_then_on(bank: Bank) -> Non
 def test_another_process_can_write_what_is_let_go_of(bank: Bank) -> None:
     before = bank.query("best_head")
     assert "lock" in _write_elsewhere(bank.path).stderr
-    bank.let_go()
+    bank.release()
     assert not _write_elsewhere(bank.path).stderr
     assert bank.query("best_head").equals(before)
     assert "lock" in _write_elsewhere(bank.path).stderr
@@ -86,7 +86,7 @@ def test_every_thread_reads_on_after_it_was_let_go_of(bank: Bank) -> None:
         for thread in [threading.Thread(target=ask) for _ in range(3)]:
             thread.start()
             thread.join()
-        bank.let_go()
+        bank.release()
     assert len(found) == 6 and len({*found}) == 1
     with duckdb.connect(str(bank.path)):
         pass

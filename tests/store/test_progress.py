@@ -11,7 +11,7 @@ import duckdb
 import new_banks
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
@@ -118,9 +118,9 @@ def test_the_command_tells_the_sample(
         "-b", str(tmp_path / "bank.duckdb"), "ingest", str(sample), "-m", str(tiny_model("bert")),
         "--limit", "9",
     ]  # fmt: skip
-    assert run(words) == 0
+    assert run_command_line(words) == 0
     text = capsys.readouterr().err
     assert "Running: 9 sentences" in text and "9 of 9 sentences" in text
-    assert run([*words, "--dry-run"]) == 0
+    assert run_command_line([*words, "--dry-run"]) == 0
     found = capsys.readouterr()
     assert "9 of 9 sentences" in found.err and "sentences  9\n" in found.out

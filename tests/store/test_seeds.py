@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from attnbank.cli.app import run as attnbank
+from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline

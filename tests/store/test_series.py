@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import checkpoints as training
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, ingest_series
 from attnbank.ingest.derived.steps import compute
 from attnbank.ingest.models.training import checkpoints, step_of
@@ -128,17 +128,17 @@ def test_what_is_there_is_passed_over(
     bank: Path, trained: Path, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = Path(shutil.copy(bank, tmp_path / "bank.duckdb"))
-    assert run(["-b", str(own), "delete", "2", "--yes", "-q"]) == 0
+    assert run_command_line(["-b", str(own), "delete", "2", "--yes", "-q"]) == 0
     given = ["-b", str(own), "ingest", str(sample), "--name", "sample", "--model", str(trained)]
     capsys.readouterr()
-    assert run([*given, "--series", "step*"]) == 0
+    assert run_command_line([*given, "--series", "step*"]) == 0
     lines = capsys.readouterr().err.splitlines()
     told = [line for line in lines if line.startswith(("Run ", "At most "))]
     assert told.pop(1).startswith("At most 2 runs to make, about ")
     assert [line.split("; ")[0].split(" is ")[1] for line in told] == [
         "already in the bank", "finished (2 of 3)", "already in the bank"
     ]  # fmt: skip
-    assert run([*given, "--series", "step*", "--dry-run"]) == 0
+    assert run_command_line([*given, "--series", "step*", "--dry-run"]) == 0
     assert "runs       3  (what follows is of one of them)" in capsys.readouterr().out
 
 
@@ -196,7 +196,7 @@ def test_options_that_do_not_go_together(
     more: list[str], fact: str,
 ) -> None:  # fmt: skip
     given = ["-b", str(tmp_path / "b.duckdb"), "ingest", str(sample), "--model", str(trained)]
-    assert run([*given, "--series", "step*", *more]) == 2
+    assert run_command_line([*given, "--series", "step*", *more]) == 2
     told = capsys.readouterr().err
     assert fact in told and len(told.strip().splitlines()) <= 2
     assert not (tmp_path / "b.duckdb").exists()
@@ -210,7 +210,7 @@ def test_a_hub_that_is_out_of_reach(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     given = ["-b", str(tmp_path / "b.duckdb"), "ingest", str(sample), "--model", "nobody/model"]
-    assert run([*given, "--series", "step*"]) == 2
+    assert run_command_line([*given, "--series", "step*"]) == 2
     told = capsys.readouterr().err
     assert "Cannot load the model nobody/model" in told and len(told.strip().splitlines()) <= 2
 

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
-from attnbank.ingest.corpora.shards import of_shard, read_shard
+from attnbank.ingest.corpora.shards import items_of_shard, read_shard
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
@@ -82,11 +82,11 @@ def test_the_corpus_keeps_its_identity_and_the_run_tells_its_shard(
         assert _rows(bank, "from corpus").drop("shard").equals(whole)
         (row,) = _rows(bank, "select name, options['shard'] as shard from run").iter_rows()
         assert row[0].endswith(f"/shard{number}of{COUNT}") and row[1] == f"{number}/{COUNT}"
-        assert run(["-b", str(bank), "info"]) == 0
+        assert run_command_line(["-b", str(bank), "info"]) == 0
         told = capsys.readouterr().out
         assert f"  the shard {number}/{COUNT} of the documents\n" in told
         assert f"which are its shard {number}/{COUNT}\n" in told
-    assert run(["-b", str(banks[0]), "info"]) == 0
+    assert run_command_line(["-b", str(banks[0]), "info"]) == 0
     assert "the shard" not in capsys.readouterr().out
 
 
@@ -154,11 +154,15 @@ def test_what_cannot_be_read_is_in_one_shard_only() -> None:
         bad[0], sentence(1), bad[1], sentence(None), sentence(2), sentence(3), bad[2],
         sentence(4), sentence(5), sentence(None), bad[3],
     ]  # fmt: skip
-    parts = [[*of_shard(items, read_shard(f"{number}/2"))] for number in (1, 2)]
+    parts = [[*items_of_shard(items, read_shard(f"{number}/2"))] for number in (1, 2)]
     assert [[each for each in part if isinstance(each, Problem)] for part in parts] == [bad, []]
     starts = [
         [each.document.index for each in part if isinstance(each, Sentence) and each.document]
         for part in parts
     ]
     assert starts == [[1, 3, 5], [2, 4]] and sum(len(each) for each in parts) == len(items)
-    assert [*of_shard(items, read_shard("1/1"))] == [*of_shard(items, read_shard(None))] == items
+    assert (
+        [*items_of_shard(items, read_shard("1/1"))]
+        == [*items_of_shard(items, read_shard(None))]
+        == items
+    )

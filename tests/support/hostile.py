@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 
 RAIN = "1\tRain\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\tfell\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
 """A valid sentence in CoNLL-U."""
@@ -55,7 +55,7 @@ def nothing_made(*folders: Path, but: Sequence[str] = ()) -> Iterator[None]:
 def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], status: int = 0) -> str:
     """Run a command line that must fail, in this process; its error, of at most two lines."""
     capsys.readouterr()
-    found = run(arguments)
+    found = run_command_line(arguments)
     told = capsys.readouterr()
     lines = told.err.strip().splitlines()
     assert found in (1, 2), told.err

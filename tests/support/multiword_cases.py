@@ -13,7 +13,7 @@ import new_banks
 import numpy as np
 from multiword import passes, text, trees
 
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 
 
@@ -123,7 +123,10 @@ def make(
     """Fill a bank by the command, and read the same text slowly."""
     new_banks.put(bank)
     options = ["--multiword", mode, "--context", context, *args]
-    assert run(["-b", str(bank), "ingest", str(source), "--model", str(model), *options]) == 0
+    assert (
+        run_command_line(["-b", str(bank), "ingest", str(source), "--model", str(model), *options])
+        == 0
+    )
     corpus = text.read(source, written=mode == "written")
     unit = "token" if "token" in args else "word"
     return Case(bank, corpus, passes.Model(model), mode, context, unit, "share" in args)

@@ -11,7 +11,7 @@ import duckdb
 import new_banks
 
 from attnbank.ingest.corpora.document import Sentence
-from attnbank.ingest.corpora.sources import find_sources, read
+from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.ingest.inputs.drafts import asking
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.models import loading as models
@@ -45,7 +45,7 @@ def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.Duc
     """A new bank with the text of a corpus, whose id is 1, open for writing."""
     connection = open_to_write(new_banks.put(path), "test")
     sources = find_sources([str(corpus)], format or ("lines" if corpus.suffix == ".txt" else None))
-    items = [item for item in read(sources) if isinstance(item, Sentence)]
+    items = [item for item in read_corpus(sources) if isinstance(item, Sentence)]
     facts = CorpusFacts(corpus.stem, "any", str(corpus), "0", "none", None)
     for _ in write_corpus(connection, facts, items):
         pass

@@ -13,7 +13,7 @@ from torch import nn
 
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions
 from attnbank.ingest.derived.probes.scorers import make_scorer
-from attnbank.ingest.derived.probes.tasks import Batch, Task, read_task
+from attnbank.ingest.derived.probes.tasks import ProbeBatch, Task, read_task
 from attnbank.sql.bank.opening import open_to_read
 
 LEARNING = tuple(kind for kind in KINDS if kind != "right_branching")
@@ -37,7 +37,7 @@ def random_scorer(task: Task) -> nn.Module:
     return scorer
 
 
-def double(batch: Batch) -> Batch:
+def double(batch: ProbeBatch) -> ProbeBatch:
     return replace(
         batch,
         opens=batch.opens.double(),

@@ -14,7 +14,7 @@ from importlib.metadata import files
 from pathlib import Path
 
 
-def texts(wheel: Path) -> dict[str, str]:
+def licence_texts(wheel: Path) -> dict[str, str]:
     """The licences by the names under which they are listed, as far as they are found."""
     found = {}
     for each in files("duckdb") or ():
@@ -31,4 +31,4 @@ def texts(wheel: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    json.dump(texts(Path(sys.argv[1])), sys.stdout)
+    json.dump(licence_texts(Path(sys.argv[1])), sys.stdout)

@@ -21,7 +21,7 @@ from attnbank.ingest.corpora.document import (
 )
 from attnbank.ingest.corpora.format import Format
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
-from attnbank.ingest.corpora.source import BOM, blocks, decode, rows
+from attnbank.ingest.corpora.source import BOM, blocks, decode, split_lines
 
 # Possessive: what is matched is not given back, or a line of spaces would take for ever.
 _BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}+)\s*+)?")
@@ -46,15 +46,15 @@ def read_conll2012(lines: Iterable[bytes], *, strict: bool = False) -> Iterator[
     departure, and the sentence has no constituents; so is a mention that is repeated, which is read
     once. If it is `strict`, these are problems.
     """
-    reader = _Reader(strict)
+    reader = _ColumnReader(strict)
     for line, block in blocks(lines):
-        yield from reader.read(line, block)
+        yield from reader.read_block(line, block)
     if reader.document is not None and reader.begun:
         fact = f"the file ends within document {reader.document}"
         yield Problem("missing-end", fact, reader.line)
 
 
-class _Reader:
+class _ColumnReader:
     def __init__(self, strict: bool) -> None:
         self.strict = strict
         self.document: str | None = None  # the document that is being read
@@ -63,31 +63,31 @@ class _Reader:
         self.begun = False  # by a #begin, so that an #end is due
         self.documents: set[str] = set()
 
-    def read(self, line: int, block: bytes) -> Iterator[Sentence | Problem]:
+    def read_block(self, line: int, block: bytes) -> Iterator[Sentence | Problem]:
         """Read a block: sentences, as #begin and #end need no blank lines around them."""
         words: list[str] = []
         # Files may have been joined before #begin without a blank line.
         block = block.replace(b"\n" + BOM + b"#", b"\n#")
         try:
-            lines = rows(decode(block, line))
+            lines = split_lines(decode(block, line))
         except FaultError as fault:
             yield fault.problem
             text = block.decode("utf-8", "replace")
-            lines = [row if row.startswith("#") else "#" for row in rows(text)]
+            lines = [row if row.startswith("#") else "#" for row in split_lines(text)]
         for at, row in enumerate(lines, start=line):
             self.line = at
             if not row.startswith("#") or "\t" in row:
                 words.append(row)
                 continue
             if words:
-                yield self.sentence(words, at - len(words))
+                yield self.parse_sentence(words, at - len(words))
                 words = []
             try:
                 self.mark(row.rstrip(), at)
             except FaultError as fault:
                 yield fault.problem
         if words:
-            yield self.sentence(words, self.line + 1 - len(words))
+            yield self.parse_sentence(words, self.line + 1 - len(words))
 
     def mark(self, row: str, line: int) -> None:
         """Begin or end a document. Other lines with # are comments."""
@@ -113,7 +113,7 @@ class _Reader:
             if before is None:
                 raise FaultError("missing-begin", "a document ends that has not begun", line)
 
-    def sentence(self, rows: list[str], line: int) -> Sentence | Problem:
+    def parse_sentence(self, rows: list[str], line: int) -> Sentence | Problem:
         try:
             if self.document is None:
                 # One problem for all that follows, up to the next mark.
@@ -121,7 +121,7 @@ class _Reader:
                 raise FaultError("missing-begin", "words outside any document", line)
             if len(rows) > MOST_WORDS:
                 raise FaultError("too-many-words", f"the sentence has {len(rows):,} words", line)
-            words, cells, parse = _words(rows, line)
+            words, cells, parse = _parse_words(rows, line)
             spans = _spans(cells, line)
             constituents, departures = self.tree(parse, line)
             mentions, repeated = mentions_of(words, spans, line, constituents, strict=self.strict)
@@ -147,7 +147,7 @@ class _Reader:
             return (), (Departure(found.id, found.fact, found.line),)
 
 
-def _words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str], list[str]]:
+def _parse_words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str], list[str]]:
     """The words of a sentence, and for each its coreference and its part of the parse."""
     words = []
     coreference = []

@@ -29,7 +29,7 @@ from attnbank.ingest.corpora.document import (
 from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
 from attnbank.ingest.corpora.format import Format, Start
 from attnbank.ingest.corpora.mentions import mentions_of
-from attnbank.ingest.corpora.source import blocks, decode, rows
+from attnbank.ingest.corpora.source import blocks, decode, split_lines
 from attnbank.sql.relations import without_subtype
 
 _KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
@@ -70,8 +70,8 @@ def read_conllu(
     `strict`, a departure is a problem. Mentions of empty nodes are told as departures, too, and
     never are problems.
     """
-    reader = _Reader(document, strict)
-    items = (reader.read(line, block) for line, block in blocks(lines))
+    reader = _RowReader(document, strict)
+    items = (reader.read_block(line, block) for line, block in blocks(lines))
     yield from (item for item in items if item is not None)
 
 
@@ -103,7 +103,7 @@ class _Comments:
         return self.values.get("sent_id") or None
 
 
-class _Reader:
+class _RowReader:
     def __init__(self, document: str, strict: bool) -> None:
         self.strict = strict
         self.stem = document
@@ -120,11 +120,11 @@ class _Reader:
         self.notation = COREFUD
         self.columns: _Columns | None = None  # if they are not the ten of CoNLL-U
 
-    def read(self, line: int, block: bytes) -> Sentence | Problem | None:
+    def read_block(self, line: int, block: bytes) -> Sentence | Problem | None:
         name: str | None = None
         seen = 0  # rows whose comments have been taken in
         try:
-            lines = rows(decode(block, line))
+            lines = split_lines(decode(block, line))
             first = next((i for i, row in enumerate(lines) if not row.startswith("#")), len(lines))
             comments = _Comments(lines[:first], line)
             name, seen = comments.sent_id, first
@@ -138,7 +138,7 @@ class _Reader:
             if self.columns is not None:
                 words = self.columns.plain(words, at, is_final)
             read = _read_rows(words, at, is_final)
-            return self.sentence(read, comments, line)
+            return self.build_sentence(read, comments, line)
         except FaultError as fault:
             self.salvage(block, seen, line)
             return replace(fault.problem, sentence=name)
@@ -155,25 +155,25 @@ class _Reader:
                 fact = f"a document above is also called {name}"
                 fault = self.departure("repeated-document", fact, comments.lines["newdoc"])
             if not goes_on:
-                self.begin(name)
+                self.begin_document(name)
         if self.pending is not None:
             self.metadata.update(comments.metadata)
         if "newpar" in comments.lines:
             self.paragraph += 1
         columns = comments.values.get("global.columns")
         if columns is not None:
-            self.columns = _Columns.declared(columns, comments.lines["global.columns"])
+            self.columns = _Columns.parse_declaration(columns, comments.lines["global.columns"])
         entity = comments.values.get("global.Entity")
         if entity is not None:
             at = comments.lines["global.Entity"]
-            self.notation = Notation.declared(entity, at)
+            self.notation = Notation.parse_declaration(entity, at)
             if not self.notation.is_grouped:
                 fact = f"{entity!r} has neither eid nor GRP"
                 fault = self.departure("no-entity-group", fact, at) or fault
         if fault:
             raise fault
 
-    def begin(self, name: str) -> None:
+    def begin_document(self, name: str) -> None:
         """Begin a document, whose name in the bank is one that no document above has."""
         self.document = self.pending = name
         self.is_marked = True
@@ -194,12 +194,12 @@ class _Reader:
 
     def salvage(self, block: bytes, seen: int, line: int) -> None:
         """Take in the documents and paragraphs that begin within a faulty block."""
-        for row in rows(block.decode("utf-8", "replace"))[seen:]:
+        for row in split_lines(block.decode("utf-8", "replace"))[seen:]:
             if row.startswith("#"):
                 with suppress(FaultError):  # one problem a sentence is enough
                     self.take_in(_Comments([row], line))
 
-    def sentence(self, read: _Rows, comments: _Comments, line: int) -> Sentence:
+    def build_sentence(self, read: _SentenceRows, comments: _Comments, line: int) -> Sentence:
         text, own = comments.values.get("text"), comments.own
         if read.blanks == len(read.words) and not all(word.upos in _SIGNS for word in read.words):
             raise FaultError("withheld-text", "every word has the form _", read.line)
@@ -281,7 +281,7 @@ def _text_fact(text: str, spelled: str) -> str | None:
     return f"# text has ...{wanted[at : at + 12]!r} where the words have {got[at : at + 12]!r}"
 
 
-def _respace(read: _Rows, text: str) -> str | None:
+def _respace(read: _SentenceRows, text: str) -> str | None:
     """Give the words the spaces that # text has between them, and say what SpaceAfter says else.
 
     Nothing is changed where the words differ from the text in more than spaces: in how an accent
@@ -326,7 +326,7 @@ def _respace(read: _Rows, text: str) -> str | None:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _SentenceRows:
     words: list[Word] = field(default_factory=list)
     tokens: list[tuple[str, bool]] = field(default_factory=list)  # each range once: form, space
     nodes: list[int] = field(default_factory=list)  # word indices, 0 for an empty node
@@ -347,7 +347,7 @@ class _Columns:
     others: tuple[tuple[str, int], ...]
 
     @classmethod
-    def declared(cls, text: str, line: int) -> _Columns | None:
+    def parse_declaration(cls, text: str, line: int) -> _Columns | None:
         """Read `# global.columns`; None for those of CoNLL-U. Raises FaultError."""
         names = text.split()
         if names == [*_NAMES]:
@@ -395,12 +395,12 @@ class _Range:
     space_after: bool = True
 
 
-def _read_rows(rows: Sequence[str], line: int, final: bool) -> _Rows:
+def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
     """Read the word lines of a sentence, the first of which is line `line` of its file.
 
     If it is `final`, the last row ends the file without a line end, so it may be cut short.
     """
-    read = _Rows(line=line)
+    read = _SentenceRows(line=line)
     words, nodes = read.words, read.nodes
     heads: list[int] = []
     loose: list[tuple[int, str]] = []  # line and fact of each word without a head
@@ -442,10 +442,10 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _Rows:
             upos = _other_upos(upos, form, read, at)
         if deprel.split() != [deprel]:
             raise FaultError("bad-deprel", f"DEPREL is {deprel!r} for {form!r}", at)
-        if feats != "_" and (wrong := _kept(feats)):
+        if feats != "_" and (wrong := _fault_of_feats(feats)):
             raise FaultError("bad-feats", f"{wrong} for {form!r}", at)
         if (head_index := _HEAD.get(head, NO_HEAD)) == NO_HEAD and head != "_":
-            head_index = _head(head, at)
+            head_index = _parse_head(head, at)
         if head_index == NO_HEAD:
             loose.append((at, f"{form!r} has no head"))
         elif deprel == "_":
@@ -525,7 +525,7 @@ def _check_enhanced(
                 raise FaultError("bad-deps", fact, at)
 
 
-def _misc(misc: str, read: _Rows, line: int) -> tuple[bool, str | None]:
+def _misc(misc: str, read: _SentenceRows, line: int) -> tuple[bool, str | None]:
     """Split MISC into whether a space follows and what is kept; note Entity and NewPar."""
     if misc == "SpaceAfter=No":
         return False, None
@@ -543,7 +543,7 @@ def _misc(misc: str, read: _Rows, line: int) -> tuple[bool, str | None]:
     return space_after, "|".join(kept) or None
 
 
-def _kept(feats: str) -> str | None:
+def _fault_of_feats(feats: str) -> str | None:
     """What is wrong with FEATS; what is short is looked at once."""
     return _feats_fact(feats) if len(feats) < 1000 else _feats_fact.__wrapped__(feats)
 
@@ -561,7 +561,7 @@ def _feats_fact(feats: str) -> str | None:
     return None
 
 
-def _other_upos(upos: str, form: str, read: _Rows, line: int) -> str:
+def _other_upos(upos: str, form: str, read: _SentenceRows, line: int) -> str:
     """The tag that one of UD 1, or one in other case, means. Raises FaultError: bad-upos."""
     known = _VERSION_1.get(upos, upos.upper())
     if known not in _UPOS:
@@ -570,7 +570,7 @@ def _other_upos(upos: str, form: str, read: _Rows, line: int) -> str:
     return known
 
 
-def _head(head: str, line: int) -> int:
+def _parse_head(head: str, line: int) -> int:
     if not (head.isascii() and head.isdigit()):
         raise FaultError("head-not-integer", f"HEAD is {head!r}", line)
     if len(head) > MOST_DIGITS:
@@ -625,14 +625,14 @@ def _id_fault(id: str, index: int, line: int) -> FaultError:
     return FaultError("id-order", f"expected id {index + 1}, found {id}", line)
 
 
-def _recognises(start: Start) -> bool:
+def _is_conllu(start: Start) -> bool:
     if any(_KNOWN_COMMENT.match(line) for line in start.lines):
         return start.is_text
-    first = start.words[0] if start.words else ""
+    first = start.uncommented[0] if start.uncommented else ""
     return start.is_text and _ID.match(first) is not None and first.count("\t") >= 7
 
 
 FORMAT = Format(
-    "conllu", "CoNLL-U", (".conllu",), 2, _recognises,
+    "conllu", "CoNLL-U", (".conllu",), 2, _is_conllu,
     lambda source, how: read_conllu(source.lines(), source.stem, strict=how.strict),
 )  # fmt: skip

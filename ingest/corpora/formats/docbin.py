@@ -114,7 +114,7 @@ def doc_sentences(
         try:
             if len(tokens) > MOST_WORDS:
                 raise FaultError("too-many-words", f"the sentence has {len(tokens):,} words")
-            words = _words(tokens)
+            words = _words_of_tokens(tokens)
             found = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
             mentioned, departures = mentions_of(words, found, line, strict=strict)
         except FaultError as fault:
@@ -127,7 +127,7 @@ def doc_sentences(
         start = None
 
 
-def _words(tokens: Sequence[Token]) -> tuple[Word, ...]:
+def _words_of_tokens(tokens: Sequence[Token]) -> tuple[Word, ...]:
     heads: Sequence[int | None] = [None] * len(tokens)
     if all(token.has_dep() for token in tokens):
         heads = numbers = _heads(tokens)
@@ -272,7 +272,7 @@ def count_items(data: bytes | bytearray) -> int:
     return count
 
 
-def _recognises(start: Start) -> bool:
+def _is_docbin(start: Start) -> bool:
     """Tell a DocBin: zlib around a msgpack map that names the attributes of its tokens."""
     try:
         head = zlib.decompressobj().decompress(start.data, 4096)
@@ -282,6 +282,6 @@ def _recognises(start: Start) -> bool:
 
 
 FORMAT = Format(
-    "docbin", "spaCy's DocBin", (".spacy",), 0, _recognises,
+    "docbin", "spaCy's DocBin", (".spacy",), 0, _is_docbin,
     lambda source, how: read_docbin(source.data(), source.stem, strict=how.strict),
 )  # fmt: skip

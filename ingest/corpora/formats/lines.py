@@ -16,7 +16,7 @@ from itertools import pairwise
 from attnbank.ingest.corpora.bounds import MOST_WORDS
 from attnbank.ingest.corpora.document import DocumentStart, FaultError, Problem, Sentence, Word
 from attnbank.ingest.corpora.format import Format
-from attnbank.ingest.corpora.source import BOM, Source, decode
+from attnbank.ingest.corpora.source import BOM, CorpusFile, decode
 
 _FIRST = 2**16  # bytes that are looked through for an empty line
 _WHITE = BOM + b" \t\r\n\f\v"
@@ -61,7 +61,7 @@ def read_lines(
         start = None
 
 
-def _separates_documents(source: Source) -> bool:
+def _separates_documents(source: CorpusFile) -> bool:
     """Whether an empty line stands between two of the first lines of a file."""
     with source.open() as file:
         rows = [row.strip(_WHITE) for row in file.read(_FIRST).split(b"\n")]

@@ -19,7 +19,7 @@ from attnbank.ingest.corpora.document import (
     check_tree,
 )
 from attnbank.ingest.corpora.format import Format, Start
-from attnbank.ingest.corpora.source import blocks, decode, rows
+from attnbank.ingest.corpora.source import blocks, decode, split_lines
 
 _LINE = re.compile(r"\S+\s+[0-9]+-\S+\s*")
 _LABEL = re.compile(r"([0-9]+)-(\S+)")
@@ -35,7 +35,7 @@ def read_relations(
     start: DocumentStart | None = DocumentStart(document, is_marked=False)
     for line, block in blocks(lines):
         try:
-            words = _words(rows(decode(block, line)), line)
+            words = _parse_rows(split_lines(decode(block, line)), line)
         except FaultError as fault:
             yield fault.problem
             continue
@@ -43,7 +43,7 @@ def read_relations(
         start = None
 
 
-def _words(rows: list[str], line: int) -> tuple[Word, ...]:
+def _parse_rows(rows: list[str], line: int) -> tuple[Word, ...]:
     words = []
     heads = []
     for at, row in enumerate(rows, start=line):
@@ -61,12 +61,12 @@ def _words(rows: list[str], line: int) -> tuple[Word, ...]:
     return tuple(words)
 
 
-def _recognises(start: Start) -> bool:
-    found = sum(bool(_LINE.fullmatch(line)) for line in start.words)
-    return start.is_text and 2 * found > len(start.words)
+def _is_relations(start: Start) -> bool:
+    found = sum(bool(_LINE.fullmatch(line)) for line in start.uncommented)
+    return start.is_text and 2 * found > len(start.uncommented)
 
 
 FORMAT = Format(
-    "relations", "the format of the paper's code", (".relations", ".deps"), 3, _recognises,
+    "relations", "the format of the paper's code", (".relations", ".deps"), 3, _is_relations,
     lambda source, how: read_relations(source.lines(), source.stem),
 )  # fmt: skip

@@ -35,13 +35,13 @@ def read_text(lines: Iterable[bytes], document: str, spacy: str) -> Iterator[Sen
 
     Raises CallError where the pipeline cannot be loaded, or finds no sentences or trees.
     """
-    pipeline = _load(spacy)
+    pipeline = _load_pipeline(spacy)
     start: DocumentStart | None = DocumentStart(document)
     problems: list[Problem] = []
     for doc, (text, line, paragraph) in _piped(pipeline, _pieces(lines, problems)):
         yield from problems
         problems.clear()
-        _check(doc, spacy)
+        _check_parsed(doc, spacy)
         for item in doc_sentences(doc, start, partial(_line_at, text, line), paragraph):
             if isinstance(item, Sentence):
                 start = None
@@ -57,8 +57,8 @@ def pipeline_identity(name: str) -> tuple[str, str]:
     sha256sum prints them within its folder. It is loaded anew, as its files may have changed.
     Raises CallError as `read_text` does.
     """
-    _load.cache_clear()
-    pipeline = _load(name)
+    _load_pipeline.cache_clear()
+    pipeline = _load_pipeline(name)
     meta = pipeline.meta
     own = f"{meta['lang']}_{meta['name']} {meta['version']}"
     return f"{own} (spaCy {version('spacy')})", _files_digest(pipeline)
@@ -78,7 +78,7 @@ def _files_digest(pipeline: Language) -> str:
 
 
 @lru_cache(maxsize=1)
-def _load(name: str) -> Language:
+def _load_pipeline(name: str) -> Language:
     need("Annotating plain text", "spacy", "spacy")
     import spacy
 
@@ -140,7 +140,7 @@ def _line_at(text: str, line: int, offset: int) -> int:
     return line + text.count("\n", 0, offset)
 
 
-def _check(doc: Doc, name: str) -> None:
+def _check_parsed(doc: Doc, name: str) -> None:
     several = sum(not is_space(token) for token in doc) > 1
     for annotation, task in (("SENT_START", "find sentences"), ("DEP", "parse")):
         if several and not doc.has_annotation(annotation):

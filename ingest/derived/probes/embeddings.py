@@ -50,7 +50,9 @@ class WordVectors:
     known: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, found: Sequence[NDArray[np.float32] | None], dimension: int) -> WordVectors:
+    def from_vectors(
+        cls, found: Sequence[NDArray[np.float32] | None], dimension: int
+    ) -> WordVectors:
         """From the vector of each word, or None."""
         known = np.array([each is not None for each in found], dtype=bool)
         zero = np.zeros(dimension)
@@ -96,7 +98,7 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
     wanted = set(forms) | {form.lower() for form in forms}
     found: dict[str, NDArray[np.float32]] = {}
     dimension, promised, words = 0, None, 0
-    for number, line in _lines(path):
+    for number, line in _read_numbered_lines(path):
         where, values = f"{path}:{number}", line.count(" ")
         counts = _COUNTS.fullmatch(line) if number == 1 else None
         if counts is not None:
@@ -114,7 +116,7 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
         if not dimension:
             raise EmbeddingsError(f"{where}: a word without values.", _TEXT_FILE)
         word, *numbers = line.rsplit(" ", dimension)
-        if values < dimension or (" " in word and _is_number(word.rsplit(" ", 1)[1])):
+        if values < dimension or (" " in word and _is_float_text(word.rsplit(" ", 1)[1])):
             source = "has" if promised is None else "says"
             raise EmbeddingsError(
                 f"{where}: a vector of {values} values, but the first line {source} {dimension}.",
@@ -131,10 +133,12 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
             if words < promised
             else "Correct the first line, or fetch the file again.",
         )
-    return WordVectors.of([found.get(each, found.get(each.lower())) for each in forms], dimension)
+    return WordVectors.from_vectors(
+        [found.get(each, found.get(each.lower())) for each in forms], dimension
+    )
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file, compressed or not, with their numbers from 1."""
     number = 0
     try:
@@ -169,7 +173,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         ) from error
 
 
-def _is_number(text: str) -> bool:
+def _is_float_text(text: str) -> bool:
     try:
         float(text)
     except ValueError:
@@ -207,7 +211,7 @@ def spacy_vectors(name: str, forms: Sequence[str]) -> WordVectors:
             f"The spaCy pipeline {name} has no word vectors.",
             "Use a medium or large one (en_core_web_md).",
         )
-    return WordVectors.of(
+    return WordVectors.from_vectors(
         [vocabulary.get_vector(form) if vocabulary.has_vector(form) else None for form in forms],
         vocabulary.vectors_length,
     )
@@ -234,10 +238,10 @@ def _model_vectors(pieces: Sequence[str], run: ProbeRun, options: ProbeOptions) 
 def _model_of(run: ProbeRun, options: ProbeOptions) -> Model:
     """The trained model of a run, from where the options say that it is, else by its name."""
     need("Reading the embeddings of a model", "ingest", "transformers")
-    from attnbank.ingest.models.files import named_by
+    from attnbank.ingest.models.files import model_of_run
     from attnbank.ingest.models.loading import MINILM, load
 
-    name = named_by(
+    name = model_of_run(
         options.model, run.name, run.model, ", or give other word vectors (--embeddings FILE)"
     )
     revision = None if name == MINILM or Path(name).is_dir() else run.revision

@@ -107,9 +107,9 @@ class ProbeReport:
     is_new: bool = True
 
     def _repr_html_(self) -> str:
-        from attnbank.sql.html import of_frame
+        from attnbank.sql.html import html_table
 
-        return of_frame(self.scores, f"Probe {self.probe}, {self.kind}, on {self.test_run}")
+        return html_table(self.scores, f"Probe {self.probe}, {self.kind}, on {self.test_run}")
 
 
 def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> None:

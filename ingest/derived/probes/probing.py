@@ -28,7 +28,7 @@ from attnbank.ingest.derived.probes.options import (
 from attnbank.ingest.derived.probes.scorers import HeadScorer, make_scorer
 from attnbank.ingest.derived.probes.scoring import HeadWeights, right_branching, scores
 from attnbank.ingest.derived.probes.sentences import Ints, Sentences
-from attnbank.ingest.derived.probes.tasks import Batch, Batches, Task, read_task
+from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, Task, read_task
 from attnbank.ingest.models.runtime import device_of
 from attnbank.ingest.store.arrow import insert
 from attnbank.ingest.store.writer import insert_row, next_ids
@@ -37,7 +37,7 @@ from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.error_messages import translate_errors
 from attnbank.sql.bank.opening import open_to_read, open_to_write
-from attnbank.sql.bank.references import references
+from attnbank.sql.bank.references import table_references
 from attnbank.sql.errors import QueryError
 from attnbank.sql.outputs.atomic import remove_parts
 
@@ -86,7 +86,7 @@ def train_probe(
         with connection.cursor() as reading:
             columns, tables = _run_task(reading, task, device, on_progress)
         columns |= {"device": str(device), "started": started}
-        probe = _write(connection, task, columns, tables)
+        probe = _write_probe(connection, task, columns, tables)
         report = _report(connection, task, probe, time.perf_counter() - began)
         checkpoint_and_compact(connection, path, has_deleted=replace)
     return report
@@ -118,7 +118,7 @@ def _run_task(
             entry = batch.entry[batch.is_word].cpu().numpy()
             predicted[entry] = found.argmax(2)[batch.is_word].cpu().numpy()
             if weights is not None:
-                weights.add(batch)
+                weights.add_batch(batch)
     columns = {
         "train_sentences": len(chosen),
         "held_out_sentences": len(kept),
@@ -129,7 +129,7 @@ def _run_task(
     if isinstance(scorer, HeadScorer):
         columns |= {"opens": scorer.opens.item(), "closes": scorer.closes.item()}
     if weights is not None:
-        tables["probe_weight"] = weights.rows()
+        tables["probe_weight"] = weights.to_frame()
     return columns, tables
 
 
@@ -150,7 +150,7 @@ def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tu
     return every[~is_held_out], every[is_held_out]
 
 
-def loss_of(scorer: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+def loss_of(scorer: nn.Module, batch: ProbeBatch) -> tuple[Tensor, Tensor]:
     """Summed negative log-likelihood of the gold heads, in nats, and the scores [B, P, 1 + P]."""
     scores = scorer(batch)
     rows = scores.flatten(0, 1)
@@ -160,7 +160,7 @@ def loss_of(scorer: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
     return sum(losses[1:], start=losses[0]), scores
 
 
-def _mean_loss(scorer: nn.Module, batches: Iterable[Batch]) -> float:
+def _mean_loss(scorer: nn.Module, batches: Iterable[ProbeBatch]) -> float:
     total, words = 0.0, 0
     with torch.inference_mode():
         for batch in batches:
@@ -221,7 +221,7 @@ def run_epoch(
     return float(total) / words
 
 
-def _asked(task: Task) -> dict[str, object]:
+def _options_of_task(task: Task) -> dict[str, object]:
     options, vectors, train = task.options, task.vectors, task.train
     return {
         "kind": task.kind,
@@ -248,7 +248,7 @@ def _find_same(connection: DuckDBPyConnection, task: Task) -> list[int]:
     def matters(options: dict[str, str]) -> dict[str, str]:
         return {name: value for name, value in options.items() if name not in _NO_MATTER}
 
-    asked, further = _asked(task), matters(_further(task.options))
+    asked, further = _options_of_task(task), matters(_further(task.options))
     rows = connection.execute(
         "select id, options from probe"
         f" where {' and '.join(f'{name} is not distinct from ?' for name in asked)}"
@@ -258,7 +258,7 @@ def _find_same(connection: DuckDBPyConnection, task: Task) -> list[int]:
     return [number for number, options in rows if matters(options) == further]
 
 
-def _write(
+def _write_probe(
     connection: DuckDBPyConnection,
     task: Task,
     columns: dict[str, object],
@@ -268,16 +268,16 @@ def _write(
     with transaction(connection):
         probe = next_ids(connection)["probe"]
         for same in _find_same(connection, task):
-            for each in references(connection):
+            for each in table_references(connection):
                 if each.target == "probe":
                     condition = each.condition(f"id = {same}")
-                    connection.execute(f"delete from {each.place} where {condition}")
+                    connection.execute(f"delete from {each.qualified_table} where {condition}")
             connection.execute("delete from probe where id = ?", [same])
         insert_row(
             connection,
             "probe",
             id=probe,
-            **_asked(task),
+            **_options_of_task(task),
             dimension=None if task.vectors is None else task.vectors.shape[1],
             coverage=task.coverage,
             options=_further(task.options),

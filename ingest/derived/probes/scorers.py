@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from attnbank.ingest.derived.probes.options import HIDDEN
-from attnbank.ingest.derived.probes.tasks import Batch, Task
+from attnbank.ingest.derived.probes.tasks import ProbeBatch, Task
 
 _DISTANCES = 6
 """Numbers that describe the distance of a pair; see DistanceWordsScorer."""
@@ -25,7 +25,7 @@ _DISTANCES = 6
 
 def make_scorer(task: Task) -> nn.Module:
     """An untrained probe of the task's kind."""
-    maps = task.test.run.maps
+    maps = task.test.run.maps_per_sentence
     if task.vectors is None:
         return AttentionScorer(maps)
     vectors = torch.from_numpy(task.vectors)
@@ -49,16 +49,16 @@ class HeadScorer(nn.Module, ABC):
         self.closes = nn.Parameter(torch.ones(()))
 
     @abstractmethod
-    def pairs(self, batch: Batch) -> Tensor:
+    def pair_scores(self, batch: ProbeBatch) -> Tensor:
         """Scores [B, P, P] of (dependent, candidate), special tokens included."""
 
     @abstractmethod
-    def coefficients(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def coefficients(self, batch: ProbeBatch) -> tuple[Tensor, Tensor]:
         """Weights of the attention from and to the dependent, [B, P, P, K] or broadcast to it."""
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: ProbeBatch) -> Tensor:
         """Scores [B, P, 1 + P] of each dependent's candidates, ROOT first; -inf for the others."""
-        pairs = self.pairs(batch)
+        pairs = self.pair_scores(batch)
         special = self.opens * batch.opens + self.closes * batch.closes
         return _candidates(pairs @ special[..., None], pairs, batch)
 
@@ -74,12 +74,12 @@ class AttentionScorer(HeadScorer):
         super().__init__()
         self.weights = nn.Parameter(torch.zeros(2, maps))
 
-    def pairs(self, batch: Batch) -> Tensor:
+    def pair_scores(self, batch: ProbeBatch) -> Tensor:
         """As in HeadScorer."""
-        first, second = linear(batch.maps, self.weights).unbind(-1)
+        first, second = linear(batch.required_attention, self.weights).unbind(-1)
         return first + second.transpose(1, 2)
 
-    def coefficients(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def coefficients(self, batch: ProbeBatch) -> tuple[Tensor, Tensor]:
         """The same weights for every pair, [1, 1, 1, K] each."""
         from_dependent, to_dependent = self.weights
         return from_dependent[None, None, None], to_dependent[None, None, None]
@@ -102,7 +102,7 @@ class AttentionWordsScorer(HeadScorer):
         self.dependent = nn.Parameter(torch.zeros(size, 2 * maps))
         self.candidate = nn.Parameter(torch.zeros(size, 2 * maps))
 
-    def _terms(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    def _terms(self, batch: ProbeBatch) -> tuple[Tensor, Tensor, Tensor]:
         """The terms of dependents and (with the bias) candidates, [2, B, P, K]; `is_paired`."""
         rows, _, is_paired = _candidate_rows(batch, self.root_at)
         shape = (*batch.is_word.shape, 2, -1)
@@ -110,9 +110,9 @@ class AttentionWordsScorer(HeadScorer):
         candidate = (self.vectors[rows] @ self.candidate).view(shape).permute(2, 0, 1, 3)
         return dependent, candidate + self.bias[:, None, None], is_paired
 
-    def pairs(self, batch: Batch) -> Tensor:
+    def pair_scores(self, batch: ProbeBatch) -> Tensor:
         """As in HeadScorer."""
-        attention = batch.maps
+        attention = batch.required_attention
         dependent, candidate, is_paired = self._terms(batch)
         # In attention from the dependent, its position is the first index, and in attention to it
         # the second. The two terms of each position are summed in one product over the maps.
@@ -122,7 +122,7 @@ class AttentionWordsScorer(HeadScorer):
         by_candidate = (second[:, :, 0] + first[:, :, 1]).transpose(1, 2)
         return by_dependent * is_paired[:, None, :] + by_candidate
 
-    def coefficients(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def coefficients(self, batch: ProbeBatch) -> tuple[Tensor, Tensor]:
         """Weights [B, P, P, K] of each pair, from and to the dependent."""
         dependent, candidate, is_paired = self._terms(batch)
         pairs = dependent[:, :, :, None] * is_paired[:, None, :, None] + candidate[:, :, None]
@@ -152,7 +152,7 @@ class DistanceWordsScorer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(HIDDEN))
         self.out = _uniform(1, HIDDEN, math.sqrt(6 / (HIDDEN + 1)), generator)
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: ProbeBatch) -> Tensor:
         """Scores [B, P, 1 + P] of each dependent's candidates, ROOT first; -inf for the others."""
         rows, root_rows, is_paired = _candidate_rows(batch, self.root_at)
         dependent = self.vectors[batch.vector] @ self.dependent
@@ -178,7 +178,7 @@ class DistanceWordsScorer(nn.Module):
         return 2 * linear(units, self.out) - self.out.sum()
 
 
-def _candidate_rows(batch: Batch, root_at: str) -> tuple[Tensor, Tensor, Tensor]:
+def _candidate_rows(batch: ProbeBatch, root_at: str) -> tuple[Tensor, Tensor, Tensor]:
     """The rows of the vectors of candidates [B, P] and of ROOT [B]; `is_paired` [B, P].
 
     As a candidate, a special token has the vector of ROOT, which is zero. With root_at `published`
@@ -196,7 +196,7 @@ def _candidate_rows(batch: Batch, root_at: str) -> tuple[Tensor, Tensor, Tensor]
     return rows, root, (has_next | ~batch.is_word).float()
 
 
-def _candidates(root: Tensor, pairs: Tensor, batch: Batch) -> Tensor:
+def _candidates(root: Tensor, pairs: Tensor, batch: ProbeBatch) -> Tensor:
     """The scores of ROOT [B, P, 1] and of the pairs [B, P, P]; -inf for itself and for no word."""
     itself = torch.eye(pairs.shape[1], dtype=torch.bool, device=pairs.device)
     barred = ~batch.is_word[:, None, :] | itself

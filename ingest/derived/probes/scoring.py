@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnbank.ingest.derived.probes.scorers import AttentionScorer, HeadScorer
 from attnbank.ingest.derived.probes.sentences import ROOT, Bools, Ints, Sentences
-from attnbank.ingest.derived.probes.tasks import Batch, Part
+from attnbank.ingest.derived.probes.tasks import ProbeBatch, ProbeInput
 from attnbank.sql.relations import TO_DEPENDENT, TO_HEAD
 
 Floats = NDArray[np.float64]
@@ -97,16 +97,16 @@ class HeadWeights:
     Weights that are the same for every pair are taken as they were learnt, even without any pair.
     """
 
-    def __init__(self, part: Part, scorer: HeadScorer) -> None:
+    def __init__(self, part: ProbeInput, scorer: HeadScorer) -> None:
         self._run = part.run
         self._scorer = scorer
         # Roots do not count, since ROOT is not a word, and neither does punctuation.
         self._counts = part.sentences.is_scored & part.sentences.is_head_scored
-        self._weight = torch.zeros(2, part.run.maps, dtype=torch.float64)
-        self._contribution = torch.zeros(2, part.run.maps, dtype=torch.float64)
+        self._weight = torch.zeros(2, part.run.maps_per_sentence, dtype=torch.float64)
+        self._contribution = torch.zeros(2, part.run.maps_per_sentence, dtype=torch.float64)
         self._count = 0
 
-    def add(self, batch: Batch) -> None:
+    def add_batch(self, batch: ProbeBatch) -> None:
         """Add the dependencies of a batch."""
         counts = torch.from_numpy(self._counts[:, batch.entry.cpu().numpy()])
         is_counted = batch.is_word & counts.to(batch.is_word.device)
@@ -116,7 +116,7 @@ class HeadWeights:
         others = batch.is_word[at] & ~itself  # [D, P]
         number = (others.sum(1) - 1).clamp(min=1)
         each = torch.arange(len(at), device=at.device)
-        maps = (batch.maps, batch.maps.transpose(1, 2))
+        maps = (batch.required_attention, batch.required_attention.transpose(1, 2))
         for direction, weights in enumerate(self._scorer.coefficients(batch)):
             attention = maps[direction]
             rows = weights.expand(attention.shape)[at, dependent]  # [D, P, K]
@@ -128,7 +128,7 @@ class HeadWeights:
             self._contribution[direction] += contribution.sum(0).cpu().double()
         self._count += len(at)
 
-    def rows(self) -> pl.DataFrame:
+    def to_frame(self) -> pl.DataFrame:
         """The rows of `probe_weight`, without the column `probe`: one per direction and head."""
         run, count = self._run, max(self._count, 1)
         weight = self._weight / count
@@ -138,7 +138,7 @@ class HeadWeights:
             {
                 "layer": np.tile(np.repeat(run.numbers, run.heads), 2),
                 "head": np.tile(np.arange(1, run.heads + 1), 2 * len(run.numbers)),
-                "direction": np.repeat((TO_HEAD, TO_DEPENDENT), run.maps),
+                "direction": np.repeat((TO_HEAD, TO_DEPENDENT), run.maps_per_sentence),
                 "weight": weight.flatten().numpy(),
                 "contribution": (self._contribution / count).flatten().numpy(),
             }

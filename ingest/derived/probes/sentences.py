@@ -17,7 +17,7 @@ from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.lookup import find_run
 from attnbank.sql.runs import run_candidates
-from attnbank.sql.suggest import listed
+from attnbank.sql.suggest import join_names
 
 PIECE_SEPARATOR = "\x1f"
 PUNCTUATION = ("punct", "p")
@@ -46,12 +46,12 @@ class ProbeRun:
     trained_sha256: str | None = None  # of the model's trained weights, if it is known
 
     @property
-    def maps(self) -> int:
+    def maps_per_sentence(self) -> int:
         """The number of attention maps of a sentence: layers times heads."""
         return len(self.numbers) * self.heads
 
     @property
-    def shown_model(self) -> str:
+    def model_label(self) -> str:
         """The model in words, with what tells its weights from others."""
         if self.random_seed is not None:
             return f"{self.model} with random weights (seed {self.random_seed})"
@@ -99,7 +99,7 @@ def _suitable(connection: DuckDBPyConnection, weights: str | None) -> str:
     candidates = run_candidates(connection, needed)
     fitting = [run.name for run in candidates if run.unusable_because is None]
     if fitting:
-        return f"Runs that a probe can use: {listed(fitting)}."
+        return f"Runs that a probe can use: {join_names(fitting)}."
     which = "with trees (unit word, context sentence)"
     return f"Make one: attnbank ingest CORPUS --keep weights, {which}."
 
@@ -152,7 +152,8 @@ def read_sentences(
     """
     # Each row is a special token, or a word of a position.
     table = connection.query(
-        registry.statement("derived/probe_positions"), params={"run": run.id, "split": split}
+        registry.internal_statement("derived/probe_positions"),
+        params={"run": run.id, "split": split},
     ).to_arrow_table()
     if table.num_rows == 0:
         raise _no_rows(connection, run, split)
@@ -251,5 +252,5 @@ def _no_rows(
         " where sequence.run = ? and document.split is not null order by document.split",
         [run.id],
     ).fetchall()
-    has = f"It has: {listed(row[0] for row in splits)}." if splits else "It has no splits."
+    has = f"It has: {join_names(row[0] for row in splits)}." if splits else "It has no splits."
     return CallError(f"The run {run.name} has no sentences in split {split}.", has)

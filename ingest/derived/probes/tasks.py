@@ -29,7 +29,7 @@ CELLS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class Part:
+class ProbeInput:
     """The training or the test part."""
 
     run: ProbeRun
@@ -43,8 +43,8 @@ class Task:
 
     kind: str
     options: ProbeOptions
-    train: Part | None
-    test: Part
+    train: ProbeInput | None
+    test: ProbeInput
     vectors: NDArray[np.float32] | None = None  # [1 + V, D]; None for a probe without words
     coverage: float | None = None  # share of the test part's words that have a vector
 
@@ -71,8 +71,8 @@ def read_task(
         )
     if train.sha256 != test.sha256:
         raise CallError(
-            f"The runs are of different models: {train.name} of {train.shown_model}, {test.name} of"
-            f" {test.shown_model}.",
+            f"The runs are of different models: {train.name} of {train.model_label}, {test.name} of"
+            f" {test.model_label}.",
             "Weights that a probe learns for the heads of one model mean nothing for another's:"
             " give two runs of one model.",
         )
@@ -81,12 +81,12 @@ def read_task(
     return _with_words(task, *parts) if kind in WITH_WORDS else task
 
 
-def _part(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> Part:
+def _part(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> ProbeInput:
     sentences = read_sentences(connection, run, split)
-    return Part(run, sentences, np.zeros(len(sentences.is_word), dtype=np.int64))
+    return ProbeInput(run, sentences, np.zeros(len(sentences.is_word), dtype=np.int64))
 
 
-def _with_words(task: Task, train: Part, test: Part) -> Task:
+def _with_words(task: Task, train: ProbeInput, test: ProbeInput) -> Task:
     words = [
         part.sentences.pieces if task.options.embeddings == MODEL else part.sentences.form
         for part in (train, test)
@@ -111,7 +111,7 @@ def _with_words(task: Task, train: Part, test: Part) -> Task:
 
 
 @dataclass(frozen=True)
-class Batch:
+class ProbeBatch:
     """B sentences padded to P positions. Candidate heads are ROOT (0) and p + 1 for position p."""
 
     entry: Tensor  # [B, P] int64, index into the arrays of Sentences; -1 for padding
@@ -125,29 +125,29 @@ class Batch:
     attention: Tensor | None  # [B, P, P, K] float: from, to, map (by layer); None if not read
 
     @property
-    def maps(self) -> Tensor:
+    def required_attention(self) -> Tensor:
         """`attention`, for a probe that reads it."""
         assert self.attention is not None, "the batch was read without attention"
         return self.attention
 
-    def to(self, device: torch.device) -> Batch:
+    def to(self, device: torch.device) -> ProbeBatch:
         """The same batch on a device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if value is not None}
         return replace(self, **moved)
 
 
 class Batches:
-    """The batches of sentences `chosen` of a part, by number; a number gives the same batch always.
+    """The batches of sentences `choice_parameter` of a part, by number; a number gives the same batch always.
 
     Sentences with neighbouring ids go together: ingest numbers them by length within a window. With
-    `keeps`, batches stay in memory up to the share of `options.memory` that `chosen` have in all.
+    `keeps`, batches stay in memory up to the share of `options.memory` that `choice_parameter` have in all.
     """
 
     def __init__(
         self,
         connection: DuckDBPyConnection,
         task: Task,
-        part: Part,
+        part: ProbeInput,
         chosen: Ints,
         device: torch.device,
         *,
@@ -158,19 +158,19 @@ class Batches:
         self._reads_attention = task.kind in WITH_ATTENTION
         self._device = device
         # The values of a pair of positions in the largest tensor.
-        width = part.run.maps if self._reads_attention else HIDDEN
+        width = part.run.maps_per_sentence if self._reads_attention else HIDDEN
         lengths = part.sentences.lengths
-        self._groups = _groups(chosen, lengths, task.options.batch_sentences, width)
-        self._kept: dict[int, Batch] = {}
+        self._groups = _group_sentences(chosen, lengths, task.options.batch_sentences, width)
+        self._kept: dict[int, ProbeBatch] = {}
         self._left = int(task.options.memory * len(chosen) / len(lengths)) if keeps else 0
 
     def __len__(self) -> int:
         return len(self._groups)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[ProbeBatch]:
         return (self[number] for number in range(len(self)))
 
-    def __getitem__(self, number: int) -> Batch:
+    def __getitem__(self, number: int) -> ProbeBatch:
         """Batch `number`. Raises QueryError if the bank lacks some of its attention."""
         if number in self._kept:
             return self._kept[number]
@@ -187,7 +187,7 @@ class Batches:
         return batch
 
 
-def _groups(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
+def _group_sentences(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
     """Cut sentences into groups of at most `most`, and of CELLS_AT_ONCE numbers if possible."""
     groups, begin, longest = [], 0, 0
     for at, length in enumerate(lengths[chosen].tolist()):
@@ -200,7 +200,7 @@ def _groups(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
     return [group for group in groups if len(group)]
 
 
-def _padded(part: Part, chosen: Ints, attention: Tensor | None) -> Batch:
+def _padded(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> ProbeBatch:
     sentences = part.sentences
     lengths = sentences.lengths[chosen]
     position = np.broadcast_to(np.arange(lengths.max()), (len(chosen), lengths.max()))
@@ -212,7 +212,7 @@ def _padded(part: Part, chosen: Ints, attention: Tensor | None) -> Batch:
         return torch.from_numpy(np.where(is_real, taken, padding).astype(values.dtype))
 
     is_word = field(sentences.is_word, False)
-    return Batch(
+    return ProbeBatch(
         entry=torch.from_numpy(np.where(is_real, entry, -1)),
         is_word=is_word,
         opens=field(sentences.opens, False).float(),
@@ -240,7 +240,7 @@ def read_attention(
         f" where sequence between {sequences[0]} and {sequences[-1]} and sequence in ({listed})"
     )
     rows = found.to_arrow_table().combine_chunks()
-    count, longest, maps = len(sequences), int(lengths.max()), run.maps
+    count, longest, maps = len(sequences), int(lengths.max()), run.maps_per_sentence
     slot = np.searchsorted(sequences, rows["sequence"].to_numpy())
     layer = np.searchsorted(run.numbers, rows["layer"].to_numpy())
     map_ = layer * run.heads + rows["head"].to_numpy() - 1

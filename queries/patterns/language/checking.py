@@ -54,19 +54,19 @@ class Scope:
     tests: dict[str, list[tuple[tuple[tree.Test, ...], ...]]] = field(default_factory=dict)
     named: dict[str, AnyEdge] = field(default_factory=dict)
 
-    def of(self, kind: type[_Clause]) -> list[_Clause]:
+    def clauses_of_kind(self, kind: type[_Clause]) -> list[_Clause]:
         """Its clauses of one kind; edges are of the tree and of the enhanced graph."""
         return [each for each in self.clauses if isinstance(each, kind)]
 
     @property
     def edges(self) -> list[tree.Edge]:
         """Its edges of the tree."""
-        return [each for each in self.of(tree.Edge) if not each.is_enhanced]
+        return [each for each in self.clauses_of_kind(tree.Edge) if not each.is_enhanced]
 
     @property
     def enhanced(self) -> list[tree.Edge]:
         """Its edges of the enhanced graph."""
-        return [each for each in self.of(tree.Edge) if each.is_enhanced]
+        return [each for each in self.clauses_of_kind(tree.Edge) if each.is_enhanced]
 
     def has_node(self, name: str) -> bool:
         """Whether the scope or the pattern around it declares a node with that name."""
@@ -85,13 +85,13 @@ class Scope:
         """Whether a reference is to metadata: its owner is neither a node nor an edge."""
         return not self.has_node(reference.owner) and self.edge(reference.owner) is None
 
-    def references(self) -> Iterator[tree.Reference]:
+    def feature_references(self) -> Iterator[tree.Reference]:
         """Every `N.f`, `e.f` and `meta.f` in the comparisons and presences of the scope."""
         return tree.parts(tree.Reference, self.clauses)
 
 
 @dataclass
-class Checked:
+class ResolvedRequest:
     """A request with its names resolved, the keys that describe its hits and those that sort them.
 
     `blocks` are its `with` and `without`, `nested` the scopes of keys that are patterns.
@@ -111,7 +111,9 @@ class Checked:
 
     def attention(self) -> list[tree.AttentionKey | tree.AttentionEdge]:
         """What is about attention: keys that say what a head looks at, then edges."""
-        edges = [edge for scope in self.scopes() for edge in scope.of(tree.AttentionEdge)]
+        edges = [
+            edge for scope in self.scopes() for edge in scope.clauses_of_kind(tree.AttentionEdge)
+        ]
         return [*self.keys_of(tree.AttentionKey), *edges]
 
     def reads_weights(self) -> bool:
@@ -121,12 +123,14 @@ class Checked:
             for each in self.attention()
         )
 
-    def surprising(self, scope: Scope) -> list[str]:
+    def nodes_with_surprisal(self, scope: Scope) -> list[str]:
         """The nodes that a scope declares whose surprisal is read there, in a block or in a key."""
         found: set[str] = set()
         for each in self.scopes():
             if each is scope or each.outer is scope:
-                compared = (one.owner for one in each.references() if one.feature == SURPRISAL)
+                compared = (
+                    one.owner for one in each.feature_references() if one.feature == SURPRISAL
+                )
                 tested = (name for name, tests in each.tests.items() if asks_surprisal(tests))
                 owners = {*compared, *tested}
                 found |= {name for name in owners if each is scope or name not in each.nodes}
@@ -137,7 +141,7 @@ class Checked:
 
     def reads_surprisal(self) -> bool:
         """Whether it reads how improbable a model finds a word."""
-        named = [(scope, each) for scope in self.scopes() for each in scope.references()]
+        named = [(scope, each) for scope in self.scopes() for each in scope.feature_references()]
         named += [(self.pattern, each) for each in self.keys_of(tree.Reference)]
         return (
             any(each.feature == SURPRISAL and scope.has_node(each.owner) for scope, each in named)
@@ -160,9 +164,9 @@ def asks_surprisal(tests: Iterable[object]) -> bool:
     return any(each.feature == SURPRISAL for each in tree.parts(tree.Test, *tests))
 
 
-def check(
+def resolve_request(
     request: tree.Request, keys: tuple[tree.Key, ...] = (), sort: tuple[tree.Key, ...] = ()
-) -> Checked:
+) -> ResolvedRequest:
     """Resolve the names of a request, and of the keys that describe and sort its hits.
 
     Raises RequestError for a name that is not declared or has two meanings, and for what is not
@@ -170,7 +174,7 @@ def check(
     """
     of_pattern = [each for block in request if block.kind == "pattern" for each in block.clauses]
     pattern = _scope("pattern", of_pattern, None)
-    made = Checked(pattern, [], [], keys, sort)
+    made = ResolvedRequest(pattern, [], [], keys, sort)
     for block in request:
         if block.kind == "global":
             made.sentence_tests.extend(block.tests)
@@ -178,14 +182,14 @@ def check(
             made.blocks.append(_scope(block.kind, block.clauses, pattern))
     for test in made.sentence_tests:
         if test.kind == "present":
-            _check_shape(test.feature, test.place)
+            _check_shape(test.feature, test.position)
     for scope in (pattern, *made.blocks):
         _resolve(scope)
     for key in (*keys, *sort):
         try:
             _check_key(made, key)
         except RequestError as error:
-            raise error.of_keys() from None
+            raise error.in_keys() from None
     count = sum(len(scope.nodes) for scope in made.scopes())
     if count > MOST_NODES:
         raise CallError(
@@ -195,7 +199,7 @@ def check(
     return made
 
 
-def _check_key(made: Checked, key: tree.Key) -> None:
+def _check_key(made: ResolvedRequest, key: tree.Key) -> None:
     term = key.term if isinstance(key, tree.Interval) else key
     if isinstance(key, tree.Nested):
         made.nested[key] = _scope("with", key.clauses, made.pattern)
@@ -209,7 +213,7 @@ def _check_key(made: Checked, key: tree.Key) -> None:
                 _check_node(made.pattern, name)
     if isinstance(key, tree.AttentionKey) and key.feature in _NOT_OF_ROWS:
         raise RequestError(
-            key.place, f"{key.feature} of what a head looks at is not available.",
+            key.position, f"{key.feature} of what a head looks at is not available.",
             "Name it in the request: A =[3-1]=> B, and B in the keys.",
         )  # fmt: skip
 
@@ -233,7 +237,7 @@ def _scope(
         if isinstance(clause, AnyEdge) and clause.name is not None:
             if scope.edge(clause.name) is not None:
                 raise RequestError(
-                    clause.name.place, f"two edges are called {clause.name}.",
+                    clause.name.position, f"two edges are called {clause.name}.",
                     "Rename one of them.",
                 )  # fmt: skip
             scope.named[clause.name] = clause
@@ -244,21 +248,23 @@ def _scope(
 def _declare(scope: Scope, *names: Name) -> None:
     for name in names:
         if name in _RESERVED:
-            raise RequestError(name.place, f"a node cannot be called {name}.", "Use another name.")
+            raise RequestError(
+                name.position, f"a node cannot be called {name}.", "Use another name."
+            )
         if not scope.has_node(name):
             scope.nodes.append(name)
 
 
 def _resolve(scope: Scope) -> None:
     _read_enhanced(scope)
-    for end in (end for edge in scope.of(tree.Edge) for end in edge.ends):
+    for end in (end for edge in scope.clauses_of_kind(tree.Edge) for end in edge.ends):
         _check_node(scope, end)
-    for attends in scope.of(tree.AttentionEdge):
+    for attends in scope.clauses_of_kind(tree.AttentionEdge):
         if not any(map(scope.has_node, attends.ends)):
             raise RequestError(
-                attends.place, "an edge needs a node at one end at least.", "Name a word there."
+                attends.position, "an edge needs a node at one end at least.", "Name a word there."
             )
-    for order in scope.of(tree.Order):
+    for order in scope.clauses_of_kind(tree.Order):
         are_edges = scope.is_edge(order.left), scope.is_edge(order.right)
         for each, is_edge in zip((order.left, order.right), are_edges, strict=True):
             if not is_edge:
@@ -266,27 +272,27 @@ def _resolve(scope: Scope) -> None:
         if are_edges not in _BETWEEN[order.sign]:
             what = "two edges" if order.sign in ("><", "<>") else "two nodes"
             raise RequestError(
-                order.place, f"{order.sign} cannot go between these.", f"It goes between {what}."
+                order.position, f"{order.sign} cannot go between these.", f"It goes between {what}."
             )
     for node, alternatives in scope.tests.items():
         for test in tree.parts(tree.Test, *alternatives):
             if test.feature == SURPRISAL and test.values:
                 raise RequestError(
-                    test.place, "surprisal is a number, which is compared outside of brackets.",
+                    test.position, "surprisal is a number, which is compared outside of brackets.",
                     f"Write {node} []; {node}.surprisal > 8.",
                 )  # fmt: skip
     for at, clause in enumerate(scope.clauses):
         if isinstance(clause, tree.Comparison):
             scope.clauses[at] = _checked_comparison(scope, clause)
-    for presence in scope.of(tree.Presence):
+    for presence in scope.clauses_of_kind(tree.Presence):
         reference = presence.reference
         _check_reference(scope, reference)
         if presence.is_present and scope.is_metadata(reference):
-            _check_shape(reference.feature, reference.place)
+            _check_shape(reference.feature, reference.position)
     for name, one in scope.named.items() if scope.outer is None else ():
         if name in scope.nodes:
             raise RequestError(
-                one.place, f"{name} is both a node and an edge.", "Rename one of them."
+                one.position, f"{name} is both a node and an edge.", "Rename one of them."
             )
 
 
@@ -304,10 +310,12 @@ def _read_enhanced(scope: Scope) -> None:
 
     An edge without a mark is one of the tree, so that the condition would never hold.
     """
-    asked = [(each.reference, True) for each in scope.of(tree.Presence) if each.is_present]
+    asked = [
+        (each.reference, True) for each in scope.clauses_of_kind(tree.Presence) if each.is_present
+    ]
     asked += [
         (each.left, (each.operator, str(each.right)) == ("=", "yes"))
-        for each in scope.of(tree.Comparison) if isinstance(each.left, tree.Reference)
+        for each in scope.clauses_of_kind(tree.Comparison) if isinstance(each.left, tree.Reference)
     ]  # fmt: skip
     for reference, is_yes in asked:
         edge = scope.edge(reference.owner)
@@ -316,7 +324,7 @@ def _read_enhanced(scope: Scope) -> None:
         can_be = all(test.feature != tree.WHOLE for test in edge.label)
         if not (is_yes and can_be and edge in scope.clauses):
             raise RequestError(
-                reference.place, f"{edge.name} is an edge of the tree, and never enhanced.",
+                reference.position, f"{edge.name} is an edge of the tree, and never enhanced.",
                 f"Write {edge.name}: {edge.source or '*'} -[enhanced=yes]-> {edge.target or '*'}"
                 " or -[E:obj]->.",
             )  # fmt: skip
@@ -341,10 +349,12 @@ def _checked_comparison(scope: Scope, comparison: tree.Comparison) -> tree.Compa
         if isinstance(each, tree.Reference) and each.feature in _TEXTS:
             if not is_ordered:
                 raise RequestError(
-                    each.place, f"{each} is a text, and surprisal a number.", "Compare two numbers."
+                    each.position,
+                    f"{each} is a text, and surprisal a number.",
+                    "Compare two numbers.",
                 )
             raise RequestError(
-                each.place, f"{each.owner}.{each.feature} is a text, which has no order.",
+                each.position, f"{each.owner}.{each.feature} is a text, which has no order.",
                 "Compare __id__, length, delta or a feature of numbers.",
             )  # fmt: skip
     return replace(comparison, right=right)
@@ -360,13 +370,13 @@ def _resolved(scope: Scope, right: tree.Term | tree.Constant) -> tree.Term | tre
     owner, _, feature = str(right.value).partition(".")
     if not re.fullmatch(r"\w+", feature):
         raise RequestError(
-            right.place, f"{right.value} is not a feature of a node.",
+            right.position, f"{right.value} is not a feature of a node.",
             f'Quote a text with a full stop: "{right.value}".',
         )  # fmt: skip
     if scope.has_node(owner) or scope.edge(owner) is not None or owner in _METADATA:
-        return tree.Reference(Name(owner, right.place), feature)
+        return tree.Reference(Name(owner, right.position), feature)
     raise RequestError(
-        right.place, f"{owner} is not declared, and requests have no lexicons.",
+        right.position, f"{owner} is not declared, and requests have no lexicons.",
         f'Declare it with an edge or brackets, {owner} []; quote a text: "{right.value}".',
     )  # fmt: skip
 
@@ -374,14 +384,14 @@ def _resolved(scope: Scope, right: tree.Term | tree.Constant) -> tree.Term | tre
 def _check_number(constant: tree.Constant, operator: tree.Operator) -> None:
     if isinstance(constant.value, tree.Regex):
         told = "a number cannot be compared with a regular expression."
-        raise RequestError(constant.place, told)
-    if not _is_number(constant.value):
-        raise RequestError(constant.place, f"{operator} must be followed by a number.")
+        raise RequestError(constant.position, told)
+    if not _is_numeric_value(constant.value):
+        raise RequestError(constant.position, f"{operator} must be followed by a number.")
     if not math.isfinite(float(constant.written)):
-        raise RequestError(constant.place, f"{constant} is too large.", "Give a smaller number.")
+        raise RequestError(constant.position, f"{constant} is too large.", "Give a smaller number.")
 
 
-def _is_number(value: tree.Value) -> bool:
+def _is_numeric_value(value: tree.Value) -> bool:
     try:
         return isinstance(value, str) and not math.isnan(float(value))
     except ValueError:
@@ -389,44 +399,46 @@ def _is_number(value: tree.Value) -> bool:
 
 
 def _check_term(scope: Scope, term: tree.Term) -> None:
-    for each in tree.parts_of(term):
+    for each in tree.terms_of_sum(term):
         if isinstance(each, tree.Reference):
             _check_reference(scope, each)
-        elif isinstance(each, tree.Measure):
+        elif isinstance(each, tree.NodeFunction):
             _check_node(scope, each.one)
             _check_node(scope, each.other)
-        elif not _is_number(each.value):
-            raise RequestError(each.place, f"{each} is not a number.", "Only numbers can be added.")
+        elif not _is_numeric_value(each.value):
+            raise RequestError(
+                each.position, f"{each} is not a number.", "Only numbers can be added."
+            )
 
 
 def _check_reference(scope: Scope, reference: tree.Reference) -> None:
     owner = reference.owner
     if scope.is_metadata(reference):
         if owner == "global":
-            _check_shape(reference.feature, reference.place)
+            _check_shape(reference.feature, reference.position)
         if owner not in _METADATA:
             raise _undeclared(owner)
         if reference.others:
             raise RequestError(
-                reference.place, f"{reference} is not a key of the metadata.",
+                reference.position, f"{reference} is not a key of the metadata.",
                 "Alternatives are for features of nodes: X.ExtPos/upos.",
             )  # fmt: skip
         return
     is_node = scope.has_node(owner)
     if is_node and reference.others and SURPRISAL in (reference.feature, *reference.others):
         raise RequestError(
-            reference.place, f"{reference} is a number or a text.",
+            reference.position, f"{reference} is a number or a text.",
             f"Ask for the surprisal alone: {owner}.surprisal.",
         )  # fmt: skip
     edge = None if is_node else scope.edge(owner)
     if isinstance(edge, tree.Edge) and reference.feature == "weight":
         raise RequestError(
-            reference.place, f"{owner} is an edge of the tree, which has no weight.",
+            reference.position, f"{owner} is an edge of the tree, which has no weight.",
             "Edges of attention have one: e: A =[3-1]=> B.",
         )  # fmt: skip
 
 
-def _check_shape(name: str, place: tree.Place) -> None:
+def _check_shape(name: str, place: tree.SourcePosition) -> None:
     """Raise RequestError if `name` begins as what `global` asks of the tree, but is not that."""
     if name.startswith("is_") and name not in SHAPES:
         raise RequestError(
@@ -442,6 +454,6 @@ def _check_node(scope: Scope, name: Name) -> None:
 
 def _undeclared(name: Name) -> RequestError:
     return RequestError(
-        name.place, f"{name} is not declared.",
+        name.position, f"{name} is not declared.",
         f"Declare it with an edge or with brackets: {name} [].",
     )  # fmt: skip

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.tree import Place, RequestError
+from attnbank.queries.patterns.language.tree import RequestError, SourcePosition
 from attnbank.sql.errors import CallError
 
 MOST_ARRANGED = 8
@@ -43,7 +43,7 @@ _MOST_EXPECTED = 8
 
 
 @lru_cache(maxsize=256)
-def read(text: str) -> tree.Request:
+def parse_request(text: str) -> tree.Request:
     """The tree of a request.
 
     Raises RequestError with line and column for a text that is not a request, CallError for one
@@ -84,11 +84,11 @@ def read_keys(text: str) -> tuple[tree.Key, ...]:
         if bare := re.search(r"(?:^|,)\s*(\w+)\s*(?=,|$)", outside):
             remedy = f"Name a node: V.{bare[1]}; or metadata: document.{bare[1]}."
             raise RequestError(
-                Place(1, bare.start(1) + 1), f"{bare[1]} is not a key by itself.",
+                SourcePosition(1, bare.start(1) + 1), f"{bare[1]} is not a key by itself.",
                 _OF_NODES.get(bare[1], remedy), "the keys",
             ) from None  # fmt: skip
         wrong = _as_request_error(error, text)
-        raise (wrong.of_keys() if isinstance(wrong, RequestError) else wrong) from None
+        raise (wrong.in_keys() if isinstance(wrong, RequestError) else wrong) from None
     # A nested pattern comes as a function, because its action does not see the text that it quotes.
     return tuple(each(text) if callable(each) else each for each in found)
 
@@ -98,18 +98,18 @@ def _as_request_error(error: Exception, text: str) -> Exception:
     from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
     if isinstance(error, UnexpectedCharacters):
-        return _unexpected(text, _place(error), repr(error.char), error.allowed or ())
+        return _unexpected(text, _position_of(error), repr(error.char), error.allowed or ())
     if isinstance(error, UnexpectedToken):
         expected = error.accepts or error.expected
         if isinstance(error, UnexpectedEOF) or error.token.type == "$END":
             lines = text.split("\n")
-            end = Place(len(lines), len(lines[-1]) + 1)
+            end = SourcePosition(len(lines), len(lines[-1]) + 1)
             return _unexpected(text, end, "end of the request", expected)
-        return _unexpected(text, _place(error), repr(str(error.token)), expected)
+        return _unexpected(text, _position_of(error), repr(str(error.token)), expected)
     return error
 
 
-def _unexpected(text: str, place: Place, found: str, expected: Any) -> RequestError:
+def _unexpected(text: str, place: SourcePosition, found: str, expected: Any) -> RequestError:
     from lark.lexer import PatternStr
 
     patterns = {each.name: each.pattern for each in _parser().terminals}
@@ -139,8 +139,8 @@ def _parser() -> Any:
     )  # fmt: skip
 
 
-def _place(token: Any) -> Place:
-    return Place(token.line, token.column)
+def _position_of(token: Any) -> SourcePosition:
+    return SourcePosition(token.line, token.column)
 
 
 def _unescaped(inner: str, offset: int) -> tuple[str, tuple[int, ...]]:
@@ -150,13 +150,15 @@ def _unescaped(inner: str, offset: int) -> tuple[str, tuple[int, ...]]:
     return text, tuple(offset + each.start() for each in found)
 
 
-def _plain(token: Any) -> str:
+def _text_of_token(token: Any) -> str:
     """The text that a value means: an unquoted number as Grew normalises it, and all in NFC."""
     text = str(token)
     if token.type == "STRING":
         text = _unescaped(text[1:-1], 1)[0]
     elif text in _KEYWORDS:
-        raise RequestError(_place(token), f"{text} is a reserved word.", f'Quote it: "{text}".')
+        raise RequestError(
+            _position_of(token), f"{text} is a reserved word.", f'Quote it: "{text}".'
+        )
     elif token.type == "VALUE" and re.fullmatch(r"[0-9]+(\.[0-9]*)?", text):
         text = f"{float(text):g}"
     return unicodedata.normalize("NFC", text)
@@ -166,28 +168,30 @@ def _regex(token: Any) -> tree.Regex:
     text = str(token)
     if token.type == "STR_REGEX":
         inner, columns = _unescaped(text[3:-1], 3)
-        return tree.Regex(inner, "str", False, _place(token), columns)
+        return tree.Regex(inner, "str", False, _position_of(token), columns)
     ignores_case = text.endswith("/i")
     inner = text[1 : -2 if ignores_case else -1]
     columns = tuple(range(1, len(inner) + 1))
-    return tree.Regex(inner, "pcre", ignores_case, _place(token), columns)
+    return tree.Regex(inner, "pcre", ignores_case, _position_of(token), columns)
 
 
 def _constant(token: Any) -> tree.Constant:
     if token.type in ("STR_REGEX", "PCRE"):
-        return tree.Constant(_regex(token), True, str(token), _place(token))
-    value, is_quoted = _plain(token), token.type == "STRING"
-    return tree.Constant(value, is_quoted, value if is_quoted else str(token), _place(token))
+        return tree.Constant(_regex(token), True, str(token), _position_of(token))
+    value, is_quoted = _text_of_token(token), token.type == "STRING"
+    return tree.Constant(value, is_quoted, value if is_quoted else str(token), _position_of(token))
 
 
 def _test(kind: tree.Kind, feature: Any, values: tuple[tree.Constant, ...] = ()) -> tree.Test:
     for each in values:
         if feature.type == "FEATURE" and is_dotted(each):
             raise RequestError(
-                each.place, f"{each} is a field of a lexicon, and requests have no lexicons.",
+                each.position, f"{each} is a field of a lexicon, and requests have no lexicons.",
                 f'Quote a text with a full stop: "{each}".',
             )  # fmt: skip
-    return tree.Test(_plain(feature), kind, tuple(each.value for each in values), _place(feature))
+    return tree.Test(
+        _text_of_token(feature), kind, tuple(each.value for each in values), _position_of(feature)
+    )
 
 
 def _otherwise(feature: Any, values: Any, *more: Any) -> tree.Test:
@@ -200,23 +204,23 @@ def is_dotted(value: tree.Constant) -> bool:
     return "." in text and not re.fullmatch(r"[0-9.]+", text)
 
 
-def _name(token: Any) -> tree.Name:
+def _parse_name(token: Any) -> tree.Name:
     if str(token) in _KEYWORDS - {"global"}:  # which stands before a shape: global.is_tree
-        raise RequestError(_place(token), f"{token} is a reserved word.", "Use another name.")
-    return tree.Name(str(token), _place(token))
+        raise RequestError(_position_of(token), f"{token} is a reserved word.", "Use another name.")
+    return tree.Name(str(token), _position_of(token))
 
 
 _TWO_STARS = "an edge needs a node at one end at least."
 
 
 def _whole(kind: tree.Kind, *values: tree.Value) -> tuple[tree.Test]:
-    return (tree.Test(tree.WHOLE, kind, values, Place(1, 1)),)
+    return (tree.Test(tree.WHOLE, kind, values, SourcePosition(1, 1)),)
 
 
 def _edge(label: tuple[tree.Test, ...], name: Any, source: Any, target: Any) -> tree.Edge:
     """An edge; its label loses the mark of the enhanced graph, and must be of one graph only."""
     if source is None and target is None:
-        raise RequestError(Place(1, 1), _TWO_STARS)
+        raise RequestError(SourcePosition(1, 1), _TWO_STARS)
     edge = tree.Edge(source, target, name, label, False)
     marked: list[bool] = []
     for test in label:
@@ -239,7 +243,7 @@ def _edge(label: tuple[tree.Test, ...], name: Any, source: Any, target: Any) -> 
             continue
         if is_mixed or len(set(marked)) > 1:
             raise RequestError(
-                edge.place, "an edge cannot be of both the tree and the enhanced graph.",
+                edge.position, "an edge cannot be of both the tree and the enhanced graph.",
                 "Write -[E:obj|E:iobj]-> or -[enhanced=yes]->; everything else is the tree.",
             )  # fmt: skip
     plain = tuple(each for each in label if each.feature != "enhanced")
@@ -249,12 +253,12 @@ def _edge(label: tuple[tree.Test, ...], name: Any, source: Any, target: Any) -> 
 def _path(name: Any, source: Any, target: Any) -> tree.Path:
     given = [each for each in (name, source, target) if each is not None]
     if name is not None or source is None or target is None:
-        place = given[0].place if given else Place(1, 1)
+        place = given[0].place if given else SourcePosition(1, 1)
         raise RequestError(place, "->> goes between two nodes and cannot be named.")
     return tree.Path(source, target)
 
 
-def _head(token: Any) -> tree.Head:
+def _parse_attention_head(token: Any) -> tree.Head:
     layer, _, head = str(token).partition("-")
     return tree.Head(*(None if each in ("*", "") else int(each) for each in (layer, head)))
 
@@ -263,21 +267,23 @@ def _attends(
     head: Any, sign: Any, number: Any, name: Any, source: Any, target: Any
 ) -> tree.AttentionEdge:
     if source is None and target is None:
-        raise RequestError(_place(head), _TWO_STARS)
+        raise RequestError(_position_of(head), _TWO_STARS)
     threshold = None if number is None else float(number)
-    return tree.AttentionEdge(source, target, name, _head(head), sign, threshold, _place(head))
+    return tree.AttentionEdge(
+        source, target, name, _parse_attention_head(head), sign, threshold, _position_of(head)
+    )
 
 
 def _coreference(one: tree.Name | None, other: tree.Name | None) -> tree.Corefers:
     if one is None and other is None:
-        raise RequestError(Place(1, 1), "~ needs a node at one side at least.")
+        raise RequestError(SourcePosition(1, 1), "~ needs a node at one side at least.")
     return tree.Corefers(one, other)
 
 
 def _order(left: tree.Name, sign: Any, right: tree.Name) -> tree.Order:
     if sign in (">", ">>"):
-        return tree.Order(right, "<" if sign == ">" else "<<", left, _place(sign))
-    return tree.Order(left, str(sign), right, _place(sign))  # type: ignore[arg-type]
+        return tree.Order(right, "<" if sign == ">" else "<<", left, _position_of(sign))
+    return tree.Order(left, str(sign), right, _position_of(sign))  # type: ignore[arg-type]
 
 
 def _sum(*children: Any) -> tree.Sum:
@@ -285,18 +291,18 @@ def _sum(*children: Any) -> tree.Sum:
     return tree.Sum(tuple(zip(signs, children[::2], strict=True)))  # type: ignore[arg-type]
 
 
-def _measure(kind: Any, *names: tree.Name) -> tree.Measure:
+def _measure(kind: Any, *names: tree.Name) -> tree.NodeFunction:
     if str(kind) not in ("delta", "length", "proj_size"):
         raise RequestError(
-            _place(kind), f"{kind} is not supported.",
+            _position_of(kind), f"{kind} is not supported.",
             f"proj_size({names[0]}) counts the words of its subtree.",
         )  # fmt: skip
     wanted = ("one node", "A") if str(kind) == "proj_size" else ("two nodes", "A, B")
     if len(names) != len(wanted[1].split()):
         raise RequestError(
-            _place(kind), f"{kind} takes {wanted[0]}.", f"Write {kind}({wanted[1]})."
+            _position_of(kind), f"{kind} takes {wanted[0]}.", f"Write {kind}({wanted[1]})."
         )
-    return tree.Measure(str(kind), names[0], names[-1], _place(kind))
+    return tree.NodeFunction(str(kind), names[0], names[-1], _position_of(kind))
 
 
 def _comparison(left: Any, operator: Any, right: Any) -> tree.Comparison | tree.Presence:
@@ -305,11 +311,11 @@ def _comparison(left: Any, operator: Any, right: Any) -> tree.Comparison | tree.
             raise RequestError(left.place, "* means any value of a feature.", "Write N.f = *.")
         return tree.Presence(left, True)
     if str(operator) not in ("=", "<>", "<", "<=", ">", ">="):
-        raise RequestError(_place(operator), f"{operator} goes between two nodes or edges.")
+        raise RequestError(_position_of(operator), f"{operator} goes between two nodes or edges.")
     return tree.Comparison(left, str(operator), right)  # type: ignore[arg-type]
 
 
-def _keys(*children: Any) -> list[Any]:
+def _collect_keys(*children: Any) -> list[Any]:
     found: list[Any] = []
     for each in children:
         if isinstance(each, tree.Order):
@@ -327,7 +333,7 @@ def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], t
 def _arrangement(*names: tree.Name) -> tree.Arrangement:
     if len(names) > MOST_ARRANGED:
         raise RequestError(
-            names[0].place, f"{len(names)} nodes are too many; the most is {MOST_ARRANGED}.",
+            names[0].position, f"{len(names)} nodes are too many; the most is {MOST_ARRANGED}.",
             "Ask for the order of fewer.",
         )  # fmt: skip
     return tree.Arrangement(names)
@@ -335,13 +341,13 @@ def _arrangement(*names: tree.Name) -> tree.Arrangement:
 
 def _bound(name: Any, number: Any) -> tuple[str, int]:
     if str(name) not in ("gap", "min", "max"):
-        raise RequestError(_place(name), f"{name} is unknown.", "Give gap, min or max.")
+        raise RequestError(_position_of(name), f"{name} is unknown.", "Give gap, min or max.")
     if "." in number:
-        raise RequestError(_place(number), f"{name} must be a whole number.")
+        raise RequestError(_position_of(number), f"{name} must be a whole number.")
     return str(name), int(number)
 
 
-def _interval(term: Any, *bounds: tuple[str, int]) -> tree.Interval:
+def _parse_interval(term: Any, *bounds: tuple[str, int]) -> tree.Interval:
     given = dict(bounds)
     least, most = given.get("min"), given.get("max")
     if given.get("gap", 0) < 1 or (least is not None and most is not None and least >= most):
@@ -355,9 +361,11 @@ def _interval(term: Any, *bounds: tuple[str, int]) -> tree.Interval:
 def _attention_key(kind: Any, written: Any, *rest: Any) -> tree.AttentionKey:
     names = [each for each in rest if isinstance(each, tree.Name)]
     features = [str(each) for each in rest[len(names) :]]
-    asked, place = _head(written), _place(kind)
+    asked, place = _parse_attention_head(written), _position_of(kind)
     if asked.layer is None or asked.head is None:
-        raise RequestError(_place(written), f"{kind} takes one head.", f"Write {kind}(3-1, ..).")
+        raise RequestError(
+            _position_of(written), f"{kind} takes one head.", f"Write {kind}(3-1, ..)."
+        )
     if str(kind) == "weight":
         if len(names) != 2 or features:
             raise RequestError(place, "weight takes two nodes.", "Write weight(3-1, A, B).")
@@ -378,7 +386,7 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "with_": partial(tree.Block, "with"),
     "global_": partial(tree.Block, "global", ()),
     # nodes
-    "name": _name,
+    "name": _parse_name,
     "node": lambda name, *alternatives: tree.Node(name, alternatives),
     "equal": partial(_test, "equal"),
     "different": partial(_test, "different"),
@@ -387,7 +395,7 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "otherwise": _otherwise,
     "value": _constant,
     "label_value": _constant,
-    "minus": lambda token: tree.Constant(str(token), False, str(token), _place(token)),
+    "minus": lambda token: tree.Constant(str(token), False, str(token), _position_of(token)),
     # edges: an arrow becomes a function of the edge's name and its two ends
     "edge": lambda *parts: parts[-2](parts[0] if len(parts) > 3 else None, parts[-3], parts[-1]),
     "end": lambda end: end if isinstance(end, tree.Name) else None,
@@ -398,7 +406,7 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "attention": lambda head, sign=None, number=None: partial(_attends, head, sign, number),
     "label_whole": lambda names: _whole("equal", *names),
     "label_regex": lambda token: _whole("equal", _regex(token)),
-    "label_name": _plain,
+    "label_name": _text_of_token,
     # what ties nodes and edges to each other
     "coreference": _coreference,
     "order": _order,
@@ -412,13 +420,13 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "sum": _sum,
     "measure": _measure,
     # keys
-    "keys": _keys,
+    "keys": _collect_keys,
     "nested": _nested,
     "attention_key": _attention_key,
     "arrangement": _arrangement,
-    "relation": tree.Relation,
-    "mutual": partial(tree.Relation, is_mutual=True),
+    "relation": tree.RelationKey,
+    "mutual": partial(tree.RelationKey, is_mutual=True),
     "bound": _bound,
-    "interval": _interval,
+    "interval": _parse_interval,
 }  # fmt: skip
 """What each rule of the grammar becomes: a function of what its parts have become."""

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attnbank.queries.patterns.language.tree import Place, Regex, RequestError
+from attnbank.queries.patterns.language.tree import Regex, RequestError, SourcePosition
 
 _DEEPEST = 60
 """How deep groups may be nested."""
@@ -61,28 +61,28 @@ class _Item(NamedTuple):
 
 def translated(regex: Regex) -> Pattern:
     """The expression for RE2. Raises RequestError for what RE2 cannot run."""
-    reader = _Reader(regex)
+    reader = _RegexParser(regex)
     branches = reader.alternatives(0)
     if reader.at < len(reader.source):
         raise reader.error("no group is open here.")
     if regex.ignores_case:
         return Pattern(f"(?i)^{_group(branches)}")
-    return Pattern(f"^{_group(branches)}", _literals(branches), _affix(branches))
+    return Pattern(f"^{_group(branches)}", _literal_alternatives(branches), _affix(branches))
 
 
 def _group(branches: list[list[_Item]]) -> str:
     return f"(?:{'|'.join(''.join(item.text for item in branch) for branch in branches)})"
 
 
-def _word(items: list[_Item]) -> str | None:
+def _only_match(items: list[_Item]) -> str | None:
     """The only text that a sequence fits; None if it may fit others."""
     texts = [item.literal for item in items if item.literal is not None]
     return "".join(texts) if len(texts) == len(items) else None
 
 
-def _literals(branches: list[list[_Item]]) -> tuple[str, ...] | None:
+def _literal_alternatives(branches: list[list[_Item]]) -> tuple[str, ...] | None:
     found: list[str] = []
-    for word in map(_word, branches):
+    for word in map(_only_match, branches):
         if word is None:
             return None
         # If an earlier branch is a prefix of this one, it matches first, and not the whole value.
@@ -96,11 +96,11 @@ def _affix(branches: list[list[_Item]]) -> tuple[bool, bool, str] | None:
         return None
     items = branches[0]
     before, after = items[0].is_any, items[-1].is_any
-    inner = _word(items[before : len(items) - (after and len(items) > before)])
+    inner = _only_match(items[before : len(items) - (after and len(items) > before)])
     return None if inner is None else (before, after, inner)
 
 
-class _Reader:
+class _RegexParser:
     """Reads one expression from left to right; `at` is the index of the next character.
 
     Str writes the operators `(`, `)` and `|` with a backslash, and PCRE without one; only PCRE has
@@ -120,7 +120,7 @@ class _Reader:
         index = self.at if at is None else at
         columns = self._regex.columns
         offset = columns[index] if index < len(columns) else columns[-1] + 1
-        place = Place(self._regex.place.line, self._regex.place.column + offset)
+        place = SourcePosition(self._regex.position.line, self._regex.position.column + offset)
         return RequestError(place, f"in the regular expression, {fact}")
 
     def _refuse(self, what: str, at: int) -> RequestError:

@@ -15,7 +15,7 @@ _LONGEST = 240
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePosition:
     """Where something is in the text of a request; line and column count from 1."""
 
     line: int
@@ -26,15 +26,17 @@ class RequestError(CallError):
     """A request that cannot be read or is not supported; `place` says where, in `within`."""
 
     def __init__(
-        self, place: Place, fact: str, remedy: str = "", within: str = "the request"
+        self, position: SourcePosition, fact: str, remedy: str = "", within: str = "the request"
     ) -> None:
         if len(fact) > _LONGEST:  # it may quote a name or a value of any length
             fact = f"{fact[: _LONGEST // 2]} … {fact[-_LONGEST // 2 :]}"
-        super().__init__(f"Line {place.line}, column {place.column} of {within}: {fact}", remedy)
-        self.place = place
+        super().__init__(
+            f"Line {position.line}, column {position.column} of {within}: {fact}", remedy
+        )
+        self.place = position
         self._raw = fact
 
-    def of_keys(self) -> RequestError:
+    def in_keys(self) -> RequestError:
         """The same error, whose place is in the keys (--columns, --sort, --by)."""
         return RequestError(self.place, self._raw, self.remedy, "the keys")
 
@@ -42,12 +44,12 @@ class RequestError(CallError):
 class Name(str):
     """The name of a node or an edge; a node whose name ends in `$` may be another one's word."""
 
-    place: Place
+    position: SourcePosition
 
-    def __new__(cls, text: str, place: Place) -> Name:
+    def __new__(cls, text: str, place: SourcePosition) -> Name:
         """The name as it was written at a place."""
         made = super().__new__(cls, text)
-        made.place = place
+        made.position = place
         return made
 
 
@@ -58,7 +60,7 @@ class Regex:
     text: str
     dialect: Literal["str", "pcre"]
     ignores_case: bool
-    place: Place = field(compare=False)
+    position: SourcePosition = field(compare=False)
     columns: tuple[int, ...] = field(compare=False)
 
 
@@ -78,7 +80,7 @@ class Test:
     feature: str
     kind: Kind
     values: tuple[Value, ...]
-    place: Place = field(compare=False)
+    position: SourcePosition = field(compare=False)
     otherwise: Test | None = None
 
 
@@ -127,9 +129,9 @@ class Edge(Tie):
     is_enhanced: bool
 
     @property
-    def place(self) -> Place:
+    def position(self) -> SourcePosition:
         """The place of its first node."""
-        return self.ends[0].place
+        return self.ends[0].position
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class AttentionEdge(LooseTie):
     head: Head
     sign: Operator | None
     threshold: float | None
-    place: Place = field(compare=False)
+    position: SourcePosition = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ class Order:
     left: Name
     sign: Literal["<", "<<", "><", "<>"]
     right: Name
-    place: Place = field(compare=False)
+    position: SourcePosition = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -201,16 +203,16 @@ class Reference:
     others: tuple[str, ...] = ()
 
     @property
-    def place(self) -> Place:
+    def position(self) -> SourcePosition:
         """The place of its owner."""
-        return self.owner.place
+        return self.owner.position
 
     def __str__(self) -> str:
         return f"{self.owner}.{'/'.join((self.feature, *self.others))}"
 
 
 @dataclass(frozen=True)
-class Measure:
+class NodeFunction:
     """`delta(A, B)`: the index of B minus that of A; `length(A, B)`: its absolute value.
 
     `proj_size(A)` is the number of words, without punctuation, in the subtree of A, also `other`.
@@ -219,7 +221,7 @@ class Measure:
     kind: str
     one: Name
     other: Name
-    place: Place = field(compare=False)
+    position: SourcePosition = field(compare=False)
 
     def __str__(self) -> str:
         nodes = self.one if self.kind == "proj_size" else f"{self.one}, {self.other}"
@@ -236,7 +238,7 @@ class Constant:
     value: Value
     is_quoted: bool
     written: str
-    place: Place = field(compare=False)
+    position: SourcePosition = field(compare=False)
 
     def __str__(self) -> str:
         return str(self.value)
@@ -246,21 +248,21 @@ class Constant:
 class Sum:
     """`delta(A, B) - delta(B, C) + 1`: terms and numbers, each with its sign."""
 
-    parts: tuple[tuple[Literal["+", "-"], Reference | Measure | Constant], ...]
+    parts: tuple[tuple[Literal["+", "-"], Reference | NodeFunction | Constant], ...]
 
     @property
-    def place(self) -> Place:
+    def position(self) -> SourcePosition:
         """The place of its first part."""
-        return self.parts[0][1].place
+        return self.parts[0][1].position
 
     def __str__(self) -> str:
         return " ".join(f"{sign} {part}" for sign, part in self.parts).removeprefix("+ ")
 
 
-Term = Reference | Measure | Sum
+Term = Reference | NodeFunction | Sum
 
 
-def parts_of(term: Term | Constant) -> tuple[Reference | Measure | Constant, ...]:
+def terms_of_sum(term: Term | Constant) -> tuple[Reference | NodeFunction | Constant, ...]:
     """The parts of a sum; of anything else only itself."""
     return tuple(part for _, part in term.parts) if isinstance(term, Sum) else (term,)
 
@@ -321,7 +323,7 @@ class AttentionKey:
     source: Name
     target: Name | None
     feature: str
-    place: Place = field(compare=False)
+    position: SourcePosition = field(compare=False)
 
     def __str__(self) -> str:
         if self.target is not None:
@@ -345,7 +347,7 @@ NO_RELATION = "__none__"
 
 
 @dataclass(frozen=True)
-class Relation:
+class RelationKey:
     """`X -> Y` as a key: the label of the edge of the tree from X to Y, or NO_RELATION.
 
     With `is_mutual`, `X <-> Y`, an edge from Y to X counts too; its label begins with `-`.
@@ -366,7 +368,7 @@ class Interval:
     Below `least` and from `most` on there is one interval each, if these are given.
     """
 
-    term: Reference | Measure
+    term: Reference | NodeFunction
     gap: int
     least: int | None
     most: int | None
@@ -377,7 +379,7 @@ class Interval:
         return f"{self.term}[{told}]"
 
 
-Key = Term | Nested | AttentionKey | Arrangement | Relation | Interval
+Key = Term | Nested | AttentionKey | Arrangement | RelationKey | Interval
 
 _Part = TypeVar("_Part")
 

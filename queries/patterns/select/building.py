@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import Checked, Scope
+from attnbank.queries.patterns.language.checking import ResolvedRequest, Scope
 from attnbank.queries.patterns.select import clauses, values
-from attnbank.queries.patterns.select.scopes import Aliases, Condition, Planned, Source, plan
-from attnbank.queries.patterns.select.values import SENTENCE, every
+from attnbank.queries.patterns.select.scopes import Aliases, Condition, FromItem, Planned, plan
+from attnbank.queries.patterns.select.values import SENTENCE, all_of
 from attnbank.sql.quoting import literal, quoted
 from attnbank.sql.runs import Run
 
@@ -36,18 +36,18 @@ class HitOptions:
     run: Run | None = None
 
 
-def select_of(checked: Checked, options: HitOptions) -> str:
+def compile_hits(checked: ResolvedRequest, options: HitOptions) -> str:
     """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge."""
     made = _Builder(checked, options)
-    select = f"{made.hits()} order by {', '.join(made.order())}"
+    select = f"{made.select_hits()} order by {', '.join(made.order())}"
     limit = options.limit if options.sample is None else options.sample
     return made.with_expressions() + select + _limited(limit)
 
 
-def counts_of(checked: Checked, options: HitOptions) -> str:
+def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
     """The SELECT that counts hits: its keys, `n`, `share` in [0, 1], and `run` if one is read."""
     made = _Builder(checked, options)
-    hits = made.hits()
+    hits = made.select_hits()
     keys = [f"hit.{quoted(each)}" for each in dict.fromkeys(map(str, checked.keys))]
     share = "cast(count(*) as double) / nullif(sum(count(*)) over (), 0) as share"
     columns = [*keys, "count(*) as n", share]
@@ -61,8 +61,8 @@ def counts_of(checked: Checked, options: HitOptions) -> str:
     )
 
 
-def pairs_of(
-    checked: Checked, options: HitOptions, dependent: str, head: str, apart: int = 1
+def compile_pairs(
+    checked: ResolvedRequest, options: HitOptions, dependent: str, head: str, apart: int = 1
 ) -> str:
     """The SELECT of the pairs of two nodes: word, head_word (both word.id), and the keys.
 
@@ -70,7 +70,7 @@ def pairs_of(
     first word. The options have `keys`.
     """
     made = _Builder(checked, options)
-    hits = made.hits()
+    hits = made.select_hits()
     keys = "".join(f", hit.{quoted(str(each))}" for each in checked.keys)
     rows = f"({made.with_expressions()}{hits}) as hit"
     for alias, node in (("dependent_word", dependent), ("governing_word", head)):
@@ -88,7 +88,7 @@ def _limited(limit: int | None) -> str:
 
 
 class _Builder:
-    def __init__(self, checked: Checked, options: HitOptions) -> None:
+    def __init__(self, checked: ResolvedRequest, options: HitOptions) -> None:
         self._checked = checked
         self._options = options
         self._aliases = Aliases()
@@ -101,11 +101,13 @@ class _Builder:
     def with_expressions(self, *more: str) -> str:
         """The common table expressions that the hits read, and `more`, before the SELECT."""
         made = ", ".join([*self._with, *more])
-        paths = (path for scope in self._checked.scopes() for path in scope.of(tree.Path))
+        paths = (
+            path for scope in self._checked.scopes() for path in scope.clauses_of_kind(tree.Path)
+        )
         is_recursive = any(path.source != path.target for path in paths)
         return f"with {'recursive ' * is_recursive}{made} " if made else ""
 
-    def hits(self) -> str:
+    def select_hits(self) -> str:
         """The SELECT of the hits, in no order."""
         checked, options, pattern = self._checked, self._options, self._pattern
         conditions = [each.expression for each in _loose(pattern)]
@@ -122,34 +124,34 @@ class _Builder:
         if checked.attention():
             assert options.run is not None
             read = clauses.read_sentences(options.run)
-            conditions += [f"{self._sentence(group)} in ({read})" for group in self._of_group]
+            conditions += [f"{self._sentence_id(group)} in ({read})" for group in self._of_group]
         if checked.reads_surprisal():
             assert options.run is not None
             read = clauses.measured_sentences(options.run)
-            conditions += [f"{self._sentence(group)} in ({read})" for group in self._of_group]
+            conditions += [f"{self._sentence_id(group)} in ({read})" for group in self._of_group]
         if options.corpus is not None:
             conditions.append(f"corpus.name = {literal(options.corpus)}")
         rows = [f"sentence as {SENTENCE}"]
         if pattern.sources:
-            rows = self._joined(pattern, {})[0]
+            rows = self._join_rows(pattern, {})[0]
             for group in self._of_group:
-                name = _of_sentence(group)
-                rows.append(f"sentence as {name} on {name}.id = {self._sentence(group)}")
+                name = _sentence_of_group(group)
+                rows.append(f"sentence as {name} on {name}.id = {self._sentence_id(group)}")
         if options.corpus is not None or values.reads_document(checked):
             rows.append(f"document on document.id = {SENTENCE}.document")
         if options.corpus is not None:
             rows.append("corpus on corpus.id = document.corpus")
         made = f"select {', '.join(self._columns())} from {' inner join '.join(rows)}"
-        return f"{made} where {every(conditions)}" if conditions else made
+        return f"{made} where {all_of(conditions)}" if conditions else made
 
     def _planned(self, scope: Scope, outer: Planned | None) -> Planned:
         wide = self._options.cross_sentence
         planned = plan(self._checked, scope, outer, self._aliases, cross_sentence=wide)
-        self._with += clauses.add(planned, self._options.run)
+        self._with += clauses.add_clauses(planned, self._options.run)
         planned.sources.sort(key=lambda source: not source.has_sentence)
         return planned
 
-    def _sentence(self, group: int) -> str:
+    def _sentence_id(self, group: int) -> str:
         row = self._of_group[group]
         return f"{row}.{'id' if row == SENTENCE else 'sentence'}"
 
@@ -165,7 +167,7 @@ class _Builder:
         suffixes = {"name": "sent_id", "id": "sentence"} if options.keys else {"name": "sent_id"}
         for column, suffix in suffixes.items() if options.cross_sentence else ():
             for name in pattern.scope.nodes:
-                of = _of_sentence(pattern.group[name])
+                of = _sentence_of_group(pattern.group[name])
                 found.append(f"{of}.{column} as {quoted(f'{name}.{suffix}')}")
         if options.run is not None:
             found.append(f"{literal(options.run.name)} as run")
@@ -179,7 +181,7 @@ class _Builder:
     def order(self) -> list[str]:
         """The keys asked for, then the order of the text; of a sample a digest of seed and hit."""
         pattern, options = self._pattern, self._options
-        keys = [f"{_of_sentence(group)}.id" for group in self._of_group]
+        keys = [f"{_sentence_of_group(group)}.id" for group in self._of_group]
         keys += [pattern.bound[name].index for name in pattern.scope.nodes]
         keys += [f"{alias}.index" for alias in pattern.hidden]
         keys += [
@@ -192,7 +194,7 @@ class _Builder:
         parts = [literal(str(options.seed)), *(f"cast({key} as varchar)" for key in keys)]
         return [f"md5(concat_ws(' ', {', '.join(parts)}))", *keys]
 
-    def _table(self, source: Source) -> str:
+    def _from_item(self, source: FromItem) -> str:
         table = source.table
         if source.may_be_anchor:
             if self._words is None:
@@ -216,7 +218,7 @@ class _Builder:
             )
         return self._surprising[table]
 
-    def _joined(self, planned: Planned, around: dict[int, str]) -> tuple[list[str], list[str]]:
+    def _join_rows(self, planned: Planned, around: dict[int, str]) -> tuple[list[str], list[str]]:
         """All rows, each joined to an earlier row that it is tied to, so that none is a product.
 
         `around` has the sentences of the pattern around a block; the second value ties the first
@@ -246,8 +248,8 @@ class _Builder:
                 tie.expression for tie in ties
                 if source.alias in tie.rows and tie.rows <= set(placed) and len(tie.rows) > 1
             ]  # fmt: skip
-            table = self._table(source)
-            rows.append(f"{table} on {every(on)}" if rows else table)
+            table = self._from_item(source)
+            rows.append(f"{table} on {all_of(on)}" if rows else table)
         return rows, outward
 
     def _holds(self, scope: Scope, *, is_filter: bool = False) -> str:
@@ -255,14 +257,14 @@ class _Builder:
         block = self._planned(scope, self._pattern)
         conditions = [each.expression for each in _loose(block)]
         if not block.sources:
-            return every(conditions) if is_filter else f"coalesce({every(conditions)}, false)"
-        around = {group: self._sentence(group) for group in self._of_group}
-        rows, outward = self._joined(block, around)
-        where = every([*outward, *conditions])
+            return all_of(conditions) if is_filter else f"coalesce({all_of(conditions)}, false)"
+        around = {group: self._sentence_id(group) for group in self._of_group}
+        rows, outward = self._join_rows(block, around)
+        where = all_of([*outward, *conditions])
         return f"exists(select 1 from {' inner join '.join(rows)} where {where})"
 
 
-def _of_sentence(group: int) -> str:
+def _sentence_of_group(group: int) -> str:
     return SENTENCE if group == 0 else f"{SENTENCE}_{group + 1}"
 
 

@@ -21,12 +21,12 @@ from attnbank.queries.patterns.select.scopes import (
     Bound,
     NamedEdge,
     Planned,
-    exists,
+    exists_row,
     is_reflexive,
     tests_of,
 )
-from attnbank.queries.patterns.select.values import every
-from attnbank.sql.quoting import literal, value
+from attnbank.queries.patterns.select.values import all_of
+from attnbank.sql.quoting import literal, sql_literal
 from attnbank.sql.relations import PARTS
 from attnbank.sql.runs import Run
 
@@ -34,16 +34,16 @@ Ends = tuple[Bound, Bound]
 """The word where an edge begins and the one where it ends."""
 
 
-def add(planned: Planned, run: Run | None) -> Iterator[str]:
+def add_clauses(planned: Planned, run: Run | None) -> Iterator[str]:
     """Add what a scope has beside the tree and tests of nodes; yields common table expressions.
 
     Raises RequestError for a special token where words are needed, or values not to be compared.
     """
     scope = planned.scope
-    for attends in scope.of(tree.AttentionEdge):
+    for attends in scope.clauses_of_kind(tree.AttentionEdge):
         assert run is not None  # finding.py refuses a request about attention without a run
         yield _add_attention(planned, attends, run)
-    for pair in scope.of(tree.Corefers):
+    for pair in scope.clauses_of_kind(tree.Corefers):
         name = planned.aliases.new("coreferent")
         ties = {"source": pair.source, "target": pair.target}
         _add_pairs(planned, name, ties, None, is_one=True)
@@ -53,16 +53,16 @@ def add(planned: Planned, run: Run | None) -> Iterator[str]:
             " from mention as one_mention inner join mention as other_mention"
             " on other_mention.entity = one_mention.entity and other_mention.id <> one_mention.id",
         )
-    for path in scope.of(tree.Path):
+    for path in scope.clauses_of_kind(tree.Path):
         if path.source != path.target:
             yield _add_path(planned, path)
     for edge in scope.enhanced:
         yield _add_enhanced(planned, edge)
-    for order in scope.of(tree.Order):
+    for order in scope.clauses_of_kind(tree.Order):
         _add_order(planned, order)
-    for comparison in scope.of(tree.Comparison):
+    for comparison in scope.clauses_of_kind(tree.Comparison):
         _add_comparison(planned, comparison)
-    for presence in scope.of(tree.Presence):
+    for presence in scope.clauses_of_kind(tree.Presence):
         _add_test(planned, presence.reference, "present" if presence.is_present else "absent")
 
 
@@ -83,7 +83,7 @@ def _add_attention(planned: Planned, edge: tree.AttentionEdge, run: Run) -> str:
         for token in special.values():
             source, target = edge.source or "*", edge.target or "*"
             raise RequestError(
-                token.place,
+                token.position,
                 f"{token} is a special token, and the most attended words are words only.",
                 f"Ask for a weight: {source} =[{edge.head} > 0.5]=> {target}.",
             )
@@ -93,7 +93,7 @@ def _add_attention(planned: Planned, edge: tree.AttentionEdge, run: Run) -> str:
         table, weight = "distribution", _WEIGHT
         # What is not kept is on the side of 0: finding.py refuses the other thresholds.
         known = weight if run.largest is None else f"coalesce({weight}, 0)"
-        reaches = f"cast({known} as double) {edge.sign} {value(edge.threshold)}"
+        reaches = f"cast({known} as double) {edge.sign} {sql_literal(edge.threshold)}"
         if not special:
             reaches += f" and {_NOT_ITSELF}"
     rows = {end: "position" if end in special else "word_position" for end in ends}
@@ -129,7 +129,7 @@ def _attention(
         f" inner join {source} as source on source.sequence = {table}.sequence"
         f" and source.position = {table}.{place}"
         f" inner join {target} as target on target.sequence = {table}.sequence and {reaches}"
-        f"{joined} where {every([f'sequence.run = {run.id}', *wanted])}"
+        f"{joined} where {all_of([f'sequence.run = {run.id}', *wanted])}"
     )
 
 
@@ -169,9 +169,9 @@ def _add_pairs(
         if star is not None:
             joined = f" inner join word as {any_word.row} on {alias}.{star} = {any_word.row}.id"
             if not planned.cross_sentence:
-                joined += f" and {any_word.sentence} = {near.sentence}"
-        planned.add(
-            f"exists(select 1 from {pairs} as {alias}{joined} where {every(found.values())})",
+                joined += f" and {any_word.sentence_id} = {near.sentence_id}"
+        planned.add_condition(
+            f"exists(select 1 from {pairs} as {alias}{joined} where {all_of(found.values())})",
             *(each.row for each in bound.values()),
         )
         return
@@ -182,7 +182,7 @@ def _add_pairs(
         planned.hidden.append(any_word.row)
     planned.join(alias, None, pairs)
     for end, each in bound.items():
-        planned.add(found[end], alias, each.row, is_tie=True)
+        planned.add_condition(found[end], alias, each.row, is_tie=True)
     if name is not None:
         ends = (bound["source"], bound["target"]) if len(bound) > 1 else None
         planned.edges[name] = NamedEdge(alias, ends)
@@ -210,11 +210,15 @@ def _add_order(planned: Planned, order: tree.Order) -> None:
     else:
         first, second = planned.bound[order.left], planned.bound[order.right]
         if order.sign == "<":
-            planned.add(f"{second.index} = {first.index} + 1", first.row, second.row, is_tie=True)
+            planned.add_condition(
+                f"{second.index} = {first.index} + 1", first.row, second.row, is_tie=True
+            )
         else:
-            planned.add(f"{first.index} < {second.index}", first.row, second.row)
+            planned.add_condition(f"{first.index} < {second.index}", first.row, second.row)
         return
-    planned.add(every([*_in_one_sentence(planned, *words), lie]), *(each.row for each in words))
+    planned.add_condition(
+        all_of([*_in_one_sentence(planned, *words), lie]), *(each.row for each in words)
+    )
 
 
 def _span(ends: Ends, name: str = "") -> dict[str, str]:
@@ -227,7 +231,7 @@ def _ends(planned: Planned, name: tree.Name) -> Ends:
     found = planned.edges[name].ends
     if found is None:
         raise RequestError(
-            name.place,
+            name.position,
             f"one end of {name} is a special token, which has no position among the words.",
             "Ask for its label (3-1) or its weight.",
         )  # fmt: skip
@@ -238,7 +242,7 @@ def _in_one_sentence(planned: Planned, first: Bound, *others: Bound) -> list[str
     """That words are in one sentence, unless that is already known."""
     number = planned.row_group.get(first.row)
     return [
-        f"{each.sentence} = {first.sentence}"
+        f"{each.sentence_id} = {first.sentence_id}"
         for each in others
         if number is None or planned.row_group.get(each.row) != number
     ]
@@ -248,15 +252,15 @@ def _add_path(planned: Planned, path: tree.Path) -> str:
     """`A ->> B`: a recursive expression that climbs from the words that can be B, head by head."""
     upper, lower = planned.bound[path.source], planned.bound[path.target]
     climb, step = planned.aliases.new("climb"), planned.aliases.new("path")
-    tests = every(tests_of(planned.scope, path.target, "start", of_word=True))
+    tests = all_of(tests_of(planned.scope, path.target, "start", of_word=True))
     if is_reflexive(path):  # and so may be empty
         found = [f"{step}.descendant = {lower.index}", f"{step}.ancestor = {upper.index}"]
-        climbed = exists(climb, step, lower.sentence, found)
-        planned.add(f"({lower.index} = {upper.index} or {climbed})", lower.row, upper.row)
+        climbed = exists_row(climb, step, lower.sentence_id, found)
+        planned.add_condition(f"({lower.index} = {upper.index} or {climbed})", lower.row, upper.row)
     else:
         planned.join(step, planned.group[path.target], climb)
         for end, bound in (("descendant", lower), ("ancestor", upper)):
-            planned.add(f"{step}.{end} = {bound.index}", step, bound.row, is_tie=True)
+            planned.add_condition(f"{step}.{end} = {bound.index}", step, bound.row, is_tie=True)
     return (
         f"{climb} as (select start.sentence, start.index as descendant,"
         " start.head_index as ancestor"
@@ -275,11 +279,11 @@ def _add_enhanced(planned: Planned, edge: tree.Edge) -> str:
     ties = {end: f"{row}.{end} = {each.index}" for end, each in bound.items()}
     near = next(iter(bound.values()))
     if edge.name is None and len(bound) == 1:
-        planned.add(exists(name, row, near.sentence, ties.values()), near.row)
+        planned.add_condition(exists_row(name, row, near.sentence_id, ties.values()), near.row)
     else:
         planned.join(row, planned.row_group[near.row], name)
         for end, each in bound.items():
-            planned.add(ties[end], row, each.row, is_tie=True)
+            planned.add_condition(ties[end], row, each.row, is_tie=True)
         if len(bound) == 1:
             planned.hidden.append(row)
         if edge.name is not None:
@@ -295,25 +299,27 @@ def _add_enhanced(planned: Planned, edge: tree.Edge) -> str:
         name,
         "select distinct enhanced_dependency.sentence,"
         f" enhanced_dependency.dependent_index as index, enhanced_dependency.head_index{more}"
-        f" from enhanced_dependency where {every(tests)}",
+        f" from enhanced_dependency where {all_of(tests)}",
     )
 
 
 def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
     """Add the condition of a comparison; against a text it is a test, which can be faster."""
     left, operator, right = comparison.left, comparison.operator, comparison.right
-    is_number = operator not in ("=", "<>") or any(_is_number(planned, e) for e in (left, right))
+    is_number = operator not in ("=", "<>") or any(
+        _is_numeric_side(planned, e) for e in (left, right)
+    )
     if isinstance(right, tree.Constant) and isinstance(left, tree.Reference) and not is_number:
         _add_test(planned, left, "equal" if operator == "=" else "different", right.value)
         return
-    rows = {*_rows(planned, left), *_rows(planned, right)}
-    one, other = (_side(planned, each, is_number) for each in (left, right))
+    rows = {*_aliases_of_side(planned, left), *_aliases_of_side(planned, right)}
+    one, other = (_compile_side(planned, each, is_number) for each in (left, right))
     found = f"{one} {operator} {other}"
     # DuckDB would compute a side that is found by a regular expression for every word before the
     # join, if it were a plain comparison of two rows; inside coalesce it is computed only for the
     # rows that are joined.
     is_slow = len(rows) > 1 and "regexp_extract(" in found
-    planned.add(f"coalesce({found}, false)" if is_slow else found, *rows)
+    planned.add_condition(f"coalesce({found}, false)" if is_slow else found, *rows)
 
 
 def label_of(planned: Planned, name: str) -> str:
@@ -330,12 +336,12 @@ def key_value(planned: Planned, key: tree.Key, run: Run | None) -> str:
         return _looked_at(planned, key, run)
     if isinstance(key, tree.Arrangement):
         return _arranged(planned, key)
-    if isinstance(key, tree.Relation):
+    if isinstance(key, tree.RelationKey):
         return _relation(planned, key)
     if isinstance(key, tree.Interval):
-        return _interval(key, _side(planned, key.term, True))
+        return _interval_of_number(key, _compile_side(planned, key.term, True))
     assert isinstance(key, tree.Term)
-    return _side(planned, key, False)
+    return _compile_side(planned, key, False)
 
 
 def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
@@ -383,7 +389,7 @@ def _arranged(planned: Planned, key: tree.Arrangement) -> str:
 
     def rank(at: int, own: Bound) -> str:
         before = [
-            f"cast({each.sentence} < {own.sentence} or ({each.sentence} = {own.sentence}"
+            f"cast({each.sentence_id} < {own.sentence_id} or ({each.sentence_id} = {own.sentence_id}"
             f" and ({each.index} < {own.index} or {str(other < at).lower()}"
             f" and {each.index} = {own.index})) as integer)"
             for other, each in enumerate(bound) if other != at
@@ -401,9 +407,9 @@ def _arranged(planned: Planned, key: tree.Arrangement) -> str:
     return f"concat_ws(' << ', {', '.join(f'case {each} end' for each in places)})"
 
 
-def _relation(planned: Planned, key: tree.Relation) -> str:
+def _relation(planned: Planned, key: tree.RelationKey) -> str:
     source, target = planned.bound[key.source], planned.bound[key.target]
-    together = f"{target.sentence} = {source.sentence}"
+    together = f"{target.sentence_id} = {source.sentence_id}"
     back = (
         f" when {together} and {source.row}.head_index = {target.index}"
         f" then concat('-', {source.row}.deprel)"
@@ -415,7 +421,7 @@ def _relation(planned: Planned, key: tree.Relation) -> str:
     )
 
 
-def _interval(key: tree.Interval, number: str) -> str:
+def _interval_of_number(key: tree.Interval, number: str) -> str:
     """`[100, 200[`, the interval that a number is in; null if there is no number."""
     least, most, gap = key.least or 0, key.most, key.gap
     begin = (
@@ -432,37 +438,39 @@ def _interval(key: tree.Interval, number: str) -> str:
     return f"case {cases} else {within} end"
 
 
-def _side(planned: Planned, side: tree.Term | tree.Constant, is_number: bool) -> str:
+def _compile_side(planned: Planned, side: tree.Term | tree.Constant, is_number: bool) -> str:
     """One side of a comparison; `is_number` raises RequestError for a text that is not one."""
     if isinstance(side, tree.Sum):
-        parts = [f"{sign} {_side(planned, each, True)}" for sign, each in side.parts]
+        parts = [f"{sign} {_compile_side(planned, each, True)}" for sign, each in side.parts]
         is_whole = all(
-            isinstance(each, tree.Measure)
+            isinstance(each, tree.NodeFunction)
             or (isinstance(each, tree.Constant) and _is_integer(str(each.value)))
             or (isinstance(each, tree.Reference) and each.feature in ("__id__", "length", "delta"))
-            for each in tree.parts_of(side)
+            for each in tree.terms_of_sum(side)
         )
         kind = "bigint" if is_whole else "double"
         return f"cast({' '.join(parts).removeprefix('+ ')} as {kind})"
     if isinstance(side, tree.Constant):
         if not isinstance(side.value, str):
-            raise RequestError(side.place, "a number cannot be compared with a regular expression.")
+            raise RequestError(
+                side.position, "a number cannot be compared with a regular expression."
+            )
         if not is_number:
             return literal(side.value)
         try:
             number = float(side.written)
         except ValueError:
-            raise RequestError(side.place, f"{side.value} is not a number.") from None
+            raise RequestError(side.position, f"{side.value} is not a number.") from None
         if not math.isfinite(number):
-            raise RequestError(side.place, f"{side.value} is not a finite number.")
+            raise RequestError(side.position, f"{side.value} is not a finite number.")
         if _is_integer(side.written):
             return str(int(side.written))
         return f"cast({literal(repr(number))} as double)"
-    if isinstance(side, tree.Measure):
+    if isinstance(side, tree.NodeFunction):
         one, other = planned.bound[side.one], planned.bound[side.other]
-        return _size(one) if side.kind == "proj_size" else _distance(side.kind, one, other)
+        return _subtree_size(one) if side.kind == "proj_size" else _distance(side.kind, one, other)
     found = _value(planned, side)
-    needs_cast = is_number and not _is_number(planned, side)
+    needs_cast = is_number and not _is_numeric_side(planned, side)
     return f"try_cast({found} as double)" if needs_cast else found
 
 
@@ -475,7 +483,7 @@ def _distance(kind: str, one: Bound, other: Bound) -> str:
     return f"{'abs' if kind == 'length' else ''}({other.index} - {one.index})"
 
 
-def _size(node: Bound) -> str:
+def _subtree_size(node: Bound) -> str:
     """The words in a node's subtree without punctuation: each climbs to the root, and counts."""
     return (
         "((with recursive subtree as (select start.sentence, start.index as ancestor"
@@ -484,20 +492,20 @@ def _size(node: Bound) -> str:
         " on above.sentence = subtree.sentence and above.index = subtree.ancestor"
         " and above.head_index is not null)"
         " select count(*) from subtree"
-        f" where subtree.sentence = {node.sentence} and subtree.ancestor = {node.index})"
+        f" where subtree.sentence = {node.sentence_id} and subtree.ancestor = {node.index})"
         f" + case when {node.index} = 0 then 1 else 0 end)"
     )
 
 
-def _is_number(planned: Planned, side: tree.Term | tree.Constant) -> bool:
+def _is_numeric_side(planned: Planned, side: tree.Term | tree.Constant) -> bool:
     if not isinstance(side, tree.Reference):
-        return isinstance(side, tree.Measure | tree.Sum)
+        return isinstance(side, tree.NodeFunction | tree.Sum)
     if planned.scope.has_node(side.owner):
         return side.feature in ("__id__", SURPRISAL)
     return side.feature in ("length", "delta", "weight") and planned.scope.is_edge(side.owner)
 
 
-def _rows(planned: Planned, side: tree.Term | tree.Constant) -> list[str]:
+def _aliases_of_side(planned: Planned, side: tree.Term | tree.Constant) -> list[str]:
     """The aliases of the rows that a side of a comparison reads; none for metadata."""
     rows: list[str] = []
     for name in tree.parts(tree.Name, side):
@@ -535,7 +543,7 @@ def _value(planned: Planned, reference: tree.Reference) -> str:
     if isinstance(edge, tree.AttentionEdge):
         if feature != "weight":
             raise RequestError(
-                reference.place, f"an edge of attention has no {feature}.",
+                reference.position, f"an edge of attention has no {feature}.",
                 "It has a label (3-1), a weight, a length and a delta.",
             )  # fmt: skip
         return f"{row}.weight"
@@ -549,7 +557,7 @@ def _add_test(
 ) -> None:
     """Add a test of what a reference is to; a simple one needs no extraction."""
     name, feature, scope = reference.owner, reference.feature, planned.scope
-    test = tree.Test(feature, kind, wanted, reference.place)
+    test = tree.Test(feature, kind, wanted, reference.position)
     edge = None if scope.has_node(name) or reference.others else scope.edge(name)
     if scope.is_metadata(reference):
         found = values.metadata_test(test)
@@ -559,4 +567,4 @@ def _add_test(
         found = values.label_test(test, f"{planned.edges[name].row}.deprel")
     else:
         found = values.fits(test, _value(planned, reference))
-    planned.add(found, *_rows(planned, reference))
+    planned.add_condition(found, *_aliases_of_side(planned, reference))

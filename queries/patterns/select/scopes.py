@@ -13,9 +13,9 @@ from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import Checked, Scope, asks_surprisal
+from attnbank.queries.patterns.language.checking import ResolvedRequest, Scope, asks_surprisal
 from attnbank.queries.patterns.select import values
-from attnbank.queries.patterns.select.values import either, every
+from attnbank.queries.patterns.select.values import all_of, either
 from attnbank.sql.quoting import quoted
 
 
@@ -32,7 +32,7 @@ class Bound:
         return f"{self.row}.{'head_index' if self.is_head else 'index'}"
 
     @property
-    def sentence(self) -> str:
+    def sentence_id(self) -> str:
         """The id of its sentence."""
         return f"{self.row}.sentence"
 
@@ -52,7 +52,7 @@ class Condition(NamedTuple):
     is_tie: bool
 
 
-class Source(NamedTuple):
+class FromItem(NamedTuple):
     """A row that a scope reads; if it `has_sentence`, it is joined by that column too.
 
     One that `has_surprisal` has a column with the surprisal of its word.
@@ -106,11 +106,11 @@ class Planned:
     edges: dict[str, NamedEdge]
     group: dict[str, int]
     row_group: dict[str, int]
-    sources: list[Source] = field(default_factory=list)
+    sources: list[FromItem] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
 
-    def add(self, expression: str, *rows: str, is_tie: bool = False) -> None:
+    def add_condition(self, expression: str, *rows: str, is_tie: bool = False) -> None:
         """Add a condition on the rows with these aliases."""
         self.conditions.append(Condition(expression, frozenset(rows), is_tie))
 
@@ -120,7 +120,7 @@ class Planned:
     ) -> None:  # fmt: skip
         """Add a row of a table, in the sentence with that number; None if it has no sentence."""
         has_sentence = group is not None
-        self.sources.append(Source(alias, table, may_be_anchor, has_sentence, has_surprisal))
+        self.sources.append(FromItem(alias, table, may_be_anchor, has_sentence, has_surprisal))
         if group is not None:
             self.row_group[alias] = group
 
@@ -131,13 +131,18 @@ def is_reflexive(path: tree.Path) -> bool:
 
 
 def plan(
-    checked: Checked, scope: Scope, outer: Planned | None, aliases: Aliases, *, cross_sentence: bool
+    checked: ResolvedRequest,
+    scope: Scope,
+    outer: Planned | None,
+    aliases: Aliases,
+    *,
+    cross_sentence: bool,
 ) -> Planned:
     """The tables and conditions of a scope; `outer` is the pattern around it, if any.
 
     What clauses.py adds comes later: attention, coreference, order, comparisons and paths.
     """
-    groups = _groups(scope, outer.group if outer else {}, cross_sentence=cross_sentence)
+    groups = _sentence_numbers(scope, outer.group if outer else {}, cross_sentence=cross_sentence)
     planned = Planned(scope, aliases, cross_sentence, {}, {}, groups, {})
     if outer:
         planned.bound |= outer.bound
@@ -150,7 +155,7 @@ def plan(
         if edge.source is not None and edge.target is not None and edge.source != edge.target
     }
     bare = {name for name in dependents if not _needs_row(checked, scope, name)}
-    surprising = checked.surprising(scope)
+    surprising = checked.nodes_with_surprisal(scope)
     for name in scope.nodes:
         if name not in bare:
             alias = aliases.new(name, is_own=False)
@@ -167,7 +172,7 @@ def plan(
     for name in scope.tests:
         row = planned.bound[name].row
         for condition in tests_of(scope, name, row):
-            planned.add(condition, row)
+            planned.add_condition(condition, row)
     _add_distinctness(planned)
     return planned
 
@@ -178,22 +183,22 @@ def tests_of(scope: Scope, node: str, row: str, *, of_word: bool = False) -> lis
     With `of_word` the row is one of table `word`, which cannot be asked for a surprisal.
     """
     return [
-        either(every(values.feature_test(test, row) for test in tests) for tests in alternatives)
+        either(all_of(values.feature_test(test, row) for test in tests) for tests in alternatives)
         for alternatives in scope.tests.get(node, ())
         if any(alternatives) and not (of_word and asks_surprisal(alternatives))
     ]
 
 
-def _needs_row(checked: Checked, scope: Scope, name: str) -> bool:
-    in_keys = (tree.Reference, tree.AttentionKey, tree.Relation)
+def _needs_row(checked: ResolvedRequest, scope: Scope, name: str) -> bool:
+    in_keys = (tree.Reference, tree.AttentionKey, tree.RelationKey)
     names = tree.parts(tree.Name, *map(checked.keys_of, in_keys))
     if scope.outer is None and name in set(names):
         return True
     return any(
         any(tree.parts(tree.Test, each.tests.get(name)))
         or any(edge.target == name for edge in each.edges)
-        or any(name in tie.ends for tie in each.of(tree.LooseTie))
-        or any(ref.owner == name and ref.feature != "__id__" for ref in each.references())
+        or any(name in tie.ends for tie in each.clauses_of_kind(tree.LooseTie))
+        or any(ref.owner == name and ref.feature != "__id__" for ref in each.feature_references())
         for each in checked.scopes()
         if each is scope or (each.outer is scope and name not in each.nodes)
     )
@@ -201,16 +206,19 @@ def _needs_row(checked: Checked, scope: Scope, name: str) -> bool:
 
 def _may_be_anchor(scope: Scope, name: str) -> bool:
     """Whether a node can be the one before the first word; True if that is hard to tell."""
-    edges = scope.of(tree.Edge)
-    orders = scope.of(tree.Order)
+    edges = scope.clauses_of_kind(tree.Edge)
+    orders = scope.clauses_of_kind(tree.Order)
     compared = [
         {each.feature, *each.others}
-        for each in tree.parts(tree.Reference, scope.of(tree.Comparison)) if each.owner == name
+        for each in tree.parts(tree.Reference, scope.clauses_of_kind(tree.Comparison)) if each.owner == name
     ]  # fmt: skip
     if (
         any(edge.target == name for edge in edges)
-        or any(each.target == name and not is_reflexive(each) for each in scope.of(tree.Path))
-        or any(name in tie.ends for tie in scope.of(tree.LooseTie))
+        or any(
+            each.target == name and not is_reflexive(each)
+            for each in scope.clauses_of_kind(tree.Path)
+        )
+        or any(name in tie.ends for tie in scope.clauses_of_kind(tree.LooseTie))
         or any(each.right == name and scope.has_node(each.left) for each in orders)
         or any(each.left == name and scope.is_edge(each.right) for each in orders)
         or any(features.isdisjoint({"form", "__id__"}) for features in compared)
@@ -235,37 +243,39 @@ def _add_edge(planned: Planned, edge: tree.Edge) -> None:
         tests = [values.label_test(test, f"{dependent}.deprel") for test in edge.label]
         # `A -[x]-> *` is some dependent; without a name it must not multiply the pattern's hits.
         if edge.name is None and planned.scope.outer is None:
-            planned.add(exists("word", dependent, head.sentence, [tie, *tests]), head.row)
+            planned.add_condition(
+                exists_row("word", dependent, head.sentence_id, [tie, *tests]), head.row
+            )
             return
         planned.join(dependent, planned.group[edge.source])
         planned.hidden.append(dependent)
-        planned.add(tie, dependent, head.row, is_tie=True)
+        planned.add_condition(tie, dependent, head.row, is_tie=True)
     else:
         dependent = planned.bound[edge.target].row
         is_own_head = head == Bound(dependent, is_head=True)
         if head is None or is_own_head:  # a word may have a label and no head
-            planned.add(f"{dependent}.head_index is not null", dependent)
+            planned.add_condition(f"{dependent}.head_index is not null", dependent)
         elif not is_own_head:
             tie = f"{dependent}.head_index = {head.index}"
-            planned.add(tie, dependent, head.row, is_tie=True)
+            planned.add_condition(tie, dependent, head.row, is_tie=True)
         tests = [values.label_test(test, f"{dependent}.deprel") for test in edge.label]
     for test in tests:
-        planned.add(test, dependent)
+        planned.add_condition(test, dependent)
     if edge.name is not None:
         ends = Bound(dependent, is_head=True), Bound(dependent)
         planned.edges[edge.name] = NamedEdge(dependent, ends)
 
 
-def exists(table: str, alias: str, sentence: str, conditions: Iterable[str]) -> str:
+def exists_row(table: str, alias: str, sentence: str, conditions: Iterable[str]) -> str:
     """That a table has a row in a sentence for which the conditions hold."""
-    within = every([f"{alias}.sentence = {sentence}", *conditions])
+    within = all_of([f"{alias}.sentence = {sentence}", *conditions])
     return f"exists(select 1 from {table} as {alias} where {within})"
 
 
 def _add_distinctness(planned: Planned) -> None:
     """Add that nodes are different words, except those whose name ends in `$`."""
     scope = planned.scope
-    apart = set(_known_apart(scope))
+    apart = set(_pairs_known_different(scope))
     others = scope.outer.nodes if scope.outer else []
     for one, other in chain(combinations(scope.nodes, 2), product(scope.nodes, others)):
         if one.endswith("$") or other.endswith("$") or frozenset((one, other)) in apart:
@@ -275,23 +285,25 @@ def _add_distinctness(planned: Planned) -> None:
             continue  # no word is its own head
         is_other = f"{left.index} <> {right.index}"
         if planned.group[one] != planned.group[other]:
-            is_other = either([f"{left.sentence} <> {right.sentence}", is_other])
-        planned.add(is_other, left.row, right.row)
+            is_other = either([f"{left.sentence_id} <> {right.sentence_id}", is_other])
+        planned.add_condition(is_other, left.row, right.row)
 
 
-def _known_apart(scope: Scope | None) -> Iterator[frozenset[str]]:
+def _pairs_known_different(scope: Scope | None) -> Iterator[frozenset[str]]:
     """The pairs of nodes that an edge, a path or their order makes different words already."""
     while scope is not None:
-        for tie in (*scope.edges, *scope.of(tree.Path)):
+        for tie in (*scope.edges, *scope.clauses_of_kind(tree.Path)):
             if not (isinstance(tie, tree.Path) and is_reflexive(tie)):
                 yield frozenset(tie.ends)
-        for order in scope.of(tree.Order):
+        for order in scope.clauses_of_kind(tree.Order):
             if scope.has_node(order.left) and scope.has_node(order.right):
                 yield frozenset((order.left, order.right))
         scope = scope.outer
 
 
-def _groups(scope: Scope, outer: dict[str, int], *, cross_sentence: bool) -> dict[str, int]:
+def _sentence_numbers(
+    scope: Scope, outer: dict[str, int], *, cross_sentence: bool
+) -> dict[str, int]:
     """The number of the sentence of each node of a scope, after those of `outer`, which are kept.
 
     Without `cross_sentence` all are 0. What nothing connects goes with the first node.
@@ -307,7 +319,7 @@ def _groups(scope: Scope, outer: dict[str, int], *, cross_sentence: bool) -> dic
     for pair in _tree_ties(scope):
         _unite(tied, *pair)
         _unite(linked, *pair)
-    for tie in scope.of(tree.LooseTie):
+    for tie in scope.clauses_of_kind(tree.LooseTie):
         _unite(linked, *filter(scope.has_node, tie.ends))
     for name in names:
         if linked[name] != linked[names[0]]:
@@ -329,11 +341,11 @@ def _unite(sets: dict[str, int], *names: str) -> None:
 
 def _tree_ties(scope: Scope) -> Iterator[tuple[str, ...]]:
     """The nodes that an edge, a path, an order or a distance puts into one sentence."""
-    for tie in (*scope.of(tree.Edge), *scope.of(tree.Path)):
+    for tie in (*scope.clauses_of_kind(tree.Edge), *scope.clauses_of_kind(tree.Path)):
         yield tie.ends
-    for order in scope.of(tree.Order):
+    for order in scope.clauses_of_kind(tree.Order):
         yield (*_nodes_of(scope, order.left), *_nodes_of(scope, order.right))
-    for measure in tree.parts(tree.Measure, scope.of(tree.Comparison)):
+    for measure in tree.parts(tree.NodeFunction, scope.clauses_of_kind(tree.Comparison)):
         yield measure.one, measure.other
 
 

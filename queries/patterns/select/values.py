@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import SHAPES, Checked
+from attnbank.queries.patterns.language.checking import SHAPES, ResolvedRequest
 from attnbank.queries.patterns.language.regexes import translated
 from attnbank.queries.patterns.language.tree import SURPRISAL
 from attnbank.sql.quoting import literal
@@ -33,7 +33,7 @@ SENTENCE_COLUMNS = {"sent_id": "name", "text": "text"}
 """Keys of metadata that are columns of table `sentence`, and the names of these columns."""
 
 
-def every(conditions: Iterable[str]) -> str:
+def all_of(conditions: Iterable[str]) -> str:
     """All of the conditions; true if there are none."""
     return " and ".join(conditions) or "true"
 
@@ -84,7 +84,7 @@ def feature_test(test: tree.Test, row: str) -> str:
     name = test.feature
     if test.otherwise is not None:
         first = feature_test(replace(test, otherwise=None), row)
-        missing = feature_test(tree.Test(name, "absent", (), test.place), row)
+        missing = feature_test(tree.Test(name, "absent", (), test.position), row)
         return either([first, f"{missing} and {feature_test(test.otherwise, row)}"])
     if name in MENTIONS:
         # A word may be the head of several mentions: it is enough that one of them fits.
@@ -235,11 +235,11 @@ def metadata(key: str) -> str:
     return f"coalesce({SENTENCE}.metadata[{quoted}], document.metadata[{quoted}])"
 
 
-def reads_document(checked: Checked) -> bool:
+def reads_document(checked: ResolvedRequest) -> bool:
     """Whether a request reads metadata that may be the document's."""
     keys = {test.feature for test in checked.sentence_tests}
     for scope in checked.scopes():
-        keys |= {each.feature for each in scope.references() if scope.is_metadata(each)}
+        keys |= {each.feature for each in scope.feature_references() if scope.is_metadata(each)}
     references = checked.keys_of(tree.Reference)
     keys |= {each.feature for each in references if checked.pattern.is_metadata(each)}
     return not keys <= SENTENCE_COLUMNS.keys() | SHAPES
