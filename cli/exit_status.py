@@ -165,8 +165,8 @@ def error_message(error: BaseException, bank: Path | None = None) -> tuple[str, 
 
 def _damage_in(bank: Path) -> BankError | None:
     """What is wrong with the rows of a bank, if they can be read."""
+    from attnbank.sql.bank.integrity import fault_of_rows
     from attnbank.sql.bank.opening import open_to_read
-    from attnbank.sql.bank.rows import fault_of_rows
 
     with suppress(Exception), closing(open_to_read(bank)) as connection:
         if fault := fault_of_rows(connection):

@@ -23,7 +23,7 @@ from attnbank.cli.options import (
     stacked,
 )
 from attnbank.cli.safe_echo import Terminal, closed, safe_echo
-from attnbank.queries.formats import csv_text, json_rows, why_p_is_empty
+from attnbank.queries.table_formats import csv_text, json_rows, why_p_is_empty
 from attnbank.sql import provenance
 from attnbank.sql.bank.paths import without_secrets
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from attnbank.queries import Bank
     from attnbank.queries.spark import Exported
-    from attnbank.sql.runs import Run
+    from attnbank.sql.run_choice import Run
 
 FOR_PEOPLE = frozenset({"table", "markdown", "latex"})
 """The formats that are rounded, and have no more than MOST_ROWS rows."""
@@ -182,7 +182,7 @@ def encode_frame(
     wraps: bool = False,
 ) -> None:
     """Write a frame in one of FORMATS; `width` is that of the terminal in columns, for a table."""
-    from attnbank.queries.formats import latex, markdown, table_lines
+    from attnbank.queries.table_formats import latex, markdown, table_lines
 
     if format_ not in FOR_PEOPLE:
         _write_for_programs(iter([frame]), format_, file)

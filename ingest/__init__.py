@@ -16,11 +16,11 @@ from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
     from attnbank.ingest.engines.filling import ingest_to_export
-    from attnbank.ingest.given import add_run
-    from attnbank.ingest.losses.measuring import ablate, surprisal
-    from attnbank.ingest.losses.sets import AblateOptions, HeadSet, LossOptions
+    from attnbank.ingest.losses.head_sets import AblateOptions, HeadSet, LossOptions
+    from attnbank.ingest.losses.surprisal import ablate, surprisal
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
     from attnbank.ingest.options import IngestOptions
+    from attnbank.ingest.precomputed import add_run
     from attnbank.ingest.run import estimate, ingest
     from attnbank.ingest.series import estimate_series, ingest_series
     from attnbank.ingest.store.annotations import annotate

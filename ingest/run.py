@@ -16,7 +16,7 @@ from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
 from attnbank.ingest.attention.merging import Rows
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
-from attnbank.ingest.inputs.drafts import asking
+from attnbank.ingest.inputs.candidate_inputs import asking
 from attnbank.ingest.inputs.plan import Planner, Shared
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
@@ -40,7 +40,7 @@ from attnbank.sql import provenance, registry
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
-from attnbank.sql.runs import behaviour_lines
+from attnbank.sql.run_choice import behaviour_lines
 
 # Sizes in a bank, as measured. The key says whether weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}

@@ -15,7 +15,7 @@ import polars as pl
 
 from attnbank.queries import contents, parameters
 from attnbank.queries.connections import MEMORY, SECONDS, Cursors, Sandbox
-from attnbank.queries.isolated import Isolated
+from attnbank.queries.execution import Isolated
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, cached_result, frame_of_relation, query_error
 from attnbank.queries.user_queries import as_declared, join
@@ -28,8 +28,7 @@ from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import qualified_name
 from attnbank.sql.registry import analyses
-from attnbank.sql.relations import TO_HEAD
-from attnbank.sql.runs import (
+from attnbank.sql.run_choice import (
     Run,
     UnfinishedRunWarning,
     check_relation,
@@ -37,6 +36,7 @@ from attnbank.sql.runs import (
     resolve_weights,
 )
 from attnbank.sql.subprocess_guard import check_limits, out_of_time
+from attnbank.sql.subtypes import TO_HEAD
 
 if TYPE_CHECKING:
     from attnbank.queries.pictures import Look, Picture, Size
@@ -416,7 +416,7 @@ class Bank(Requests):
         no run fits, it left the sentence out, or a mean needs weights that it does not keep, and as
         `find`. Warns with AttnbankWarning where a part is not shown.
         """
-        from attnbank.queries.sentences.reading import ShowOptions
+        from attnbank.queries.sentences.attention import ShowOptions
         from attnbank.queries.sentences.showing import show_sentence
 
         asked = ShowOptions(

@@ -31,11 +31,11 @@ from attnbank.queries.results import (
     wide_columns,
 )
 from attnbank.sql.bank.error_messages import cause_of, damaged, is_damage
-from attnbank.sql.bank.formats import check_carried
 from attnbank.sql.bank.opening import install_temporarily, open_read_only
+from attnbank.sql.bank.upgrading import check_carried
 from attnbank.sql.errors import BankError, QueryError
 from attnbank.sql.quoting import quoted
-from attnbank.sql.reading import analyses_named
+from attnbank.sql.statements import analyses_named
 from attnbank.sql.subprocess_guard import out_of_memory, out_of_time
 
 SECONDS = 300.0

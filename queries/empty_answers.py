@@ -9,10 +9,10 @@ import sqlglot
 from sqlglot import exp
 
 from attnbank.queries import parameters
-from attnbank.queries.any_bank import Backend
+from attnbank.queries.backend import Backend
 from attnbank.sql.errors import AttnbankError
 from attnbank.sql.registry import analyses, find_analysis
-from attnbank.sql.runs import check_relation
+from attnbank.sql.run_choice import check_relation
 
 
 def reasons(bank: Backend, statement: str) -> Iterator[str]:

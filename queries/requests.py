@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.queries.any_bank import Backend
+from attnbank.queries.backend import Backend
 from attnbank.queries.connections import MEMORY
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.lookup import find_corpus
-from attnbank.sql.runs import Run, UnfinishedRunWarning
+from attnbank.sql.run_choice import Run, UnfinishedRunWarning
 from attnbank.sql.subprocess_guard import check_limits
 from attnbank.sql.suggest import did_you_mean, join_names
 
 if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions
-    from attnbank.queries.patterns.language.checking import ResolvedRequest
+    from attnbank.queries.patterns.language.resolver import ResolvedRequest
 
 _CONTEXT = 10  # as `attnbank find` has it where no terminal limits it
 
 
 def _in_order(found: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Rows by some keys in the order of the first one, an interval: as its numbers are read."""
-    from attnbank.queries.patterns.finding import begin_of
+    from attnbank.queries.patterns.run_request import begin_of
 
     begins = found[keys[0]].map_elements(begin_of, pl.Float64)
     order = [begins, *(found[key] for key in keys[1:])]
@@ -71,13 +71,13 @@ class Requests(Backend):
         an unknown corpus or run and for limits out of range; QueryError if it runs out of time or
         memory. Warns with AttnbankWarning of what no word has, and of sentences not in the run.
         """
-        from attnbank.queries.patterns import HitOptions, finding
+        from attnbank.queries.patterns import HitOptions, run_request
 
         if context is None or context is True:
             context = False if columns and context is None else _CONTEXT
         choice = HitOptions(
             corpus, limit, sample, seed, keys=context is not False,
-            cross_sentence=finding.is_document(within),
+            cross_sentence=run_request.is_document(within),
             run=self.run_of_request(request, run, within, f"{columns}, {sort}"),
         )  # fmt: skip
         found = self.run_hits(request, choice, columns, sort, timeout, memory)
@@ -113,10 +113,12 @@ class Requests(Backend):
         come first, at most `limit` of them; if the first key is a number or an interval, these are
         in the order of the numbers. Raises and warns as `find` does.
         """
-        from attnbank.queries.patterns import HitOptions, finding
+        from attnbank.queries.patterns import HitOptions, run_request
 
         chosen = self.run_of_request(request, run, within, by)
-        choice = HitOptions(corpus, limit, cross_sentence=finding.is_document(within), run=chosen)
+        choice = HitOptions(
+            corpus, limit, cross_sentence=run_request.is_document(within), run=chosen
+        )
         return self.run_hits(request, choice, by, "", timeout, memory, counts=True)
 
     def run_of_request(
@@ -130,17 +132,17 @@ class Requests(Backend):
 
         Raises as `find` and `query` do, and CallError if a run is named and none is read.
         """
-        from attnbank.queries.patterns import finding
+        from attnbank.queries.patterns import run_request
 
-        wide = finding.is_document(within)
-        checked = finding.resolved(request, columns)
+        wide = run_request.is_document(within)
+        checked = run_request.resolved(request, columns)
         if checked.reads_run():
             with self.answering():
-                chosen = finding.choose_run_of_request(
+                chosen = run_request.choose_run_of_request(
                     self.connection, self.path, run, wide=wide, weights=checked.reads_weights(),
                     attention=bool(checked.attention()), surprisal=checked.reads_surprisal(),
                 )  # fmt: skip
-                finding.check_thresholds(self.connection, self.path, checked, chosen)
+                run_request.check_thresholds(self.connection, self.path, checked, chosen)
                 return chosen
         if run is not None:
             raise CallError(
@@ -161,10 +163,12 @@ class Requests(Backend):
         counts: bool = False,
     ) -> pl.DataFrame:
         """What `find`, or `count` with `counts`, returns for a choice of hits, with its errors."""
-        from attnbank.queries.patterns import finding
-        from attnbank.queries.patterns.language import tree
+        from attnbank.queries.patterns import run_request
+        from attnbank.queries.patterns.language import syntax
 
-        asked = finding.question(request, columns=columns, sort=sort, choice=choice, counts=counts)
+        asked = run_request.question(
+            request, columns=columns, sort=sort, choice=choice, counts=counts
+        )
         run = choice.run
         if run is not None:
             with self.answering():
@@ -184,7 +188,7 @@ class Requests(Backend):
         keys = list(dict.fromkeys(map(str, asked.checked.keys)))
         if counts and keys and found.schema[keys[0]].is_numeric():  # as numbers are read
             return found.sort(keys, nulls_last=True)
-        if counts and keys and isinstance(asked.checked.keys[0], tree.Interval):
+        if counts and keys and isinstance(asked.checked.keys[0], syntax.Interval):
             return _in_order(found, keys)
         if choice.sample is None:
             return found
@@ -213,16 +217,16 @@ class Requests(Backend):
         timeout: float,
         memory: int,
     ) -> pl.DataFrame:
-        from attnbank.queries.patterns import unknown
+        from attnbank.queries.patterns import unmatched_names
 
         check_limits(timeout, memory)
         with self.answering():
             if corpus is not None:
                 find_corpus(self.connection, self.path, corpus)
-            unknown.check_enhanced(self.connection, checked)
+            unmatched_names.check_enhanced(self.connection, checked)
         found = self.run_request(statement, timeout, memory)
         with self.answering():
-            for told in unknown.unknown_names(self.connection, checked, corpus):
+            for told in unmatched_names.unknown_names(self.connection, checked, corpus):
                 warnings.warn(told, AttnbankWarning, stacklevel=4)
         return found
 
@@ -284,17 +288,17 @@ class Requests(Backend):
         about attention (its figures are circular, and its p values null), and if it reads surprisal
         (they hold for the pairs that it chooses).
         """
-        from attnbank.queries.patterns import finding, scoring
-        from attnbank.queries.patterns.language import tree
+        from attnbank.queries.patterns import run_request, scoring
+        from attnbank.queries.patterns.language import syntax
 
         if not by and (each or min_count > 1):
             raise CallError("--each and --min-count choose among groups.", "Add --by KEYS (by=).")
         if by and every:
             raise CallError("--by and --every are mutually exclusive.", "Give one of them.")
-        checked, wide = finding.resolved(request, by), finding.is_document(within)
+        checked, wide = run_request.resolved(request, by), run_request.is_document(within)
         if checked.reads_surprisal() and run is None:  # one of which heads can be judged, too
             with self.answering():
-                run = finding.choose_run_of_request(
+                run = run_request.choose_run_of_request(
                     self.connection, self.path, None, wide=wide, weights=checked.reads_weights(),
                     surprisal=True,
                 ).id  # fmt: skip
@@ -308,16 +312,18 @@ class Requests(Backend):
             apart=apart, run=runs[0] if checked.reads_run() else None, timeout=timeout,
             memory=memory,
         )  # fmt: skip
-        in_intervals = isinstance(next(iter(finding.in_groups(checked).keys), None), tree.Interval)
+        in_intervals = isinstance(
+            next(iter(run_request.in_groups(checked).keys), None), syntax.Interval
+        )
         by_distance = any(
-            isinstance(key, tree.NodeFunction) and {key.one, key.other} == {dependent, head}
+            isinstance(key, syntax.NodeFunction) and {key.one, key.other} == {dependent, head}
             for key in checked.keys
         )
         found = []
         for named in runs:
             with self.answering():
                 if named is None and wide:
-                    named = finding.choose_run_of_request(
+                    named = run_request.choose_run_of_request(
                         self.connection, self.path, None, wide=True
                     ).id
             judged = scoring.judged(
@@ -351,14 +357,14 @@ class Requests(Backend):
         The frame has one row per pair, with the columns `word` (the dependent) and `head_word`,
         both word.id, and one per key of `by`. Raises and warns as `score` does.
         """
-        from attnbank.queries.patterns import HitOptions, finding, scoring
-        from attnbank.queries.patterns.select.building import compile_pairs
+        from attnbank.queries.patterns import HitOptions, run_request, scoring
+        from attnbank.queries.patterns.compiler.select import compile_pairs
 
-        is_read = finding.reads_run(request, by)
+        is_read = run_request.reads_run(request, by)
         chosen = self.run_of_request(request, run, within, by) if is_read else None
-        wide = finding.is_document(within)
+        wide = run_request.is_document(within)
         choice = HitOptions(corpus, keys=True, cross_sentence=wide, run=chosen)
-        checked = finding.in_groups(finding.checked_for(request, by, "", choice))
+        checked = run_request.in_groups(run_request.checked_for(request, by, "", choice))
         nodes = checked.pattern.nodes
         for name in (dependent, head):
             if name not in nodes:
@@ -374,6 +380,6 @@ class Requests(Backend):
         pairs = self._run_statement(checked, statement, corpus, timeout, memory)
         if checked.attention():
             warnings.warn(scoring.CIRCULAR, AttnbankWarning, stacklevel=3)
-        elif finding.resolved(request).reads_surprisal():
+        elif run_request.resolved(request).reads_surprisal():
             warnings.warn(scoring.SELECTED, AttnbankWarning, stacklevel=3)
         return pairs, statement

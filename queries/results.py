@@ -19,7 +19,7 @@ from attnbank.sql.bank.error_messages import cause_of
 from attnbank.sql.errors import AttnbankError, QueryError, first_line
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
-from attnbank.sql.runs import Run
+from attnbank.sql.run_choice import Run
 
 ROWS_AT_ONCE = 16_384
 """Rows of a batch of a streamed result."""

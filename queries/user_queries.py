@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.header import OWN, Analysis, parse
-from attnbank.sql.reading import sources, statements
+from attnbank.sql.statements import sources, statements
 
 if TYPE_CHECKING:
     import polars as pl

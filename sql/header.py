@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import takewhile
 from typing import Any
 
-from attnbank.sql import quoting, reading
+from attnbank.sql import quoting, statements
 from attnbank.sql.errors import AttnbankError
 
 OWN = "own"
@@ -255,13 +255,13 @@ class Analysis:
         Raises HeaderError if the SELECT uses other parameters than the header declares.
         """
         types = {parameter.name: parameter.type for parameter in self.parameters}
-        odd = types.keys() ^ {name for _, _, name in reading.parameter_references(self.body)}
+        odd = types.keys() ^ {name for _, _, name in statements.parameter_references(self.body)}
         if odd:
             raise HeaderError(
                 f"{self.name}.sql: header and statement disagree on the parameters:"
                 f" {', '.join(sorted(odd))}."
             )
-        return reading.with_references(
+        return statements.with_references(
             self.body, lambda name: f"cast({written(name)} as {types[name]})"
         )
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from attnbank.sql import registry
-from attnbank.sql.bank import formats
+from attnbank.sql.bank import upgrading
 from attnbank.sql.matching import Matched, Part
 from attnbank.sql.outputs.tables import is_by_run
 from attnbank.sql.quoting import quoted
@@ -74,7 +74,7 @@ _FITS = {
 def ids_of(table: str) -> dict[str, str]:
     """The columns of ids of a table, and of what kind they are."""
     kinds = KIND_OF | {"id": table}
-    columns = formats.columns_of_this_format()[table]
+    columns = upgrading.columns_of_this_format()[table]
     return {name: kinds[name] for name in columns if name in kinds}
 
 
@@ -157,7 +157,7 @@ def moved(table: str, number: int, part: Part | None = None, *, is_own: bool = T
     changed = {name: _new(table, name, kind, part) for name, kind in ids_of(table).items()}
     where = " where home.is_own" if table in TEXT and is_own else ""
     if part is not None:
-        is_by_id = "run" in formats.columns_of_this_format()[table]
+        is_by_id = "run" in upgrading.columns_of_this_format()[table]
         where = f" where {f'own.run = {part.old}' if is_by_id else part.among}"
     return changed, from_text(table, number) + where
 
@@ -181,7 +181,7 @@ def renumbered(
     that refer to others are left out.
     """
     changed, where = {}, []
-    for column in formats.columns_of_this_format()[table]:
+    for column in upgrading.columns_of_this_format()[table]:
         kind = {"id": table, "train_run": "run", "test_run": "run"}.get(column, column)
         if kind in ids:
             changed[column] = new_ids(column, ids[kind])
@@ -210,5 +210,5 @@ def _new(table: str, name: str, kind: str, part: Part | None) -> str:
 
 def tables_by_sequence() -> list[str]:
     """The tables whose rows belong to an input: positions, weights, peaks, gradients."""
-    tables = formats.columns_of_this_format().items()
+    tables = upgrading.columns_of_this_format().items()
     return [table for table, columns in tables if is_by_run(columns)]

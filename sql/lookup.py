@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnbank.sql.runs import SupportsExecute
+from attnbank.sql.run_choice import SupportsExecute
 from attnbank.sql.suggest import unknown_name
 
 

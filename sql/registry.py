@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from attnbank.sql import reading
+from attnbank.sql import statements
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis, HeaderError, parse
 from attnbank.sql.suggest import did_you_mean
@@ -46,14 +46,14 @@ def script(name: str) -> str:
 @cache
 def tables() -> dict[str, str]:
     """The statements of the schema that make tables, by the name of the table."""
-    parts = (part for text in schema_scripts() for part in reading.statements(text))
+    parts = (part for text in schema_scripts() for part in statements.statements(text))
     return {part.words[2]: part.text for part in parts if part.words[:2] == ("create", "table")}
 
 
 @cache
 def replaceable(*, temporary: bool = False) -> tuple[str, ...]:
     """The statements of the schema but those of tables; `temporary` ones for one connection."""
-    parts = [part for text in schema_scripts() for part in reading.statements(text)]
+    parts = [part for text in schema_scripts() for part in statements.statements(text)]
     if not temporary:
         return tuple(part.text for part in parts if part.words[:2] != ("create", "table"))
     return tuple(
@@ -125,4 +125,4 @@ def find_analysis(name: str) -> Analysis:
 def read_by(name: str) -> frozenset[str]:
     """The names of the analyses and shared macros that the statement of an analysis calls."""
     known = shared() | analyses()
-    return reading.relations_read(known[name].body, known) - {name}
+    return statements.relations_read(known[name].body, known) - {name}

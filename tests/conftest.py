@@ -304,8 +304,8 @@ def _fill_full(folder: Path, sample: Path, text: list[str]) -> None:
     import tiny_models
 
     from attnbank.ingest import AblateOptions, HeadSet, IngestOptions, ablate, ingest
+    from attnbank.ingest.derived.computations import compute
     from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-    from attnbank.ingest.derived.steps import compute
 
     model = str(tiny_models.save("bert", folder / "tiny", text, masked_lm=True))
     bank = folder / "full.duckdb"

@@ -28,7 +28,7 @@ from attnbank.cli.options import (
     typed_for,
 )
 from attnbank.cli.safe_echo import notify
-from attnbank.ingest.losses.sets import (
+from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     Head,
     HeadSet,

@@ -26,8 +26,8 @@ from attnbank.cli.options import (
 from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
+from attnbank.ingest.derived.computations import STEPS, AnalysisAnswer, Computation, cache_answers
 from attnbank.ingest.derived.probes.options import KINDS, WITH_WORDS, ProbeOptions
-from attnbank.ingest.derived.steps import STEPS, AnalysisAnswer, Computation, cache_answers
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import Analysis
@@ -94,7 +94,7 @@ def _command_of_computation(step: Computation) -> click.Command:
     )
     @stacked(_run_option, *options, _common_options)
     def run_step(ctx: click.Context, /, run: str | None, replace: bool, **values: Any) -> None:
-        from attnbank.ingest.derived.steps import compute
+        from attnbank.ingest.derived.computations import compute
 
         path = bank_path(ctx)
         given = {name: value for name, value in values.items() if value is not None}
@@ -203,7 +203,7 @@ def compute_and_cache_all(
 
     What cannot be answered is skipped. Raises BankError, CallError if there is no such run.
     """
-    from attnbank.ingest.derived.steps import compute
+    from attnbank.ingest.derived.computations import compute
     from attnbank.queries import open_bank
 
     with open_bank(path) as bank:

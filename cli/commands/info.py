@@ -22,7 +22,7 @@ from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.ingest.corpora.document import LEFT_OUT
 from attnbank.sql.bank.paths import typed_path
-from attnbank.sql.runs import behaviour_lines
+from attnbank.sql.run_choice import behaviour_lines
 from attnbank.sql.suggest import escape_control, join_names
 
 if TYPE_CHECKING:

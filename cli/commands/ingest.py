@@ -41,7 +41,7 @@ from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
 from attnbank.ingest import FILLING
 from attnbank.ingest.corpora.document import CorpusError
 from attnbank.ingest.corpora.format import formats
-from attnbank.ingest.losses.sets import LossOptions
+from attnbank.ingest.losses.head_sets import LossOptions
 from attnbank.ingest.options import (
     CORPUS,
     INPUTS,
@@ -59,7 +59,7 @@ from attnbank.sql.suggest import join_names
 
 if TYPE_CHECKING:
     from attnbank.ingest.corpora.document import Problem
-    from attnbank.ingest.losses.measuring import SurprisalReport
+    from attnbank.ingest.losses.surprisal import SurprisalReport
     from attnbank.ingest.options import Departures, Estimate, Report
     from attnbank.ingest.progress import OnProgress
     from attnbank.ingest.store.corpus import CheckedCorpus
@@ -377,7 +377,7 @@ _MADE_FIRST = ("induction_head", "previous_token_head")
 def _next(report: Report, options: IngestOptions) -> str:
     from attnbank.queries import open_bank
     from attnbank.sql.registry import find_analysis
-    from attnbank.sql.runs import resolve_weights, run_candidates
+    from attnbank.sql.run_choice import resolve_weights, run_candidates
 
     with open_bank(options.bank) as opened:
         for name in _FIRST if options.repeat is None else _MADE_FIRST:

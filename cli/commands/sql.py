@@ -47,7 +47,7 @@ def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None
     nor reach any file or network, and it is ended when its time or memory is over. A table shows
     the first 10,000 rows; the formats for programs have all of them.
     """
-    from attnbank.queries.isolated import Isolated
+    from attnbank.queries.execution import Isolated
     from attnbank.sql.subprocess_guard import can_fork
 
     most = MOST_ROWS if check_output(ctx) in FOR_PEOPLE else None
@@ -76,7 +76,7 @@ def shell(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 
     ARGUMENTS go to the shell as they are.
     """
-    from attnbank.sql.bank.formats import check_carried
+    from attnbank.sql.bank.upgrading import check_carried
 
     binary = find_shell()
     path = bank_file(bank_path(ctx))

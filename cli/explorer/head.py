@@ -15,10 +15,10 @@ from attnbank.cli.explorer.bank_cache import CachedAnswer
 from attnbank.cli.explorer.request import Link, RequestContext, hit_of, link
 from attnbank.cli.explorer.sentences import small_map
 from attnbank.queries.sentences.choosing import layer_and_head
-from attnbank.sql import registry, runs
+from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.relations import DIRECTIONS
+from attnbank.sql.subtypes import DIRECTIONS
 
 _Made = TypeVar("_Made")
 _EXAMPLES = 12
@@ -199,7 +199,7 @@ def _at_work(
     of = bank.run_of(_COUNTED_AS, run=run)
     assert of is not None, "the analysis reads one run"
     with bank.answering():
-        runs.check_relation(
+        run_choice.check_relation(
             bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, of
         )
         found = bank.fetch(
@@ -287,7 +287,7 @@ def examples(context: RequestContext, shown: dict[str, Any]) -> None:
     _rows_of_head(context.query("head_accuracy", run=of.name).frame, pair)
     page = context.page_number()
     with bank.answering():
-        runs.check_relation(
+        run_choice.check_relation(
             bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, of
         )
         found = bank.fetch(

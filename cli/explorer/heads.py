@@ -12,13 +12,13 @@ import polars as pl
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.pictures import Look
-from attnbank.queries.pictures.drawing import why_not_drawn
+from attnbank.queries.pictures.charts import why_not_drawn
 from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
-from attnbank.queries.pictures.parts import is_significant
+from attnbank.queries.pictures.panels import is_significant
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.registry import analyses
-from attnbank.sql.relations import DIRECTIONS
+from attnbank.sql.subtypes import DIRECTIONS
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
 _MARK = 6.5

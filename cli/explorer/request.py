@@ -13,7 +13,7 @@ import polars as pl
 from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, CachedAnswer
 from attnbank.cli.explorer.visit import Visit
 from attnbank.queries import Bank
-from attnbank.queries.formats import FormattedColumn, columns_as_text
+from attnbank.queries.table_formats import FormattedColumn, columns_as_text
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import sql_literal as value_of
 from attnbank.sql.registry import find_analysis

@@ -12,7 +12,6 @@ import markupsafe
 import polars as pl
 
 from attnbank.cli.explorer.request import RequestContext, hit_of, link
-from attnbank.queries.formats import columns_as_text, crosstab, fits_crosstab
 from attnbank.queries.patterns import HitOptions, head_keys, listing
 from attnbank.queries.patterns.concordance import nodes_of
 from attnbank.queries.pictures.sentence import Panel
@@ -23,9 +22,10 @@ from attnbank.queries.sentences.choosing import (
     sentences_of_run,
 )
 from attnbank.queries.sentences.showing import MOST_PANELS
+from attnbank.queries.table_formats import columns_as_text, crosstab, fits_crosstab
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.relations import DIRECTIONS
+from attnbank.sql.subtypes import DIRECTIONS
 
 MOST_HITS = 10_000
 """Hits that can be paged through; the command line has all of them."""

@@ -31,10 +31,10 @@ from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.explorer.security import HOST, Guard, launch_file
 from attnbank.cli.explorer.visit import Visit
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.queries.formats import csv_text
 from attnbank.queries.pictures import sentence
+from attnbank.queries.table_formats import csv_text
 from attnbank.sql.errors import AttnbankError, BankError, CallError
-from attnbank.sql.relations import DIRECTIONS
+from attnbank.sql.subtypes import DIRECTIONS
 
 _HERE = Path(__file__).resolve().parent
 _AT_ONCE = 12

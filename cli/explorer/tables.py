@@ -13,7 +13,7 @@ from attnbank.cli.output import MOST_ROWS
 from attnbank.queries import parameters
 from attnbank.queries.contents import OF_RUNS
 from attnbank.queries.pictures import SCREENS
-from attnbank.queries.pictures.drawing import why_not_drawn
+from attnbank.queries.pictures.charts import why_not_drawn
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import find_analysis

@@ -18,12 +18,12 @@ import polars as pl
 from attnbank.cli.explorer import head, heads, tables
 from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext
-from attnbank.queries.formats import format_cell
 from attnbank.queries.pictures import SCREENS
+from attnbank.queries.table_formats import format_cell
 from attnbank.sql.errors import AttnbankError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import Run
+from attnbank.sql.run_choice import Run
 
 MOST_BYTES = 1_500_000
 """Bytes of an answer that is written as a file; of a larger one the page asks the bank."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from attnbank.queries.patterns import HitOptions, RequestError, finding
-from attnbank.queries.patterns.language import tree
+from attnbank.queries.patterns import HitOptions, RequestError, run_request
+from attnbank.queries.patterns.language import syntax
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.runs import Run
+from attnbank.sql.run_choice import Run
 from attnbank.sql.suggest import unknown_name
 
 
@@ -36,21 +36,21 @@ def _compiled(asked: dict[str, Any]) -> dict[str, Any]:
     choice = HitOptions(
         asked.get("corpus"), asked.get("limit"), asked.get("sample"), keys=not by, run=run
     )
-    found = finding.question(request, columns=by, choice=choice, counts=bool(by))
+    found = run_request.question(request, columns=by, choice=choice, counts=bool(by))
     keys = list(dict.fromkeys(map(str, found.checked.keys)))
     first = found.checked.keys[0] if found.checked.keys else None
     return {
         "statement": found.statement,
         "nodes": list(found.checked.pattern.nodes),
         "keys": keys,
-        "by_interval": isinstance(first, tree.Interval),
+        "by_interval": isinstance(first, syntax.Interval),
         "run": None if run is None else run.name,
     }
 
 
 def _run_of_published_request(asked: dict[str, Any], request: str, by: str) -> Run | None:
     """The run that the request reads; None if it reads none. Raises CallError as `find` does."""
-    checked = finding.resolved(request, by)
+    checked = run_request.resolved(request, by)
     if not checked.reads_run():
         return None
     runs = {each["id"]: each for each in asked["runs"]}

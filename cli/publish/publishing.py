@@ -21,18 +21,18 @@ from attnbank.cli.explorer.heads import measures
 from attnbank.cli.explorer.site import NAV
 from attnbank.cli.humanize import format_bytes
 from attnbank.cli.publish import answers, bundle, sheets
-from attnbank.cli.publish.licences import forbids
+from attnbank.cli.publish.program_licences import forbids
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
-from attnbank.queries.patterns import HitOptions, finding, reads_run
+from attnbank.queries.patterns import HitOptions, reads_run, run_request
 from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.sentences.attention import names_of_run as names_of_run
+from attnbank.queries.sentences.attention import note_on_missing_weights
 from attnbank.queries.sentences.choosing import run_over
-from attnbank.queries.sentences.reading import names_of_run as names_of_run
-from attnbank.queries.sentences.reading import note_on_missing_weights
-from attnbank.sql import provenance, reading, registry
+from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
 from attnbank.sql.header import RunChoice
@@ -44,8 +44,8 @@ from attnbank.sql.outputs.atomic import (
     output_folder,
 )
 from attnbank.sql.outputs.manifests import file_digest
-from attnbank.sql.relations import DIRECTIONS
-from attnbank.sql.runs import Run, chosen_run
+from attnbank.sql.run_choice import Run, chosen_run
+from attnbank.sql.subtypes import DIRECTIONS
 
 BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"
@@ -348,7 +348,7 @@ def _default(bank: Bank, name: str) -> int | None:
 def _usual(bank: Bank, about: str) -> int | None:
     """The run that answers a request about attention, its weights, or surprisal."""
     with suppress(AttnbankError), bank.answering():
-        return finding.choose_run_of_request(
+        return run_request.choose_run_of_request(
             bank.connection, bank.path, None, wide=False, weights=about == "weights",
             attention=about != "surprisal", surprisal=about == "surprisal",
         ).id  # fmt: skip
@@ -397,7 +397,7 @@ def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
 
 def _with_variables(name: str) -> str:
     """A statement whose parameters are variables, which a page sets before it runs it."""
-    return reading.with_references(
+    return statements.with_references(
         registry.internal_statement(name), lambda each: f"getvariable('{each}')"
     )
 
@@ -410,7 +410,7 @@ def _requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[s
         with suppress(AttnbankError):
             run = bank.run_of_request(request)
             choice = HitOptions(limit=10_001, keys=True, run=run)
-            found = finding.question(request, choice=choice)
+            found = run_request.question(request, choice=choice)
             yield {
                 "name": name,
                 "request": request,

@@ -20,10 +20,10 @@ from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.pictures.svg import element
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import drawn_tree
+from attnbank.queries.sentences.attention import SentenceRecords, ShowOptions, sheet
 from attnbank.queries.sentences.choosing import Chosen
-from attnbank.queries.sentences.reading import SentenceRecords, ShowOptions, sheet
 from attnbank.sql import registry
-from attnbank.sql.runs import Run
+from attnbank.sql.run_choice import Run
 
 IN_A_FILE = 4
 """Sentences of one file: that of a sentence is its number divided by this."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from attnbank.cli.app import app
-from attnbank.ingest.derived.steps import STEPS
+from attnbank.ingest.derived.computations import STEPS
 from generator.markdown import block, made_by, page
 
 _WIDTH = 80

@@ -58,7 +58,7 @@ class Examples:
     def _sample(self) -> Path:
         """Sentences (with a control), documents and pairs of tokens, with the packaged model."""
         from attnbank.ingest import IngestOptions, ingest
-        from attnbank.ingest.derived.steps import compute
+        from attnbank.ingest.derived.computations import compute
 
         bank = self._folder / "sample.duckdb"
         ways: tuple[dict[str, Any], ...] = (
@@ -76,7 +76,7 @@ class Examples:
     def _decoded(self) -> Path:
         """Two corpora with the packaged model, from whose attention trees were decoded."""
         from attnbank.ingest import IngestOptions, ingest
-        from attnbank.ingest.derived.steps import compute
+        from attnbank.ingest.derived.computations import compute
 
         bank = self._folder / "decoded.duckdb"
         for number, name in enumerate(("press", "stories"), 1):
@@ -88,7 +88,7 @@ class Examples:
     def _phrases(self) -> Path:
         """Bracketed sentences with the packaged model, and the phrases of its attention."""
         from attnbank.ingest import IngestOptions, ingest
-        from attnbank.ingest.derived.steps import compute
+        from attnbank.ingest.derived.computations import compute
 
         text = self._folder / "brackets.conll"
         lines = [f"#begin document ({text.stem}); part 000"]

@@ -31,8 +31,8 @@ from attnbank.ingest.attention.sums import (
     concatenate_parts,
     map_sums,
 )
+from attnbank.ingest.models.attention_behaviour import ROW_SUM
 from attnbank.ingest.models.tokenizer import Encoded
-from attnbank.ingest.models.trial import ROW_SUM
 from attnbank.ingest.options import Subword
 
 AT_ONCE = 2**19  # weights of an input, or those of one map, if it has more

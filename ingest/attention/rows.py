@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from attnbank.ingest.attention.measures import Inputs, maps_of
 from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merged
 from attnbank.ingest.attention.sums import TOTALS, MapSums
-from attnbank.ingest.inputs.drafts import Input
+from attnbank.ingest.inputs.candidate_inputs import Input
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model

@@ -16,8 +16,8 @@ from functools import cache
 
 from attnbank.ingest.corpora.bounds import MOST_COVERED
 from attnbank.ingest.corpora.document import Constituent, Departure, FaultError, Mention, Word
-from attnbank.sql import reading, registry
-from attnbank.sql.relations import without_subtype
+from attnbank.sql import registry, statements
+from attnbank.sql.subtypes import without_subtype
 
 # Closed lists, lower case. The surface rule stops at prepositions and relative words.
 _PREPOSITIONS = """
@@ -65,7 +65,7 @@ UNKNOWN = "unknown"
 @cache
 def pronouns() -> frozenset[str]:
     """The forms, in lower case, that are pronouns in text without tags: view english_pronoun."""
-    rows = reading.values_rows(registry.script("4_pronouns"))
+    rows = statements.values_rows(registry.script("4_pronouns"))
     return frozenset(form for row in rows if row[-1] for form in str(row[0]).split())
 
 

@@ -14,7 +14,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql import registry
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.runs import Run
+from attnbank.sql.run_choice import Run
 
 _BLOCK = 1 << 16
 """Weights of all heads that are compared at a time; so few that all of it stays in the cache."""

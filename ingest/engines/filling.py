@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from attnbank.ingest.engines.parts import FolderPart, Work, Written, listed_parts, split_batches
-from attnbank.ingest.inputs.drafts import asking
+from attnbank.ingest.inputs.candidate_inputs import asking
 from attnbank.ingest.options import IngestOptions, Report
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.ingest.run import ingest_run, report_columns

@@ -31,7 +31,7 @@ from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.run import load_model
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.bank.error_messages import is_full_disk
-from attnbank.sql.bank.formats import columns_of_this_format
+from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import AttnbankError, first_line
 from attnbank.sql.outputs.atomic import take_name, unwritten
 from attnbank.sql.outputs.manifests import ExportedFile, exported_file

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from attnbank.ingest.inputs.drafts import Draft, OwnedPiece, Skip, TokenisedSentence
+from attnbank.ingest.inputs.candidate_inputs import Draft, OwnedPiece, Skip, TokenisedSentence
 
 
 @dataclass(frozen=True)

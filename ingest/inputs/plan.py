@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
+from attnbank.ingest.inputs.candidate_inputs import WINDOW, Ask, Draft, Input, Skip, tokenised
 from attnbank.ingest.inputs.contexts import Room, document_drafts, pair_drafts, sentence_drafts
-from attnbank.ingest.inputs.drafts import WINDOW, Ask, Draft, Input, Skip, tokenised
+from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.trial import Batching
 from attnbank.ingest.options import Edges, Multiword, Unit
 
 USUAL_LENGTH = 128  # tokens from which on the weights (a square) limit a batch

@@ -16,7 +16,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.merge.sources import Source, source_of
 from attnbank.ingest.store.saved import SavedRelation, create_view
 from attnbank.sql import id_map, provenance, registry
-from attnbank.sql.bank import formats, result_cache
+from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import check_free, new_bank, open_to_read
 from attnbank.sql.errors import CallError
@@ -138,7 +138,7 @@ class _Taking:
         left = [
             name if schema == "main" else f"{schema}.{name}"
             for schema, name in self.source.tables
-            if schema != "main" or name not in formats.columns_of_this_format()
+            if schema != "main" or name not in upgrading.columns_of_this_format()
         ]
         if left:
             self.notes.append(f"Tables of your own are left out: {join_names(left)}.")
@@ -168,7 +168,7 @@ class _Taking:
         return cut
 
     def _copy(self, table: str) -> None:
-        columns = formats.columns_of_this_format()[table]
+        columns = upgrading.columns_of_this_format()[table]
         kept = condition(table, columns, self.runs, getattr(self, "corpora", "null"))
         rest = f"from {OF}{table} as own where {kept}"
         if table == "sequence" and self.cut:

@@ -14,11 +14,11 @@ from pathlib import Path
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from attnbank.sql.bank import formats, result_cache
+from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.error_messages import bank_error, is_damage, is_full_disk
+from attnbank.sql.bank.integrity import fault_of_rows
 from attnbank.sql.bank.opening import existing, open_to_read
-from attnbank.sql.bank.rows import fault_of_rows
 from attnbank.sql.errors import BankError, first_line
 from attnbank.sql.id_map import OF, SOURCE, listed
 from attnbank.sql.matching import unfit
@@ -137,7 +137,7 @@ def of_export(number: int, path: str | Path) -> Source:
     )
     check_files(folder, manifest)
     tables = {(each.schema, each.name): each.columns for each in manifest.tables}
-    missing = {("main", table) for table in formats.columns_of_this_format()} - tables.keys()
+    missing = {("main", table) for table in upgrading.columns_of_this_format()} - tables.keys()
     if missing:
         raise unfit(str(path), f"it has no table {min(missing)[1]}")
     schemas = sorted({schema for schema, _ in tables} - {"main"})
@@ -195,7 +195,7 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
         told = f"{table.name} has {size:,} bytes, but unpacks to {text_bytes:,} bytes of text"
         raise unfit(export, told)
     have = {name: type_ for name, type_, *_ in described}
-    usual = formats.columns_of_this_format() if table.schema == "main" else {}
+    usual = upgrading.columns_of_this_format() if table.schema == "main" else {}
     own = usual.get(table.name, {})
     for columns, where in ((table.columns, MANIFEST), (have, "its files")):
         for name in {**own, **table.columns, **have}:

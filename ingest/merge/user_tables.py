@@ -11,7 +11,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.merge.sources import Source, Table
 from attnbank.ingest.store.saved import SavedRelation, create_view, is_of_trees
 from attnbank.sql import id_map, registry
-from attnbank.sql.bank import formats
+from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.opening import reinstall
 from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import OF, SOURCE
@@ -32,7 +32,7 @@ def columns_of(
     To the tables `apart` nothing is added. Raises CallError if a column has another type in two
     sources.
     """
-    usual = {("main", name): own for name, own in formats.columns_of_this_format().items()}
+    usual = {("main", name): own for name, own in upgrading.columns_of_this_format().items()}
     found = {table: dict(own) for table, own in usual.items()}
     for source in sources:
         for table, types in source.tables.items():
@@ -87,7 +87,7 @@ def tables(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> 
     run_names = registry.internal_statement("merge/run_names")
     connection.execute(run_names, {"source": source.number})
     for table, types in source.tables.items():
-        if table[0] == "main" and table[1] in formats.columns_of_this_format():
+        if table[0] == "main" and table[1] in upgrading.columns_of_this_format():
             continue
         new, kinds = qualified_name(*table), _kinds(types)
         values = {name: f"own.{quoted(name)}" for name in types}

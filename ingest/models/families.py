@@ -14,8 +14,8 @@ from typing import Any
 
 import transformers
 
+from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.runtime import ModelError
-from attnbank.ingest.models.trial import Batching
 from attnbank.sql.errors import AttnbankWarning
 
 

@@ -32,7 +32,7 @@ from transformers.utils import (
 from attnbank.ingest.models.runtime import REASON, ModelError, memory
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import MINILM
-from attnbank.sql.bank.rows import MOST_HEADS
+from attnbank.sql.bank.integrity import MOST_HEADS
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.extras import need
 

@@ -15,6 +15,14 @@ import transformers
 from torch import Tensor
 
 from attnbank.ingest.masked.masking import MaskedLM
+from attnbank.ingest.models.attention_behaviour import (
+    Batching,
+    Sources,
+    detect_behaviour,
+    layers_by,
+    shape_of,
+    sliding_window,
+)
 from attnbank.ingest.models.checkpoint import WITH_HEAD, Head, digest_weights, read_module
 from attnbank.ingest.models.families import Family, family_of
 from attnbank.ingest.models.files import (
@@ -38,14 +46,6 @@ from attnbank.ingest.models.runtime import (
     quiet,
 )
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.trial import (
-    Batching,
-    Sources,
-    detect_behaviour,
-    layers_by,
-    shape_of,
-    sliding_window,
-)
 from attnbank.ingest.models.values import Layout, Values, layout_of
 from attnbank.ingest.options import MINILM, Measure
 from attnbank.sql.errors import first_line

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
-from attnbank.ingest.models.reading import SplitRules, Way, reading_of, whole
+from attnbank.ingest.models.word_splitting import SplitRules, Way, reading_of, whole
 from attnbank.ingest.options import FirstWord, Unit
 
 

@@ -18,7 +18,7 @@ from attnbank.ingest.store import word_files
 from attnbank.ingest.store.word_files import ROWS, WordFile, WordFileError
 from attnbank.ingest.store.writer import changing
 from attnbank.sql import registry
-from attnbank.sql.bank import formats
+from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import CallError
@@ -114,7 +114,7 @@ def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> 
     """
     taken = dict(connection.execute(registry.internal_statement("annotate/used_names")).fetchall())
     taken |= dict.fromkeys(registry.analyses(), "an analysis")
-    taken |= dict.fromkeys(formats.columns_of_this_format(), "a table of every bank")
+    taken |= dict.fromkeys(upgrading.columns_of_this_format(), "a table of every bank")
     taken |= dict.fromkeys((ROWS, _WORDS), "a table that attnbank makes for itself")
     kind = {each.lower(): kind for each, kind in taken.items()}.get(name.lower())
     if kind == "a table of yours":

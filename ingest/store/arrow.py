@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from attnbank.sql.bank.formats import columns_of_this_format
+from attnbank.sql.bank.upgrading import columns_of_this_format
 
 INT = pa.int32()
 SMALL = pa.int16()

@@ -17,7 +17,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.corpora.document import LEFT_OUT, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
 from attnbank.ingest.corpora.licences import licence_of_files
-from attnbank.ingest.corpora.repeated import REPEAT, USUAL_INPUTS, Repeated
+from attnbank.ingest.corpora.random_tokens import REPEAT, USUAL_INPUTS, Repeated
 from attnbank.ingest.corpora.shards import items_of_shard, read_shard
 from attnbank.ingest.corpora.source import CorpusFile
 from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus

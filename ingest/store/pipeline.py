@@ -24,7 +24,7 @@ from torch import Tensor
 from attnbank.ingest.attention.measures import OF_LAYERS
 from attnbank.ingest.attention.merging import Maps
 from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of_batch, run_masked, run_model
-from attnbank.ingest.inputs.drafts import IN_NO_TURNS, Ask, asking
+from attnbank.ingest.inputs.candidate_inputs import IN_NO_TURNS, Ask, asking
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model

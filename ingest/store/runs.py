@@ -12,9 +12,9 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.measures import OF_LAYERS
 from attnbank.ingest.corpora.shards import read_shard
-from attnbank.ingest.models import reading
+from attnbank.ingest.models import word_splitting
+from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.loading import ModelFacts
-from attnbank.ingest.models.trial import Batching
 from attnbank.ingest.options import FirstWord, IngestOptions
 from attnbank.ingest.store.writer import insert_row, next_ids, rows_by_name
 from attnbank.sql import provenance
@@ -73,7 +73,7 @@ class Wanted:
             "corpus": self.corpus,
             "model": self.model_id,
             "max_tokens": self.max_tokens,
-            "reading": reading.VERSION,
+            "reading": word_splitting.VERSION,
             "batching": self.batching,
             "first_word": self.first_word,
             "bos": self.bos,

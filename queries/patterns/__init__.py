@@ -1,6 +1,8 @@
 """Compiles requests in Grew's language, with edges of attention and coreference, to SQL."""
 
-from attnbank.queries.patterns.finding import (
+from attnbank.queries.patterns.compiler.select import HitOptions
+from attnbank.queries.patterns.language.syntax import RequestError
+from attnbank.queries.patterns.run_request import (
     CompiledRequest,
     asks_about_attention,
     check_ends,
@@ -10,8 +12,6 @@ from attnbank.queries.patterns.finding import (
     question,
     reads_run,
 )
-from attnbank.queries.patterns.language.tree import RequestError
-from attnbank.queries.patterns.select.building import HitOptions
 
 __all__ = [
     "CompiledRequest",

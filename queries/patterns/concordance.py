@@ -13,7 +13,7 @@ import polars as pl
 
 from attnbank.queries.directions import is_right_to_left
 from attnbank.sql import registry
-from attnbank.sql.runs import SupportsExecute
+from attnbank.sql.run_choice import SupportsExecute
 
 Word = tuple[str, bool]
 """What is written, and whether white space follows it."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.queries.formats import is_p_value
+from attnbank.queries.table_formats import is_p_value
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning
 
 if TYPE_CHECKING:
-    from attnbank.queries.any_bank import Backend
+    from attnbank.queries.backend import Backend
 
 RELATION = "(request)"
 """The name under which pairs are judged; no relation of a corpus has brackets."""

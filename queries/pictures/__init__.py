@@ -8,7 +8,7 @@ SQL here and no file: `Bank.plot` and the command ask the bank, the command writ
 
 from __future__ import annotations
 
-from attnbank.queries.pictures.drawing import (
+from attnbank.queries.pictures.charts import (
     SENTENCES,
     ChartFacts,
     check_has_picture,
@@ -19,8 +19,8 @@ from attnbank.queries.pictures.drawing import (
     runs_named,
     specification,
 )
-from attnbank.queries.pictures.formats import ENDINGS, Picture, render
-from attnbank.queries.pictures.parts import Size
+from attnbank.queries.pictures.files import ENDINGS, Picture, render
+from attnbank.queries.pictures.panels import Size
 from attnbank.queries.pictures.theme import SCREENS, THEMES, Look
 
 __all__ = [

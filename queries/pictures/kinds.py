@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnbank.queries.pictures.encodings import OTHER
-from attnbank.queries.pictures.parts import (
+from attnbank.queries.pictures.panels import (
     MARK,
     NAME,
     PLACE,

@@ -28,7 +28,7 @@ from attnbank.queries.pictures.svg import (
 from attnbank.queries.pictures.theme import POINTS, Look, Palette, theme_of
 from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
 from attnbank.sql.errors import CallError
-from attnbank.sql.relations import TO_HEAD
+from attnbank.sql.subtypes import TO_HEAD
 from attnbank.sql.suggest import escape_control
 
 ELSEWHERE = -1

@@ -21,8 +21,7 @@ import polars as pl
 
 from attnbank.queries import contents
 from attnbank.queries.contents import Contents
-from attnbank.queries.formats import FormattedColumn, columns_as_text, csv_text
-from attnbank.queries.pictures.formats import SVG, read_svg, renumber
+from attnbank.queries.pictures.files import SVG, read_svg, renumber
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections import (
@@ -35,6 +34,7 @@ from attnbank.queries.sections import (
     sides,
     subject,
 )
+from attnbank.queries.table_formats import FormattedColumn, columns_as_text, csv_text
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.extras import need

@@ -5,14 +5,14 @@ An answer is data: rows, a picture, published figures. There is no HTML here: `r
 
 from __future__ import annotations
 
-from attnbank.queries.sections.answering import (
+from attnbank.queries.sections.plan import Chapter, Missing, Section, SectionAnswer, chapters, sides
+from attnbank.queries.sections.runner import (
     Subject,
     answer_section,
     plain_model,
     side_by_side,
     subject,
 )
-from attnbank.queries.sections.plan import Chapter, Missing, Section, SectionAnswer, chapters, sides
 
 __all__ = [
     "Chapter",

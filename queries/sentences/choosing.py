@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnbank.queries.any_bank import Backend
+from attnbank.queries.backend import Backend
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
-from attnbank.sql.runs import Run, choose_run, run_candidates, with_reasons
+from attnbank.sql.run_choice import Run, choose_run, run_candidates, with_reasons
 from attnbank.sql.suggest import join_names
 
 _LARGEST = 2**31 - 1

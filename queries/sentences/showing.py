@@ -24,20 +24,20 @@ from attnbank.queries.pictures import (
 )
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.formats import converted, latex_caption, read_svg, warn_if_long
+from attnbank.queries.pictures.files import converted, latex_caption, read_svg, warn_if_long
 from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests
-from attnbank.queries.sentences import choosing, reading
+from attnbank.queries.sentences import attention, choosing
+from attnbank.queries.sentences.attention import ShowOptions
 from attnbank.queries.sentences.choosing import Chosen
-from attnbank.queries.sentences.reading import ShowOptions
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
 from attnbank.sql.lookup import find_corpus
-from attnbank.sql.relations import TO_EARLIER
-from attnbank.sql.runs import Run, UnfinishedRunWarning
+from attnbank.sql.run_choice import Run, UnfinishedRunWarning
+from attnbank.sql.subtypes import TO_EARLIER
 
 MOST_PANELS = 150
 """Panels of a picture: all 144 heads of the paper's model on one sentence, and a few."""
@@ -246,13 +246,13 @@ def _label(value: Any) -> str:
 def show_sentence(bank: Requests, asked: ShowOptions) -> Shown:
     """What `Bank.show` returns."""
     with bank.answering():
-        needs = reading.needs(bank, asked)
+        needs = attention.needs(bank, asked)
     if choosing.is_request(str(asked.sentence)):
         taken, chosen = _sentences_with_hits(bank, asked, needs)
     else:
         taken, chosen = _called(bank, asked, needs)
     with bank.answering():
-        reading.check_relation(bank, asked.relation, taken)
+        attention.check_relation(bank, asked.relation, taken)
         named = [asked.head] if isinstance(asked.head, str) else asked.head
         pairs = choosing.heads_of(taken, named, asked.layer)
         if (panels := (1 if asked.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
@@ -260,8 +260,8 @@ def show_sentence(bank: Requests, asked: ShowOptions) -> Shown:
                 f"{len(pairs)} heads on {len(chosen)} sentences make {panels} panels.",
                 f"Ask for fewer heads or hits: up to {MOST_PANELS} panels.",
             )
-        found = [reading.read_sentence(bank, taken, each, pairs, asked) for each in chosen]
-        names = reading.names_of_run(bank, taken)
+        found = [attention.read_sentence(bank, taken, each, pairs, asked) for each in chosen]
+        names = attention.names_of_run(bank, taken)
     if not taken.is_finished:
         told = f"The run {taken.name} is not finished: it has read a part of its corpus."
         warnings.warn(told, UnfinishedRunWarning, stacklevel=3)

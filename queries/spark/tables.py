@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnbank.sql.bank.formats import columns_of_this_format
+from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.outputs.manifests import check_format
 from attnbank.sql.outputs.tables import is_by_run

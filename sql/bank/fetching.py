@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
+from attnbank.sql.bank.integrity import fault_of_rows
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.bank.paths import (
     address_of,
@@ -21,7 +22,6 @@ from attnbank.sql.bank.paths import (
     without_secrets,
 )
 from attnbank.sql.bank.remote import body_until, opened, range_of, url_of, version_of
-from attnbank.sql.bank.rows import fault_of_rows
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.outputs.atomic import take_name, unwritten
 from attnbank.sql.subprocess_guard import Channel, Guarded

@@ -21,7 +21,9 @@ from attnbank.sql.bank.connections import (
     transaction,
 )
 from attnbank.sql.bank.error_messages import damaged, translate_errors
-from attnbank.sql.bank.formats import (
+from attnbank.sql.bank.integrity import fault_of_catalog
+from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb, printable_path
+from attnbank.sql.bank.upgrading import (
     Types,
     check_format,
     check_tables,
@@ -29,8 +31,6 @@ from attnbank.sql.bank.formats import (
     is_empty,
     types_of,
 )
-from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb, printable_path
-from attnbank.sql.bank.rows import fault_of_catalog
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.outputs.atomic import new_part, remove_parts, take_name

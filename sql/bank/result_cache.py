@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from attnbank.sql import reading
+from attnbank.sql import statements
 from attnbank.sql.header import Analysis
 from attnbank.sql.macros import fingerprint
 from attnbank.sql.registry import analyses, shared
@@ -117,8 +117,8 @@ def _contents(connection: DuckDBPyConnection, table: str) -> str:
 def _relations_read(name: str, body: str) -> frozenset[str]:
     """The names after FROM and JOIN in an analysis and what it reads, but for `_OF_THE_RUN`."""
     known = shared() | analyses()
-    found = set(reading.sources(body))
-    for other in reading.relations_read(body, known) - {name}:
+    found = set(statements.sources(body))
+    for other in statements.relations_read(body, known) - {name}:
         if other not in _OF_THE_RUN:
             found |= _relations_read(other, known[other].body)
     return frozenset(found)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from attnbank.sql import macros, provenance, registry
-from attnbank.sql.bank import formats, result_cache
+from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError
@@ -256,7 +256,7 @@ def further(tables: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str
 
     `tables` has the types of the columns of each table, by schema and name.
     """
-    usual = formats.columns_of_this_format()
+    usual = upgrading.columns_of_this_format()
     for schema in sorted({schema for schema, _ in tables} - {"main"}):
         yield f"create schema if not exists {quoted(schema)};\n"
     for (schema, name), types in tables.items():

@@ -29,9 +29,9 @@ wait_passively()
 
 import torch
 
-from attnbank.ingest.inputs.drafts import Input, asking
+from attnbank.ingest.inputs.candidate_inputs import Input, asking
 from attnbank.ingest.inputs.plan import Planner
-from attnbank.ingest.losses.scoring import Heads, Scorer, Text
+from attnbank.ingest.losses.language_model import Heads, Scorer, Text
 from attnbank.ingest.models.loading import Model, load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions

@@ -27,12 +27,12 @@ from pathlib import Path
 
 import duckdb
 
-from attnbank.ingest.derived.steps import STEPS, compute
+from attnbank.ingest.derived.computations import STEPS, compute
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import resolve_weights, run_candidates
+from attnbank.sql.run_choice import resolve_weights, run_candidates
 
 SETTINGS = ("set memory_limit = '1500MB'", "set threads = 2")
 UNITS = {"pair": "token", "sentence": "word", "document": "word"}

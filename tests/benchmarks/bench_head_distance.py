@@ -22,7 +22,7 @@ import numpy as np
 from attnbank.ingest.derived.heads import Distances, maps_of_run
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.runs import choose_analysis_run
+from attnbank.sql.run_choice import choose_analysis_run
 
 SMOOTHING = 0.001
 """The share of a uniform distribution that is mixed into every distribution (published code)."""

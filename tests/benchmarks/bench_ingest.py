@@ -32,7 +32,7 @@ import torch
 
 from attnbank.ingest.attention.merging import Maps
 from attnbank.ingest.attention.rows import RunFacts, padded, rows_of_batch
-from attnbank.ingest.inputs.drafts import asking
+from attnbank.ingest.inputs.candidate_inputs import asking
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import question
-from attnbank.queries.patterns.language.reading import parse_request
+from attnbank.queries.patterns.language.parser import parse_request
 from attnbank.sql.errors import CallError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "patterns.md"

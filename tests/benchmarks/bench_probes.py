@@ -25,7 +25,6 @@ from torch import Tensor, nn
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import KINDS, ProbeOptions
-from attnbank.ingest.derived.probes.probing import loss_of, run_epoch
 from attnbank.ingest.derived.probes.scorers import (
     AttentionScorer,
     AttentionWordsScorer,
@@ -33,6 +32,7 @@ from attnbank.ingest.derived.probes.scorers import (
     make_scorer,
 )
 from attnbank.ingest.derived.probes.tasks import Batches, read_task
+from attnbank.ingest.derived.probes.training import loss_of, run_epoch
 from attnbank.sql.bank.opening import open_to_read
 
 Example = tuple[Tensor, Tensor, Tensor]

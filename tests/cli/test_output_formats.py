@@ -22,8 +22,8 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import app, run_command_line
 from attnbank.cli.output import ENDINGS, FORMATS, encode_frame
-from attnbank.queries.formats import display_width, markdown, table_lines, why_p_is_empty
 from attnbank.queries.results import frame_of_relation
+from attnbank.queries.table_formats import display_width, markdown, table_lines, why_p_is_empty
 
 FRAME = pl.DataFrame(
     {

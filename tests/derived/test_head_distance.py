@@ -14,8 +14,8 @@ import oracle_surface as slow
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.heads import Distances
-from attnbank.ingest.derived.steps import compute
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError, CallError, QueryError
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.heads import classical, on_principal_axes, scaled, stress
-from attnbank.ingest.derived.steps import compute
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError
 

@@ -9,7 +9,7 @@ import oracle_probe as slow
 import probe_tasks
 import pytest
 
-from attnbank.ingest.derived.probes.scoring import judge, right_branching, scores
+from attnbank.ingest.derived.probes.head_weights import judge, right_branching, scores
 from attnbank.ingest.derived.probes.sentences import Sentences
 
 

@@ -18,8 +18,8 @@ from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.probes import Epoch, ProbeOptions, ProbeReport, train_probe
-from attnbank.ingest.derived.probes.probing import hold_out
 from attnbank.ingest.derived.probes.tasks import Batches, read_attention, read_task
+from attnbank.ingest.derived.probes.training import hold_out
 from attnbank.sql.bank.opening import open_to_read
 
 

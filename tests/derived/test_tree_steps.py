@@ -13,7 +13,7 @@ import pytest
 from once import Once
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, QueryError
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.inputs.contexts import Room, document_drafts, pair_drafts, sentence_drafts
-from attnbank.ingest.inputs.drafts import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.models.loading import MINILM
 from attnbank.ingest.models.tokenizer import Piece
 

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.inputs.contexts import Room, pair_drafts
-from attnbank.ingest.inputs.drafts import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.models.loading import MINILM, place_of
 from attnbank.ingest.models.tokenizer import Piece
 

@@ -12,7 +12,7 @@ from oracle_agreement import Site
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.losses.pairs import Pair, agreement_pairs
+from attnbank.ingest.losses.minimal_pairs import Pair, agreement_pairs
 from attnbank.ingest.store.corpus import add_text
 
 # What `_sentence` writes for the feats of a word: of a noun, of a pronoun, and of forms of verbs.

@@ -16,7 +16,7 @@ import tiny_models
 import torch
 import transformers
 
-from attnbank.ingest.losses.scoring import Scorer, Text
+from attnbank.ingest.losses.language_model import Scorer, Text
 from attnbank.ingest.models.loading import Model, load
 from attnbank.sql.errors import AttnbankError, CallError
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from attnbank.ingest.losses import pairs
-from attnbank.ingest.losses.pairs import Pair, PairSide, read_pairs
+from attnbank.ingest.losses import minimal_pairs
+from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, read_pairs
 from attnbank.sql.errors import CallError
 
 BLIMP: dict[str, Any] = {
@@ -112,7 +112,7 @@ def test_the_kind_of_a_row(tmp_path: Path) -> None:
         ("a.jsonl", r'{"good": "\u001b[2J", "bad": "b"}', ":1: good has the character U+001B."),
         ("a.jsonl", '{"good": "a", "Good": "c", "bad": "b"}\n', ":1: good is named twice."),
         ("a.tsv.gz", b"\x1f\x8b", ": "),
-        ("a.tsv", b"a" * (pairs.MOST_LINE + 1), ":1: the line has more than 65,536 bytes."),
+        ("a.tsv", b"a" * (minimal_pairs.MOST_LINE + 1), ":1: the line has more than 65,536 bytes."),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_by_its_line(
@@ -131,11 +131,11 @@ def test_what_cannot_be_read(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "MOST_PAIRS", 3)
+    monkeypatch.setattr(minimal_pairs, "MOST_PAIRS", 3)
     assert len(_read(tmp_path, "a\tb\n" * 3)) == 3
     with pytest.raises(CallError, match=":4: more than 3 pairs"):
         _read(tmp_path, "a\tb\n" * 4)
-    monkeypatch.setattr(pairs, "MOST_BYTES", 12)
+    monkeypatch.setattr(minimal_pairs, "MOST_BYTES", 12)
     assert len(_read(tmp_path, "a\tb\n" * 3)) == 3
     with pytest.raises(CallError, match=":3: the file has more than 12 bytes"):
         _read(tmp_path, "a\tb\n" * 2 + "aa\tb\n")

@@ -17,7 +17,7 @@ import transformers
 from tokenizers import Tokenizer, decoders
 
 from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
-from attnbank.ingest.losses.scoring import Scorer, Text
+from attnbank.ingest.losses.language_model import Scorer, Text
 from attnbank.ingest.models.loading import Model, load
 
 WORDS = (

@@ -143,7 +143,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
 
 
 def _batch(loaded: models.Model, texts: list[list[str]]) -> Any:
-    from attnbank.ingest.inputs.drafts import Input
+    from attnbank.ingest.inputs.candidate_inputs import Input
     from attnbank.ingest.inputs.plan import Batch
 
     batch = Batch(1)

@@ -13,7 +13,7 @@ from two_runs import TWO_RUNS
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, merge_banks
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.store.preferences import prefer
 from attnbank.queries import open_bank
 from attnbank.queries.export import export

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from attnbank.cli.app import app
 from attnbank.ingest import IngestOptions, ingest, merge_banks
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import describe, load
 from attnbank.queries import open_bank
 from attnbank.sql import registry

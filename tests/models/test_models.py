@@ -16,8 +16,8 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from attnbank.ingest.models.attention_behaviour import shape_of
 from attnbank.ingest.models.loading import ModelError, ModelFacts, describe, kv_heads_of, load
-from attnbank.ingest.models.trial import shape_of
 from attnbank.sql.errors import CallError
 
 

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from attnbank.cli.app import app
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.models import families, loading
+from attnbank.ingest.models.attention_behaviour import detect_behaviour
 from attnbank.ingest.models.loading import load
-from attnbank.ingest.models.trial import detect_behaviour
 
 
 @pytest.mark.usual("convbert-equal")

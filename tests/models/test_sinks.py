@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import ModelError, load
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, QueryError

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions
-from attnbank.ingest.inputs.drafts import Input, asking
+from attnbank.ingest.inputs.candidate_inputs import Input, asking
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.models.loading import MINILM, describe, place_of
 from attnbank.ingest.progress import ignore_progress

@@ -18,7 +18,7 @@ from multiword import decoded
 from multiword.decoded import Sentence
 from multiword_cases import Case, Make
 
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.loading import MINILM, place_of
 
 HEADS = {(1, 1), (2, 3)}

@@ -11,7 +11,7 @@ import pytest
 from drawn import figures_of, frame_of_heads, heads, marks_of, words_of
 
 from attnbank.queries.pictures import ChartFacts, Size, draw, specification
-from attnbank.queries.pictures.drawing import MOST_PANELS, MOST_ROWS
+from attnbank.queries.pictures.charts import MOST_PANELS, MOST_ROWS
 from attnbank.queries.pictures.kinds import by_cluster
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.sql.errors import CallError, QueryError

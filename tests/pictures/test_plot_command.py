@@ -15,7 +15,7 @@ from case_bank import make_bank
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.show import ENDINGS
 from attnbank.queries import open_bank, pictures
-from attnbank.queries.pictures.drawing import MOST_PANELS
+from attnbank.queries.pictures.charts import MOST_PANELS
 from attnbank.queries.user_queries import VARIABLE
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ONE_WAY = {
     "duckdb.connect": {
         "sql/bank/connections.py",
-        "sql/bank/formats.py",
+        "sql/bank/upgrading.py",
     },
     "click.echo": {"cli/safe_echo.py"},
     "print": set(),

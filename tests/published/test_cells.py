@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from attnbank.cli.publish.answers import frame_json
-from attnbank.queries.formats import columns_as_text, csv_text
+from attnbank.queries.table_formats import columns_as_text, csv_text
 
 PAGE = Path(__file__).resolve().parents[2] / "cli" / "publish" / "page"
 _SCRIPT = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.merge.excerpt import chosen_runs, take
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError

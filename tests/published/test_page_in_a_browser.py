@@ -276,7 +276,7 @@ def test_forty_requests_give_the_hits_of_find(visitor: Page, published: Path) ->
 @pytest.mark.few("V.upos", "{*")
 @pytest.mark.parametrize("by", ["V.upos", "V.upos, O.upos", "delta(V, O)", "{ O =[1-1]=> V }"])
 def test_counts_are_those_of_count(visitor: Page, published: Path, by: str) -> None:
-    from attnbank.queries.formats import crosstab, fits_crosstab
+    from attnbank.queries.table_formats import crosstab, fits_crosstab
 
     visitor.see("/sentences", pattern=STORY, by=by)
     with open_bank(published) as bank:

@@ -17,7 +17,7 @@ from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import choose_run
+from attnbank.sql.run_choice import choose_run
 
 MODELS = "id,random_seed\n1,\n2,7\n"
 WORDS = """\

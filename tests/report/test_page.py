@@ -18,7 +18,6 @@ from report_pages import Reader, read
 import offline
 from attnbank.queries import open_bank
 from attnbank.queries.contents import Contents
-from attnbank.queries.formats import columns_as_text, csv_columns
 from attnbank.queries.pictures import THEMES
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.report.page import (
@@ -31,6 +30,7 @@ from attnbank.queries.report.page import (
 )
 from attnbank.queries.sections import Missing, SectionAnswer, answer_section, chapters, subject
 from attnbank.queries.sentences.showing import Figure
+from attnbank.queries.table_formats import columns_as_text, csv_columns
 from attnbank.sql.registry import find_analysis
 
 pytestmark = pytest.mark.slow  # the page with everything takes ten seconds

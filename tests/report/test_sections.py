@@ -18,7 +18,7 @@ from attnbank.cli.app import app, run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.queries.sections import Missing, SectionAnswer, answer_section, chapters, subject
-from attnbank.queries.sections.comparing import MEASURES, compare, middle
+from attnbank.queries.sections.comparison import MEASURES, compare, middle
 from attnbank.queries.sections.plan import Section, published
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_write

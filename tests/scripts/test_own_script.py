@@ -14,8 +14,8 @@ from text_banks import make_text_bank
 from attnbank.cli.safe_echo import Terminal
 from attnbank.queries import open_bank
 from attnbank.queries.directions import END, ISOLATE, is_right_to_left, isolated
-from attnbank.queries.formats import cut, cut_start, display_width, table_lines
-from attnbank.queries.patterns.select.building import HitOptions
+from attnbank.queries.patterns.compiler.select import HitOptions
+from attnbank.queries.table_formats import cut, cut_start, display_width, table_lines
 from attnbank.sql.suggest import escape_control
 
 HEBREW, PERSIAN = "\u05e9\u05dc\u05d5\u05dd", "\u0645\u06cc\u200c\u0631\u0648\u0645"

@@ -49,7 +49,7 @@ def shown_bank(once: Once, sample: Path, tiny_model: Callable[[str], Path]) -> P
 
 def _fill(folder: Path, sample: Path, bert: str, gpt2: str) -> None:
     from attnbank.ingest import IngestOptions, ingest
-    from attnbank.ingest.derived.steps import compute
+    from attnbank.ingest.derived.computations import compute
 
     bank = new_banks.put(folder / "bank.duckdb")
     stories = str(sample / "stories.conllu")

@@ -11,10 +11,10 @@ import sqlglot
 from case_bank import make_bank
 
 from attnbank.queries import Bank, analyses, open_bank
-from attnbank.sql.bank import formats
+from attnbank.sql.bank import upgrading
 from attnbank.sql.header import OWN, Analysis, HeaderError, RunChoice, parse
-from attnbank.sql.reading import sources
 from attnbank.sql.registry import shared
+from attnbank.sql.statements import sources
 
 HEADER = """\
 -- title: How many words there are
@@ -258,4 +258,4 @@ def test_a_statement_keeps_to_the_common_subset(analysis: Analysis) -> None:
 def test_the_columns_that_are_kept_are_those_of_a_new_bank() -> None:
     """The file that a bank's tables are checked against; how it is written anew, where it fails."""
     kept = (files("attnbank.sql") / "schema" / "columns.json").read_text(encoding="utf-8")
-    assert kept == formats.columns_as_text(), "python -m attnbank.sql.bank.formats"
+    assert kept == upgrading.columns_as_text(), "python -m attnbank.sql.bank.upgrading"

@@ -13,7 +13,7 @@ from case_bank import make_bank
 from sqlglot import exp
 
 from attnbank.queries import analyses, open_bank
-from attnbank.sql import macros, reading, registry
+from attnbank.sql import macros, registry, statements
 from attnbank.sql.header import HeaderError, parse
 
 HEADER = """\
@@ -40,7 +40,7 @@ def test_parameters_in_comments_and_strings_are_none() -> None:
     statement = parse("traps", "surface", HEADER + TRAPS).statement
     assert statement.count("cast($least as integer)") == 2
     assert statement.replace("cast($least as integer)", "$least") == TRAPS.strip()
-    assert list(reading.parameter_references("select '$'least")) == []
+    assert list(statements.parameter_references("select '$'least")) == []
     given = parse("traps", "surface", HEADER + TRAPS).with_parameters(lambda _: "1")
     assert given.replace("cast(1 as integer)", "$least") == TRAPS.strip()
     with duckdb.connect() as connection:
@@ -60,14 +60,14 @@ def test_a_parameter_in_a_comment_alone_is_not_used() -> None:
 
 def test_calls_in_comments_and_strings_are_none() -> None:
     known = registry.shared() | analyses()
-    assert reading.relations_read(TRAPS, known) == frozenset()
+    assert statements.relations_read(TRAPS, known) == frozenset()
     called = "select * from best_head (relation := 'x') as best, ENTROPY() where exists"
-    assert reading.relations_read(f"{called} (select 1 from paper.table_1)", known) == {
+    assert statements.relations_read(f"{called} (select 1 from paper.table_1)", known) == {
         "best_head", "entropy", "table_1",
     }  # fmt: skip
     # A table, a common table expression and a column of an analysis's name are no call of it.
     statement = "with entropy (a) as (select 1) select entropy.a, best_head from head_distance"
-    assert reading.relations_read(f"{statement}, entropy", known) == frozenset()
+    assert statements.relations_read(f"{statement}, entropy", known) == frozenset()
 
 
 def test_the_tokens_say_what_the_syntax_tree_says() -> None:
@@ -103,7 +103,7 @@ def test_each_analysis_is_installed_while_what_it_reads_is_a_stub() -> None:
 
 def _made(statement: str) -> str:
     """The name of what a statement creates or replaces; nothing where it does something else."""
-    made = reading.statements(statement)[0].text.split("(")[0].split()
+    made = statements.statements(statement)[0].text.split("(")[0].split()
     return made[4].removeprefix("paper.") if made[:3] == ["create", "or", "replace"] else ""
 
 
@@ -139,7 +139,7 @@ def test_statements_of_a_script() -> None:
     script = """-- create table none;
 create or replace macro f(a) as concat(a, '; -- no comment', 'create table t');
 /* ; */ comment on macro f is 'Says: create or replace x; and so on.';"""
-    parts = reading.statements(script)
+    parts = statements.statements(script)
     assert [part.words for part in parts] == [
         ("create", "or", "replace"), ("comment", "on", "macro"),
     ]  # fmt: skip

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from attnbank.queries.bank import open_bank
+from attnbank.queries.execution import Isolated
 from attnbank.queries.export import export
-from attnbank.queries.isolated import Isolated
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.subprocess_guard import Guarded
 

@@ -16,8 +16,8 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-from attnbank.ingest.derived.steps import compute
 from attnbank.ingest.store.deleting import delete
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError

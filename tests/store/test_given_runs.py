@@ -18,7 +18,7 @@ import transformers
 
 from attnbank.cli.app import run_command_line as command
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
-from attnbank.ingest.given import GivenRun, GivenSentence
+from attnbank.ingest.precomputed import GivenRun, GivenSentence
 from attnbank.queries import open_bank
 from attnbank.sql.errors import BankError, CallError
 
@@ -211,7 +211,7 @@ def test_norms_that_are_given_are_those_of_ingest(
 
 @pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(bank: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnbank.ingest.given._TOKENS_AT_ONCE", 60)
+    monkeypatch.setattr("attnbank.ingest.precomputed._TOKENS_AT_ONCE", 60)
     given = 0
     with (
         pytest.raises(RuntimeError, match="hook"),
@@ -466,7 +466,7 @@ def test_a_sentence_is_given_once_and_to_its_own_run(bank: Path) -> None:
 _KILLED = """
 import os, sys
 import numpy as np
-import attnbank.ingest.given as given
+import attnbank.ingest.precomputed as given
 from attnbank.ingest import add_run
 
 given._TOKENS_AT_ONCE = 60
@@ -502,7 +502,7 @@ import os, resource, signal, sys
 import numpy as np
 from attnbank.ingest import add_run
 from attnbank.sql.errors import BankError
-import attnbank.ingest.given as given
+import attnbank.ingest.precomputed as given
 
 given._TOKENS_AT_ONCE = 60
 given.Writer.commit_if_due = given.Writer.commit

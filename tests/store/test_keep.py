@@ -17,14 +17,14 @@ from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.site import make_site
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest import run as running
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.probes import train_probe
 from attnbank.ingest.derived.probes.options import ProbeOptions
-from attnbank.ingest.derived.steps import compute
 from attnbank.ingest.merge.merging import merge_banks
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.registry import analyses
-from attnbank.sql.runs import resolve_weights, run_candidates
+from attnbank.sql.run_choice import resolve_weights, run_candidates
 
 KINDS: dict[str, dict[str, Any]] = {
     "sentences": {},

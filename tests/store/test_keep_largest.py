@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest import IngestOptions, estimate, ingest, merge_banks
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError
 

@@ -18,8 +18,8 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.derived.computations import STEPS, compute
 from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-from attnbank.ingest.derived.steps import STEPS, compute
 from attnbank.ingest.store.deleting import delete
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
 from attnbank.queries import Bank, open_bank

@@ -13,7 +13,7 @@ import pytest
 
 import attnbank
 from attnbank.ingest import save_relation
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import BankError, CallError, QueryError
 

@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import checkpoints as training
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, ingest_series
-from attnbank.ingest.derived.steps import compute
+from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.models.training import checkpoints, step_of
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, QueryError

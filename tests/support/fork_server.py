@@ -32,7 +32,7 @@ import attnbank.cli.commands.ingest
 import attnbank.cli.commands.query
 import attnbank.cli.output
 import attnbank.ingest.derived.heads
-import attnbank.ingest.derived.probes.probing
+import attnbank.ingest.derived.probes.training
 import attnbank.ingest.store.pipeline
 import attnbank.queries.export  # noqa: F401
 from attnbank.cli import main

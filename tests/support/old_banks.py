@@ -63,8 +63,8 @@ def _five_runs() -> bytes:
     import tiny_models
 
     from attnbank.ingest import IngestOptions, ingest
+    from attnbank.ingest.derived.computations import compute
     from attnbank.ingest.derived.probes import ProbeOptions, train_probe
-    from attnbank.ingest.derived.steps import compute
 
     document: dict[str, Any] = {"context": "document", "max_tokens": 48}
     pairs: dict[str, Any] = {"context": "pair", "max_tokens": 40, "unit": "token", "limit": 2}

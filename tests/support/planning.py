@@ -12,7 +12,7 @@ import new_banks
 
 from attnbank.ingest.corpora.document import Sentence
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
-from attnbank.ingest.inputs.drafts import asking
+from attnbank.ingest.inputs.candidate_inputs import asking
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import InputTokenizer

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import browsers
 import polars as pl
 
-from attnbank.queries.formats import columns_as_text
+from attnbank.queries.table_formats import columns_as_text
 
 
 class Page(browsers.Visitor):

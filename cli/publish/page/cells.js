@@ -1,4 +1,4 @@
-// Frames as people read them: the same roundings as on the command line (queries/formats.py).
+// Frames as people read them: the same roundings as on the command line (queries/table_formats.py).
 
 // A number with so many decimals; of two equally near ones the even, as Python rounds.
 export function fixed(value, decimals) {

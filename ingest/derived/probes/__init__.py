@@ -17,7 +17,7 @@ from attnbank.ingest.derived.probes.options import KINDS, ROOT_AT, Epoch, ProbeO
 from attnbank.sql.extras import need
 
 if TYPE_CHECKING:
-    from attnbank.ingest.derived.probes.probing import train_probe
+    from attnbank.ingest.derived.probes.training import train_probe
 
 __all__ = ["KINDS", "ROOT_AT", "Epoch", "ProbeOptions", "ProbeReport", "train_probe"]
 
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Any:
     if name == "train_probe":
         need("A probe", "ingest", "torch")
         wait_passively()
-        from attnbank.ingest.derived.probes.probing import train_probe
+        from attnbank.ingest.derived.probes.training import train_probe
 
         return train_probe
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attnbank.queries.patterns.language.tree import Regex, RequestError, SourcePosition
+from attnbank.queries.patterns.language.syntax import Regex, RequestError, SourcePosition
 
 _DEEPEST = 60
 """How deep groups may be nested."""

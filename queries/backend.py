@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from attnbank.sql.runs import Run, SupportsExecute
+from attnbank.sql.run_choice import Run, SupportsExecute
 
 if TYPE_CHECKING:
     from attnbank.queries.results import CachedResult

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from attnbank.ingest.inputs.drafts import Input, asking
+from attnbank.ingest.inputs.candidate_inputs import Input, asking
 from attnbank.ingest.inputs.plan import Batch, Planner
-from attnbank.ingest.losses.pairs import Pair, PairSide, agreement_pairs, read_pairs
-from attnbank.ingest.losses.scoring import Scorer, Surprisal, Text
-from attnbank.ingest.losses.sets import (
+from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     HeadSet,
     LossOptions,
     run_to_read,
     with_controls,
 )
+from attnbank.ingest.losses.language_model import Scorer, Surprisal, Text
+from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, agreement_pairs, read_pairs
 from attnbank.ingest.models.files import model_of_run
 from attnbank.ingest.models.loading import MINILM, Model, load
 from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned

@@ -17,6 +17,7 @@ from duckdb import DuckDBPyConnection
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from attnbank.ingest.derived.probes.head_weights import HeadWeights, right_branching, scores
 from attnbank.ingest.derived.probes.options import (
     WITH_WORDS,
     Epoch,
@@ -26,7 +27,6 @@ from attnbank.ingest.derived.probes.options import (
     check_options,
 )
 from attnbank.ingest.derived.probes.scorers import HeadScorer, make_scorer
-from attnbank.ingest.derived.probes.scoring import HeadWeights, right_branching, scores
 from attnbank.ingest.derived.probes.sentences import Ints, Sentences
 from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, Task, read_task
 from attnbank.ingest.models.runtime import device_of

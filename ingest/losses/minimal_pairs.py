@@ -21,7 +21,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.corpora.bounds import MOST_WORDS
 from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.source import BOM, CONTROL, CorpusFile, decode
-from attnbank.ingest.inputs.drafts import asking, spans_of
+from attnbank.ingest.inputs.candidate_inputs import asking, spans_of
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import escape_control
 

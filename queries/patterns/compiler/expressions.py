@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import SHAPES, ResolvedRequest
+from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.regexes import translated
-from attnbank.queries.patterns.language.tree import SURPRISAL
+from attnbank.queries.patterns.language.resolver import SHAPES, ResolvedRequest
+from attnbank.queries.patterns.language.syntax import SURPRISAL
 from attnbank.sql.quoting import literal
-from attnbank.sql.relations import PARTS, without_subtype
+from attnbank.sql.subtypes import PARTS, without_subtype
 
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})
 """Features that are columns of table `word`."""
@@ -44,7 +44,7 @@ def either(conditions: Iterable[str]) -> str:
     return f"({' or '.join(found)})" if len(found) > 1 else "".join(found) or "false"
 
 
-def fits(test: tree.Test, value: str) -> str:
+def fits(test: syntax.Test, value: str) -> str:
     """The condition for a test of a value; a missing value must be null."""
     if test.kind in ("present", "absent"):
         return f"{value} is {'not ' * (test.kind == 'present')}null"
@@ -79,12 +79,12 @@ def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
     return f"{name}({value}, {literal(inner)})"
 
 
-def feature_test(test: tree.Test, row: str) -> str:
+def feature_test(test: syntax.Test, row: str) -> str:
     """The condition for a test of a feature of the word in the row with that alias."""
     name = test.feature
     if test.otherwise is not None:
         first = feature_test(replace(test, otherwise=None), row)
-        missing = feature_test(tree.Test(name, "absent", (), test.position), row)
+        missing = feature_test(syntax.Test(name, "absent", (), test.position), row)
         return either([first, f"{missing} and {feature_test(test.otherwise, row)}"])
     if name in MENTIONS:
         # A word may be the head of several mentions: it is enough that one of them fits.
@@ -94,7 +94,7 @@ def feature_test(test: tree.Test, row: str) -> str:
         return f"not {found}" if test.kind == "absent" else found
     if (
         name in COLUMNS or name in _FEATURES or name == SURPRISAL
-        or any(isinstance(each, tree.Regex) for each in test.values)
+        or any(isinstance(each, syntax.Regex) for each in test.values)
     ):  # fmt: skip
         return fits(test, feature(name, row))
     has = _has(row, f"|{in_source(name)}=")
@@ -151,7 +151,7 @@ def feature(name: str, row: str) -> str:
     return f"nullif(regexp_extract({source}, {literal(pattern)}, 1), '')"
 
 
-def label_test(test: tree.Test, relation: str) -> str:
+def label_test(test: syntax.Test, relation: str) -> str:
     """The condition for a test of a label or a part of one; simple tests need no extraction."""
     plain = [each for each in test.values if isinstance(each, str)]
     if test.feature == "1" and test.kind == "equal" and len(plain) == len(test.values) <= _MANY:
@@ -170,31 +170,31 @@ def label_test(test: tree.Test, relation: str) -> str:
 
 def label_part(feature: str, relation: str) -> str:
     """The whole relation, or its part 1:2$subsem@deep; null for one that is not there."""
-    if feature == tree.WHOLE:
+    if feature == syntax.WHOLE:
         return relation
     if feature in PARTS:
         return f"nullif(regexp_extract({relation}, {literal(PARTS[feature])}, 1), '')"
     return "cast(null as varchar)"
 
 
-def anchor_can(test: tree.Test) -> bool:
+def anchor_can(test: syntax.Test) -> bool:
     """Whether the node before the first word can pass a test of a feature."""
     if test.otherwise is not None:
         return anchor_can(test.otherwise) or anchor_can(replace(test, otherwise=None))
     return _can_be(test, ANCHOR) if test.feature == "form" else test.kind == "absent"
 
 
-def can_be_root(label: Iterable[tree.Test]) -> bool:
+def can_be_root(label: Iterable[syntax.Test]) -> bool:
     """Whether a label of the tree can be root, in any case and subtype; True if hard to tell."""
     return all(
         test.kind != "equal" or any(map(_fits_root, test.values))
-        if test.feature in (tree.WHOLE, "1")
+        if test.feature in (syntax.WHOLE, "1")
         else test.feature in PARTS or test.kind == "absent"
         for test in label
     )
 
 
-def _fits_root(value: str | tree.Regex) -> bool:
+def _fits_root(value: str | syntax.Regex) -> bool:
     if isinstance(value, str):
         return without_subtype(value).lower() == "root"
     pattern = translated(value)
@@ -206,7 +206,7 @@ def _fits_root(value: str | tree.Regex) -> bool:
     return start.startswith("root") or "root".startswith(start)
 
 
-def _can_be(test: tree.Test, value: str) -> bool:
+def _can_be(test: syntax.Test, value: str) -> bool:
     """Whether a value can pass a test; True if that is hard to tell."""
     if test.kind in ("present", "absent"):
         return test.kind == "present"
@@ -219,7 +219,7 @@ def _can_be(test: tree.Test, value: str) -> bool:
     return None in found or test.kind == "different"
 
 
-def metadata_test(test: tree.Test) -> str:
+def metadata_test(test: syntax.Test) -> str:
     """The condition for a test of the metadata or of the tree's shape."""
     if test.kind == "present" and test.feature in SHAPES:
         negated, shape = re.fullmatch(r"is_(not_)?(\w+)", test.feature).groups()  # type: ignore[union-attr]
@@ -240,7 +240,7 @@ def reads_document(checked: ResolvedRequest) -> bool:
     keys = {test.feature for test in checked.sentence_tests}
     for scope in checked.scopes():
         keys |= {each.feature for each in scope.feature_references() if scope.is_metadata(each)}
-    references = checked.keys_of(tree.Reference)
+    references = checked.keys_of(syntax.Reference)
     keys |= {each.feature for each in references if checked.pattern.is_metadata(each)}
     return not keys <= SENTENCE_COLUMNS.keys() | SHAPES
 

@@ -29,7 +29,14 @@ from numpy.typing import NDArray
 from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
 from attnbank.ingest.attention.merging import Maps, Rows, is_unnormalised
 from attnbank.ingest.attention.rows import RunFacts, rows_of_batch
-from attnbank.ingest.inputs.drafts import WINDOW, Input, Skip, Span, TokenisedSentence, spans_of
+from attnbank.ingest.inputs.candidate_inputs import (
+    WINDOW,
+    Input,
+    Skip,
+    Span,
+    TokenisedSentence,
+    spans_of,
+)
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.inputs.spelling import is_unknown, misplaced, misspelled
 from attnbank.ingest.models.loading import ModelFacts
@@ -48,8 +55,8 @@ from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import Writer
 from attnbank.ingest.store.writer import ingesting
 from attnbank.sql import registry
+from attnbank.sql.bank.integrity import MOST_HEADS
 from attnbank.sql.bank.opening import existing
-from attnbank.sql.bank.rows import MOST_HEADS
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 from attnbank.sql.lookup import find_corpus
 

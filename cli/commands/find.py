@@ -187,7 +187,7 @@ def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     import polars as pl
 
     from attnbank.queries.directions import is_right_to_left
-    from attnbank.queries.formats import cut, cut_start, display_width
+    from attnbank.queries.table_formats import cut, cut_start, display_width
 
     def widest(name: str) -> int:
         return max(map(display_width, [name, *map(str, frame[name])]), default=0)
@@ -227,8 +227,8 @@ def count(
 
     REQUEST is that of find. With two keys people see a cross table where it has room.
     """
-    from attnbank.queries.formats import crosstab, fits_crosstab
     from attnbank.queries.patterns import HitOptions
+    from attnbank.queries.table_formats import crosstab, fits_crosstab
 
     source = source_of(ctx, shared["timeout"])
     is_read = output.check_output(ctx) in output.FOR_PEOPLE and not show

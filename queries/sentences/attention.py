@@ -10,14 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.any_bank import Backend
+from attnbank.queries.backend import Backend
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import Chosen
-from attnbank.sql import registry, runs
+from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import BankError, CallError, QueryError
-from attnbank.sql.relations import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
-from attnbank.sql.runs import Run
+from attnbank.sql.run_choice import Run
+from attnbank.sql.subtypes import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
 
 MOST = 150
 """Positions of a sentence that are shown at most."""
@@ -110,7 +110,7 @@ def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
     ).rows()
     known = [str(name) for name, *_ in rows]
     if relation not in {"all", *known, *map(without_subtype, known)}:
-        raise runs.unknown_relation(relation, run, known)
+        raise run_choice.unknown_relation(relation, run, known)
 
 
 def names_of_run(bank: Backend, run: Run) -> dict[str, str]:

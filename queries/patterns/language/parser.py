@@ -13,8 +13,8 @@ from functools import cache, lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 
-from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.tree import RequestError, SourcePosition
+from attnbank.queries.patterns.language import syntax
+from attnbank.queries.patterns.language.syntax import RequestError, SourcePosition
 from attnbank.sql.errors import CallError
 
 MOST_ARRANGED = 8
@@ -43,7 +43,7 @@ _MOST_EXPECTED = 8
 
 
 @lru_cache(maxsize=256)
-def parse_request(text: str) -> tree.Request:
+def parse_request(text: str) -> syntax.Request:
     """The tree of a request.
 
     Raises RequestError with line and column for a text that is not a request, CallError for one
@@ -72,7 +72,7 @@ _OF_NODES = {
 
 
 @lru_cache(maxsize=256)
-def read_keys(text: str) -> tuple[tree.Key, ...]:
+def read_keys(text: str) -> tuple[syntax.Key, ...]:
     """The keys in a list such as `V.lemma, e.label, delta(A, B), { A -[obj]-> B }`.
 
     Raises RequestError with line and column for a text that is not such a list.
@@ -164,74 +164,76 @@ def _text_of_token(token: Any) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _regex(token: Any) -> tree.Regex:
+def _regex(token: Any) -> syntax.Regex:
     text = str(token)
     if token.type == "STR_REGEX":
         inner, columns = _unescaped(text[3:-1], 3)
-        return tree.Regex(inner, "str", False, _position_of(token), columns)
+        return syntax.Regex(inner, "str", False, _position_of(token), columns)
     ignores_case = text.endswith("/i")
     inner = text[1 : -2 if ignores_case else -1]
     columns = tuple(range(1, len(inner) + 1))
-    return tree.Regex(inner, "pcre", ignores_case, _position_of(token), columns)
+    return syntax.Regex(inner, "pcre", ignores_case, _position_of(token), columns)
 
 
-def _constant(token: Any) -> tree.Constant:
+def _constant(token: Any) -> syntax.Constant:
     if token.type in ("STR_REGEX", "PCRE"):
-        return tree.Constant(_regex(token), True, str(token), _position_of(token))
+        return syntax.Constant(_regex(token), True, str(token), _position_of(token))
     value, is_quoted = _text_of_token(token), token.type == "STRING"
-    return tree.Constant(value, is_quoted, value if is_quoted else str(token), _position_of(token))
+    return syntax.Constant(
+        value, is_quoted, value if is_quoted else str(token), _position_of(token)
+    )
 
 
-def _test(kind: tree.Kind, feature: Any, values: tuple[tree.Constant, ...] = ()) -> tree.Test:
+def _test(kind: syntax.Kind, feature: Any, values: tuple[syntax.Constant, ...] = ()) -> syntax.Test:
     for each in values:
         if feature.type == "FEATURE" and is_dotted(each):
             raise RequestError(
                 each.position, f"{each} is a field of a lexicon, and requests have no lexicons.",
                 f'Quote a text with a full stop: "{each}".',
             )  # fmt: skip
-    return tree.Test(
+    return syntax.Test(
         _text_of_token(feature), kind, tuple(each.value for each in values), _position_of(feature)
     )
 
 
-def _otherwise(feature: Any, values: Any, *more: Any) -> tree.Test:
+def _otherwise(feature: Any, values: Any, *more: Any) -> syntax.Test:
     return replace(_test("equal", feature, values), otherwise=_otherwise(*more) if more else None)
 
 
-def is_dotted(value: tree.Constant) -> bool:
+def is_dotted(value: syntax.Constant) -> bool:
     """Whether a value is neither in quotes nor a number, but holds a full stop, as `Z.Number`."""
     text = "" if value.is_quoted else str(value.value)
     return "." in text and not re.fullmatch(r"[0-9.]+", text)
 
 
-def _parse_name(token: Any) -> tree.Name:
+def _parse_name(token: Any) -> syntax.Name:
     if str(token) in _KEYWORDS - {"global"}:  # which stands before a shape: global.is_tree
         raise RequestError(_position_of(token), f"{token} is a reserved word.", "Use another name.")
-    return tree.Name(str(token), _position_of(token))
+    return syntax.Name(str(token), _position_of(token))
 
 
 _TWO_STARS = "an edge needs a node at one end at least."
 
 
-def _whole(kind: tree.Kind, *values: tree.Value) -> tuple[tree.Test]:
-    return (tree.Test(tree.WHOLE, kind, values, SourcePosition(1, 1)),)
+def _whole(kind: syntax.Kind, *values: syntax.Value) -> tuple[syntax.Test]:
+    return (syntax.Test(syntax.WHOLE, kind, values, SourcePosition(1, 1)),)
 
 
-def _edge(label: tuple[tree.Test, ...], name: Any, source: Any, target: Any) -> tree.Edge:
+def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -> syntax.Edge:
     """An edge; its label loses the mark of the enhanced graph, and must be of one graph only."""
     if source is None and target is None:
         raise RequestError(SourcePosition(1, 1), _TWO_STARS)
-    edge = tree.Edge(source, target, name, label, False)
+    edge = syntax.Edge(source, target, name, label, False)
     marked: list[bool] = []
     for test in label:
-        if test.feature == tree.WHOLE:
+        if test.feature == syntax.WHOLE:
             marked += [
-                (each.text if isinstance(each, tree.Regex) else each).startswith(tree.ENHANCED)
+                (each.text if isinstance(each, syntax.Regex) else each).startswith(syntax.ENHANCED)
                 for each in test.values
             ]
             if test.kind == "equal":
                 label = _whole("equal", *(
-                    each.removeprefix(tree.ENHANCED) if isinstance(each, str) else each
+                    each.removeprefix(syntax.ENHANCED) if isinstance(each, str) else each
                     for each in test.values
                 ))  # fmt: skip
             is_mixed = test.kind == "different" and any(marked)
@@ -250,48 +252,48 @@ def _edge(label: tuple[tree.Test, ...], name: Any, source: Any, target: Any) -> 
     return replace(edge, label=plain, is_enhanced=any(marked))
 
 
-def _path(name: Any, source: Any, target: Any) -> tree.Path:
+def _path(name: Any, source: Any, target: Any) -> syntax.Path:
     given = [each for each in (name, source, target) if each is not None]
     if name is not None or source is None or target is None:
         place = given[0].place if given else SourcePosition(1, 1)
         raise RequestError(place, "->> goes between two nodes and cannot be named.")
-    return tree.Path(source, target)
+    return syntax.Path(source, target)
 
 
-def _parse_attention_head(token: Any) -> tree.Head:
+def _parse_attention_head(token: Any) -> syntax.Head:
     layer, _, head = str(token).partition("-")
-    return tree.Head(*(None if each in ("*", "") else int(each) for each in (layer, head)))
+    return syntax.Head(*(None if each in ("*", "") else int(each) for each in (layer, head)))
 
 
 def _attends(
     head: Any, sign: Any, number: Any, name: Any, source: Any, target: Any
-) -> tree.AttentionEdge:
+) -> syntax.AttentionEdge:
     if source is None and target is None:
         raise RequestError(_position_of(head), _TWO_STARS)
     threshold = None if number is None else float(number)
-    return tree.AttentionEdge(
+    return syntax.AttentionEdge(
         source, target, name, _parse_attention_head(head), sign, threshold, _position_of(head)
     )
 
 
-def _coreference(one: tree.Name | None, other: tree.Name | None) -> tree.Corefers:
+def _coreference(one: syntax.Name | None, other: syntax.Name | None) -> syntax.Corefers:
     if one is None and other is None:
         raise RequestError(SourcePosition(1, 1), "~ needs a node at one side at least.")
-    return tree.Corefers(one, other)
+    return syntax.Corefers(one, other)
 
 
-def _order(left: tree.Name, sign: Any, right: tree.Name) -> tree.Order:
+def _order(left: syntax.Name, sign: Any, right: syntax.Name) -> syntax.Order:
     if sign in (">", ">>"):
-        return tree.Order(right, "<" if sign == ">" else "<<", left, _position_of(sign))
-    return tree.Order(left, str(sign), right, _position_of(sign))  # type: ignore[arg-type]
+        return syntax.Order(right, "<" if sign == ">" else "<<", left, _position_of(sign))
+    return syntax.Order(left, str(sign), right, _position_of(sign))  # type: ignore[arg-type]
 
 
-def _sum(*children: Any) -> tree.Sum:
+def _sum(*children: Any) -> syntax.Sum:
     signs = ["+", *map(str, children[1::2])]
-    return tree.Sum(tuple(zip(signs, children[::2], strict=True)))  # type: ignore[arg-type]
+    return syntax.Sum(tuple(zip(signs, children[::2], strict=True)))  # type: ignore[arg-type]
 
 
-def _measure(kind: Any, *names: tree.Name) -> tree.NodeFunction:
+def _measure(kind: Any, *names: syntax.Name) -> syntax.NodeFunction:
     if str(kind) not in ("delta", "length", "proj_size"):
         raise RequestError(
             _position_of(kind), f"{kind} is not supported.",
@@ -302,41 +304,43 @@ def _measure(kind: Any, *names: tree.Name) -> tree.NodeFunction:
         raise RequestError(
             _position_of(kind), f"{kind} takes {wanted[0]}.", f"Write {kind}({wanted[1]})."
         )
-    return tree.NodeFunction(str(kind), names[0], names[-1], _position_of(kind))
+    return syntax.NodeFunction(str(kind), names[0], names[-1], _position_of(kind))
 
 
-def _comparison(left: Any, operator: Any, right: Any) -> tree.Comparison | tree.Presence:
-    if str(right) == "*" and not isinstance(right, tree.Constant):
-        if str(operator) != "=" or not isinstance(left, tree.Reference):
+def _comparison(left: Any, operator: Any, right: Any) -> syntax.Comparison | syntax.Presence:
+    if str(right) == "*" and not isinstance(right, syntax.Constant):
+        if str(operator) != "=" or not isinstance(left, syntax.Reference):
             raise RequestError(left.place, "* means any value of a feature.", "Write N.f = *.")
-        return tree.Presence(left, True)
+        return syntax.Presence(left, True)
     if str(operator) not in ("=", "<>", "<", "<=", ">", ">="):
         raise RequestError(_position_of(operator), f"{operator} goes between two nodes or edges.")
-    return tree.Comparison(left, str(operator), right)  # type: ignore[arg-type]
+    return syntax.Comparison(left, str(operator), right)  # type: ignore[arg-type]
 
 
 def _collect_keys(*children: Any) -> list[Any]:
     found: list[Any] = []
     for each in children:
-        if isinstance(each, tree.Order):
-            found.append(tree.Nested((each,), f"{each.left} {each.sign} {each.right}"))
+        if isinstance(each, syntax.Order):
+            found.append(syntax.Nested((each,), f"{each.left} {each.sign} {each.right}"))
         else:
             found += each if isinstance(each, list) else [each]
     return found
 
 
-def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], tree.Nested]:
+def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], syntax.Nested]:
     """A pattern as a key, once it is given the text that it quotes, which no action sees."""
-    return lambda text: tree.Nested(clauses, " ".join(text[begin.start_pos : end.end_pos].split()))
+    return lambda text: syntax.Nested(
+        clauses, " ".join(text[begin.start_pos : end.end_pos].split())
+    )
 
 
-def _arrangement(*names: tree.Name) -> tree.Arrangement:
+def _arrangement(*names: syntax.Name) -> syntax.Arrangement:
     if len(names) > MOST_ARRANGED:
         raise RequestError(
             names[0].position, f"{len(names)} nodes are too many; the most is {MOST_ARRANGED}.",
             "Ask for the order of fewer.",
         )  # fmt: skip
-    return tree.Arrangement(names)
+    return syntax.Arrangement(names)
 
 
 def _bound(name: Any, number: Any) -> tuple[str, int]:
@@ -347,7 +351,7 @@ def _bound(name: Any, number: Any) -> tuple[str, int]:
     return str(name), int(number)
 
 
-def _parse_interval(term: Any, *bounds: tuple[str, int]) -> tree.Interval:
+def _parse_interval(term: Any, *bounds: tuple[str, int]) -> syntax.Interval:
     given = dict(bounds)
     least, most = given.get("min"), given.get("max")
     if given.get("gap", 0) < 1 or (least is not None and most is not None and least >= most):
@@ -355,11 +359,11 @@ def _parse_interval(term: Any, *bounds: tuple[str, int]) -> tree.Interval:
             term.place, "intervals need a gap of 1 or more, and a min below max.",
             f"Write {term}[gap=100] or {term}[gap=10, min=0, max=50].",
         )  # fmt: skip
-    return tree.Interval(term, given["gap"], least, most)
+    return syntax.Interval(term, given["gap"], least, most)
 
 
-def _attention_key(kind: Any, written: Any, *rest: Any) -> tree.AttentionKey:
-    names = [each for each in rest if isinstance(each, tree.Name)]
+def _attention_key(kind: Any, written: Any, *rest: Any) -> syntax.AttentionKey:
+    names = [each for each in rest if isinstance(each, syntax.Name)]
     features = [str(each) for each in rest[len(names) :]]
     asked, place = _parse_attention_head(written), _position_of(kind)
     if asked.layer is None or asked.head is None:
@@ -369,11 +373,11 @@ def _attention_key(kind: Any, written: Any, *rest: Any) -> tree.AttentionKey:
     if str(kind) == "weight":
         if len(names) != 2 or features:
             raise RequestError(place, "weight takes two nodes.", "Write weight(3-1, A, B).")
-        return tree.AttentionKey(asked, names[0], names[1], "weight", place)
+        return syntax.AttentionKey(asked, names[0], names[1], "weight", place)
     if len(names) != 1:
         raise RequestError(place, "looks_at takes one node.", "Write looks_at(3-1, A).")
     feature = features[0] if features else "form"
-    return tree.AttentionKey(asked, names[0], None, feature, place)
+    return syntax.AttentionKey(asked, names[0], None, feature, place)
 
 
 _ACTIONS: dict[str, Callable[..., Any]] = {
@@ -381,13 +385,13 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
         ("start", "clauses", "global_clauses", "structure", "values", "label_names",
          "label_parts"), lambda *children: children,
     ),
-    "pattern": partial(tree.Block, "pattern"),
-    "without": partial(tree.Block, "without"),
-    "with_": partial(tree.Block, "with"),
-    "global_": partial(tree.Block, "global", ()),
+    "pattern": partial(syntax.Block, "pattern"),
+    "without": partial(syntax.Block, "without"),
+    "with_": partial(syntax.Block, "with"),
+    "global_": partial(syntax.Block, "global", ()),
     # nodes
     "name": _parse_name,
-    "node": lambda name, *alternatives: tree.Node(name, alternatives),
+    "node": lambda name, *alternatives: syntax.Node(name, alternatives),
     "equal": partial(_test, "equal"),
     "different": partial(_test, "different"),
     "present": lambda feature, *star: _test("present", feature),
@@ -395,10 +399,10 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "otherwise": _otherwise,
     "value": _constant,
     "label_value": _constant,
-    "minus": lambda token: tree.Constant(str(token), False, str(token), _position_of(token)),
+    "minus": lambda token: syntax.Constant(str(token), False, str(token), _position_of(token)),
     # edges: an arrow becomes a function of the edge's name and its two ends
     "edge": lambda *parts: parts[-2](parts[0] if len(parts) > 3 else None, parts[-3], parts[-1]),
-    "end": lambda end: end if isinstance(end, tree.Name) else None,
+    "end": lambda end: end if isinstance(end, syntax.Name) else None,
     "any_edge": lambda: partial(_edge, ()),
     "path": lambda: _path,
     "labelled": lambda label: partial(_edge, label),
@@ -412,9 +416,9 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "order": _order,
     "comparison": _comparison,
     "operator": lambda sign: sign,
-    "is_present": partial(tree.Presence, is_present=True),
-    "is_absent": partial(tree.Presence, is_present=False),
-    "reference": lambda owner, first, *others: tree.Reference(
+    "is_present": partial(syntax.Presence, is_present=True),
+    "is_absent": partial(syntax.Presence, is_present=False),
+    "reference": lambda owner, first, *others: syntax.Reference(
         owner, str(first), tuple(map(str, others))
     ),
     "sum": _sum,
@@ -424,8 +428,8 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "nested": _nested,
     "attention_key": _attention_key,
     "arrangement": _arrangement,
-    "relation": tree.RelationKey,
-    "mutual": partial(tree.RelationKey, is_mutual=True),
+    "relation": syntax.RelationKey,
+    "mutual": partial(syntax.RelationKey, is_mutual=True),
     "bound": _bound,
     "interval": _parse_interval,
 }  # fmt: skip

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import chain, combinations, product
 from typing import NamedTuple
 
-from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import ResolvedRequest, Scope, asks_surprisal
-from attnbank.queries.patterns.select import values
-from attnbank.queries.patterns.select.values import all_of, either
+from attnbank.queries.patterns.compiler import expressions
+from attnbank.queries.patterns.compiler.expressions import all_of, either
+from attnbank.queries.patterns.language import syntax
+from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope, asks_surprisal
 from attnbank.sql.quoting import quoted
 
 
@@ -125,7 +125,7 @@ class Planned:
             self.row_group[alias] = group
 
 
-def is_reflexive(path: tree.Path) -> bool:
+def is_reflexive(path: syntax.Path) -> bool:
     """Whether the two ends of `A ->> B` may be one node, which is its own ancestor, as in Grew."""
     return path.source == path.target or any(end.endswith("$") for end in path.ends)
 
@@ -183,21 +183,23 @@ def tests_of(scope: Scope, node: str, row: str, *, of_word: bool = False) -> lis
     With `of_word` the row is one of table `word`, which cannot be asked for a surprisal.
     """
     return [
-        either(all_of(values.feature_test(test, row) for test in tests) for tests in alternatives)
+        either(
+            all_of(expressions.feature_test(test, row) for test in tests) for tests in alternatives
+        )
         for alternatives in scope.tests.get(node, ())
         if any(alternatives) and not (of_word and asks_surprisal(alternatives))
     ]
 
 
 def _needs_row(checked: ResolvedRequest, scope: Scope, name: str) -> bool:
-    in_keys = (tree.Reference, tree.AttentionKey, tree.RelationKey)
-    names = tree.parts(tree.Name, *map(checked.keys_of, in_keys))
+    in_keys = (syntax.Reference, syntax.AttentionKey, syntax.RelationKey)
+    names = syntax.parts(syntax.Name, *map(checked.keys_of, in_keys))
     if scope.outer is None and name in set(names):
         return True
     return any(
-        any(tree.parts(tree.Test, each.tests.get(name)))
+        any(syntax.parts(syntax.Test, each.tests.get(name)))
         or any(edge.target == name for edge in each.edges)
-        or any(name in tie.ends for tie in each.clauses_of_kind(tree.LooseTie))
+        or any(name in tie.ends for tie in each.clauses_of_kind(syntax.LooseTie))
         or any(ref.owner == name and ref.feature != "__id__" for ref in each.feature_references())
         for each in checked.scopes()
         if each is scope or (each.outer is scope and name not in each.nodes)
@@ -206,41 +208,41 @@ def _needs_row(checked: ResolvedRequest, scope: Scope, name: str) -> bool:
 
 def _may_be_anchor(scope: Scope, name: str) -> bool:
     """Whether a node can be the one before the first word; True if that is hard to tell."""
-    edges = scope.clauses_of_kind(tree.Edge)
-    orders = scope.clauses_of_kind(tree.Order)
+    edges = scope.clauses_of_kind(syntax.Edge)
+    orders = scope.clauses_of_kind(syntax.Order)
     compared = [
         {each.feature, *each.others}
-        for each in tree.parts(tree.Reference, scope.clauses_of_kind(tree.Comparison)) if each.owner == name
+        for each in syntax.parts(syntax.Reference, scope.clauses_of_kind(syntax.Comparison)) if each.owner == name
     ]  # fmt: skip
     if (
         any(edge.target == name for edge in edges)
         or any(
             each.target == name and not is_reflexive(each)
-            for each in scope.clauses_of_kind(tree.Path)
+            for each in scope.clauses_of_kind(syntax.Path)
         )
-        or any(name in tie.ends for tie in scope.clauses_of_kind(tree.LooseTie))
+        or any(name in tie.ends for tie in scope.clauses_of_kind(syntax.LooseTie))
         or any(each.right == name and scope.has_node(each.left) for each in orders)
         or any(each.left == name and scope.is_edge(each.right) for each in orders)
         or any(features.isdisjoint({"form", "__id__"}) for features in compared)
     ):
         return False
     return all(
-        edge.is_enhanced or values.can_be_root(edge.label)  # in DEPS any label may stand at 0
+        edge.is_enhanced or expressions.can_be_root(edge.label)  # in DEPS any label may stand at 0
         for edge in edges if edge.source == name
     ) and all(
-        any(all(map(values.anchor_can, alternative)) for alternative in group)
+        any(all(map(expressions.anchor_can, alternative)) for alternative in group)
         for group in scope.tests.get(name, ())
     )  # fmt: skip
 
 
-def _add_edge(planned: Planned, edge: tree.Edge) -> None:
+def _add_edge(planned: Planned, edge: syntax.Edge) -> None:
     """Add the conditions of an edge of the tree; its dependent's row has its head and label."""
     head = None if edge.source is None else planned.bound[edge.source]
     if edge.target is None:
         assert head is not None and edge.source is not None
         dependent = planned.aliases.new("dependent")
         tie = f"{dependent}.head_index = {head.index}"
-        tests = [values.label_test(test, f"{dependent}.deprel") for test in edge.label]
+        tests = [expressions.label_test(test, f"{dependent}.deprel") for test in edge.label]
         # `A -[x]-> *` is some dependent; without a name it must not multiply the pattern's hits.
         if edge.name is None and planned.scope.outer is None:
             planned.add_condition(
@@ -258,7 +260,7 @@ def _add_edge(planned: Planned, edge: tree.Edge) -> None:
         elif not is_own_head:
             tie = f"{dependent}.head_index = {head.index}"
             planned.add_condition(tie, dependent, head.row, is_tie=True)
-        tests = [values.label_test(test, f"{dependent}.deprel") for test in edge.label]
+        tests = [expressions.label_test(test, f"{dependent}.deprel") for test in edge.label]
     for test in tests:
         planned.add_condition(test, dependent)
     if edge.name is not None:
@@ -292,10 +294,10 @@ def _add_distinctness(planned: Planned) -> None:
 def _pairs_known_different(scope: Scope | None) -> Iterator[frozenset[str]]:
     """The pairs of nodes that an edge, a path or their order makes different words already."""
     while scope is not None:
-        for tie in (*scope.edges, *scope.clauses_of_kind(tree.Path)):
-            if not (isinstance(tie, tree.Path) and is_reflexive(tie)):
+        for tie in (*scope.edges, *scope.clauses_of_kind(syntax.Path)):
+            if not (isinstance(tie, syntax.Path) and is_reflexive(tie)):
                 yield frozenset(tie.ends)
-        for order in scope.clauses_of_kind(tree.Order):
+        for order in scope.clauses_of_kind(syntax.Order):
             if scope.has_node(order.left) and scope.has_node(order.right):
                 yield frozenset((order.left, order.right))
         scope = scope.outer
@@ -319,7 +321,7 @@ def _sentence_numbers(
     for pair in _tree_ties(scope):
         _unite(tied, *pair)
         _unite(linked, *pair)
-    for tie in scope.clauses_of_kind(tree.LooseTie):
+    for tie in scope.clauses_of_kind(syntax.LooseTie):
         _unite(linked, *filter(scope.has_node, tie.ends))
     for name in names:
         if linked[name] != linked[names[0]]:
@@ -341,11 +343,11 @@ def _unite(sets: dict[str, int], *names: str) -> None:
 
 def _tree_ties(scope: Scope) -> Iterator[tuple[str, ...]]:
     """The nodes that an edge, a path, an order or a distance puts into one sentence."""
-    for tie in (*scope.clauses_of_kind(tree.Edge), *scope.clauses_of_kind(tree.Path)):
+    for tie in (*scope.clauses_of_kind(syntax.Edge), *scope.clauses_of_kind(syntax.Path)):
         yield tie.ends
-    for order in scope.clauses_of_kind(tree.Order):
+    for order in scope.clauses_of_kind(syntax.Order):
         yield (*_nodes_of(scope, order.left), *_nodes_of(scope, order.right))
-    for measure in tree.parts(tree.NodeFunction, scope.clauses_of_kind(tree.Comparison)):
+    for measure in syntax.parts(syntax.NodeFunction, scope.clauses_of_kind(syntax.Comparison)):
         yield measure.one, measure.other
 
 
@@ -353,4 +355,4 @@ def _nodes_of(scope: Scope, name: str) -> tuple[str, ...]:
     if scope.has_node(name):
         return (name,)
     edge = scope.edge(name)
-    return edge.ends if isinstance(edge, tree.Edge) else ()
+    return edge.ends if isinstance(edge, syntax.Edge) else ()

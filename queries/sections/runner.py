@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries import contents, pictures
-from attnbank.queries.any_bank import Backend
+from attnbank.queries.backend import Backend
 from attnbank.queries.patterns.scoring import controls
 from attnbank.queries.requests import Requests
-from attnbank.queries.sections.comparing import compare
+from attnbank.queries.sections.comparison import compare
 from attnbank.queries.sections.plan import (
     ComparedSide,
     Missing,
@@ -28,7 +28,7 @@ from attnbank.queries.sentences.showing import picture_of
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import Analysis
-from attnbank.sql.runs import resolve_weights, run_candidates
+from attnbank.sql.run_choice import resolve_weights, run_candidates
 
 CONTROL = "compare_runs"
 _RUNS = ("run", "run_a", "run_b", "test_run")

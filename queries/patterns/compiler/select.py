@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import ResolvedRequest, Scope
-from attnbank.queries.patterns.select import clauses, values
-from attnbank.queries.patterns.select.scopes import Aliases, Condition, FromItem, Planned, plan
-from attnbank.queries.patterns.select.values import SENTENCE, all_of
+from attnbank.queries.patterns.compiler import clauses, expressions
+from attnbank.queries.patterns.compiler.expressions import SENTENCE, all_of
+from attnbank.queries.patterns.compiler.scopes import Aliases, Condition, FromItem, Planned, plan
+from attnbank.queries.patterns.language import syntax
+from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope
 from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.runs import Run
+from attnbank.sql.run_choice import Run
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _Builder:
         """The common table expressions that the hits read, and `more`, before the SELECT."""
         made = ", ".join([*self._with, *more])
         paths = (
-            path for scope in self._checked.scopes() for path in scope.clauses_of_kind(tree.Path)
+            path for scope in self._checked.scopes() for path in scope.clauses_of_kind(syntax.Path)
         )
         is_recursive = any(path.source != path.target for path in paths)
         return f"with {'recursive ' * is_recursive}{made} " if made else ""
@@ -120,7 +120,7 @@ class _Builder:
             is_with = scope.kind == "with"
             holds = self._holds(scope, is_filter=is_with)
             conditions.append(holds if is_with else f"not {holds}")
-        conditions += map(values.metadata_test, checked.sentence_tests)
+        conditions += map(expressions.metadata_test, checked.sentence_tests)
         if checked.attention():
             assert options.run is not None
             read = clauses.read_sentences(options.run)
@@ -137,7 +137,7 @@ class _Builder:
             for group in self._of_group:
                 name = _sentence_of_group(group)
                 rows.append(f"sentence as {name} on {name}.id = {self._sentence_id(group)}")
-        if options.corpus is not None or values.reads_document(checked):
+        if options.corpus is not None or expressions.reads_document(checked):
             rows.append(f"document on document.id = {SENTENCE}.document")
         if options.corpus is not None:
             rows.append("corpus on corpus.id = document.corpus")
@@ -173,8 +173,8 @@ class _Builder:
             found.append(f"{literal(options.run.name)} as run")
         return found
 
-    def _key_value(self, key: tree.Key) -> str:
-        if isinstance(key, tree.Nested):
+    def _key_value(self, key: syntax.Key) -> str:
+        if isinstance(key, syntax.Nested):
             return self._holds(self._checked.nested[key])
         return clauses.key_value(self._pattern, key, self._options.run)
 
@@ -187,7 +187,7 @@ class _Builder:
         keys += [
             clauses.label_of(pattern, name)
             for name, edge in pattern.scope.named.items()
-            if isinstance(edge, tree.AttentionEdge) or edge.is_enhanced
+            if isinstance(edge, syntax.AttentionEdge) or edge.is_enhanced
         ]
         if options.sample is None:
             return [*map(self._key_value, self._checked.sort), *keys]

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.any_bank import Backend
+from attnbank.queries.backend import Backend
 from attnbank.queries.sections.plan import PaperComparison, published
 
 ABSENT = ""

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.formats import render, size_of, warn_if_long
+from attnbank.queries.pictures.files import render, size_of, warn_if_long
 from attnbank.queries.pictures.kinds import bars, draw_lines, grid, matrix, points, scatter
-from attnbank.queries.pictures.parts import (
+from attnbank.queries.pictures.panels import (
     ChartParts,
     Row,
     Scene,

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
-from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.reading import is_dotted
-from attnbank.queries.patterns.language.tree import SURPRISAL, Name, RequestError
+from attnbank.queries.patterns.language import syntax
+from attnbank.queries.patterns.language.parser import is_dotted
+from attnbank.queries.patterns.language.syntax import SURPRISAL, Name, RequestError
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
@@ -35,7 +35,7 @@ _RESERVED = _METADATA | {"sent_id", "sentence", "run"}
 _NOT_OF_ROWS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
 """Features that cannot be read from the row of a word alone."""
 
-AnyEdge = tree.Edge | tree.AttentionEdge
+AnyEdge = syntax.Edge | syntax.AttentionEdge
 _Clause = TypeVar("_Clause")
 
 
@@ -48,10 +48,10 @@ class Scope:
     """
 
     kind: Literal["pattern", "with", "without"]
-    clauses: list[tree.Clause]
+    clauses: list[syntax.Clause]
     outer: Scope | None = None
     nodes: list[str] = field(default_factory=list)
-    tests: dict[str, list[tuple[tuple[tree.Test, ...], ...]]] = field(default_factory=dict)
+    tests: dict[str, list[tuple[tuple[syntax.Test, ...], ...]]] = field(default_factory=dict)
     named: dict[str, AnyEdge] = field(default_factory=dict)
 
     def clauses_of_kind(self, kind: type[_Clause]) -> list[_Clause]:
@@ -59,14 +59,14 @@ class Scope:
         return [each for each in self.clauses if isinstance(each, kind)]
 
     @property
-    def edges(self) -> list[tree.Edge]:
+    def edges(self) -> list[syntax.Edge]:
         """Its edges of the tree."""
-        return [each for each in self.clauses_of_kind(tree.Edge) if not each.is_enhanced]
+        return [each for each in self.clauses_of_kind(syntax.Edge) if not each.is_enhanced]
 
     @property
-    def enhanced(self) -> list[tree.Edge]:
+    def enhanced(self) -> list[syntax.Edge]:
         """Its edges of the enhanced graph."""
-        return [each for each in self.clauses_of_kind(tree.Edge) if each.is_enhanced]
+        return [each for each in self.clauses_of_kind(syntax.Edge) if each.is_enhanced]
 
     def has_node(self, name: str) -> bool:
         """Whether the scope or the pattern around it declares a node with that name."""
@@ -81,13 +81,13 @@ class Scope:
         """Whether a name in a comparison means an edge; a node with that name has precedence."""
         return not self.has_node(name) and self.edge(name) is not None
 
-    def is_metadata(self, reference: tree.Reference) -> bool:
+    def is_metadata(self, reference: syntax.Reference) -> bool:
         """Whether a reference is to metadata: its owner is neither a node nor an edge."""
         return not self.has_node(reference.owner) and self.edge(reference.owner) is None
 
-    def feature_references(self) -> Iterator[tree.Reference]:
+    def feature_references(self) -> Iterator[syntax.Reference]:
         """Every `N.f`, `e.f` and `meta.f` in the comparisons and presences of the scope."""
-        return tree.parts(tree.Reference, self.clauses)
+        return syntax.parts(syntax.Reference, self.clauses)
 
 
 @dataclass
@@ -100,26 +100,26 @@ class ResolvedRequest:
 
     pattern: Scope
     blocks: list[Scope]
-    sentence_tests: list[tree.Test]
-    keys: tuple[tree.Key, ...] = ()
-    sort: tuple[tree.Key, ...] = ()
-    nested: dict[tree.Nested, Scope] = field(default_factory=dict)
+    sentence_tests: list[syntax.Test]
+    keys: tuple[syntax.Key, ...] = ()
+    sort: tuple[syntax.Key, ...] = ()
+    nested: dict[syntax.Nested, Scope] = field(default_factory=dict)
 
     def scopes(self) -> list[Scope]:
         """The pattern, the blocks, and the scopes of keys that are patterns."""
         return [self.pattern, *self.blocks, *self.nested.values()]
 
-    def attention(self) -> list[tree.AttentionKey | tree.AttentionEdge]:
+    def attention(self) -> list[syntax.AttentionKey | syntax.AttentionEdge]:
         """What is about attention: keys that say what a head looks at, then edges."""
         edges = [
-            edge for scope in self.scopes() for edge in scope.clauses_of_kind(tree.AttentionEdge)
+            edge for scope in self.scopes() for edge in scope.clauses_of_kind(syntax.AttentionEdge)
         ]
-        return [*self.keys_of(tree.AttentionKey), *edges]
+        return [*self.keys_of(syntax.AttentionKey), *edges]
 
     def reads_weights(self) -> bool:
         """Whether it reads every weight, and not only the most attended words."""
         return any(
-            (each.target if isinstance(each, tree.AttentionKey) else each.sign) is not None
+            (each.target if isinstance(each, syntax.AttentionKey) else each.sign) is not None
             for each in self.attention()
         )
 
@@ -135,18 +135,18 @@ class ResolvedRequest:
                 owners = {*compared, *tested}
                 found |= {name for name in owners if each is scope or name not in each.nodes}
         if scope is self.pattern:
-            keys = self.keys_of(tree.Reference)
+            keys = self.keys_of(syntax.Reference)
             found |= {each.owner for each in keys if each.feature == SURPRISAL}
         return [name for name in scope.nodes if name in found]
 
     def reads_surprisal(self) -> bool:
         """Whether it reads how improbable a model finds a word."""
         named = [(scope, each) for scope in self.scopes() for each in scope.feature_references()]
-        named += [(self.pattern, each) for each in self.keys_of(tree.Reference)]
+        named += [(self.pattern, each) for each in self.keys_of(syntax.Reference)]
         return (
             any(each.feature == SURPRISAL and scope.has_node(each.owner) for scope, each in named)
             or any(asks_surprisal(scope.tests.values()) for scope in self.scopes())
-            or any(each.feature == SURPRISAL for each in self.keys_of(tree.AttentionKey))
+            or any(each.feature == SURPRISAL for each in self.keys_of(syntax.AttentionKey))
         )
 
     def reads_run(self) -> bool:
@@ -156,16 +156,18 @@ class ResolvedRequest:
     def keys_of(self, kind: type[_Clause]) -> list[_Clause]:
         """The keys of one kind, and what there is of it in other keys except patterns."""
         every = (*self.keys, *self.sort)
-        return [*tree.parts(kind, [each for each in every if not isinstance(each, tree.Nested)])]
+        return [
+            *syntax.parts(kind, [each for each in every if not isinstance(each, syntax.Nested)])
+        ]
 
 
 def asks_surprisal(tests: Iterable[object]) -> bool:
     """Whether some tests of a node, or alternatives of such, ask for its surprisal."""
-    return any(each.feature == SURPRISAL for each in tree.parts(tree.Test, *tests))
+    return any(each.feature == SURPRISAL for each in syntax.parts(syntax.Test, *tests))
 
 
 def resolve_request(
-    request: tree.Request, keys: tuple[tree.Key, ...] = (), sort: tuple[tree.Key, ...] = ()
+    request: syntax.Request, keys: tuple[syntax.Key, ...] = (), sort: tuple[syntax.Key, ...] = ()
 ) -> ResolvedRequest:
     """Resolve the names of a request, and of the keys that describe and sort its hits.
 
@@ -199,19 +201,19 @@ def resolve_request(
     return made
 
 
-def _check_key(made: ResolvedRequest, key: tree.Key) -> None:
-    term = key.term if isinstance(key, tree.Interval) else key
-    if isinstance(key, tree.Nested):
+def _check_key(made: ResolvedRequest, key: syntax.Key) -> None:
+    term = key.term if isinstance(key, syntax.Interval) else key
+    if isinstance(key, syntax.Nested):
         made.nested[key] = _scope("with", key.clauses, made.pattern)
         _resolve(made.nested[key])
-    elif isinstance(term, tree.Term):
+    elif isinstance(term, syntax.Term):
         _check_term(made.pattern, term)
     else:
-        for name in tree.parts(Name, key):
-            is_special = isinstance(key, tree.AttentionKey) and name is key.target
+        for name in syntax.parts(Name, key):
+            is_special = isinstance(key, syntax.AttentionKey) and name is key.target
             if not (is_special and name in SPECIAL):
                 _check_node(made.pattern, name)
-    if isinstance(key, tree.AttentionKey) and key.feature in _NOT_OF_ROWS:
+    if isinstance(key, syntax.AttentionKey) and key.feature in _NOT_OF_ROWS:
         raise RequestError(
             key.position, f"{key.feature} of what a head looks at is not available.",
             "Name it in the request: A =[3-1]=> B, and B in the keys.",
@@ -219,19 +221,21 @@ def _check_key(made: ResolvedRequest, key: tree.Key) -> None:
 
 
 def _scope(
-    kind: Literal["pattern", "with", "without"], clauses: Iterable[tree.Clause], outer: Scope | None
+    kind: Literal["pattern", "with", "without"],
+    clauses: Iterable[syntax.Clause],
+    outer: Scope | None,
 ) -> Scope:
     scope = Scope(kind, [*clauses], outer)
     later: list[Name] = []  # SEP and CLS are nodes if any other clause declares them
     for clause in scope.clauses:
-        if isinstance(clause, tree.Node):
+        if isinstance(clause, syntax.Node):
             _declare(scope, clause.name)
             scope.tests.setdefault(clause.name, []).append(clause.alternatives)
-        elif isinstance(clause, tree.AttentionEdge):
+        elif isinstance(clause, syntax.AttentionEdge):
             _declare(scope, *(each for each in [clause.source] if each and each not in SPECIAL))
             later += [each for each in [clause.target] if each and each not in SPECIAL]
-        elif isinstance(clause, tree.Tie) and not (
-            isinstance(clause, tree.Edge) and len(clause.ends) == 1
+        elif isinstance(clause, syntax.Tie) and not (
+            isinstance(clause, syntax.Edge) and len(clause.ends) == 1
         ):
             _declare(scope, *clause.ends)
         if isinstance(clause, AnyEdge) and clause.name is not None:
@@ -257,14 +261,14 @@ def _declare(scope: Scope, *names: Name) -> None:
 
 def _resolve(scope: Scope) -> None:
     _read_enhanced(scope)
-    for end in (end for edge in scope.clauses_of_kind(tree.Edge) for end in edge.ends):
+    for end in (end for edge in scope.clauses_of_kind(syntax.Edge) for end in edge.ends):
         _check_node(scope, end)
-    for attends in scope.clauses_of_kind(tree.AttentionEdge):
+    for attends in scope.clauses_of_kind(syntax.AttentionEdge):
         if not any(map(scope.has_node, attends.ends)):
             raise RequestError(
                 attends.position, "an edge needs a node at one end at least.", "Name a word there."
             )
-    for order in scope.clauses_of_kind(tree.Order):
+    for order in scope.clauses_of_kind(syntax.Order):
         are_edges = scope.is_edge(order.left), scope.is_edge(order.right)
         for each, is_edge in zip((order.left, order.right), are_edges, strict=True):
             if not is_edge:
@@ -275,16 +279,16 @@ def _resolve(scope: Scope) -> None:
                 order.position, f"{order.sign} cannot go between these.", f"It goes between {what}."
             )
     for node, alternatives in scope.tests.items():
-        for test in tree.parts(tree.Test, *alternatives):
+        for test in syntax.parts(syntax.Test, *alternatives):
             if test.feature == SURPRISAL and test.values:
                 raise RequestError(
                     test.position, "surprisal is a number, which is compared outside of brackets.",
                     f"Write {node} []; {node}.surprisal > 8.",
                 )  # fmt: skip
     for at, clause in enumerate(scope.clauses):
-        if isinstance(clause, tree.Comparison):
+        if isinstance(clause, syntax.Comparison):
             scope.clauses[at] = _checked_comparison(scope, clause)
-    for presence in scope.clauses_of_kind(tree.Presence):
+    for presence in scope.clauses_of_kind(syntax.Presence):
         reference = presence.reference
         _check_reference(scope, reference)
         if presence.is_present and scope.is_metadata(reference):
@@ -311,17 +315,17 @@ def _read_enhanced(scope: Scope) -> None:
     An edge without a mark is one of the tree, so that the condition would never hold.
     """
     asked = [
-        (each.reference, True) for each in scope.clauses_of_kind(tree.Presence) if each.is_present
+        (each.reference, True) for each in scope.clauses_of_kind(syntax.Presence) if each.is_present
     ]
     asked += [
         (each.left, (each.operator, str(each.right)) == ("=", "yes"))
-        for each in scope.clauses_of_kind(tree.Comparison) if isinstance(each.left, tree.Reference)
+        for each in scope.clauses_of_kind(syntax.Comparison) if isinstance(each.left, syntax.Reference)
     ]  # fmt: skip
     for reference, is_yes in asked:
         edge = scope.edge(reference.owner)
-        if reference.feature != "enhanced" or not isinstance(edge, tree.Edge) or edge.is_enhanced:
+        if reference.feature != "enhanced" or not isinstance(edge, syntax.Edge) or edge.is_enhanced:
             continue
-        can_be = all(test.feature != tree.WHOLE for test in edge.label)
+        can_be = all(test.feature != syntax.WHOLE for test in edge.label)
         if not (is_yes and can_be and edge in scope.clauses):
             raise RequestError(
                 reference.position, f"{edge.name} is an edge of the tree, and never enhanced.",
@@ -333,20 +337,20 @@ def _read_enhanced(scope: Scope) -> None:
         scope.named[reference.owner] = enhanced
 
 
-def _checked_comparison(scope: Scope, comparison: tree.Comparison) -> tree.Comparison:
+def _checked_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.Comparison:
     left, right = comparison.left, _resolved(scope, comparison.right)
     for each in (left, right):
-        if not isinstance(each, tree.Constant):
+        if not isinstance(each, syntax.Constant):
             _check_term(scope, each)
     is_ordered = comparison.operator not in ("=", "<>")
     has_surprisal = any(
         each.feature == SURPRISAL and scope.has_node(each.owner)
-        for each in tree.parts(tree.Reference, left, right)
+        for each in syntax.parts(syntax.Reference, left, right)
     )
     for each in (left, right) if is_ordered or has_surprisal else ():
-        if isinstance(each, tree.Constant):
+        if isinstance(each, syntax.Constant):
             _check_number(each, comparison.operator)
-        if isinstance(each, tree.Reference) and each.feature in _TEXTS:
+        if isinstance(each, syntax.Reference) and each.feature in _TEXTS:
             if not is_ordered:
                 raise RequestError(
                     each.position,
@@ -360,12 +364,12 @@ def _checked_comparison(scope: Scope, comparison: tree.Comparison) -> tree.Compa
     return replace(comparison, right=right)
 
 
-def _resolved(scope: Scope, right: tree.Term | tree.Constant) -> tree.Term | tree.Constant:
+def _resolved(scope: Scope, right: syntax.Term | syntax.Constant) -> syntax.Term | syntax.Constant:
     """The right side of a comparison: without quotes, `N.f` is a feature and never a text."""
-    if isinstance(right, tree.Sum):
+    if isinstance(right, syntax.Sum):
         parts = tuple((sign, _resolved(scope, each)) for sign, each in right.parts)
         return replace(right, parts=parts)  # type: ignore[arg-type]
-    if not isinstance(right, tree.Constant) or not is_dotted(right):
+    if not isinstance(right, syntax.Constant) or not is_dotted(right):
         return right
     owner, _, feature = str(right.value).partition(".")
     if not re.fullmatch(r"\w+", feature):
@@ -374,15 +378,15 @@ def _resolved(scope: Scope, right: tree.Term | tree.Constant) -> tree.Term | tre
             f'Quote a text with a full stop: "{right.value}".',
         )  # fmt: skip
     if scope.has_node(owner) or scope.edge(owner) is not None or owner in _METADATA:
-        return tree.Reference(Name(owner, right.position), feature)
+        return syntax.Reference(Name(owner, right.position), feature)
     raise RequestError(
         right.position, f"{owner} is not declared, and requests have no lexicons.",
         f'Declare it with an edge or brackets, {owner} []; quote a text: "{right.value}".',
     )  # fmt: skip
 
 
-def _check_number(constant: tree.Constant, operator: tree.Operator) -> None:
-    if isinstance(constant.value, tree.Regex):
+def _check_number(constant: syntax.Constant, operator: syntax.Operator) -> None:
+    if isinstance(constant.value, syntax.Regex):
         told = "a number cannot be compared with a regular expression."
         raise RequestError(constant.position, told)
     if not _is_numeric_value(constant.value):
@@ -391,18 +395,18 @@ def _check_number(constant: tree.Constant, operator: tree.Operator) -> None:
         raise RequestError(constant.position, f"{constant} is too large.", "Give a smaller number.")
 
 
-def _is_numeric_value(value: tree.Value) -> bool:
+def _is_numeric_value(value: syntax.Value) -> bool:
     try:
         return isinstance(value, str) and not math.isnan(float(value))
     except ValueError:
         return False
 
 
-def _check_term(scope: Scope, term: tree.Term) -> None:
-    for each in tree.terms_of_sum(term):
-        if isinstance(each, tree.Reference):
+def _check_term(scope: Scope, term: syntax.Term) -> None:
+    for each in syntax.terms_of_sum(term):
+        if isinstance(each, syntax.Reference):
             _check_reference(scope, each)
-        elif isinstance(each, tree.NodeFunction):
+        elif isinstance(each, syntax.NodeFunction):
             _check_node(scope, each.one)
             _check_node(scope, each.other)
         elif not _is_numeric_value(each.value):
@@ -411,7 +415,7 @@ def _check_term(scope: Scope, term: tree.Term) -> None:
             )
 
 
-def _check_reference(scope: Scope, reference: tree.Reference) -> None:
+def _check_reference(scope: Scope, reference: syntax.Reference) -> None:
     owner = reference.owner
     if scope.is_metadata(reference):
         if owner == "global":
@@ -431,14 +435,14 @@ def _check_reference(scope: Scope, reference: tree.Reference) -> None:
             f"Ask for the surprisal alone: {owner}.surprisal.",
         )  # fmt: skip
     edge = None if is_node else scope.edge(owner)
-    if isinstance(edge, tree.Edge) and reference.feature == "weight":
+    if isinstance(edge, syntax.Edge) and reference.feature == "weight":
         raise RequestError(
             reference.position, f"{owner} is an edge of the tree, which has no weight.",
             "Edges of attention have one: e: A =[3-1]=> B.",
         )  # fmt: skip
 
 
-def _check_shape(name: str, place: tree.SourcePosition) -> None:
+def _check_shape(name: str, place: syntax.SourcePosition) -> None:
     """Raise RequestError if `name` begins as what `global` asks of the tree, but is not that."""
     if name.startswith("is_") and name not in SHAPES:
         raise RequestError(

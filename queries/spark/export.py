@@ -20,12 +20,12 @@ from attnbank.queries.spark.stages import Stage, stages_of
 from attnbank.queries.spark.tables import Export
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
-from attnbank.sql.bank.formats import columns_of_this_format
+from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
-from attnbank.sql.runs import (
+from attnbank.sql.run_choice import (
     Run,
     SupportsExecute,
     UnfinishedRunWarning,

@@ -12,16 +12,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import ResolvedRequest, Scope, resolve_request
-from attnbank.queries.patterns.language.reading import parse_request, read_keys
-from attnbank.queries.patterns.language.tree import RequestError, SourcePosition
-from attnbank.queries.patterns.select.building import HitOptions, compile_counts, compile_hits
+from attnbank.queries.patterns.compiler.select import HitOptions, compile_counts, compile_hits
+from attnbank.queries.patterns.language import syntax
+from attnbank.queries.patterns.language.parser import parse_request, read_keys
+from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope, resolve_request
+from attnbank.queries.patterns.language.syntax import RequestError, SourcePosition
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.registry import DIALECTS
-from attnbank.sql.runs import Run, SupportsExecute, choose_run
+from attnbank.sql.run_choice import Run, SupportsExecute, choose_run
 from attnbank.sql.suggest import did_you_mean, join_names
 
 MOST_LIMIT = 2**31 - 1
@@ -58,7 +58,7 @@ def question(
         checked = in_groups(checked)
     else:
         shown = (
-            tree.Reference(tree.Name(name, SourcePosition(1, 1)), tree.SURPRISAL)
+            syntax.Reference(syntax.Name(name, SourcePosition(1, 1)), syntax.SURPRISAL)
             for name in checked.nodes_with_surprisal(checked.pattern)
         )
         checked = replace(checked, keys=tuple(dict.fromkeys((*shown, *checked.keys))))
@@ -142,19 +142,21 @@ def in_groups(checked: ResolvedRequest) -> ResolvedRequest:
     return replace(checked, keys=_grouped(checked.keys, checked.pattern))
 
 
-def _grouped(keys: tuple[tree.Key, ...], pattern: Scope) -> tuple[tree.Key, ...]:
+def _grouped(keys: tuple[syntax.Key, ...], pattern: Scope) -> tuple[syntax.Key, ...]:
     """Almost every word has a surprisal of its own, so that it makes no groups as it is."""
     grouped = (
-        tree.Interval(each, 1, None, None)
-        if isinstance(each, tree.Reference) and _is_surprisal(each) and pattern.has_node(each.owner)
+        syntax.Interval(each, 1, None, None)
+        if isinstance(each, syntax.Reference)
+        and _is_surprisal(each)
+        and pattern.has_node(each.owner)
         else each
         for each in keys
     )
     return tuple(dict.fromkeys(grouped))
 
 
-def _is_surprisal(term: tree.Term) -> bool:
-    return isinstance(term, tree.Reference) and term.feature == tree.SURPRISAL
+def _is_surprisal(term: syntax.Term) -> bool:
+    return isinstance(term, syntax.Reference) and term.feature == syntax.SURPRISAL
 
 
 @lru_cache(maxsize=256)
@@ -201,7 +203,7 @@ def check_thresholds(
         return
     more = f"the run {run.name} keeps the {run.largest} largest weights from each word"
     for each in checked.attention():
-        if isinstance(each, tree.AttentionKey):
+        if isinstance(each, syntax.AttentionKey):
             if each.target is not None:
                 told = f"{each} is empty where it is not kept: {more}."
                 warnings.warn(told, AttnbankWarning, stacklevel=4)
@@ -225,7 +227,7 @@ def check_thresholds(
                 )
 
 
-def _parse_keys(text: str) -> tuple[tree.Key, ...]:
+def _parse_keys(text: str) -> tuple[syntax.Key, ...]:
     text = text.strip(" ,\n\t")
     return tuple(dict.fromkeys(read_keys(text))) if text else ()
 
@@ -245,27 +247,27 @@ def begin_of(interval: str) -> float:
     return -math.inf if begin == "-∞" else float(begin)
 
 
-def _block_of(key: tree.Key, value: Any) -> str:
-    if isinstance(key, tree.Nested):
+def _block_of(key: syntax.Key, value: Any) -> str:
+    if isinstance(key, syntax.Nested):
         clauses = key.text if key.text.startswith("{") else f"{{ {key} }}"
         return f"{'with' if value else 'without'} {clauses}"
-    if isinstance(key, tree.AttentionKey):
+    if isinstance(key, syntax.AttentionKey):
         return _block_of_attention(key, value)
-    if isinstance(key, tree.RelationKey):
+    if isinstance(key, syntax.RelationKey):
         source, target = key.source, key.target
-        if value == tree.NO_RELATION:
+        if value == syntax.NO_RELATION:
             none = f"without {{ {source} -> {target} }}"
             return f"{none} without {{ {target} -> {source} }}" if key.is_mutual else none
         if value.startswith("-"):
             source, target = target, source
         tests = [f"{source} -[{_quoted(value.removeprefix('-'))}]-> {target}"]
-    elif isinstance(key, tree.Arrangement):
+    elif isinstance(key, syntax.Arrangement):
         tests = [f"{one} << {other}" for one, other in pairwise(value.split(" << "))]
-    elif value is None and isinstance(key, tree.Interval) and _is_surprisal(key.term):
+    elif value is None and isinstance(key, syntax.Interval) and _is_surprisal(key.term):
         tests = [f"!{key.term}"]
-    elif value is None and not isinstance(key, tree.Reference):
+    elif value is None and not isinstance(key, syntax.Reference):
         raise CallError(f"No request can ask for a missing {key}.", "Leave out --show.")
-    elif isinstance(key, tree.Interval):  # [0, 10[
+    elif isinstance(key, syntax.Interval):  # [0, 10[
         begin, end = value.strip("[]").split(", ")
         tests = [] if begin == "-∞" else [f"{key.term} >= {begin}"]
         tests += [] if end == "+∞" else [f"{key.term} < {end}"]
@@ -282,7 +284,7 @@ def _quoted(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _block_of_attention(key: tree.AttentionKey, value: Any) -> str:
+def _block_of_attention(key: syntax.AttentionKey, value: Any) -> str:
     if key.feature == "weight":
         fact = f"No request can ask for {key} of exactly {value}."
         raise CallError(fact, "Leave out --show, or that key.")
@@ -294,10 +296,10 @@ def _block_of_attention(key: tree.AttentionKey, value: Any) -> str:
     return f"with {{ {edge}; looked_at.{key.feature} = {_quoted(str(value))} }}"
 
 
-def _first_pair(scope: Scope) -> tuple[tree.Name, tree.Name] | None:
+def _first_pair(scope: Scope) -> tuple[syntax.Name, syntax.Name] | None:
     """The dependent and the head of the first edge, or the ends of the first other tie."""
     edges = [(each.target, each.source) for each in (*scope.edges, *scope.enhanced)]
-    loose = (*scope.clauses_of_kind(tree.AttentionEdge), *scope.clauses_of_kind(tree.Corefers))
+    loose = (*scope.clauses_of_kind(syntax.AttentionEdge), *scope.clauses_of_kind(syntax.Corefers))
     pairs = [*edges, *((each.source, each.target) for each in loose)]
     return next(((one, other) for one, other in pairs if one and other), None)
 

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import ResolvedRequest, Scope
-from attnbank.queries.patterns.select import values
+from attnbank.queries.patterns.compiler import expressions
+from attnbank.queries.patterns.language import syntax
+from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal
-from attnbank.sql.relations import PARTS, part
-from attnbank.sql.runs import SupportsExecute
+from attnbank.sql.run_choice import SupportsExecute
+from attnbank.sql.subtypes import PARTS, part
 from attnbank.sql.suggest import did_you_mean, join_names
 
-_PLAIN = {*values.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__", tree.SURPRISAL}
+_PLAIN = {*expressions.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__", syntax.SURPRISAL}
 """Features that every word can have, whatever is in FEATS and MISC."""
 _OF_EDGES = ("label", *PARTS, "length", "delta", "weight", "enhanced")
 _PARTS = {
@@ -62,8 +62,8 @@ def unknown_names(
     for kind, name, wanted in _names_in_request(checked):
         named[kind][name].append(tuple(each for each in wanted if isinstance(each, str)))
     nodes, bank = named["node"], _Bank(connection, corpus)
-    mentions = {name: nodes[name] for name in values.MENTIONS if name in nodes}
-    if mentions or any(scope.clauses_of_kind(tree.Corefers) for scope in checked.scopes()):
+    mentions = {name: nodes[name] for name in expressions.MENTIONS if name in nodes}
+    if mentions or any(scope.clauses_of_kind(syntax.Corefers) for scope in checked.scopes()):
         yield from bank.mentions(mentions)
     for name in ("upos", "xpos"):
         if any(nodes.get(name, ())):
@@ -76,44 +76,46 @@ def unknown_names(
     if features:
         yield from bank.features(features)
     yield from bank.labels(named["edge"], "word", "deprel")
-    yield from bank.labels(named["enhanced"], "enhanced_dependency", "relation", tree.ENHANCED)
+    yield from bank.labels(named["enhanced"], "enhanced_dependency", "relation", syntax.ENHANCED)
     yield from bank.metadata(named["metadata"])
 
 
-def _names_in_request(checked: ResolvedRequest) -> Iterator[tuple[str, str, Iterable[tree.Value]]]:
+def _names_in_request(
+    checked: ResolvedRequest,
+) -> Iterator[tuple[str, str, Iterable[syntax.Value]]]:
     """What a request names: kind (node, edge, enhanced, metadata), name, values asked for."""
     for test in checked.sentence_tests:
         yield "metadata", test.feature, test.values
     for scope in checked.scopes():
-        for test in tree.parts(tree.Test, *scope.tests.values()):
+        for test in syntax.parts(syntax.Test, *scope.tests.values()):
             yield "node", test.feature, test.values
-        for edge in scope.clauses_of_kind(tree.Edge):
+        for edge in scope.clauses_of_kind(syntax.Edge):
             for test in edge.label:
                 kind = "enhanced" if edge.is_enhanced else "edge"
                 yield kind, test.feature or "label", test.values
         for reference in scope.feature_references():
             yield from _names_of_reference(scope, reference, ())
-        for comparison in scope.clauses_of_kind(tree.Comparison):
+        for comparison in scope.clauses_of_kind(syntax.Comparison):
             left, right = comparison.left, comparison.right
-            if isinstance(left, tree.Reference) and isinstance(right, tree.Constant):
+            if isinstance(left, syntax.Reference) and isinstance(right, syntax.Constant):
                 is_text = comparison.operator in ("=", "<>")
                 yield from _names_of_reference(scope, left, (right.value,) if is_text else ())
-    for reference in checked.keys_of(tree.Reference):
+    for reference in checked.keys_of(syntax.Reference):
         yield from _names_of_reference(checked.pattern, reference, ())
-    for key in checked.keys_of(tree.AttentionKey):
+    for key in checked.keys_of(syntax.AttentionKey):
         if key.feature not in ("weight", "deprel"):
             yield "node", key.feature, ()
 
 
 def _names_of_reference(
-    scope: Scope, reference: tree.Reference, wanted: tuple[tree.Value, ...]
-) -> Iterator[tuple[str, str, tuple[tree.Value, ...]]]:
+    scope: Scope, reference: syntax.Reference, wanted: tuple[syntax.Value, ...]
+) -> Iterator[tuple[str, str, tuple[syntax.Value, ...]]]:
     edge = scope.edge(reference.owner)
     if scope.is_metadata(reference):
         kind = "metadata"
     elif scope.has_node(reference.owner):
         kind = "node"
-    elif isinstance(edge, tree.Edge):
+    elif isinstance(edge, syntax.Edge):
         kind = "enhanced" if edge.is_enhanced else "edge"
     else:
         return  # of attention, whose features are checked where they are compared
@@ -148,7 +150,9 @@ class _Bank:
             yield f"{fact} Ingest a corpus with coreference."
             return
         for name, tests in asked.items():
-            known = self._select_column(f"distinct mention.{values.MENTIONS[name]} from mention")
+            known = self._select_column(
+                f"distinct mention.{expressions.MENTIONS[name]} from mention"
+            )
             yield from _absent(f"{name}=", tests, known)
 
     def tags(self, name: str, tests: Tests) -> Iterator[str]:
@@ -161,7 +165,7 @@ class _Bank:
         within = self._where("word.sentence", f"{column} in ({_literal_tests(tests)})")
         found = set(self._select_column(select + within))
         for test in tests:
-            if values.ANCHOR in test or found & set(test):
+            if expressions.ANCHOR in test or found & set(test):
                 continue
             near, asked = [], test[0]
             if len(test) == 1 and len(asked) <= _LONGEST:
@@ -178,7 +182,7 @@ class _Bank:
             for each in ("feats", "misc")
         )
         pairs = f"(select distinct unnest(string_split(source, '|')) as pair from ({sources}) as s)"
-        written = ", ".join(literal(values.in_source(name)) for name in asked)
+        written = ", ".join(literal(expressions.in_source(name)) for name in asked)
         found = defaultdict(set)
         for pair in self._select_column(
             f"pair from {pairs} as each where split_part(pair, '=', 1) in ({written})"
@@ -186,13 +190,15 @@ class _Bank:
             name, _, value = pair.partition("=")
             found[name].add(value)
         for name, tests in asked.items():
-            known = found.get(values.in_source(name))
+            known = found.get(expressions.in_source(name))
             if known is not None:
                 yield from _absent(f"{name}=", tests, known)
                 continue
             names = self._select_column(f"distinct split_part(pair, '=', 1) from {pairs} as each")
             in_request = [each.replace("[", "__").rstrip("]") for each in names]
-            yield _message(f"the feature {name}", name, [*_PLAIN, *values.MENTIONS, *in_request])
+            yield _message(
+                f"the feature {name}", name, [*_PLAIN, *expressions.MENTIONS, *in_request]
+            )
 
     def labels(
         self, asked: dict[str, Tests], table: str, column: str, mark: str = ""
@@ -214,16 +220,16 @@ class _Bank:
 
     def metadata(self, asked: dict[str, Tests]) -> Iterator[str]:
         for name, tests in asked.items():
-            value = values.metadata(name)
+            value = expressions.metadata(name)
             every = _literal_tests(tests)
-            is_column = name in values.SENTENCE_COLUMNS
+            is_column = name in expressions.SENTENCE_COLUMNS
             if name.startswith("is_") or (is_column and not every):
                 continue
             wanted = [f"{value} in ({every})"] if is_column else []
             found = self._select_column(
-                f"distinct {value} from sentence as {values.SENTENCE}"
-                f" inner join document on document.id = {values.SENTENCE}.document"
-                + self._where(f"{values.SENTENCE}.id", *wanted)
+                f"distinct {value} from sentence as {expressions.SENTENCE}"
+                f" inner join document on document.id = {expressions.SENTENCE}.document"
+                + self._where(f"{expressions.SENTENCE}.id", *wanted)
             )
             if is_column or any(found):
                 yield from _absent(f"{name}=", tests, found, "sentence or document")

@@ -16,8 +16,8 @@ from attnbank.ingest.corpora.document import DocumentStart, Sentence, Word
 from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
-    from attnbank.ingest.models.reading import Way
     from attnbank.ingest.models.tokenizer import InputTokenizer
+    from attnbank.ingest.models.word_splitting import Way
 
 REPEAT = "repeat"
 """The format of such a corpus."""

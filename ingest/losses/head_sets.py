@@ -21,7 +21,7 @@ from attnbank.sql.header import RunChoice
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from attnbank.sql.runs import Run
+    from attnbank.sql.run_choice import Run
 
 Cut = Literal["zero", "mean", "uniform"]
 """What the output of a disabled head becomes, before the output projection."""
@@ -115,7 +115,7 @@ def run_to_read(connection: DuckDBPyConnection, path: Path, requested: str | int
     Raises CallError for one that does not exist, is not finished or cuts words, and where no run
     fits.
     """
-    from attnbank.sql.runs import choose_run
+    from attnbank.sql.run_choice import choose_run
 
     choice = RunChoice(contexts=("sentence", "document"))
     run = choose_run(connection, path, choice, "attnbank surprisal", requested)

@@ -21,7 +21,7 @@ from attnbank.sql.extras import need
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from attnbank.sql.runs import Run
+    from attnbank.sql.run_choice import Run
 
 _SETTINGS = {"memory_limit": "1GB"}
 
@@ -157,7 +157,7 @@ def compute(
     step, option or run and an unfinished run, MissingPackageError, BankError if it cannot write.
     """
     from attnbank.ingest.store.writer import changing
-    from attnbank.sql.runs import choose_run
+    from attnbank.sql.run_choice import choose_run
 
     chosen = STEPS.get(step.replace("-", "_"))
     if chosen is None:

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest.losses.boundaries import KINDS, NONE, boundaries_of
-from attnbank.ingest.losses.sets import Cut
+from attnbank.ingest.losses.head_sets import Cut
 from attnbank.ingest.masked.ablation import replaying
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError

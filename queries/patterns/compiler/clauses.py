@@ -13,11 +13,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from attnbank.queries.patterns.language import tree
-from attnbank.queries.patterns.language.checking import SPECIAL
-from attnbank.queries.patterns.language.tree import SURPRISAL, RequestError
-from attnbank.queries.patterns.select import values
-from attnbank.queries.patterns.select.scopes import (
+from attnbank.queries.patterns.compiler import expressions
+from attnbank.queries.patterns.compiler.expressions import all_of
+from attnbank.queries.patterns.compiler.scopes import (
     Bound,
     NamedEdge,
     Planned,
@@ -25,10 +23,12 @@ from attnbank.queries.patterns.select.scopes import (
     is_reflexive,
     tests_of,
 )
-from attnbank.queries.patterns.select.values import all_of
+from attnbank.queries.patterns.language import syntax
+from attnbank.queries.patterns.language.resolver import SPECIAL
+from attnbank.queries.patterns.language.syntax import SURPRISAL, RequestError
 from attnbank.sql.quoting import literal, sql_literal
-from attnbank.sql.relations import PARTS
-from attnbank.sql.runs import Run
+from attnbank.sql.run_choice import Run
+from attnbank.sql.subtypes import PARTS
 
 Ends = tuple[Bound, Bound]
 """The word where an edge begins and the one where it ends."""
@@ -40,10 +40,10 @@ def add_clauses(planned: Planned, run: Run | None) -> Iterator[str]:
     Raises RequestError for a special token where words are needed, or values not to be compared.
     """
     scope = planned.scope
-    for attends in scope.clauses_of_kind(tree.AttentionEdge):
+    for attends in scope.clauses_of_kind(syntax.AttentionEdge):
         assert run is not None  # finding.py refuses a request about attention without a run
         yield _add_attention(planned, attends, run)
-    for pair in scope.clauses_of_kind(tree.Corefers):
+    for pair in scope.clauses_of_kind(syntax.Corefers):
         name = planned.aliases.new("coreferent")
         ties = {"source": pair.source, "target": pair.target}
         _add_pairs(planned, name, ties, None, is_one=True)
@@ -53,16 +53,16 @@ def add_clauses(planned: Planned, run: Run | None) -> Iterator[str]:
             " from mention as one_mention inner join mention as other_mention"
             " on other_mention.entity = one_mention.entity and other_mention.id <> one_mention.id",
         )
-    for path in scope.clauses_of_kind(tree.Path):
+    for path in scope.clauses_of_kind(syntax.Path):
         if path.source != path.target:
             yield _add_path(planned, path)
     for edge in scope.enhanced:
         yield _add_enhanced(planned, edge)
-    for order in scope.clauses_of_kind(tree.Order):
+    for order in scope.clauses_of_kind(syntax.Order):
         _add_order(planned, order)
-    for comparison in scope.clauses_of_kind(tree.Comparison):
+    for comparison in scope.clauses_of_kind(syntax.Comparison):
         _add_comparison(planned, comparison)
-    for presence in scope.clauses_of_kind(tree.Presence):
+    for presence in scope.clauses_of_kind(syntax.Presence):
         _add_test(planned, presence.reference, "present" if presence.is_present else "absent")
 
 
@@ -71,7 +71,7 @@ def _inlined(name: str, select: str) -> str:
     return f"{name} as not materialized ({select})"
 
 
-def _add_attention(planned: Planned, edge: tree.AttentionEdge, run: Run) -> str:
+def _add_attention(planned: Planned, edge: syntax.AttentionEdge, run: Run) -> str:
     """`A =[3-1]=> B`: the pairs of table `peak`; with a sign, those that meet the threshold.
 
     Words that share a position attend, and are attended to, alike, but not to each other.
@@ -117,7 +117,7 @@ _NOT_ITSELF = "(target.position <> source.position or target.word = source.word)
 
 
 def _attention(
-    run: Run, head: tree.Head, table: str, reaches: str, *,
+    run: Run, head: syntax.Head, table: str, reaches: str, *,
     source: str = "word_position", target: str = "word_position", joined: str = "",
 ) -> str:  # fmt: skip
     """The `from` and `where` of what some heads look at, by weight or most (peak)."""
@@ -151,7 +151,7 @@ def measured_sentences(run: Run) -> str:
 
 
 def _add_pairs(
-    planned: Planned, pairs: str, ties: dict[str, tree.Name | None], name: tree.Name | None,
+    planned: Planned, pairs: str, ties: dict[str, syntax.Name | None], name: syntax.Name | None,
     *, is_one: bool,
 ) -> None:  # fmt: skip
     """Tie nodes to the rows of a table of pairs: `ties` has the node of each of its columns.
@@ -199,7 +199,7 @@ _LIES = {
 """How the span of an edge lies to a word, and the spans of two edges to each other."""
 
 
-def _add_order(planned: Planned, order: tree.Order) -> None:
+def _add_order(planned: Planned, order: syntax.Order) -> None:
     if planned.scope.is_edge(order.left):
         one, other = _ends(planned, order.left), _ends(planned, order.right)
         words = [*one, *other]
@@ -227,7 +227,7 @@ def _span(ends: Ends, name: str = "") -> dict[str, str]:
     return {f"{name}begin": f"least{both}", f"{name}end": f"greatest{both}"}
 
 
-def _ends(planned: Planned, name: tree.Name) -> Ends:
+def _ends(planned: Planned, name: syntax.Name) -> Ends:
     found = planned.edges[name].ends
     if found is None:
         raise RequestError(
@@ -248,7 +248,7 @@ def _in_one_sentence(planned: Planned, first: Bound, *others: Bound) -> list[str
     ]
 
 
-def _add_path(planned: Planned, path: tree.Path) -> str:
+def _add_path(planned: Planned, path: syntax.Path) -> str:
     """`A ->> B`: a recursive expression that climbs from the words that can be B, head by head."""
     upper, lower = planned.bound[path.source], planned.bound[path.target]
     climb, step = planned.aliases.new("climb"), planned.aliases.new("path")
@@ -271,7 +271,7 @@ def _add_path(planned: Planned, path: tree.Path) -> str:
     )
 
 
-def _add_enhanced(planned: Planned, edge: tree.Edge) -> str:
+def _add_enhanced(planned: Planned, edge: syntax.Edge) -> str:
     """`A -[E:obj]-> B`: rows with columns of `word`; without a name one for several edges."""
     name, row = planned.aliases.new("enhanced"), planned.aliases.new("enhanced_row")
     ends = {"head_index": edge.source, "index": edge.target}
@@ -289,11 +289,11 @@ def _add_enhanced(planned: Planned, edge: tree.Edge) -> str:
         if edge.name is not None:
             planned.edges[edge.name] = NamedEdge(row, (Bound(row, is_head=True), Bound(row)))
     relation = "enhanced_dependency.relation"
-    if any(test.feature == tree.WHOLE for test in edge.label) and any(
-        tree.parts(tree.Regex, edge.label)
+    if any(test.feature == syntax.WHOLE for test in edge.label) and any(
+        syntax.parts(syntax.Regex, edge.label)
     ):  # it is written for the whole label
         relation = f"concat('E:', {relation})"
-    tests = [values.label_test(test, relation) for test in edge.label]
+    tests = [expressions.label_test(test, relation) for test in edge.label]
     more = ", relation as deprel, concat('E:', relation) as label" if edge.name else ""
     return _inlined(
         name,
@@ -303,13 +303,13 @@ def _add_enhanced(planned: Planned, edge: tree.Edge) -> str:
     )
 
 
-def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
+def _add_comparison(planned: Planned, comparison: syntax.Comparison) -> None:
     """Add the condition of a comparison; against a text it is a test, which can be faster."""
     left, operator, right = comparison.left, comparison.operator, comparison.right
     is_number = operator not in ("=", "<>") or any(
         _is_numeric_side(planned, e) for e in (left, right)
     )
-    if isinstance(right, tree.Constant) and isinstance(left, tree.Reference) and not is_number:
+    if isinstance(right, syntax.Constant) and isinstance(left, syntax.Reference) and not is_number:
         _add_test(planned, left, "equal" if operator == "=" else "different", right.value)
         return
     rows = {*_aliases_of_side(planned, left), *_aliases_of_side(planned, right)}
@@ -325,26 +325,26 @@ def _add_comparison(planned: Planned, comparison: tree.Comparison) -> None:
 def label_of(planned: Planned, name: str) -> str:
     """The label of a named edge: the relation, or for attention the head (3-1)."""
     edge = planned.scope.edge(name)
-    is_tree = isinstance(edge, tree.Edge) and not edge.is_enhanced
+    is_tree = isinstance(edge, syntax.Edge) and not edge.is_enhanced
     return f"{planned.edges[name].row}.{'deprel' if is_tree else 'label'}"
 
 
-def key_value(planned: Planned, key: tree.Key, run: Run | None) -> str:
+def key_value(planned: Planned, key: syntax.Key, run: Run | None) -> str:
     """The value of a key that is not a pattern."""
-    if isinstance(key, tree.AttentionKey):
+    if isinstance(key, syntax.AttentionKey):
         assert run is not None
         return _looked_at(planned, key, run)
-    if isinstance(key, tree.Arrangement):
+    if isinstance(key, syntax.Arrangement):
         return _arranged(planned, key)
-    if isinstance(key, tree.RelationKey):
+    if isinstance(key, syntax.RelationKey):
         return _relation(planned, key)
-    if isinstance(key, tree.Interval):
+    if isinstance(key, syntax.Interval):
         return _interval_of_number(key, _compile_side(planned, key.term, True))
-    assert isinstance(key, tree.Term)
+    assert isinstance(key, syntax.Term)
     return _compile_side(planned, key, False)
 
 
-def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
+def _looked_at(planned: Planned, key: syntax.AttentionKey, run: Run) -> str:
     """The value of `weight(3-1, A, B)` or `looks_at(3-1, A).upos`; null if the run has no A.
 
     It is an aggregate, because Spark requires that of a subquery, over one row or several: special
@@ -366,7 +366,7 @@ def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
             )
         else:
             is_label = key.feature == "deprel"
-            own = "looked_at.deprel" if is_label else values.feature(key.feature, "looked_at")
+            own = "looked_at.deprel" if is_label else expressions.feature(key.feature, "looked_at")
             found = f"string_agg({own}, '+' order by looked_at.id nulls last)"
         reaches = "target.position = peak.most_attended"
         rows = _attention(run, key.head, "peak", reaches, joined=joined)
@@ -383,7 +383,7 @@ def _looked_at(planned: Planned, key: tree.AttentionKey, run: Run) -> str:
     return f"(select {found} {rows} and source.word = {planned.bound[key.source].row}.id)"
 
 
-def _arranged(planned: Planned, key: tree.Arrangement) -> str:
+def _arranged(planned: Planned, key: syntax.Arrangement) -> str:
     """`S << V << O`: at each place the node that has as many nodes before it."""
     bound = [planned.bound[name] for name in key.names]
 
@@ -407,7 +407,7 @@ def _arranged(planned: Planned, key: tree.Arrangement) -> str:
     return f"concat_ws(' << ', {', '.join(f'case {each} end' for each in places)})"
 
 
-def _relation(planned: Planned, key: tree.RelationKey) -> str:
+def _relation(planned: Planned, key: syntax.RelationKey) -> str:
     source, target = planned.bound[key.source], planned.bound[key.target]
     together = f"{target.sentence_id} = {source.sentence_id}"
     back = (
@@ -417,11 +417,11 @@ def _relation(planned: Planned, key: tree.RelationKey) -> str:
     return (
         f"case when {together} and {target.row}.head_index = {source.index}"
         f" then {target.row}.deprel{back if key.is_mutual else ''}"
-        f" else {literal(tree.NO_RELATION)} end"
+        f" else {literal(syntax.NO_RELATION)} end"
     )
 
 
-def _interval_of_number(key: tree.Interval, number: str) -> str:
+def _interval_of_number(key: syntax.Interval, number: str) -> str:
     """`[100, 200[`, the interval that a number is in; null if there is no number."""
     least, most, gap = key.least or 0, key.most, key.gap
     begin = (
@@ -438,19 +438,21 @@ def _interval_of_number(key: tree.Interval, number: str) -> str:
     return f"case {cases} else {within} end"
 
 
-def _compile_side(planned: Planned, side: tree.Term | tree.Constant, is_number: bool) -> str:
+def _compile_side(planned: Planned, side: syntax.Term | syntax.Constant, is_number: bool) -> str:
     """One side of a comparison; `is_number` raises RequestError for a text that is not one."""
-    if isinstance(side, tree.Sum):
+    if isinstance(side, syntax.Sum):
         parts = [f"{sign} {_compile_side(planned, each, True)}" for sign, each in side.parts]
         is_whole = all(
-            isinstance(each, tree.NodeFunction)
-            or (isinstance(each, tree.Constant) and _is_integer(str(each.value)))
-            or (isinstance(each, tree.Reference) and each.feature in ("__id__", "length", "delta"))
-            for each in tree.terms_of_sum(side)
+            isinstance(each, syntax.NodeFunction)
+            or (isinstance(each, syntax.Constant) and _is_integer(str(each.value)))
+            or (
+                isinstance(each, syntax.Reference) and each.feature in ("__id__", "length", "delta")
+            )
+            for each in syntax.terms_of_sum(side)
         )
         kind = "bigint" if is_whole else "double"
         return f"cast({' '.join(parts).removeprefix('+ ')} as {kind})"
-    if isinstance(side, tree.Constant):
+    if isinstance(side, syntax.Constant):
         if not isinstance(side.value, str):
             raise RequestError(
                 side.position, "a number cannot be compared with a regular expression."
@@ -466,7 +468,7 @@ def _compile_side(planned: Planned, side: tree.Term | tree.Constant, is_number: 
         if _is_integer(side.written):
             return str(int(side.written))
         return f"cast({literal(repr(number))} as double)"
-    if isinstance(side, tree.NodeFunction):
+    if isinstance(side, syntax.NodeFunction):
         one, other = planned.bound[side.one], planned.bound[side.other]
         return _subtree_size(one) if side.kind == "proj_size" else _distance(side.kind, one, other)
     found = _value(planned, side)
@@ -497,18 +499,18 @@ def _subtree_size(node: Bound) -> str:
     )
 
 
-def _is_numeric_side(planned: Planned, side: tree.Term | tree.Constant) -> bool:
-    if not isinstance(side, tree.Reference):
-        return isinstance(side, tree.NodeFunction | tree.Sum)
+def _is_numeric_side(planned: Planned, side: syntax.Term | syntax.Constant) -> bool:
+    if not isinstance(side, syntax.Reference):
+        return isinstance(side, syntax.NodeFunction | syntax.Sum)
     if planned.scope.has_node(side.owner):
         return side.feature in ("__id__", SURPRISAL)
     return side.feature in ("length", "delta", "weight") and planned.scope.is_edge(side.owner)
 
 
-def _aliases_of_side(planned: Planned, side: tree.Term | tree.Constant) -> list[str]:
+def _aliases_of_side(planned: Planned, side: syntax.Term | syntax.Constant) -> list[str]:
     """The aliases of the rows that a side of a comparison reads; none for metadata."""
     rows: list[str] = []
-    for name in tree.parts(tree.Name, side):
+    for name in syntax.parts(syntax.Name, side):
         if planned.scope.has_node(name):
             rows.append(planned.bound[name].row)
         elif planned.scope.is_edge(name):
@@ -517,7 +519,7 @@ def _aliases_of_side(planned: Planned, side: tree.Term | tree.Constant) -> list[
     return rows
 
 
-def _value(planned: Planned, reference: tree.Reference) -> str:
+def _value(planned: Planned, reference: syntax.Reference) -> str:
     """The value of `N.f`, `e.f` or `meta.key`; null if there is none."""
     name, feature = reference.owner, reference.feature
     if reference.others:
@@ -528,10 +530,10 @@ def _value(planned: Planned, reference: tree.Reference) -> str:
         return f"coalesce({', '.join(found)})"
     if planned.scope.has_node(name):
         bound = planned.bound[name]
-        return bound.index if feature == "__id__" else values.feature(feature, bound.row)
+        return bound.index if feature == "__id__" else expressions.feature(feature, bound.row)
     edge = planned.scope.edge(name)
     if edge is None:
-        return values.metadata(feature)
+        return expressions.metadata(feature)
     if feature in ("length", "delta"):
         one, other = _ends(planned, name)
         distance = _distance(feature, one, other)
@@ -540,7 +542,7 @@ def _value(planned: Planned, reference: tree.Reference) -> str:
     if feature == "label":
         return label_of(planned, name)
     row = planned.edges[name].row
-    if isinstance(edge, tree.AttentionEdge):
+    if isinstance(edge, syntax.AttentionEdge):
         if feature != "weight":
             raise RequestError(
                 reference.position, f"an edge of attention has no {feature}.",
@@ -549,22 +551,22 @@ def _value(planned: Planned, reference: tree.Reference) -> str:
         return f"{row}.weight"
     if feature == "enhanced" and edge.is_enhanced:
         return literal("yes")
-    return values.label_part(feature, f"{row}.deprel")
+    return expressions.label_part(feature, f"{row}.deprel")
 
 
 def _add_test(
-    planned: Planned, reference: tree.Reference, kind: tree.Kind, *wanted: tree.Value
+    planned: Planned, reference: syntax.Reference, kind: syntax.Kind, *wanted: syntax.Value
 ) -> None:
     """Add a test of what a reference is to; a simple one needs no extraction."""
     name, feature, scope = reference.owner, reference.feature, planned.scope
-    test = tree.Test(feature, kind, wanted, reference.position)
+    test = syntax.Test(feature, kind, wanted, reference.position)
     edge = None if scope.has_node(name) or reference.others else scope.edge(name)
     if scope.is_metadata(reference):
-        found = values.metadata_test(test)
+        found = expressions.metadata_test(test)
     elif scope.has_node(name) and feature != "__id__" and not reference.others:
-        found = values.feature_test(test, planned.bound[name].row)
-    elif isinstance(edge, tree.Edge) and feature in PARTS:
-        found = values.label_test(test, f"{planned.edges[name].row}.deprel")
+        found = expressions.feature_test(test, planned.bound[name].row)
+    elif isinstance(edge, syntax.Edge) and feature in PARTS:
+        found = expressions.label_test(test, f"{planned.edges[name].row}.deprel")
     else:
-        found = values.fits(test, _value(planned, reference))
+        found = expressions.fits(test, _value(planned, reference))
     planned.add_condition(found, *_aliases_of_side(planned, reference))

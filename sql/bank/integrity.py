@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
-from attnbank.sql.bank.formats import columns_of_this_format
+from attnbank.sql.bank.upgrading import columns_of_this_format
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

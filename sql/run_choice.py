@@ -17,7 +17,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.header import Analysis, RunChoice
-from attnbank.sql.relations import without_subtype
+from attnbank.sql.subtypes import without_subtype
 from attnbank.sql.suggest import did_you_mean, join_names, unknown_name
 
 
