@@ -68,9 +68,9 @@ def open_bank(
     locked by a process that writes it.
     """
     join(queries)
-    found = Bank(path)
-    found.saver = saver
-    return found
+    bank = Bank(path)
+    bank.saver = saver
+    return bank
 
 
 def open_for_requests(path: str | Path, seconds: float, memory: int = MEMORY) -> Bank:
@@ -133,8 +133,8 @@ class Bank(Requests):
         self._chosen.clear()
 
     def _close_sandboxes(self) -> None:
-        for each in self._sandboxes:
-            each.close()
+        for sandbox in self._sandboxes:
+            sandbox.close()
         self._sandbox.clear()
 
     @property
@@ -212,19 +212,19 @@ class Bank(Requests):
                         stacklevel=2,
                     )
                 check_relation(self.connection, analysis, given, run)
-            found = (
+            relation = (
                 cached_result(self.connection, analysis, given, run) if self.reads_kept else None
             )
         if analysis.is_own:  # it runs in the sandbox of `sql`
-            if found is not None:
-                return found.rows
+            if relation is not None:
+                return relation.rows
             return as_declared(analysis, self.sql(self._macro_call(analysis, given), given))
         with self.answering():
             try:
-                if found is None:
+                if relation is None:
                     rows = self.fetch(self._macro_call(analysis, given), given)
                 else:
-                    rows = found.rows
+                    rows = relation.rows
             except duckdb.Error as error:  # of the analysis, unless of the bank: see `answering`
                 if is_damage(error) or isinstance(error, duckdb.InterruptException):
                     raise
@@ -238,7 +238,7 @@ class Bank(Requests):
         each parameter that is not in `given`.
         """
         if analysis.is_own:
-            defaults = {each.name: each.default for each in analysis.parameters}
+            defaults = {parameter.name: parameter.default for parameter in analysis.parameters}
             return analysis.with_parameters(
                 lambda name: f"${name}" if name in given else defaults[name]
             )
@@ -270,7 +270,7 @@ class Bank(Requests):
 
     def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
         """As `choose_analysis_run`, once for the same kind of run and names: nothing writes."""
-        of_runs = [each.name for each in analysis.parameters if each.names_run]
+        of_runs = [parameter.name for parameter in analysis.parameters if parameter.names_run]
         choice = None if analysis.run is None else resolve_weights(self.connection, analysis, given)
         key = choice, tuple((name, given.get(name)) for name in of_runs)
         if key not in self._chosen:
@@ -315,13 +315,13 @@ class Bank(Requests):
         if isolated:
             with self.stream(statement, params, seconds=seconds, memory=memory) as running:
                 return running.frame()
-        found = self._in_sandbox("sql", statement, params, seconds, memory)
-        if not found.height:
+        frame = self._in_sandbox("sql", statement, params, seconds, memory)
+        if not frame.height:
             from attnbank.queries import empty_answers
 
             for told in empty_answers.reasons(self, statement):
                 warnings.warn(told, AttnbankWarning, stacklevel=2)
-        return found
+        return frame
 
     def stream(
         self,
@@ -349,12 +349,12 @@ class Bank(Requests):
         CallError for an unknown name or run, and for a table that is not divided by run.
         """
         with self.answering():
-            schema, found = contents.relation(self, name)
-            select = f"select * from {qualified_name(schema, found)}"
-            if schema == "paper" and found in analyses():
-                select = self._macro_call(registry.find_analysis(found), {})
+            schema, name_in_schema = contents.relation(self, name)
+            select = f"select * from {qualified_name(schema, name_in_schema)}"
+            if schema == "paper" and name_in_schema in analyses():
+                select = self._macro_call(registry.find_analysis(name_in_schema), {})
             if run is not None:
-                select += f" where {contents.condition_on_run(self, found, run)}"
+                select += f" where {contents.condition_on_run(self, name_in_schema, run)}"
             return self._cursors.scan(select)
 
     def runs(self) -> pl.DataFrame:
@@ -557,6 +557,6 @@ def list_analyses() -> pl.DataFrame:
     """The analyses, a user's own among them: section, name, title, paper and grain of each."""
     names = ("section", "name", "title", "paper", "grain")
     rows = [
-        tuple(getattr(each, name) for name in names) for each in registry.all_analyses().values()
+        tuple(getattr(analysis, name) for name in names) for analysis in registry.all_analyses().values()
     ]
     return pl.DataFrame(rows, schema=names, orient="row")

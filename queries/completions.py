@@ -28,13 +28,13 @@ def suggestions(path: Path, kind: str) -> list[str]:
     from attnbank.sql.bank.opening import open_to_read
 
     limit = f"set max_execution_time = {round(1000 * _SECONDS)}"
-    found: list[str] = []
+    names: list[str] = []
     # Missing, locked, not a bank, another version: then there is nothing to suggest.
     with suppress(Exception), open_to_read(path, (limit,), spills=False) as connection:
         rows = connection.execute(_STATEMENTS[kind]).fetchall()
-        found = [row[0] for row in rows if row[0]]
-    if kind == "relation" and found:
-        found = sorted({"all", *found, *(without_subtype(name) for name in found)})
+        names = [row[0] for row in rows if row[0]]
+    if kind == "relation" and names:
+        names = sorted({"all", *names, *(without_subtype(name) for name in names)})
     if kind == "table":
-        found += analyses()
-    return [name for name in found if name.isprintable()]
+        names += analyses()
+    return [name for name in names if name.isprintable()]

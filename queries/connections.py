@@ -70,11 +70,11 @@ class Cursors:
 
     def own(self) -> DuckDBPyConnection:
         """The connection of the calling thread. Raises BankError if the bank is closed."""
-        found: DuckDBPyConnection | None = getattr(self._of_thread, "connection", None)
-        if found is None or self.is_closed or self._of_thread.root is not self._root:
-            found = self._of_thread.connection = self.new()
+        connection: DuckDBPyConnection | None = getattr(self._of_thread, "connection", None)
+        if connection is None or self.is_closed or self._of_thread.root is not self._root:
+            connection = self._of_thread.connection = self.new()
             self._of_thread.root = self._root
-        return found
+        return connection
 
     def new(self) -> DuckDBPyConnection:
         """A new connection that only the caller uses. Raises BankError if the bank is closed."""
@@ -121,8 +121,8 @@ class Cursors:
             own = self.new()  # a plan may read a table several times at once
             try:
                 with self.answering():
-                    found = own.query(f"select {columns} from ({select}){limit}")
-                    for batch in found.to_arrow_reader(batch_size or _LAZY_ROWS):
+                    relation = own.query(f"select {columns} from ({select}){limit}")
+                    for batch in relation.to_arrow_reader(batch_size or _LAZY_ROWS):
                         frame = pl.DataFrame(batch)
                         yield frame if predicate is None else frame.filter(predicate)
             finally:
@@ -147,7 +147,7 @@ class Cursors:
 
     def _close(self, waiting: list[DuckDBPyConnection], *, stops: bool) -> None:
         end = time.monotonic() + _PATIENCE
-        while waiting := [each for each in waiting if not _closes(each, stops=stops)]:
+        while waiting := [connection for connection in waiting if not _closes(connection, stops=stops)]:
             if time.monotonic() > end:
                 raise BankError(
                     f"The bank {self.path} is in use by another thread.", "Wait for it to end."
@@ -200,11 +200,11 @@ class Sandbox(Cursors):
                 # This version's macros, made in memory, hide those of the file; its views cannot.
                 for name in analyses_named(statement):
                     check_carried(connection, self.path, f"paper.{name}")
-            found = connection.query(statement, params=params)
-            if found is None:
+            relation = connection.query(statement, params=params)
+            if relation is None:
                 return
-            names, wide = found.columns, wide_columns(found)
-            with closing(as_frames_have_it(found).to_arrow_reader(ROWS_AT_ONCE)) as reader:
+            names, wide = relation.columns, wide_columns(relation)
+            with closing(as_frames_have_it(relation).to_arrow_reader(ROWS_AT_ONCE)) as reader:
                 batch = None
                 for batch in reader:
                     yield frame_of_arrow(batch, names, wide)
@@ -275,11 +275,11 @@ def _check_is_select(connection: duckdb.DuckDBPyConnection, parts: Sequence[Any]
 def _statement_of_explain(statement: str) -> str:
     """What EXPLAIN (ANALYZE) explains, by DuckDB's tokens; QueryError for options in brackets."""
     text = statement.encode()
-    found = duckdb.tokenize(statement)
-    ends = [at for at, _ in found[1:]] + [len(text)]
+    pairs = duckdb.tokenize(statement)
+    ends = [at for at, _ in pairs[1:]] + [len(text)]
     tokens = [
         (at, text[at:end].strip().lower())
-        for (at, kind), end in zip(found, ends, strict=True)
+        for (at, kind), end in zip(pairs, ends, strict=True)
         if kind.name != "comment"
     ]
     words = [word for _, word in tokens[:2]]

@@ -67,7 +67,7 @@ def summarize_bank(bank: Backend) -> Contents:
         created_by,
         runs=list_runs(bank),
         tables=_counts(bank),
-        **{each: _query_contents(bank, f"contents/{each}") for each in parts},
+        **{part: _query_contents(bank, f"contents/{part}") for part in parts},
     )
 
 
@@ -85,23 +85,23 @@ def describe_schema(bank: Backend, table: str | None = None) -> pl.DataFrame:
     `head_distance()` is the analysis where a table has its name. CallError for an unknown name.
     """
     if table is None:
-        found = _query_contents(bank, "contents/relation_names")
+        relations = _query_contents(bank, "contents/relation_names")
         is_main = pl.col("schema") == "main"
         prefix = pl.when(is_main).then(pl.lit("")).otherwise(pl.col("schema") + ".")
-        return found.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
+        return relations.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
     plain = table.removesuffix("()").removeprefix("main.").removeprefix("paper.")
     kind, *_ = _tables_and_views(bank).get(f"main.{table.removeprefix('main.')}", ("none",))
     if plain in registry.analyses() and kind != "table":
         columns = registry.analyses()[plain].columns
-        rows = [(each.name, each.type.upper(), each.help) for each in columns]
+        rows = [(column.name, column.type.upper(), column.help) for column in columns]
         return pl.DataFrame(rows, schema=["column", "type", "comment"], orient="row")
     schema_name, name = relation(bank, table)
     return _query_contents(bank, "contents/relation_columns", schema=schema_name, name=name)
 
 
 def _tables_and_views(bank: Backend) -> dict[str, tuple[str, str, str]]:
-    found = _query_contents(bank, "contents/relation_names").select("kind", "schema", "name").rows()
-    return {f"{each[1]}.{each[2]}": each for each in found if each[0] in ("table", "view")}
+    relations = _query_contents(bank, "contents/relation_names").select("kind", "schema", "name").rows()
+    return {f"{relation_row[1]}.{relation_row[2]}": relation_row for relation_row in relations if relation_row[0] in ("table", "view")}
 
 
 def relation(bank: Backend, name: str) -> tuple[str, str]:
@@ -110,7 +110,7 @@ def relation(bank: Backend, name: str) -> tuple[str, str]:
     for asked in (name, f"main.{name}", f"paper.{name}"):
         if asked in known:
             return known[asked][1:]
-    names = [each.removeprefix("main.") for each in known] + list(registry.analyses())
+    names = [relation_name.removeprefix("main.") for relation_name in known] + list(registry.analyses())
     raise CallError(
         f"Table {name} does not exist.",
         f"{did_you_mean(name, names)} attnbank schema lists all tables.".strip(),

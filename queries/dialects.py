@@ -43,7 +43,7 @@ def render_statement(statement: str, dialect: str, values: Mapping[str, Any]) ->
 
 
 def _literal_expressions(values: Mapping[str, Any]) -> dict[str, exp.Expr]:
-    return {each: _expression(quoting.sql_literal(values[each])) for each in values}
+    return {name: _expression(quoting.sql_literal(values[name])) for name in values}
 
 
 def _generate_sql(tree: exp.Expr, dialect: str) -> str:
@@ -77,7 +77,7 @@ def for_spark(node: exp.Expr) -> exp.Expr:
         return node
     if not isinstance(node, exp.Anonymous) or node.name.lower() not in _SPARK:
         return node
-    arguments = [each.transform(for_spark).sql(dialect="spark") for each in node.expressions]
+    arguments = [expression.transform(for_spark).sql(dialect="spark") for expression in node.expressions]
     return sqlglot.parse_one(_SPARK[node.name.lower()].format(*arguments), dialect="spark")
 
 
@@ -95,7 +95,7 @@ class _Inliner:
     def inline(
         self, analysis: Analysis, arguments: Mapping[str, exp.Expr], prefix: str = ""
     ) -> exp.Expr:
-        defaults = {each.name: _expression(each.default) for each in analysis.parameters}
+        defaults = {parameter.name: _expression(parameter.default) for parameter in analysis.parameters}
         return self.filled(analysis.statement, {**defaults, **arguments}, prefix)
 
     def filled(
@@ -110,7 +110,7 @@ class _Inliner:
 
     def _without_macros(self, tree: exp.Expr) -> exp.Expr:
         """The tree with its macros and views replaced; the tree that is given is changed."""
-        own = {each.alias for each in tree.find_all(exp.CTE)}
+        own = {cte.alias for cte in tree.find_all(exp.CTE)}
 
         def expand_macro(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Anonymous) and node.name in _functions():
@@ -132,7 +132,7 @@ class _Inliner:
         prefix = f"{name}_{self._calls}"
         if isinstance(table.this, exp.Anonymous):
             called = (registry.analyses() | registry.shared())[name]
-            given = {each.this.name: each.expression for each in table.this.expressions}
+            given = {argument.this.name: argument.expression for argument in table.this.expressions}
             inner = self.inline(called, given, prefix)
         elif table.db == "paper":
             inner = self.inline(registry.analyses()[name], {}, prefix)
@@ -167,9 +167,9 @@ def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
     with_ = tree.args.get("with_") or tree.args.get("with")
     if with_ is None or not prefix:
         return tree
-    names = {each.alias: f"{prefix}_{each.alias}" for each in with_.expressions}
-    for each in with_.expressions:
-        each.set("alias", exp.TableAlias(this=exp.to_identifier(names[each.alias])))
+    names = {cte.alias: f"{prefix}_{cte.alias}" for cte in with_.expressions}
+    for cte in with_.expressions:
+        cte.set("alias", exp.TableAlias(this=exp.to_identifier(names[cte.alias])))
     for table in list(tree.find_all(exp.Table)):
         if table.name in names and not table.db and isinstance(table.this, exp.Identifier):
             alias = table.alias or table.name
@@ -182,15 +182,15 @@ def _with_own_names(tree: exp.Expr, prefix: str) -> exp.Expr:
 def _functions() -> dict[str, tuple[list[str], exp.Expr]]:
     """The scalar macros of the schema by name: the names of their parameters, and their body."""
     return {
-        each.this.this.name: ([name.name for name in each.this.expressions], each.expression)
-        for each in _created("MACRO")
-        if isinstance(each.expression, exp.Subquery) or not isinstance(each.expression, exp.Query)
+        macro.this.this.name: ([name.name for name in macro.this.expressions], macro.expression)
+        for macro in _created("MACRO")
+        if isinstance(macro.expression, exp.Subquery) or not isinstance(macro.expression, exp.Query)
     }
 
 
 @cache
 def _views() -> dict[str, exp.Expr]:
-    return {each.this.name: each.expression for each in _created("VIEW")}
+    return {view.this.name: view.expression for view in _created("VIEW")}
 
 
 def _created(kind: str) -> list[exp.Create]:

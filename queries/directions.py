@@ -12,7 +12,7 @@ _RIGHT_TO_LEFT = ("R", "AL")
 def is_right_to_left(text: str) -> bool:
     """Whether a text runs from right to left: its first letter that has a direction says so."""
     directions = map(unicodedata.bidirectional, text)
-    return next((each for each in directions if each in ("L", *_RIGHT_TO_LEFT)), "L") != "L"
+    return next((direction for direction in directions if direction in ("L", *_RIGHT_TO_LEFT)), "L") != "L"
 
 
 def isolated(text: str) -> str:

@@ -38,16 +38,16 @@ def calls(statement: str) -> list[tuple[str, dict[str, Any]]]:
         tree = sqlglot.parse_one(statement, dialect="duckdb")
     except sqlglot.errors.SqlglotError:
         return []
-    found = []
+    reasons = []
     for call in tree.find_all(exp.Anonymous):
         if call.name not in analyses():
             continue
         given = {}
-        declared = {each.name: each for each in find_analysis(call.name).parameters}
+        declared = {parameter.name: parameter for parameter in find_analysis(call.name).parameters}
         for name, value in zip(declared, call.expressions, strict=False):
             if isinstance(value, exp.PropertyEQ | exp.Kwarg):
                 name, value = value.this.name, value.expression
             if isinstance(value, exp.Literal) and name in declared:
                 given[name] = parameters.from_text(declared[name], value.this)
-        found.append((call.name, given))
-    return found
+        reasons.append((call.name, given))
+    return reasons

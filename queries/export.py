@@ -51,7 +51,7 @@ def export(
             process.watch(_Moving(bank.path, part.path).check_progress)
             for _ in process.messages():
                 pass
-        names = [each.relative_to(part.path) for each in sorted(part.path.rglob("*.*"))]
+        names = [file.relative_to(part.path) for file in sorted(part.path.rglob("*.*"))]
     return [folder / name for name in names]
 
 
@@ -93,7 +93,7 @@ class _Moving:
         try:
             done = sum(process.io_counters())
         except (AttributeError, psutil.AccessDenied):  # no counters: the sizes of what it wrote
-            done = sum(each.stat().st_size for each in self._folder.rglob("*.parquet"))
+            done = sum(file.stat().st_size for file in self._folder.rglob("*.parquet"))
         if done != self._before:
             self._before, self._since = done, time.monotonic()
         elif time.monotonic() - self._since > PATIENCE:

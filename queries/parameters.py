@@ -51,7 +51,7 @@ def convert_value(parameter: Parameter, given: Any) -> Any:
         return _scalar(parameter, element, given)
     if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
         raise _wrong_type(parameter, given)
-    return [None if each is None else _scalar(parameter, element, each) for each in given]
+    return [None if item is None else _scalar(parameter, element, item) for item in given]
 
 
 def from_text(parameter: Parameter, text: str) -> Any:

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _CONTEXT = 10  # as `attnbank find` has it where no terminal limits it
 
 
-def _in_order(found: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+def _in_order(hits: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Rows by some keys in the order of the first one, an interval: as its numbers are read."""
     from attnbank.queries.patterns.run_request import begin_of
 
-    begins = found[keys[0]].map_elements(begin_of, pl.Float64)
-    order = [begins, *(found[key] for key in keys[1:])]
-    return found.select(pl.all().sort_by(order, nulls_last=True))
+    begins = hits[keys[0]].map_elements(begin_of, pl.Float64)
+    order = [begins, *(hits[key] for key in keys[1:])]
+    return hits.select(pl.all().sort_by(order, nulls_last=True))
 
 
 class Requests(Backend):
@@ -80,17 +80,17 @@ class Requests(Backend):
             cross_sentence=run_request.is_document(within),
             run=self.run_of_request(request, run, within, f"{columns}, {sort}"),
         )  # fmt: skip
-        found = self.run_hits(request, choice, columns, sort, timeout, memory)
+        hits = self.run_hits(request, choice, columns, sort, timeout, memory)
         if context is False:
-            return found
-        for name in {"left", "hit", "right"} & {*found.columns}:
+            return hits
+        for name in {"left", "hit", "right"} & {*hits.columns}:
             raise CallError(
                 f"{name} is a column of the words around a hit, and a name in the request.",
                 "Rename it in the request, or pass context=False.",
             )
-        words = self.concordance(found.drop("run", strict=False), context)
-        keys = [name for name in found.columns if name.rpartition(".")[2] == "sentence"]
-        parts = (words.select("sent_id", "left", "hit", "right"), found.drop("sent_id", *keys))
+        words = self.concordance(hits.drop("run", strict=False), context)
+        keys = [name for name in hits.columns if name.rpartition(".")[2] == "sentence"]
+        parts = (words.select("sent_id", "left", "hit", "right"), hits.drop("sent_id", *keys))
         return pl.concat(parts, how="horizontal")
 
     def count(
@@ -184,16 +184,16 @@ class Requests(Backend):
                 warnings.warn(told, AttnbankWarning, stacklevel=3)
             if asked.checked.reads_surprisal():
                 self._warn_of_unmeasured(run)
-        found = self._run_statement(asked.checked, asked.statement, choice.corpus, timeout, memory)
+        hits = self._run_statement(asked.checked, asked.statement, choice.corpus, timeout, memory)
         keys = list(dict.fromkeys(map(str, asked.checked.keys)))
-        if counts and keys and found.schema[keys[0]].is_numeric():  # as numbers are read
-            return found.sort(keys, nulls_last=True)
+        if counts and keys and hits.schema[keys[0]].is_numeric():  # as numbers are read
+            return hits.sort(keys, nulls_last=True)
         if counts and keys and isinstance(asked.checked.keys[0], syntax.Interval):
-            return _in_order(found, keys)
+            return _in_order(hits, keys)
         if choice.sample is None:
-            return found
-        found = found.sort("sentence", *asked.checked.pattern.nodes)  # as the text is read
-        return found if choice.keys else found.drop("sentence")
+            return hits
+        hits = hits.sort("sentence", *asked.checked.pattern.nodes)  # as the text is read
+        return hits if choice.keys else hits.drop("sentence")
 
     def _warn_of_unmeasured(self, run: Run) -> None:
         """Warn of words of a run that `attnbank surprisal` has not come to, or not again."""
@@ -224,11 +224,11 @@ class Requests(Backend):
             if corpus is not None:
                 find_corpus(self.connection, self.path, corpus)
             unmatched_names.check_enhanced(self.connection, checked)
-        found = self.run_request(statement, timeout, memory)
+        hits = self.run_request(statement, timeout, memory)
         with self.answering():
             for told in unmatched_names.unknown_names(self.connection, checked, corpus):
                 warnings.warn(told, AttnbankWarning, stacklevel=4)
-        return found
+        return hits
 
     def is_circular(self, request: str) -> bool:
         """Whether a request is about attention, so that no head can be tested on its pairs.
@@ -239,7 +239,7 @@ class Requests(Backend):
 
         return asks_about_attention(request)
 
-    def concordance(self, found: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
+    def concordance(self, hits: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
         """The hits of `hits` as a concordance: the matched words in their sentence.
 
         `found` has the column `sentence` (`HitOptions.keys`). The columns are `sent_id`, `left`,
@@ -249,7 +249,7 @@ class Requests(Backend):
         from attnbank.queries.patterns import concordance
 
         with self.answering():
-            return concordance.add_context(self.connection, found, context)
+            return concordance.add_context(self.connection, hits, context)
 
     def score(
         self,
@@ -319,7 +319,7 @@ class Requests(Backend):
             isinstance(key, syntax.NodeFunction) and {key.one, key.other} == {dependent, head}
             for key in checked.keys
         )
-        found = []
+        frames = []
         for named in runs:
             with self.answering():
                 if named is None and wide:
@@ -334,8 +334,8 @@ class Requests(Backend):
                 judged = _in_order(judged, pairs.columns[2:])
             if by and by_distance:
                 judged = scoring.without_offsets(judged)
-            found.append(judged)
-        frame = pl.concat(found)
+            frames.append(judged)
+        frame = pl.concat(frames)
         return scoring.without_p_values(frame) if checked.attention() else frame
 
     def pairs(

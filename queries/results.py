@@ -52,18 +52,18 @@ class CachedResult:
         return f"kept since {self.finished:%Y-%m-%d %H:%M} UTC (--fresh computes it anew)"
 
 
-def as_frames_have_it(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+def as_frames_have_it(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """A result in which columns of types that a frame does not have, even nested, become text."""
-    if not any(map(_holds_odd, found.types)):
-        return found
+    if not any(map(_holds_odd, relation.types)):
+        return relation
     columns = (
         f"cast({quoted(name)} as varchar) as {quoted(name)}" if _holds_odd(type_) else quoted(name)
-        for name, type_ in zip(found.columns, found.types, strict=True)
+        for name, type_ in zip(relation.columns, relation.types, strict=True)
     )
-    return found.project(", ".join(columns))
+    return relation.project(", ".join(columns))
 
 
-def frame_of_relation(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+def frame_of_relation(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """A result as a frame; 128-bit integers, the type of sums, become 64 bits wide if they fit.
 
     Types that frames do not have become text. Raises QueryError for a value that a frame cannot
@@ -71,7 +71,7 @@ def frame_of_relation(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """
     try:
         # Materialized, or Polars would meet DuckDB's errors and give them as its own.
-        rows = as_frames_have_it(found).materialize()
+        rows = as_frames_have_it(relation).materialize()
     except RuntimeError as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
@@ -79,13 +79,13 @@ def frame_of_relation(found: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     # Polars keeps the type of what it reads. If that is one of DuckDB's, it is alive when Python
     # ends, and DuckDB prints hundreds of "leaks".
     stream = SimpleNamespace(__arrow_c_stream__=rows.__arrow_c_stream__)
-    return frame_of_arrow(stream, found.columns, wide_columns(found))
+    return frame_of_arrow(stream, relation.columns, wide_columns(relation))
 
 
-def wide_columns(found: duckdb.DuckDBPyRelation) -> list[str]:
+def wide_columns(relation: duckdb.DuckDBPyRelation) -> list[str]:
     """The columns that are integers of 128 bits."""
-    types = zip(found.columns, found.types, strict=True)
-    return [name for name, each in types if str(each) in ("HUGEINT", "UHUGEINT")]
+    types = zip(relation.columns, relation.types, strict=True)
+    return [name for name, dtype in types if str(dtype) in ("HUGEINT", "UHUGEINT")]
 
 
 def frame_of_arrow(rows: Any, names: Sequence[str], wide: Sequence[str] = ()) -> pl.DataFrame:
@@ -121,8 +121,8 @@ def query_error(error: BaseException, lead: str = "") -> AttnbankError:
     """
     if (cause := cause_of(error)) is not None:
         return cause
-    fact, found, remedy = first_line(error).partition(" Type: ")
-    if found:
+    fact, what_there_is, remedy = first_line(error).partition(" Type: ")
+    if what_there_is:
         return QueryError(fact, f"Type: {remedy}")
     return QueryError(f"{lead}{fact}", _hint(str(error), shows_place=not lead))
 
@@ -133,8 +133,8 @@ def _hint(text: str, *, shows_place: bool) -> str:
     for at, line in enumerate(lines):
         said = line.strip()
         if said.startswith(("Did you mean", "Candidate")):
-            ways = [*takewhile(lambda each: each[:1] == "\t", lines[at + 1 :])]
-            shown = [each.strip() for each in ways[:_WAYS]] + ["..."] * (len(ways) > _WAYS)
+            ways = [*takewhile(lambda line: line[:1] == "\t", lines[at + 1 :])]
+            shown = [way.strip() for way in ways[:_WAYS]] + ["..."] * (len(ways) > _WAYS)
             return f"{said} {', '.join(shown)}".strip().replace('"system".main.', "")
     first = next((line.strip() for line in lines if line.strip()), "")
     place = re.fullmatch(r"LINE (?P<line>\d+): (?P<text>.*)", first)
@@ -209,7 +209,7 @@ def cached_result(
         frame = frame_of_arrow(table, table.column_names)
     except (duckdb.BinderException, duckdb.CatalogException, pa.ArrowException, OSError):
         return None  # an older bank's table, or a damaged answer: it is computed again
-    if frame.columns != [each.name for each in analysis.columns] or frame.height != count:
+    if frame.columns != [column.name for column in analysis.columns] or frame.height != count:
         return None
     return CachedResult(frame, finished, seconds)
 

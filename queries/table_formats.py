@@ -31,7 +31,7 @@ _ESCAPES = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    **{each: f"\\{each}" for each in "&%$#_{}"},
+    **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 """Characters that LaTeX does not print as they are, and what to write instead."""
 
@@ -81,22 +81,22 @@ def table_lines(
     if wraps and width is not None:
         columns = _wrapped(columns, width)
     heads = [[column.name] for column in columns]
-    widths = [max(each.width, display_width(each.name)) for each in columns]
+    widths = [max(column.width, display_width(column.name)) for column in columns]
     gap = _GAP
     if frame.height == 1 and not wraps and _line_width(widths, gap) > (width or _PAGE):
         yield from _upright(columns)
         return
     if width is not None and _line_width(widths, gap) > width:
-        heads = [_break_at_underscores(each.name, each.width) for each in columns]
+        heads = [_break_at_underscores(column.name, column.width) for column in columns]
         widths = [
-            max(each.width, *map(display_width, head))
-            for each, head in zip(columns, heads, strict=True)
+            max(column.width, *map(display_width, head))
+            for column, head in zip(columns, heads, strict=True)
         ]
         gap = _narrow(columns, widths, width)
     bottom_up = zip_longest(*(reversed(head) for head in heads), fillvalue="")
     for head in reversed(list(bottom_up)):
         yield _format_line(head, columns, widths, gap)
-    yield gap.join("-" * each for each in widths)
+    yield gap.join("-" * width_ for width_ in widths)
     for row in _cell_rows(columns):
         yield _format_line(row, columns, widths, gap)
 
@@ -106,10 +106,10 @@ def _cell_rows(columns: Sequence[FormattedColumn]) -> Iterator[tuple[str, ...]]:
 
 
 def _upright(columns: Sequence[FormattedColumn]) -> Iterator[str]:
-    wide = max(display_width(each.name) for each in columns)
-    for each in columns:
-        space = " " * (wide - display_width(each.name))
-        yield f"{each.name}{space}{_GAP}{isolated(each.cells[0])}".rstrip()
+    wide = max(display_width(column.name) for column in columns)
+    for column in columns:
+        space = " " * (wide - display_width(column.name))
+        yield f"{column.name}{space}{_GAP}{isolated(column.cells[0])}".rstrip()
 
 
 def markdown(frame: pl.DataFrame) -> Iterator[str]:
@@ -141,7 +141,7 @@ def format_cell(value: Any) -> str:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, dict):
-        parts = (f"{format_cell(name)}: {_in_list(each)}" for name, each in value.items())
+        parts = (f"{format_cell(name)}: {_in_list(item)}" for name, item in value.items())
         return f"{{{', '.join(parts)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_in_list, value))}]"
@@ -157,13 +157,13 @@ def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Forma
 
     Small p values are under 0.001, or as they are (2e-7, `exact_p`).
     """
-    found = []
+    formatted = []
     for series in frame:
         values = series.to_list()
         if series.dtype.is_float():
             is_p = is_p_value(series.name)
             pattern = ".3f" if is_p else _pattern(values)
-            cells = ["" if each is None else _rounded(each, pattern, is_p=is_p) for each in values]
+            cells = ["" if number is None else _rounded(number, pattern, is_p=is_p) for number in values]
             if is_p and exact_p:
                 cells = [
                     _exact(value) if cell.startswith("<") else cell
@@ -171,25 +171,25 @@ def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Forma
                 ]
         else:
             cells = [format_cell(value) for value in values]
-        found.append(FormattedColumn(format_cell(series.name), cells, series.dtype.is_numeric()))
-    return found
+        formatted.append(FormattedColumn(format_cell(series.name), cells, series.dtype.is_numeric()))
+    return formatted
 
 
 def _wrapped(columns: list[FormattedColumn], width: int) -> list[FormattedColumn]:
-    taken = sum(max(each.width, display_width(each.name)) + len(_GAP) for each in columns[:-1])
+    taken = sum(max(column.width, display_width(column.name)) + len(_GAP) for column in columns[:-1])
     room = max(width - taken, 3 * _NARROWEST)
-    found = [FormattedColumn(each.name, [], each.is_number) for each in columns]
+    formatted = [FormattedColumn(column.name, [], column.is_number) for column in columns]
     for *cells, text in _cell_rows(columns):
         for at, line in enumerate(textwrap.wrap(text, room) or [""]):
             row = [*([""] * len(cells) if at else cells), line]
-            for column, cell in zip(found, row, strict=True):
+            for column, cell in zip(formatted, row, strict=True):
                 column.cells.append(cell)
-    return found
+    return formatted
 
 
 def _pattern(values: Sequence[float | None]) -> str:
     """The format of floats: three decimals, fewer for large ones, or three significant digits."""
-    sizes = [abs(each) for each in values if each is not None and math.isfinite(each) and each]
+    sizes = [abs(number) for number in values if number is not None and math.isfinite(number) and number]
     if sizes and (max(sizes) >= 1e6 or max(sizes) < 0.005):
         return ".3g"
     return ".1f" if sizes and max(sizes) >= 1000 else ".3f"
@@ -291,11 +291,11 @@ def cut_start(text: str, width: int) -> str:
 def _fitting(graphemes: Iterable[str], room: int) -> list[str]:
     """The first graphemes that fit into so many columns: a letter keeps its accents."""
     kept = []
-    for each in graphemes:
-        room -= display_width(each)
+    for grapheme in graphemes:
+        room -= display_width(grapheme)
         if room < 0:
             break
-        kept.append(each)
+        kept.append(grapheme)
     return kept
 
 
@@ -307,9 +307,9 @@ def latex(frame: pl.DataFrame) -> Iterator[str]:
     """The lines of a tabular: numbers are rounded as in a table for people, and right-aligned."""
     columns = columns_as_text(frame)
     yield r"% \usepackage{booktabs}"
-    yield f"\\begin{{tabular}}{{{''.join('r' if each.is_number else 'l' for each in columns)}}}"
+    yield f"\\begin{{tabular}}{{{''.join('r' if column.is_number else 'l' for column in columns)}}}"
     yield r"\toprule"
-    yield f"{' & '.join(_latex_text(each.name) for each in columns)} \\\\"
+    yield f"{' & '.join(_latex_text(column.name) for column in columns)} \\\\"
     yield r"\midrule"
     for row in _cell_rows(columns):
         cells = [
@@ -322,18 +322,18 @@ def latex(frame: pl.DataFrame) -> Iterator[str]:
 
 
 def _latex_text(text: str) -> str:
-    found = "".join(_ESCAPES.get(each, each) for each in text)
-    found = _LIGATURES.sub(r"\g<0>{}", found)
+    escaped = "".join(_ESCAPES.get(character, character) for character in text)
+    escaped = _LIGATURES.sub(r"\g<0>{}", escaped)
     # After the \\ that ends a row, these two would be taken for an argument of it.
-    return f"{{{found[0]}}}{found[1:]}" if found[:1] in ("[", "*") else found
+    return f"{{{escaped[0]}}}{escaped[1:]}" if escaped[:1] in ("[", "*") else escaped
 
 
-def fits_crosstab(found: pl.DataFrame, keys: Sequence[str]) -> bool:
+def fits_crosstab(counts: pl.DataFrame, keys: Sequence[str]) -> bool:
     """Whether the counts of `Bank.count` by these keys make a cross table that is not too wide."""
-    return len(keys) == 2 and found[keys[1]].n_unique() <= _MOST_COLUMNS
+    return len(keys) == 2 and counts[keys[1]].n_unique() <= _MOST_COLUMNS
 
 
-def crosstab(found: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
+def crosstab(counts: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
     """A cross table of counts: the values of one key below, of the other side by side.
 
     `found` has the columns `rows`, `columns` and `n`. The table has a column KEY=VALUE for each
@@ -341,13 +341,13 @@ def crosstab(found: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
     """
     import polars as pl
 
-    values = found.group_by(columns).agg(pl.col("n").sum()).sort("n", columns, descending=True)
+    values = counts.group_by(columns).agg(pl.col("n").sum()).sort("n", columns, descending=True)
     words = {None: "none", True: "yes", False: "no"}
-    table = found.select(pl.col(rows).unique(maintain_order=True))
+    table = counts.select(pl.col(rows).unique(maintain_order=True))
     for value in values[columns]:
         name = words[value] if value is None or isinstance(value, bool) else str(value)
         own = pl.col(columns).is_null() if value is None else pl.col(columns) == value
-        part = found.filter(own).select(rows, pl.col("n").alias(f"{columns}={name}"))
+        part = counts.filter(own).select(rows, pl.col("n").alias(f"{columns}={name}"))
         table = table.join(part, on=rows, how="left", nulls_equal=True, maintain_order="left")
     table = table.with_columns(pl.exclude(rows).fill_null(0))
     total = table.select(pl.sum_horizontal(pl.exclude(rows)).alias("n"))
@@ -365,20 +365,20 @@ def csv_columns(frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     changed = []
-    for each in frame:
-        if each.dtype.is_nested():
-            values = [as_json(value, each.dtype) for value in each.to_list()]
+    for column in frame:
+        if column.dtype.is_nested():
+            values = [as_json(value, column.dtype) for value in column.to_list()]
             texts = [None if value is None else _to_json(value) for value in values]
-            changed.append(pl.Series(each.name, texts, dtype=pl.String))
+            changed.append(pl.Series(column.name, texts, dtype=pl.String))
     return _with_writable_types(frame).with_columns(changed)
 
 
 def json_rows(frame: pl.DataFrame) -> list[str]:
     """Every row as a JSON object on one line; NaN and infinity, which JSON lacks, become null."""
-    if all(_is_quick(each) for each in frame.dtypes):
+    if all(_is_quick(dtype) for dtype in frame.dtypes):
         # Not splitlines(), which would also split a row at U+0085, U+2028 and U+2029 in its texts.
         return _with_writable_types(frame, is_json=True).write_ndjson().split("\n")[:-1]
-    columns = [[as_json(value, each.dtype) for value in each.to_list()] for each in frame]
+    columns = [[as_json(value, column.dtype) for value in column.to_list()] for column in frame]
     rows = zip(*columns, strict=True)
     return [_to_json(dict(zip(frame.columns, row, strict=True)), (",", ":")) for row in rows]
 
@@ -403,13 +403,13 @@ def as_json(value: Any, dtype: Any) -> Any:
         return value.isoformat()
     if isinstance(value, dict):
         fields = getattr(dtype, "fields", None)  # a map has keys of one type instead
-        types = {} if fields is None else {each.name: each.dtype for each in fields}
+        types = {} if fields is None else {field_.name: field_.dtype for field_ in fields}
         return {
-            str(name): as_json(each, types[name] if types else dtype.value)
-            for name, each in value.items()
+            str(name): as_json(item, types[name] if types else dtype.value)
+            for name, item in value.items()
         }
     if hasattr(dtype, "inner"):
-        return [as_json(each, dtype.inner) for each in value]
+        return [as_json(item, dtype.inner) for item in value]
     return str(value)
 
 
@@ -422,18 +422,18 @@ def _with_writable_types(frame: pl.DataFrame, *, is_json: bool = False) -> pl.Da
     import polars as pl
 
     changed = []
-    for each in frame:
-        if each.dtype == pl.Binary:
-            changed.append(each.bin.encode("hex"))
-        elif each.dtype in (pl.Date, pl.Datetime, pl.Time):
-            changed.append(each.dt.to_string("iso:strict"))
-        elif each.dtype == pl.Float32:
-            changed.append(each.cast(pl.String).cast(pl.Float64))
-        elif is_json and each.dtype.is_decimal():
-            is_whole = getattr(each.dtype, "scale", 0) == 0
-            changed.append(each.cast(pl.Int128 if is_whole else pl.Float64))
-        elif is_json and each.dtype == pl.List(pl.Float32):
-            changed.append(each.cast(pl.List(pl.String)).cast(pl.List(pl.Float64)))
+    for column in frame:
+        if column.dtype == pl.Binary:
+            changed.append(column.bin.encode("hex"))
+        elif column.dtype in (pl.Date, pl.Datetime, pl.Time):
+            changed.append(column.dt.to_string("iso:strict"))
+        elif column.dtype == pl.Float32:
+            changed.append(column.cast(pl.String).cast(pl.Float64))
+        elif is_json and column.dtype.is_decimal():
+            is_whole = getattr(column.dtype, "scale", 0) == 0
+            changed.append(column.cast(pl.Int128 if is_whole else pl.Float64))
+        elif is_json and column.dtype == pl.List(pl.Float32):
+            changed.append(column.cast(pl.List(pl.String)).cast(pl.List(pl.Float64)))
     return frame.with_columns(changed)
 
 

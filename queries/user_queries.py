@@ -45,7 +45,7 @@ def join(folder: str | Path | None = None) -> None:
         return
     place = Path(named).expanduser()
     try:
-        paths = sorted(each for each in place.iterdir() if each.suffix == ".sql")
+        paths = sorted(file for file in place.iterdir() if file.suffix == ".sql")
     except OSError as error:
         raise CallError(
             f"The folder of queries {place} cannot be read: {error.strerror}.",
@@ -66,16 +66,16 @@ def join(folder: str | Path | None = None) -> None:
             )
 
 
-def as_declared(analysis: Analysis, found: pl.DataFrame) -> pl.DataFrame:
+def as_declared(analysis: Analysis, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows of an analysis. Raises QueryError if their columns are not those it declares."""
-    declared = [each.name for each in analysis.columns]
-    if found.columns != declared:
+    declared = [column.name for column in analysis.columns]
+    if rows.columns != declared:
         raise QueryError(
-            f"{analysis.name}.sql has the columns {', '.join(found.columns)}; its header says"
+            f"{analysis.name}.sql has the columns {', '.join(rows.columns)}; its header says"
             f" {', '.join(declared)}.",
             "List them in the column lines of the header, in that order.",
         )
-    return found
+    return rows
 
 
 def _load_user_analysis(path: Path) -> Analysis:

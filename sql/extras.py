@@ -19,7 +19,7 @@ def need(what: str, extra: str, *modules: str) -> None:
 
     `what` needs them, as the error's first sentence says, and the `extra` brings them all.
     """
-    missing = [_PACKAGES.get(each, each) for each in modules if find_spec(each) is None]
+    missing = [_PACKAGES.get(module, module) for module in modules if find_spec(module) is None]
     if missing:
         those = f"{', '.join(missing[:-1])} and {missing[-1]}" if missing[1:] else missing[0]
         raise MissingPackageError(

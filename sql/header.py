@@ -87,7 +87,7 @@ class Parameter:
         """The argument that a macro passes on: its name, or, with choices, a check in SQL."""
         if not self.choices:
             return self.name
-        allowed = ", ".join(quoting.literal(each) for each in self.choices)
+        allowed = ", ".join(quoting.literal(choice) for choice in self.choices)
         told = quoting.literal(f"; it is one of {', '.join(self.choices)}")
         return (
             f"case when {self.name} is null or {self.name} in ({allowed}) then {self.name}"
@@ -236,7 +236,7 @@ class Analysis:
     @cached_property
     def text(self) -> str:
         """The whole file, with the header's lines wrapped."""
-        lines = [_WRAPPER.fill(each) for each in self.header]
+        lines = [_WRAPPER.fill(line) for line in self.header]
         return "\n".join([*lines, self.body, ""])
 
     @property
@@ -294,17 +294,17 @@ def parse(name: str, section: str, text: str) -> Analysis:
             single[key] = value
     run = _run_choice(name, section, single) if "run" in single else None
     known = _common() if run is None else _common() | {("param", "run"): run.parameter}
-    declared = [each for entry in entries for each in _declared(name, *entry, known)]
-    parameters = [each for each in declared if isinstance(each, Parameter)]
-    columns = [each for each in declared if isinstance(each, ResultColumn)]
+    declared = [declaration for entry in entries for declaration in _declared(name, *entry, known)]
+    parameters = [declaration for declaration in declared if isinstance(declaration, Parameter)]
+    columns = [declaration for declaration in declared if isinstance(declaration, ResultColumn)]
     needed = ("title", "grain") if section in ("shared", OWN) else ("title", "paper", "grain")
     missing = [key for key in needed if key not in single]
     if missing or not columns:
         raise HeaderError(f"{name}.sql: the header has no {', '.join(missing) or 'column'}.")
-    if run is not None and all(each.name != "run" for each in parameters):
+    if run is not None and all(parameter.name != "run" for parameter in parameters):
         parameters.append(run.parameter)
     # A header that declares the parameter itself also chooses the run itself.
-    if run is not None and any(each is run.parameter for each in parameters):
+    if run is not None and any(parameter is run.parameter for parameter in parameters):
         body = run.add_to_statement(body)
     lines = [f"{key}: {value}" for key, value in entries if key not in ("param", "column")]
     return Analysis(
@@ -343,7 +343,7 @@ def _split_header(text: str) -> tuple[list[tuple[str, str]], str]:
 def _common() -> dict[tuple[str, str], Parameter | ResultColumn]:
     """The parameters and columns that mean the same in many analyses, by key and name."""
     entries, _ = _split_header((files("attnbank.sql") / "header.sql").read_text(encoding="utf-8"))
-    return {(entry[0], each.name): each for entry in entries for each in _declared("", *entry, {})}
+    return {(entry[0], column.name): column for entry in entries for column in _declared("", *entry, {})}
 
 
 def _declared(
@@ -353,18 +353,18 @@ def _declared(
     if key not in ("param", "column"):
         return []
     if _NAMES.fullmatch(value):
-        names = [each.strip() for each in value.split(",")]
-        unknown = [each for each in names if (key, each) not in known]
+        names = [name.strip() for name in value.split(",")]
+        unknown = [name for name in names if (key, name) not in known]
         if unknown:
             raise HeaderError(
                 f"{name}.sql: the header line '{key} {value}' does not describe {unknown[0]}.",
                 f"Write: -- {key} {unknown[0]} TYPE{' = DEFAULT' * (key == 'param')}: MEANING",
             )
-        return [known[key, each] for each in names]
+        return [known[key, name] for name in names]
     if key == "column":
         return [ResultColumn(*_match(_COLUMN, name, key, value))]
     word, type_, default, choices, told = _match(_PARAMETER, name, key, value)
-    allowed = tuple(each.strip() for each in choices.split(",") if each.strip())
+    allowed = tuple(choice.strip() for choice in choices.split(",") if choice.strip())
     return [Parameter(word, type_, default, allowed, told)]
 
 
@@ -395,15 +395,15 @@ def _plot(name: str, text: str, columns: list[ResultColumn]) -> Plot:
             f"{name}.sql: '{kind}' in the header line 'plot' is not a kind of picture.",
             f"The kinds: {', '.join(_NEEDED)}.",
         )
-    found: dict[str, Any] = {}
-    known = [each.name for each in columns]
+    settings: dict[str, Any] = {}
+    known = [column.name for column in columns]
     for part in parts:
         key, _, value = part.partition("=")
         values = tuple(value.split(","))
         is_of_columns = key in (*_SINGLE, *_SEVERAL)
         is_readable = is_of_columns or key == "domain" or (key == "scale" and value in _SCALES)
         is_readable |= key == "along" and value in _ALONG
-        if not value or key in found or not is_readable:
+        if not value or key in settings or not is_readable:
             raise HeaderError(f"{name}.sql: cannot read '{part}' in the header line 'plot'.")
         if is_of_columns and (set(values) - set(known) or (key in _SINGLE and values[1:])):
             raise HeaderError(
@@ -411,22 +411,22 @@ def _plot(name: str, text: str, columns: list[ResultColumn]) -> Plot:
                 f"The columns: {', '.join(known)}.",
             )
         if key == "domain":
-            found[key] = _domain(name, part, values)
+            settings[key] = _domain(name, part, values)
         else:
-            found[key] = values if key in _SEVERAL else value
-    found = _USUAL.get(kind, {}) | found
+            settings[key] = values if key in _SEVERAL else value
+    settings = _USUAL.get(kind, {}) | settings
     for key in _NEEDED[kind]:
-        if key not in found:
+        if key not in settings:
             raise HeaderError(f"{name}.sql: the picture of kind {kind} needs {key}=COLUMN.")
-    named = [each for key in ("x", "y") for each in found.get(key, ())]
+    named = [name for key in ("x", "y") for name in settings.get(key, ())]
     named += ["sentence", "layer", "head"] if kind == "sentences" else []
-    unknown = [each for each in named if each not in known]
+    unknown = [name for name in named if name not in known]
     if unknown:
         raise HeaderError(
             f"{name}.sql: the picture of kind {kind} has no column {', '.join(unknown)}.",
             "Say x=COLUMN and y=COLUMN in the header line 'plot'.",
         )
-    return Plot(kind, **found)
+    return Plot(kind, **settings)
 
 
 def _domain(name: str, part: str, values: tuple[str, ...]) -> tuple[float, float]:
@@ -442,7 +442,7 @@ def _domain(name: str, part: str, values: tuple[str, ...]) -> tuple[float, float
 
 
 def _match(pattern: re.Pattern[str], name: str, key: str, value: str) -> tuple[str, ...]:
-    found = pattern.fullmatch(value)
-    if found is None:
+    match = pattern.fullmatch(value)
+    if match is None:
         raise HeaderError(f"{name}.sql: cannot read the header line '{key} {value}'.")
-    return tuple((group or "").strip() for group in found.groups())
+    return tuple((group or "").strip() for group in match.groups())

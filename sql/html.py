@@ -15,7 +15,7 @@ _MOST = 50
 def html_table(frame: pl.DataFrame, title: str) -> str:
     """An HTML table of the frame's first 50 rows, with a caption and the number of rows left."""
     right, left = ' style="text-align: right"', ' style="text-align: left" dir="auto"'
-    aligned = [right if each.is_numeric() else left for each in frame.dtypes]
+    aligned = [right if dtype.is_numeric() else left for dtype in frame.dtypes]
     shown = frame.head(_MOST).rows()
     rows = "".join(f"<tr>{''.join(map(_cell, row, aligned))}</tr>" for row in shown)
     further = frame.height - _MOST

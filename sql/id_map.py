@@ -89,7 +89,7 @@ def parts_of(matched: Matched, sentences: Mapping[int, int]) -> list[Part]:
     `sentences` counts those of each corpus by its new id: a run has no more inputs than that. Each
     run gets its `first_sequence`.
     """
-    found = []
+    selects = []
     following = 1
     for run in matched.runs:
         run.row["first_sequence"] = following
@@ -100,11 +100,11 @@ def parts_of(matched: Matched, sentences: Mapping[int, int]) -> list[Part]:
             row = matched.catalogs[number].rows["run"][old]
             new = {"run": run.id - old, "corpus": run.row["corpus"] - row["corpus"]}
             part.shifts = new | {"sequence": start - part.first, "batch": batch}
-            found.append(part)
+            selects.append(part)
             start += max(0, part.last - part.first + 1)
             batch += row["batches"]
         following = max(start, following + sentences.get(run.row["corpus"], 0))
-    return found
+    return selects
 
 
 def new_ids(column: str, ids: Mapping[int, int]) -> str:

@@ -45,20 +45,20 @@ def postponed(tell: Callable[[], None] = lambda: None) -> Iterator[Postponed]:
     thread, and if the process ignores interrupts, nothing changes.
     """
     state = Postponed(tell)
-    handlers = ((each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM))
-    usual = {each: handler for each, handler in handlers if callable(handler)}
+    handlers = ((number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM))
+    usual = {number: handler for number, handler in handlers if callable(handler)}
     if threading.current_thread() is not threading.main_thread() or signal.SIGINT not in usual:
         yield state
         return
     try:
-        for each in usual:
-            signal.signal(each, state.take)
+        for number in usual:
+            signal.signal(number, state.take)
         yield state
     except GeneratorExit:  # an interrupt has ended whoever waited for the end, and is on its way
         state.has_come = False
         raise
     finally:
-        for each, handler in usual.items():
-            signal.signal(each, handler)
+        for number, handler in usual.items():
+            signal.signal(number, handler)
         if state.has_come:
             usual[signal.SIGINT](signal.SIGINT, None)

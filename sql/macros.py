@@ -20,8 +20,8 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     """
     create, schema = _create_statements(analysis, temporary=temporary)
     inner_name, outer_name = f"{schema}_{analysis.name}", f"{schema}{analysis.name}"
-    inner = ", ".join(f"p_{each.name}" for each in analysis.parameters)
-    checked = ", ".join(each.checked for each in analysis.parameters)
+    inner = ", ".join(f"p_{parameter.name}" for parameter in analysis.parameters)
+    checked = ", ".join(parameter.checked for parameter in analysis.parameters)
     body = analysis.with_parameters(lambda name: f"p_{name}")
     made = [
         f"{create} macro {inner_name}({inner}) as table\n{body}",
@@ -33,24 +33,24 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     comments = {
         f"macro table {inner_name}": f"The statement of {analysis.name}, with every parameter"
         " given.",
-        f"macro table {outer_name}": " ".join(f"{each[:1].upper()}{each[1:]}." for each in told),
+        f"macro table {outer_name}": " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in told),
     }
     if analysis.is_view:
         comments[f"view {outer_name}"] = comments[f"macro table {outer_name}"]
-        comments |= {f"column {outer_name}.{each.name}": each.help for each in analysis.columns}
+        comments |= {f"column {outer_name}.{column.name}": column.help for column in analysis.columns}
     return [*made, *(f"comment on {of} is {literal(text)}" for of, text in comments.items())]
 
 
 def stub(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     """The statements that create a macro of the same parameters and columns that reads no table."""
-    columns = ", ".join(f"cast(null as {each.type}) as {each.name}" for each in analysis.columns)
+    columns = ", ".join(f"cast(null as {column.type}) as {column.name}" for column in analysis.columns)
     return _outer(analysis, f"select {columns}", temporary=temporary)
 
 
 def _outer(analysis: Analysis, body: str, *, temporary: bool) -> list[str]:
     create, schema = _create_statements(analysis, temporary=temporary)
     name = f"{schema}{analysis.name}"
-    given = ", ".join(f"{each.name} := {each.default}" for each in analysis.parameters)
+    given = ", ".join(f"{parameter.name} := {parameter.default}" for parameter in analysis.parameters)
     made = [f"{create} macro {name}({given}) as table\n{body}"]
     return [*made, f"{create} view {name} as\nfrom {name}()"] if analysis.is_view else made
 
@@ -75,7 +75,7 @@ def install(*, temporary: bool = False) -> tuple[str, ...]:
         order = [*TopologicalSorter({name: sorted(read_by(name)) for name in known}).static_order()]
     except CycleError as error:
         raise HeaderError(f"The analyses {' and '.join(error.args[1])} read each other.") from None
-    stubs = {name for each in known for name in read_by(each)}
+    stubs = {name for known_name in known for name in read_by(known_name)}
     start = [] if temporary else ["create schema if not exists paper"]
     for name in order:
         start += stub(known[name], temporary=temporary) if name in stubs else []
@@ -89,5 +89,5 @@ def fingerprint() -> str:
     files = ("header.py", "header.sql", "macros.py", "reading.py")
     code = [(root() / name).read_text(encoding="utf-8") for name in files]
     known = (shared() | analyses()).values()
-    texts = [text for each in known for text in (each.section, each.name, *each.header, each.body)]
+    texts = [text for analysis in known for text in (analysis.section, analysis.name, *analysis.header, analysis.body)]
     return hashlib.sha256("\0".join([*code, *schema_scripts(), *texts]).encode()).hexdigest()

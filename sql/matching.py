@@ -186,21 +186,21 @@ class Matched:
     def ids(self, table: str, number: int) -> dict[int, int]:
         """The new id of each row of a source, by its id there; rows that are left out have none."""
         return {
-            old: each.id
-            for each in self.of(table)
-            for source, old in (*each.places, *each.duplicates)
+            old: entry.id
+            for entry in self.of(table)
+            for source, old in (*entry.places, *entry.duplicates)
             if source == number
         }
 
     def first_corpora(self, number: int) -> dict[int, int]:
         """As `ids` of the corpora, of those of which no earlier source has the same shards."""
-        shards = [each.shards["corpus"] for each in self.catalogs]
+        shards = [catalog.shards["corpus"] for catalog in self.catalogs]
         return {
-            old: each.id
-            for each in self.corpora
-            for at, (source, old) in enumerate(each.places)
+            old: entry.id
+            for entry in self.corpora
+            for at, (source, old) in enumerate(entry.places)
             if source == number
-            and all(shards[other][its] != shards[source][old] for other, its in each.places[:at])
+            and all(shards[other][its] != shards[source][old] for other, its in entry.places[:at])
         }
 
     def whole_runs(self, number: int) -> dict[int, int]:
@@ -232,27 +232,27 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
     """
     notes: list[str] = []
     corpora = _entries(catalogs, "corpus", notes)
-    found = Matched(catalogs, corpora, _entries(catalogs, "model", notes), notes)
-    for each in corpora:
-        each.row["shard"] = each.shards.text
-        shards = [catalogs[number].shards["corpus"][id] for number, id in each.places]
+    matched = Matched(catalogs, corpora, _entries(catalogs, "model", notes), notes)
+    for corpus in corpora:
+        corpus.row["shard"] = corpus.shards.text
+        shards = [catalogs[number].shards["corpus"][id] for number, id in corpus.places]
         if to_read:
-            if each.differs is not None:
+            if corpus.differs is not None:
                 remedy = "Query them one by one, or ingest one of them under another name (--name)."
-                raise CallError(each.differs, remedy)
-            _check_apart(f"corpus {each.row['name']}", shards)
-        if not each.shards.is_whole and not partial and not (to_read and len({*shards}) == 1):
-            _check_complete(each, corpora, to_read)
-    found.runs = _Runs(found, partial, to_read).match()
-    found.preferred = _preferred(found)
-    return found
+                raise CallError(corpus.differs, remedy)
+            _check_apart(f"corpus {corpus.row['name']}", shards)
+        if not corpus.shards.is_whole and not partial and not (to_read and len({*shards}) == 1):
+            _check_complete(corpus, corpora, to_read)
+    matched.runs = _Runs(matched, partial, to_read).match()
+    matched.preferred = _preferred(matched)
+    return matched
 
 
 def unique(name: str, taken: Iterable[str], sign: str = "-") -> str:
     """A name that is not taken: the name itself, or with a sign and a number."""
     used = {*taken}
     numbered = (f"{name}{sign}{number}" for number in count(2))
-    return next(each for each in chain([name], numbered) if each not in used)
+    return next(candidate for candidate in chain([name], numbered) if candidate not in used)
 
 
 def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[Entry]:
@@ -260,7 +260,7 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
     made: list[Entry] = []
 
     def is_it(entry: Entry, catalog: Catalog, row: Row, by_name: bool) -> bool:
-        is_named = all(entry.first[each] == row[each] for each in _NAMES[table])
+        is_named = all(entry.first[column] == row[column] for column in _NAMES[table])
         is_here = any(number == catalog.number for number, _ in entry.places)
         return (is_named or not by_name) and not is_here and not _differ(table, entry.row, row)
 
@@ -292,8 +292,8 @@ def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> N
     *others, new = made
     name = new.row["name"]
     new.shards = catalog.shards["corpus"][new.first["id"]]
-    new.row["name"] = unique(name, [each.row["name"] for each in others])
-    other = next((each for each in others if each.first["name"] == name), None)
+    new.row["name"] = unique(name, [entry.row["name"] for entry in others])
+    other = next((entry for entry in others if entry.first["name"] == name), None)
     if other is not None:
         what = ", ".join(_differ("corpus", other.row, new.first))
         verb = "differ" if "," in what else "differs"
@@ -303,16 +303,16 @@ def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> N
 
 def _differ(table: str, first: Row, second: Row) -> list[str]:
     """What tells two corpora or two models apart, in words."""
-    found = [
+    differences = [
         told
         for column, told in _SAME[table].items()
         if first[column] != second[column]
         and not (column == "language" and None in (first[column], second[column]))
     ]
     # Of a tokenizer that has no digest only the names tell.
-    if not found and table == "model" and first["tokenizer_sha256"] is None:
-        found = [f"its {name}" for name in _NAMES[table] if first[name] != second[name]]
-    return found
+    if not differences and table == "model" and first["tokenizer_sha256"] is None:
+        differences = [f"its {name}" for name in _NAMES[table] if first[name] != second[name]]
+    return differences
 
 
 def _add_shards(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Catalog]) -> None:
@@ -328,9 +328,9 @@ def _add_shards(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Cat
 
 
 def _check_apart(what: str, shards: Sequence[Shards]) -> None:
-    found = [*dict.fromkeys(shards)]
-    if any(one.meets(other) for at, one in enumerate(found) for other in found[:at]):
-        told = ", ".join(each.text or "all of it" for each in found)
+    distinct = [*dict.fromkeys(shards)]
+    if any(one.meets(other) for at, one in enumerate(distinct) for other in distinct[:at]):
+        told = ", ".join(shard.text or "all of it" for shard in distinct)
         raise CallError(
             f"The exports hold parts of the {what} that overlap: {told}.",
             "Name the exports of one division, or the one that is complete.",
@@ -395,7 +395,7 @@ class _Runs:
     def __post_init__(self) -> None:
         self.notes = self.matched.notes
         corpora, models = (
-            {place: each for each in entries for place in each.places}
+            {place: entry for entry in entries for place in entry.places}
             for entries in (self.matched.corpora, self.matched.models)
         )
         self.every = [
@@ -406,56 +406,56 @@ class _Runs:
 
     def match(self) -> list[Entry]:
         groups: dict[tuple[Any, ...], list[_Candidate]] = {}
-        for each in self.every:
-            key = (each.corpus.id, each.model.id, *each.key.values())
-            groups.setdefault(key, []).append(each)
-        found = [self._made(chosen) for group in groups.values() for chosen in _rounds(group)]
-        runs = sorted((run for run in found if run is not None), key=lambda run: run.places[0])
+        for row in self.every:
+            key = (row.corpus.id, row.model.id, *row.key.values())
+            groups.setdefault(key, []).append(row)
+        entries = [self._made(chosen) for group in groups.values() for chosen in _rounds(group)]
+        runs = sorted((run for run in entries if run is not None), key=lambda run: run.places[0])
         for number, run in enumerate(runs, start=1):
-            names = [each.row["name"] for each in runs[: number - 1]]
+            names = [run.row["name"] for run in runs[: number - 1]]
             run.row |= {"id": number, "name": self._name(run, names)}
         return runs
 
     def _made(self, group: list[_Candidate]) -> Entry | None:
         corpus, model = group[0].corpus, group[0].model
-        left_out = [each for each in group if not (each.is_finished or self.to_read)]
+        left_out = [run for run in group if not (run.is_finished or self.to_read)]
         if self.to_read:
-            _check_apart(f"run {group[0].plain}", [each.shards for each in group])
-        elif left_out == group and (whole := [each for each in group if each.shards.is_whole]):
+            _check_apart(f"run {group[0].plain}", [run.shards for run in group])
+        elif left_out == group and (whole := [run for run in group if run.shards.is_whole]):
             self.notes.append(f"{whole[0].shown} is unfinished and stays so.")
             left_out.remove(whole[0])
         chosen: list[_Candidate] = []
         same: list[_Candidate] = []
         has = Shards(frozenset(), 0)
-        for each in sorted(
-            (each for each in group if each not in left_out),
+        for candidate in sorted(
+            (candidate for candidate in group if candidate not in left_out),
             key=lambda it: (not it.is_finished, not it.shards.is_whole, -len(it.shards.numbers)),
         ):
-            met = next((other for other in chosen if other.shards.meets(each.shards)), None)
+            met = next((other for other in chosen if other.shards.meets(candidate.shards)), None)
             if met is None:
-                chosen.append(each)
-                has = has.with_(each.shards)
+                chosen.append(candidate)
+                has = has.with_(candidate.shards)
                 continue
-            if not has.has(each.shards):
+            if not has.has(candidate.shards):
                 raise CallError(
-                    f"{each.shown} and that of {met.catalog.shown} overlap in part:"
-                    f" {each.shards.text} and {met.shards.text}.",
+                    f"{candidate.shown} and that of {met.catalog.shown} overlap in part:"
+                    f" {candidate.shards.text} and {met.shards.text}.",
                     "Name the banks of the individual shards.",
                 )
-            same.append(each)
-            if each.row["finished"] != met.row["finished"]:
+            same.append(candidate)
+            if candidate.row["finished"] != met.row["finished"]:
                 self.notes.append(
-                    f"The run {each.row['name']} is in {met.catalog.shown} and in"
-                    f" {each.catalog.shown}, made at different times: the first is kept."
+                    f"The run {candidate.row['name']} is in {met.catalog.shown} and in"
+                    f" {candidate.catalog.shown}, made at different times: the first is kept."
                 )
         if not self.partial and not has.has(corpus.shards):
             raise self._incomplete(group, has)
-        self.notes += [f"{each.shown} is unfinished and was not copied." for each in left_out]
+        self.notes += [f"{run.shown} is unfinished and was not copied." for run in left_out]
         if not chosen:
             return None
         chosen.sort(key=lambda it: min(it.shards.numbers))
-        duplicates = [each.place for each in same if each.shards.text == has.text]
-        run = Entry(chosen[0].row, [each.place for each in chosen], has, duplicates)
+        duplicates = [run.place for run in same if run.shards.text == has.text]
+        run = Entry(chosen[0].row, [run.place for run in chosen], has, duplicates)
         run.row |= {"corpus": corpus.id, "model": model.id}
         if len(chosen) > 1:
             run.row |= self._joined(chosen, has)
@@ -477,14 +477,14 @@ class _Runs:
 
     def _joined(self, chosen: list[_Candidate], has: Shards) -> Row:
         def every(name: str) -> list[Any]:
-            return [each.row[name] for each in chosen]
+            return [run.row[name] for run in chosen]
 
         # The place of a batch is in its own shard.
         of_shard = ("shard", "earlier_batch_tokens")
         asked = chosen[0].row["options"] or {}
         options = {name: value for name, value in asked.items() if name not in of_shard}
         libraries = {
-            name: [*dict.fromkeys(each.get(name, "none") for each in every("libraries"))]
+            name: [*dict.fromkeys(libraries_of_row.get(name, "none") for libraries_of_row in every("libraries"))]
             for name in dict.fromkeys(chain(*every("libraries")))
         }
         differ = {
@@ -492,18 +492,18 @@ class _Runs:
             "--batch-tokens": [*dict.fromkeys(map(str, every("batch_tokens")))],
             "torch": libraries.get("torch", []),
         }
-        told = [f"{name} {' and '.join(each)}" for name, each in differ.items() if len(each) > 1]
+        told = [f"{name} {' and '.join(versions)}" for name, versions in differ.items() if len(versions) > 1]
         if told:
             self.notes.append(
                 f"The shards of {chosen[0].plain} differ only in rounding: {', '.join(told)}."
             )
         counted = ("batches", "unknown_words", "joined_words", "misspelled_words")
         sums = {name: every(name) for name in counted}
-        return {name: None if None in each else sum(each) for name, each in sums.items()} | {
+        return {name: None if None in counts else sum(counts) for name, counts in sums.items()} | {
             "options": options | ({} if has.text is None else {"shard": has.text}),
             "device": " + ".join(differ["device"]),
             "batch_tokens": max(every("batch_tokens")),
-            "libraries": {name: ", ".join(each) for name, each in libraries.items()},
+            "libraries": {name: ", ".join(versions) for name, versions in libraries.items()},
             "started": min(every("started")),
             "finished": None if None in every("finished") else max(every("finished")),
         }
@@ -516,10 +516,10 @@ class _Runs:
         if name.startswith(before):
             corpus = self.matched.name("corpus", run.row["corpus"])
             name = f"{corpus}/{name.removeprefix(before)}"
-        found = unique(name, names)
-        if found != row["name"] and run.shards == shards:
-            self.notes.append(f"The run {row['name']} of {catalog.shown} is called {found} here.")
-        return found
+        name_in_bank = unique(name, names)
+        if name_in_bank != row["name"] and run.shards == shards:
+            self.notes.append(f"The run {row['name']} of {catalog.shown} is called {name_in_bank} here.")
+        return name_in_bank
 
 
 def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
@@ -528,49 +528,49 @@ def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
     Several of one source, made before and after something changed, stay several.
     """
     rounds: list[list[_Candidate]] = []
-    for each in sorted(group, key=lambda it: not it.shards.is_whole):
-        for found in rounds:
-            is_here = any(other.catalog is each.catalog for other in found)
-            whole = any(other.shards.is_whole for other in (*found, each))
-            if not is_here and (whole or found[0].of_shards == each.of_shards):
-                found.append(each)
+    for run in sorted(group, key=lambda it: not it.shards.is_whole):
+        for members in rounds:
+            is_here = any(other.catalog is run.catalog for other in members)
+            whole = any(other.shards.is_whole for other in (*members, run))
+            if not is_here and (whole or members[0].of_shards == run.of_shards):
+                members.append(run)
                 break
         else:
-            rounds.append([each])
+            rounds.append([run])
     return rounds
 
 
 def _differences(first: _Candidate, other: _Candidate) -> str:
-    found = []
+    differences = []
     if first.model is not other.model:
-        own, its = (each.catalog.rows["model"][each.row["model"]] for each in (first, other))
+        own, its = (run.catalog.rows["model"][run.row["model"]] for run in (first, other))
         what = " and ".join(_differ("model", own, its))
         named = f" ({its['name']}, not {own['name']})" if own["name"] != its["name"] else ""
-        found.append(f"model{named}{f', by {what}' if what else ''}")
+        differences.append(f"model{named}{f', by {what}' if what else ''}")
     theirs = other.key | other.of_shards
-    found += [
+    differences += [
         f"{told} ({theirs[told] or 'none'}, not {value or 'none'})"
         for told, value in (first.key | first.of_shards).items()
         if theirs[told] != value
     ]
-    return ", ".join(found)
+    return ", ".join(differences)
 
 
 def _preferred(matched: Matched) -> list[int]:
     """Of each context and unit the run that the first source prefers."""
-    found: dict[tuple[str, str], Entry] = {}
+    entries: dict[tuple[str, str], Entry] = {}
     for catalog in matched.catalogs:
         ids = matched.ids("run", catalog.number)
         for old in (old for old in catalog.preferred if old in ids):
             own = matched.runs[ids[old] - 1]
-            first = found.setdefault((own.row["context"], own.row["unit"]), own)
+            first = entries.setdefault((own.row["context"], own.row["unit"]), own)
             if first is not own:
                 matched.notes.append(
                     f"{catalog.shown} prefers the run {catalog.rows['run'][old]['name']}, an"
                     f" earlier bank {first.row['name']}, which stays the default (change it:"
                     " attnbank use)."
                 )
-    return [run.id for run in found.values()]
+    return [run.id for run in entries.values()]
 
 
 def _plain(name: str, shards: Shards, has: Shards = WHOLE) -> str:
@@ -578,5 +578,5 @@ def _plain(name: str, shards: Shards, has: Shards = WHOLE) -> str:
     if shards.label is None or shards == has:
         return name
     own = re.compile(f"{re.escape(shards.label)}(-[0-9]+)?")
-    kept = [has.label or "" if own.fullmatch(each) else each for each in name.split("/")]
-    return "/".join(each for each in kept if each)
+    kept = [has.label or "" if own.fullmatch(part) else part for part in name.split("/")]
+    return "/".join(part for part in kept if part)

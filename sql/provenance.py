@@ -36,11 +36,11 @@ def version(package: str = "attnbank") -> str:
 
 def libraries(*names: str) -> dict[str, str]:
     """The version of Python (key "python") and of each named package that is installed."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in names:
         with suppress(ImportError):  # it is not installed
-            found[name] = version(name)
-    return found
+            versions[name] = version(name)
+    return versions
 
 
 def now() -> datetime:
@@ -50,9 +50,9 @@ def now() -> datetime:
 
 def provenance_of_run(connection: DuckDBPyConnection, name: str) -> dict[str, Any]:
     """What a run was made of; nothing if the bank has no run of the name."""
-    found = connection.execute(registry.internal_statement("origin_of_run"), {"run": name})
-    rows = found.fetchall()
-    return dict(zip((each[0] for each in found.description), rows[0], strict=True)) if rows else {}
+    cursor = connection.execute(registry.internal_statement("origin_of_run"), {"run": name})
+    rows = cursor.fetchall()
+    return dict(zip((column[0] for column in cursor.description), rows[0], strict=True)) if rows else {}
 
 
 def provenance_of_export(folder: str) -> dict[str, Any]:

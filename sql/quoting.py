@@ -31,5 +31,5 @@ def sql_literal(given: Any) -> str:
     if isinstance(given, float):
         return f"cast('{given!r}' as double)"
     if isinstance(given, list | tuple):
-        return f"[{', '.join(sql_literal(each) for each in given)}]"
+        return f"[{', '.join(sql_literal(item) for item in given)}]"
     return literal(str(given))

@@ -28,8 +28,8 @@ def _read_resource(*names: str) -> str:
 
 
 def _scripts(*names: str) -> dict[str, str]:
-    found = [each.name for each in root().joinpath(*names).iterdir() if each.name.endswith(".sql")]
-    return {each.removesuffix(".sql"): _read_resource(*names, each) for each in sorted(found)}
+    names_of_files = [file.name for file in root().joinpath(*names).iterdir() if file.name.endswith(".sql")]
+    return {name.removesuffix(".sql"): _read_resource(*names, name) for name in sorted(names_of_files)}
 
 
 @cache
@@ -77,13 +77,13 @@ def migration(format_: int) -> str:
 @cache
 def analyses() -> dict[str, Analysis]:
     """Every analysis of the package by name, in the order of section and name; or HeaderError."""
-    found: dict[str, Analysis] = {}
-    for section in sorted(each.name for each in (root() / "analyses").iterdir()):
+    analyses_by_name: dict[str, Analysis] = {}
+    for section in sorted(section.name for section in (root() / "analyses").iterdir()):
         for name, text in _scripts("analyses", section).items():
-            if name in found:
+            if name in analyses_by_name:
                 raise HeaderError(f"Two analyses are called {name}.", "Rename one of the files.")
-            found[name] = parse(name, section, text)
-    return found
+            analyses_by_name[name] = parse(name, section, text)
+    return analyses_by_name
 
 
 @cache

@@ -73,13 +73,13 @@ def read_shards(text: str | None) -> Shards:
     """The shards that a text names, all of them for None; ValueError if it names none."""
     if text is None:
         return WHOLE
-    found = _TEXT.fullmatch(text)
-    count = int(found[2]) if found else 0
-    if not found or not 1 <= count <= MOST:
+    match = _TEXT.fullmatch(text)
+    count = int(match[2]) if match else 0
+    if not match or not 1 <= count <= MOST:
         raise ValueError(text)
     numbers: set[int] = set()
-    for each in found[1].split("+"):
-        ends = [int(number) for number in each.split("-")]
+    for numbers_text in match[1].split("+"):
+        ends = [int(number) for number in numbers_text.split("-")]
         if len(ends) > 2 or not 1 <= ends[0] <= ends[-1] <= count:
             raise ValueError(text)
         numbers |= set(range(ends[0], ends[-1] + 1))
@@ -87,8 +87,8 @@ def read_shards(text: str | None) -> Shards:
 
 
 def _ranges(numbers: Iterable[int]) -> str:
-    found = []
-    for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0]):
+    ranges = []
+    for _, run in groupby(enumerate(sorted(numbers)), lambda item: item[1] - item[0]):
         ends = [number for _, number in run]
-        found.append(str(ends[0]) if len(ends) == 1 else f"{ends[0]}-{ends[-1]}")
-    return "+".join(found)
+        ranges.append(str(ends[0]) if len(ends) == 1 else f"{ends[0]}-{ends[-1]}")
+    return "+".join(ranges)

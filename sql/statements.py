@@ -62,17 +62,17 @@ def relations_read(statement: str, known: Collection[str]) -> frozenset[str]:
     called = {
         words[at - 1] for at, end in closed_by.items() if words[end + 1 : end + 3] != ["as", "("]
     }
-    return frozenset((called | {each.lower() for each in analyses_named(statement)}) & set(known))
+    return frozenset((called | {name.lower() for name in analyses_named(statement)}) & set(known))
 
 
 def sources(statement: str) -> frozenset[str]:
     """The names after FROM and JOIN in a statement, without their schema, in lower case."""
     words = [token.text.lower() for token in _tokens(statement)] + ["", ""]
-    found = set()
+    names = set()
     for at, word in enumerate(words):
         if word in ("from", "join"):
-            found.add(words[at + 3] if words[at + 2 : at + 3] == ["."] else words[at + 1])
-    return frozenset(found)
+            names.add(words[at + 3] if words[at + 2 : at + 3] == ["."] else words[at + 1])
+    return frozenset(names)
 
 
 @lru_cache(maxsize=128)
@@ -105,19 +105,19 @@ def values_rows(script: str) -> list[tuple[str | bool | None, ...]]:
     (tree, *_) = sqlglot.parse(script, dialect=DIALECT)
     values = tree.find(sqlglot.exp.Values) if tree is not None else None
     assert values is not None, "the script has no VALUES"
-    return [tuple(each.to_py() for each in row.expressions) for row in values.expressions]
+    return [tuple(value.to_py() for value in row.expressions) for row in values.expressions]
 
 
 def statements(script: str) -> list[SqlToken]:
     """The statements of a script, in order, without the comments before them."""
     import sqlglot
 
-    found, tokens = [], []
+    statements, tokens = [], []
     for token in sqlglot.tokenize(f"{script};", read=DIALECT):
         if token.token_type is not sqlglot.TokenType.SEMICOLON:
             tokens.append(token)
         elif tokens:
             text = script[tokens[0].start : tokens[-1].end + 1]
-            found.append(SqlToken(text, tuple(each.text.lower() for each in tokens[:3])))
+            statements.append(SqlToken(text, tuple(token.text.lower() for token in tokens[:3])))
             tokens = []
-    return found
+    return statements

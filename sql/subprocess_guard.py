@@ -44,7 +44,7 @@ INTERRUPTED = 130
 """The exit status of work that an interrupt has ended before it could say so."""
 
 _WARNING, _ERROR, _DONE = b"W", b"E", b"D"  # the other letters are the messages of the work itself
-_KINDS = {each.__name__: each for each in (AttnbankError, QueryError, BankError, CallError)}
+_KINDS = {error_class.__name__: error_class for error_class in (AttnbankError, QueryError, BankError, CallError)}
 _LONGEST_TRACE = 20_000
 _CHECKS_EVERY = 0.02
 _LAST_STEPS = 10.0
@@ -169,8 +169,8 @@ class Guarded:
 
         Raises its errors, the one of `watch`, and BankError if it crashed.
         """
-        while (found := self._message()) is not None:
-            kind, body = found
+        while (message := self._message()) is not None:
+            kind, body = message
             if kind == _WARNING:
                 warnings.warn(body.decode(), AttnbankWarning, stacklevel=2)
             elif kind == _ERROR:
@@ -246,19 +246,19 @@ class Guarded:
         Libraries such as Polars let the system restart a read that a Ctrl-C interrupts, and then
         Python learns of it only with the next byte. Waiting for the byte is never restarted.
         """
-        found = bytearray()
-        while len(found) < size:
+        received = bytearray()
+        while len(received) < size:
             if hasattr(select, "poll"):  # not on Windows, where reading waits
                 looked = select.poll()
                 looked.register(self._in, select.POLLIN)
                 if not looked.poll(100) and not self._is_closed:
                     continue
             with self._turns:
-                part = b"" if self._is_closed else os.read(self._in, min(size - len(found), 2**20))
+                part = b"" if self._is_closed else os.read(self._in, min(size - len(received), 2**20))
             if not part:
                 break
-            found += part
-        return found
+            received += part
+        return received
 
     def _watch(self, check: Callable[[psutil.Process], AttnbankError | None]) -> None:
         import psutil  # imported late, since few commands need it
@@ -320,8 +320,8 @@ def _spawn(theirs: tuple[int, int], pass_fds: Sequence[int]) -> subprocess.Popen
         import msvcrt
 
         numbers = (msvcrt.get_osfhandle(theirs[0]), msvcrt.get_osfhandle(theirs[1]))
-        for each in numbers:
-            os.set_handle_inheritable(each, True)
+        for signal_number in numbers:
+            os.set_handle_inheritable(signal_number, True)
         more = {"close_fds": False}
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path), *map(str, numbers)],
@@ -349,8 +349,8 @@ def _fork(work: Work, args: tuple[Any, ...], theirs: tuple[int, int], ours: tupl
         return number
     _end_with_parent(parent)
     os.setsid()
-    for each in ours:
-        os.close(each)
+    for signal_number in ours:
+        os.close(signal_number)
     _work(work, args, *theirs, before)
 
 

@@ -15,16 +15,16 @@ _JOINERS = "\u200c\u200d"
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """'Did you mean a or b?' for the known names nearest to `name`; empty where none is near."""
-    by_folded = {each.casefold().replace("-", "_"): each for each in known}
+    by_folded = {name.casefold().replace("-", "_"): name for name in known}
     folded = name.casefold().replace("-", "_")
-    ratio = {each: difflib.SequenceMatcher(None, each, folded).ratio() for each in by_folded}
-    near = sorted((each for each in by_folded if ratio[each] >= 0.6), key=lambda each: -ratio[each])
+    ratio = {candidate: difflib.SequenceMatcher(None, candidate, folded).ratio() for candidate in by_folded}
+    near = sorted((candidate for candidate in by_folded if ratio[candidate] >= 0.6), key=lambda candidate: -ratio[candidate])
     near = near[:3]
     if not near:  # a part of a name is not a near match by difflib's measure
-        near = [each for each in by_folded if len(folded) > 2 and folded in each][:3]
+        near = [candidate for candidate in by_folded if len(folded) > 2 and folded in candidate][:3]
     if not near:
         return ""
-    names = [by_folded[each] for each in near]
+    names = [by_folded[candidate] for candidate in near]
     return f"Did you mean {', '.join(names[:-1]) + ' or ' if names[1:] else ''}{names[-1]}?"
 
 
@@ -51,5 +51,5 @@ def escape_control(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        each if each.isprintable() or each in _JOINERS else repr(each)[1:-1] for each in text
+        character if character.isprintable() or character in _JOINERS else repr(character)[1:-1] for character in text
     )

@@ -58,10 +58,10 @@ def chosen_runs(bank: str | Path, runs: Sequence[str] = ()) -> dict[int, str]:
         rows = connection.execute(
             "select id, name, finished is not null from run order by id"
         ).fetchall()
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for asked in runs:
-        row = next((each for each in rows if asked == each[1]), None)
-        row = row or next((each for each in rows if asked == str(each[0])), None)
+        row = next((row for row in rows if asked == row[1]), None)
+        row = row or next((row for row in rows if asked == str(row[0])), None)
         if row is None:
             raise unknown_name("run", asked, bank, [name for _, name, _ in rows])
         if not row[2]:
@@ -69,12 +69,12 @@ def chosen_runs(bank: str | Path, runs: Sequence[str] = ()) -> dict[int, str]:
                 f"The run {row[1]} is not finished.",
                 "Finish it first: type the same ingest command again.",
             )
-        found[row[0]] = row[1]
+        names[row[0]] = row[1]
     if not runs:
-        found = {number: name for number, name, is_finished in rows if is_finished}
-    if not found:
+        names = {number: name for number, name, is_finished in rows if is_finished}
+    if not names:
         raise CallError(f"{bank} has no finished run.", "Ingest a corpus first.")
-    return found
+    return names
 
 
 def take(
@@ -120,11 +120,11 @@ class _Taking:
         with transaction(self.connection):
             self._copy("run")
             self.corpora = ", ".join(
-                str(each) for (each,) in self._rows("select distinct corpus from main.run")
+                str(corpus) for (corpus,) in self._rows("select distinct corpus from main.run")
             )
             self.cut = self._cut()
-            tables = [each for each in registry.tables() if each not in (*_OWN, "run")]
-            for table in [each for each in tables if each not in ("peak", *_MAPS)]:
+            tables = [table for table in registry.tables() if table not in (*_OWN, "run")]
+            for table in [table for table in tables if table not in ("peak", *_MAPS)]:
                 self._copy(table)
             self._copy_answers()
             for table in ("peak", *_MAPS):
@@ -155,11 +155,11 @@ class _Taking:
         """The runs that have more inputs than are taken."""
         if self.inputs is None:
             return []
-        found = self._rows(
+        rows = self._rows(
             f"select run from {OF}sequence where run in ({self.runs}) group by run"
             f" having count(*) > {self.inputs} order by run"
         )
-        cut = [run for (run,) in found]
+        cut = [run for (run,) in rows]
         for run in cut:
             self.notes.append(
                 f"Of {self.chosen[run]} the first {self.inputs:,} inputs are taken, without what"
@@ -204,7 +204,7 @@ class _Taking:
             return
         for statement in result_cache.CREATE:
             self.connection.execute(statement)
-        whole = ", ".join(str(each) for each in self.chosen if each not in self.cut) or "null"
+        whole = ", ".join(str(run) for run in self.chosen if run not in self.cut) or "null"
         self._rows(
             f"insert into {result_cache.TABLE} by name select * from"
             f" {qualified_name(id_map.SOURCE, result_cache.SCHEMA)}.result where run in ({whole})"

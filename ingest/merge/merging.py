@@ -85,15 +85,15 @@ def _merged(
         raise CallError("No bank to merge was named.", "Name them: attnbank merge A B ... -b OUT")
     notes: list[str] = []
     sources: list[Source] = []
-    for each in banks:
-        source = opened(len(sources), each)
+    for bank in banks:
+        source = opened(len(sources), bank)
         if any(source.reads[0] == other.reads[0] for other in sources):
             notes.append(f"{source.shown} was named twice and is read once.")
         else:
             sources.append(source)
-    reads = [file for each in sources for file in each.reads]
+    reads = [file for source in sources for file in source.reads]
     with connect_beside(reads) as connection:
-        catalogs = [_catalog(connection, each) for each in sources]
+        catalogs = [_catalog(connection, source) for source in sources]
     matched = match(catalogs, partial=partial)
     notes += matched.notes
     with new_bank(path, provenance.version(), reads, "nothing was merged", _LIMITS) as connection:
@@ -137,12 +137,12 @@ class _Merge:
         self._each(self._copy_small_rows)
         self._each(self._copy)
         # When all trees are there, it is known which names are left.
-        self._each(lambda each: user_tables.relations(self.connection, each, self.notes))
+        self._each(lambda source: user_tables.relations(self.connection, source, self.notes))
         self._join_losses()
         for run in self.matched.preferred:
             self._rows(f"insert into preferred_run (run) values ({run})")
         self._rows(registry.internal_statement("merge/looked_for"))
-        if answers := [each.shown for each in self.sources if each.has_answers]:
+        if answers := [source.shown for source in self.sources if source.has_answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
                 " computes them again."
@@ -194,8 +194,8 @@ class _Merge:
             every = " union all ".join(self._hashed(source, table) for table in TEXT)
             digests = f"select corpus, index, count(*), sum(each) from ({every}) where {shared}"
             with source.attached(self.connection):
-                found = self._rows(f"{digests} group by all order by all")
-            for corpus, index, *digest in found:
+                rows = self._rows(f"{digests} group by all order by all")
+            for corpus, index, *digest in rows:
                 other, expected = first.setdefault((corpus, index), (source, digest))
                 if digest != expected:
                     raise BankError(
@@ -217,7 +217,7 @@ class _Merge:
 
     def _check_inputs(self) -> None:
         digest = registry.internal_statement("merge/inputs_digest")
-        for run in (each for each in self.matched.runs if each.duplicates):
+        for run in (run for run in self.matched.runs if run.duplicates):
             given = {}
             for number, old in (*run.places, *run.duplicates):
                 with self.sources[number].attached(self.connection):
@@ -259,16 +259,16 @@ class _Merge:
 
     def _copy_small_rows(self, source: Source) -> None:
         for table in ("corpus", "model", "run"):
-            for each in self.matched.of(table):
-                number, old = each.places[0]
+            for entry in self.matched.of(table):
+                number, old = entry.places[0]
                 if number == source.number:
-                    new = {name: it for name, it in each.row.items() if it != each.first[name]}
+                    new = {name: it for name, it in entry.row.items() if it != entry.first[name]}
                     rest = f"from {OF}{table} as own where own.id = {old}"
                     self._insert(source, table, ({it: f"${it}" for it in new}, rest), **new)
 
     def _copy(self, source: Source) -> None:
         number = source.number
-        parts = [each for each in self.parts if each.source == number]
+        parts = [part for part in self.parts if part.source == number]
         for table in TEXT:
             changed, rest = id_map.moved(table, number)
             self._insert(source, table, (changed, f"{rest} order by own.{next(iter(changed))}"))
@@ -298,7 +298,7 @@ class _Merge:
 
     def _name_rows_of_no_run(self, source: Source) -> None:
         ranges = " or ".join(
-            each.among for each in self.matched.catalogs[source.number].inputs.values()
+            input_.among for input_ in self.matched.catalogs[source.number].inputs.values()
         )
         for table in id_map.tables_by_sequence():
             outside = f"not coalesce({ranges or 'false'}, false)"
@@ -366,18 +366,18 @@ class _Merge:
 
     def _probes(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
         changed, rest = id_map.renumbered("probe", source.number, {"run": whole})
-        found = self._rows(
+        rows = self._rows(
             "select own.id, coalesce(min(there.id), (select coalesce(max(id), 0) from main.probe)"
             " + row_number() over (partition by min(there.id) is null order by own.id))"
             f" from (select {id_map.listed(self._values(source, 'probe', changed))} {rest}) as own"
             f" left join main.probe as there on {_same(*_SAME_PROBE)} group by own.id"
         )
-        return dict(found)
+        return dict(rows)
 
     def _copy_frequencies(self, source: Source) -> None:
         self._insert(source, "word_frequency", ({}, f"from {OF}word_frequency as own"), "true")
         digest = "select count(*), sum(hash(form, frequency)) from"
-        own, there = (self._rows(f"{digest} {each}word_frequency") for each in (OF, "main."))
+        own, there = (self._rows(f"{digest} {schema}word_frequency") for schema in (OF, "main."))
         if own[0][0] and own != there:
             self.notes.append(
                 f"The frequencies of words (word_frequency) of {source.shown} were not copied: an"
@@ -386,7 +386,7 @@ class _Merge:
 
 
 def _same(*columns: str) -> str:
-    return " and ".join(f"there.{each} is not distinct from own.{each}" for each in columns)
+    return " and ".join(f"there.{column} is not distinct from own.{column}" for column in columns)
 
 
 def import_export(folder: str | Path, bank: str | Path) -> Merged:
@@ -418,7 +418,7 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
             with reading(source.shown, table):
                 connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
         connection.execute("update bank set analyses = ?", [macros.fingerprint()])
-    rows = {each.name: each.rows for each in source.manifest.tables if each.schema == "main"}
+    rows = {table.name: table.rows for table in source.manifest.tables if table.schema == "main"}
     return Merged(rows, (), source.manifest.written_by)
 
 

@@ -136,20 +136,20 @@ def of_export(number: int, path: str | Path) -> Source:
         " attnbank -b new.duckdb upgrade",
     )
     check_files(folder, manifest)
-    tables = {(each.schema, each.name): each.columns for each in manifest.tables}
+    tables = {(table.schema, table.name): table.columns for table in manifest.tables}
     missing = {("main", table) for table in upgrading.columns_of_this_format()} - tables.keys()
     if missing:
         raise unfit(str(path), f"it has no table {min(missing)[1]}")
     schemas = sorted({schema for schema, _ in tables} - {"main"})
-    for each in (result_cache.SCHEMA, "paper"):
-        if each in schemas:
-            raise unfit(str(path), f"it has a table in the schema {each}")
+    for schema in (result_cache.SCHEMA, "paper"):
+        if schema in schemas:
+            raise unfit(str(path), f"it has a table in the schema {schema}")
     home = folder.resolve()
     statements = [f"attach ':memory:' as {SOURCE}"]
-    statements += [f"create schema {qualified_name(SOURCE, each)}" for each in schemas]
+    statements += [f"create schema {qualified_name(SOURCE, schema)}" for schema in schemas]
     with connect_beside((home,)) as connection:
         _check_types(connection, str(path), tables)
-        statements += [_view(connection, str(path), home, each) for each in manifest.tables]
+        statements += [_view(connection, str(path), home, table) for table in manifest.tables]
     source = Source(number, str(path), (home,), tuple(statements), tables, manifest=manifest)
     with connect_beside((home,)) as connection, source.attached(connection):
         if connection.execute(f"select format from {OF}bank").fetchall() != [(manifest.format,)]:
@@ -225,5 +225,5 @@ def _check_types(
 
 def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
     """Size and time of change of each file that is there; folders were read already."""
-    found = (each.stat() for each in files if each.is_file())
-    return tuple((each.st_size, each.st_mtime_ns) for each in found)
+    stats = (file.stat() for file in files if file.is_file())
+    return tuple((stat.st_size, stat.st_mtime_ns) for stat in stats)

@@ -33,10 +33,10 @@ def columns_of(
     sources.
     """
     usual = {("main", name): own for name, own in upgrading.columns_of_this_format().items()}
-    found = {table: dict(own) for table, own in usual.items()}
+    tables = {table: dict(own) for table, own in usual.items()}
     for source in sources:
         for table, types in source.tables.items():
-            columns = found.setdefault(table, {})
+            columns = tables.setdefault(table, {})
             for name, type_ in types.items():
                 if table[1] not in apart and columns.setdefault(name, type_) != type_:
                     raise CallError(
@@ -44,9 +44,9 @@ def columns_of(
                         f" {columns[name]} in another bank.",
                         "Rename it in one of them (the DuckDB shell does), or leave that bank out.",
                     )
-    for statement in further(found):
+    for statement in further(tables):
         connection.execute(statement)
-    of_every_bank = {table: found[table] for table in usual}
+    of_every_bank = {table: tables[table] for table in usual}
     if of_every_bank != usual:
         reinstall(connection)  # the bank's views show columns of users too
     return {name: columns for (_, name), columns in of_every_bank.items()}
@@ -134,12 +134,12 @@ def _shown(table: Table) -> str:
 
 def _kinds(types: Mapping[str, str]) -> dict[str, str]:
     """The columns that hold ids, and of what."""
-    found = {}
+    relations = {}
     for name, type_ in types.items():
         kind = "run" if name.endswith("_run") else _IDS.get(name)
         if kind and (type_ in _WHOLE or (kind == "run" and type_ == "VARCHAR")):
-            found[name] = kind
-    return found
+            relations[name] = kind
+    return relations
 
 
 def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) -> None:
@@ -153,9 +153,9 @@ def relations(connection: DuckDBPyConnection, source: Source, notes: list[str]) 
         f"select {columns}, last_sentence from {OF}saved_relation order by name"
     ).fetchall():
         select = "select name, request, from_node, to_node from saved_relation order by name"
-        known = {each: other for each, *other in connection.execute(select).fetchall()}
+        known = {name: other for name, *other in connection.execute(select).fetchall()}
         numbered = re.compile(rf"{re.escape(name)}(_\d+)?")
-        same = (each for each in known if known[each] == own[:3] and numbered.fullmatch(each))
+        same = (name for name in known if known[name] == own[:3] and numbered.fullmatch(name))
         now = next(same, "")
         if not now:
             taken = [*known]

@@ -153,15 +153,15 @@ def find(file: str | Path) -> WordFile:
         )
     if not place.stat().st_size:
         raise WordFileError(f"{told} is empty.", "Give a file with rows about words.")
-    found = WordFile(told, place, kind, packed)
+    word_file = WordFile(told, place, kind, packed)
     if kind == "parquet":
-        return found
+        return word_file
     try:
         with CorpusFile(told, place, compressed=packed).open() as opened:
             if kind != "csv":
                 deque(_text(told, iter(lambda: opened.read(_PIECE), b"")), maxlen=0)
-                return found
-            return _of_first_line(found, opened, "\t" if ending != ".csv" else None)
+                return word_file
+            return _of_first_line(word_file, opened, "\t" if ending != ".csv" else None)
     except FaultError as error:  # of a compressed file
         raise WordFileError(f"{told} cannot be read: {error.fact}.", error.remedy) from None
 
@@ -181,7 +181,7 @@ def _place(told: str) -> Path:
         raise CallError(f"{told} cannot be opened: {reason}.", "Check the path.") from None
     if kind := kind_of_file(mode):
         raise CallError(f"{told} is {kind}, not a file with rows.", "Give the path of a file.")
-    if any(each in str(place) for each in _PATTERN):
+    if any(character in str(place) for character in _PATTERN):
         raise CallError(
             f"The path {place} has one of {' '.join(_PATTERN)}, which DuckDB takes for a pattern.",
             "Rename it, or copy it to another folder.",
@@ -214,7 +214,7 @@ def _no_text(told: str, line: int, why: str) -> WordFileError:
     )
 
 
-def _of_first_line(found: WordFile, file: BinaryIO, delimiter: str | None) -> WordFile:
+def _of_first_line(word_file: WordFile, file: BinaryIO, delimiter: str | None) -> WordFile:
     """A CSV file with its names, its delimiter, and whether there are quotation marks around cells.
 
     The delimiter is that between the names. In a file with tabs a cell that only begins with a
@@ -223,20 +223,20 @@ def _of_first_line(found: WordFile, file: BinaryIO, delimiter: str | None) -> Wo
     begin = file.readline(_PIECE)
     if len(begin) >= _PIECE:
         raise WordFileError(
-            f"{found.shown}:1: the names of the columns have more than {_PIECE:,} bytes.",
+            f"{word_file.shown}:1: the names of the columns have more than {_PIECE:,} bytes.",
             "Give a file whose first line names its columns.",
         )
     line = re.split(rb"[\r\n]", begin.removeprefix(BOM), maxsplit=1)[0]
     text = line.decode(errors="replace")  # what is not text is refused below
-    delimiter = delimiter or next((each for each in ",;\t|" if _names_words(text, each)), ",")
+    delimiter = delimiter or next((delimiter_ for delimiter_ in ",;\t|" if _names_words(text, delimiter_)), ",")
     read = file.readline if delimiter == "\t" else file.read
-    pieces = _text(found.shown, chain([begin], iter(lambda: read(_PIECE), b"")))
+    pieces = _text(word_file.shown, chain([begin], iter(lambda: read(_PIECE), b"")))
     is_quoted = delimiter != "\t" or all(map(_is_quoted, pieces))
     deque(pieces, maxlen=0)  # the rest is text, too, or it is said here
     cells = _split(text, delimiter) if is_quoted else text.split(delimiter)
-    names = [each.strip() for each in cells]  # as DuckDB does
+    names = [cell.strip() for cell in cells]  # as DuckDB does
     return replace(
-        found, delimiter=delimiter, quote='"' if is_quoted else "", names=_checked(found, names)
+        word_file, delimiter=delimiter, quote='"' if is_quoted else "", names=_checked(word_file, names)
     )
 
 
@@ -260,59 +260,59 @@ def _names_words(text: str, delimiter: str) -> bool:
     return len(names) > 1 and bool(names & {"sent_id", "word"})
 
 
-def _checked(found: WordFile, names: Sequence[str]) -> tuple[str, ...]:
+def _checked(word_file: WordFile, names: Sequence[str]) -> tuple[str, ...]:
     """The names of the columns. Raises WordFileError for two that are one to DuckDB, or unfit."""
     if len(names) > MOST_COLUMNS:
         raise WordFileError(
-            f"{found.shown} has {len(names):,} columns, where {MOST_COLUMNS:,} are the most.",
+            f"{word_file.shown} has {len(names):,} columns, where {MOST_COLUMNS:,} are the most.",
             "Leave out those that you do not need.",
         )
     seen: set[str] = set()
     for name in filter(None, names):  # an empty name gets one from DuckDB: column0
         if name.lower() in seen:
             raise WordFileError(
-                f"{found.shown} has two columns {name}, capitals aside.", "Rename one of them."
+                f"{word_file.shown} has two columns {name}, capitals aside.", "Rename one of them."
             )
         seen.add(name.lower())
         if not name.isprintable() or not name.strip() or len(name) > _MOST_NAME:
             raise WordFileError(
-                f"{found.shown} has a column that is called {escape_control(name)[:80]!r}.",
+                f"{word_file.shown} has a column that is called {escape_control(name)[:80]!r}.",
                 f"Give it a name of up to {_MOST_NAME} characters that can be seen.",
             )
     return tuple(names)
 
 
-def describe(connection: DuckDBPyConnection, found: WordFile) -> WordFile:
+def describe(connection: DuckDBPyConnection, word_file: WordFile) -> WordFile:
     """Find the columns of a file, which the connection may read; which of them name the word.
 
     Raises WordFileError if the file cannot be read, names no word, or says nothing about it.
     """
-    keys = _keys(found, found.names) if found.names else {}
-    with _reading(connection, found):
+    keys = _keys(word_file, word_file.names) if word_file.names else {}
+    with _reading(connection, word_file):
         as_text = dict.fromkeys(keys.values(), "VARCHAR")
-        rows = connection.execute(f"describe from {found.source(as_text)}").fetchall()
+        rows = connection.execute(f"describe from {word_file.source(as_text)}").fetchall()
         types = {name: type_ for name, type_, *_ in rows}
-        if found.kind == "parquet":
-            place = literal(str(found.path))
+        if word_file.kind == "parquet":
+            place = literal(str(word_file.path))
             named = connection.execute(f"select name from parquet_schema({place})").fetchall()
             doubled = next((name for name in types if (name,) not in named), None)
             if doubled is not None:  # DuckDB has told them apart by a number
                 raise WordFileError(
-                    f"{found.shown} has two columns {doubled.rpartition('_')[0]}, capitals aside.",
+                    f"{word_file.shown} has two columns {doubled.rpartition('_')[0]}, capitals aside.",
                     "Rename one of them.",
                 )
-    _checked(found, [*types])
-    keys = _keys(found, [*types])
-    columns = {name: _type(found, name, types[name]) for name in types if name not in keys.values()}
+    _checked(word_file, [*types])
+    keys = _keys(word_file, [*types])
+    columns = {name: _type(word_file, name, types[name]) for name in types if name not in keys.values()}
     if not columns:
         raise WordFileError(
-            f"{found.shown} has no column besides {', '.join(keys.values())}.",
+            f"{word_file.shown} has no column besides {', '.join(keys.values())}.",
             "Give a file that says something about the words.",
         )
-    return replace(found, keys=keys, columns=columns)
+    return replace(word_file, keys=keys, columns=columns)
 
 
-def _keys(found: WordFile, names: Sequence[str]) -> dict[str, str]:
+def _keys(word_file: WordFile, names: Sequence[str]) -> dict[str, str]:
     """The names of the columns that name the word, by what they say. Raises WordFileError."""
     known = {
         key: [name for name in names if name.lower() in called] for key, called in KEYS.items()
@@ -320,81 +320,81 @@ def _keys(found: WordFile, names: Sequence[str]) -> dict[str, str]:
     sentences, words = known["sent_id"], known["word"]
     if sentences and words:
         raise WordFileError(
-            f"{found.shown} has {sentences[0]} and {words[0]}, which both name words.",
+            f"{word_file.shown} has {sentences[0]} and {words[0]}, which both name words.",
             "Rename one: word holds ids of the table word; a form that is to be checked is form.",
         )
     used = ("word", "form") if words else ("sent_id", "index", "document", "form")
     if not words and not (sentences and known["index"]):
         raise WordFileError(
-            f"{found.shown} does not name words: no column {'index' if sentences else 'sent_id'}.",
+            f"{word_file.shown} does not name words: no column {'index' if sentences else 'sent_id'}.",
             f"Give it the columns sent_id and index, or word (word.id). It has: {join_names(names)}.",
         )
     for key in used:
         if len(known[key]) > 1:
             raise WordFileError(
-                f"{found.shown} has {' and '.join(known[key])}, each of which may be the {key}.",
+                f"{word_file.shown} has {' and '.join(known[key])}, each of which may be the {key}.",
                 "Rename those that are not.",
             )
     return {key: known[key][0] for key in used if known[key]}
 
 
-def _type(found: WordFile, name: str, type_: str) -> str:
+def _type(word_file: WordFile, name: str, type_: str) -> str:
     base = type_.partition("(")[0]
     if not type_.endswith("]") and base in _SCALARS:
         return type_
     if not type_.endswith("]") and base in _AS_TEXT:
         return "VARCHAR"
     raise WordFileError(
-        f"The column {name} of {found.shown} is {type_[:60]}: no number, text or time.",
+        f"The column {name} of {word_file.shown} is {type_[:60]}: no number, text or time.",
         "Write each value as a column of its own, or leave it out.",
     )
 
 
-def stage(connection: DuckDBPyConnection, found: WordFile) -> int:
+def stage(connection: DuckDBPyConnection, word_file: WordFile) -> int:
     """Read a file into the temporary table ROWS; how many rows it has.
 
     That has `n`, the number of the row, the text that names the word (`sent_id`, `document`,
     `word_number`, `form`; null where the file has no such column), and the others as `c1` and so
     on. Raises WordFileError if the file cannot be read, or has no rows or too many.
     """
-    keys = dict(found.keys)
+    keys = dict(word_file.keys)
     keys["word_number"] = keys["word" if "word" in keys else "index"]
     values = {
-        each: f"cast({quoted(keys[each]) if each in keys else 'null'} as varchar)"
-        for each in ("sent_id", "document", "word_number", "form")
+        column: f"cast({quoted(keys[column]) if column in keys else 'null'} as varchar)"
+        for column in ("sent_id", "document", "word_number", "form")
     }
     values |= {
         f"c{number}": f"cast({quoted(name)} as {type_})"
-        for number, (name, type_) in enumerate(found.columns.items(), 1)
+        for number, (name, type_) in enumerate(word_file.columns.items(), 1)
     }
-    types = dict.fromkeys(found.keys.values(), "VARCHAR")
-    if found.kind in ("json", "jsonl"):
-        types |= found.columns
+    types = dict.fromkeys(word_file.keys.values(), "VARCHAR")
+    if word_file.kind in ("json", "jsonl"):
+        types |= word_file.columns
     selected = ", ".join(f"{value} as {name}" for name, value in values.items())
-    with _reading(connection, found):
-        if found.kind == "parquet":  # a few bytes can stand for billions of rows
-            ((rows,),) = connection.execute(f"select count(*) from {found.source()}").fetchall()
-            _check_rows(found, rows)
+    with _reading(connection, word_file):
+        if word_file.kind == "parquet":  # a few bytes can stand for billions of rows
+            ((rows,),) = connection.execute(f"select count(*) from {word_file.source()}").fetchall()
+            _check_rows(word_file, rows)
         connection.execute(
             f"create or replace temp table {ROWS} as select row_number() over () as n, {selected}"
-            f" from {found.source(types)} limit {MOST_ROWS + 1}"
+            f" from {word_file.source(types)} limit {MOST_ROWS + 1}"
         )
         ((rows,),) = connection.execute(f"select count(*) from {ROWS}").fetchall()
-    _check_rows(found, rows)
+    _check_rows(word_file, rows)
     return int(rows)
 
 
-def _check_rows(found: WordFile, rows: int) -> None:
+def _check_rows(word_file: WordFile, rows: int) -> None:
     if not rows:
-        raise WordFileError(f"{found.shown} has no rows.", "Give a file with rows about words.")
+        raise WordFileError(f"{word_file.shown} has no rows.", "Give a file with rows about words.")
     if rows > MOST_ROWS:
         raise WordFileError(
-            f"{found.shown} has more than {MOST_ROWS:,} rows.", "Divide it into several tables."
+            f"{word_file.shown} has more than {MOST_ROWS:,} rows.", "Divide it into several tables."
         )
 
 
 @contextmanager
-def _reading(connection: DuckDBPyConnection, found: WordFile) -> Iterator[None]:
+def _reading(connection: DuckDBPyConnection, word_file: WordFile) -> Iterator[None]:
     """Within, an error of DuckDB is about the file, unless the disk is full."""
     try:
         yield
@@ -402,25 +402,25 @@ def _reading(connection: DuckDBPyConnection, found: WordFile) -> Iterator[None]:
         if is_full_disk(error):
             raise
         raise WordFileError(
-            f"Reading {found.shown} takes more memory than it may.",
+            f"Reading {word_file.shown} takes more memory than it may.",
             "Leave out its longest texts, or divide it into several files.",
         ) from error
     except duckdb.Error as error:
         if is_full_disk(error):
             raise
-        line, reason = _of_line(connection, found) or ("", first_line(error).rstrip(". "))
-        told = reason.replace(str(found.path), found.shown)[:300]
+        line, reason = _of_line(connection, word_file) or ("", first_line(error).rstrip(". "))
+        told = reason.replace(str(word_file.path), word_file.shown)[:300]
         raise WordFileError(
-            f"{found.shown}{line} cannot be read: {told}.", "Correct the file, or write it again."
+            f"{word_file.shown}{line} cannot be read: {told}.", "Correct the file, or write it again."
         ) from error
 
 
-def _of_line(connection: DuckDBPyConnection, found: WordFile) -> tuple[str, str] | None:
+def _of_line(connection: DuckDBPyConnection, word_file: WordFile) -> tuple[str, str] | None:
     """Which line of a CSV file is wrong (`:3`), and why; None where that is not known."""
-    if found.kind != "csv":
+    if word_file.kind != "csv":
         return None
     try:
-        connection.execute(found.rejected()).fetchall()
+        connection.execute(word_file.rejected()).fetchall()
         rows = connection.execute(
             "select line, error_type from reject_errors order by line, column_idx limit 1"
         ).fetchall()

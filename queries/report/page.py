@@ -91,9 +91,9 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     from markupsafe import Markup
 
     named: Iterable[str | int | None] = [run] if isinstance(run, (str, int)) else run or [None]
-    subjects = [subject(bank, each) for each in dict.fromkeys(named)]
+    subjects = [subject(bank, name) for name in dict.fromkeys(named)]
     of = subjects[0]
-    total = sum(len(each.sections) for each in chapters())
+    total = sum(len(chapter.sections) for chapter in chapters())
     answers: dict[str, SectionAnswer | Missing] = {}
     seconds = {}
     with warnings.catch_warnings():
@@ -102,13 +102,13 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         for section in (section for chapter in chapters() for section in chapter.sections):
             on_section(len(answers), total)
             begun = time.perf_counter()
-            answers[section.key] = found = answer_section(bank, section, of)
-            if isinstance(found, SectionAnswer):
+            answers[section.key] = answer = answer_section(bank, section, of)
+            if isinstance(answer, SectionAnswer):
                 seconds[section.key] = time.perf_counter() - begun
         several = sides() if subjects[1:] else ()
-        beside = [(each, side_by_side(bank, each, subjects)) for each in several]
+        beside = [(section, side_by_side(bank, section, subjects)) for section in several]
     on_section(total, total)
-    answered = [each for each in answers.values() if isinstance(each, SectionAnswer)]
+    answered = [answer for answer in answers.values() if isinstance(answer, SectionAnswer)]
     with bank.answering():
         every = contents.summarize_bank(bank)
         versions = bank.fetch(registry.internal_statement("sections/versions"), {})
@@ -135,52 +135,52 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         origin=contents_of_runs(
             every,
-            {name for each in answered for name in each.runs}
-            | {name for each in answered if each.comparison for name in each.comparison.controls}
-            | {each.main.name for each in subjects if each.main is not None},
+            {name for answer in answered for name in answer.runs}
+            | {name for answer in answered if answer.comparison for name in answer.comparison.controls}
+            | {reported.main.name for reported in subjects if reported.main is not None},
         ),
-        beside=[each for each in beside if each[1] is not None],
+        beside=[comparison for comparison in beside if comparison[1] is not None],
         plain_model=plain_model,
         versions=versions,
         setup=lambda names: setup(contents_of_runs(every, names)),
         chapters=chapters(),
         answers=answers,
         answered=answered,
-        missing=[each for each in answers.values() if isinstance(each, Missing)],
+        missing=[answer for answer in answers.values() if isinstance(answer, Missing)],
         seconds=seconds,
         analyses=registry.all_analyses(),
         table=table_of,
-        picture=lambda found, prefix: Markup(_picture(found, prefix)),
+        picture=lambda answer, prefix: Markup(_picture(answer, prefix)),
         compute=shlex.join(["attnbank", "-b", bank.path.name, "compute", "--all"]),
     )
 
 
-def _picture(found: SectionAnswer, prefix: str) -> str:
-    if found.drawn is None:
+def _picture(answer: SectionAnswer, prefix: str) -> str:
+    if answer.drawn is None:
         return ""
-    svg = found.drawn.picture.as_bytes(".svg").decode()
-    return inline(svg, prefix, escape_control(f"{found.section.title}: {found.title}"))
+    svg = answer.drawn.picture.as_bytes(".svg").decode()
+    return inline(svg, prefix, escape_control(f"{answer.section.title}: {answer.title}"))
 
 
 def _source(name: str) -> str:
     return (files("attnbank.queries.report") / name).read_text(encoding="utf-8")
 
 
-def contents_of_runs(found: Contents, names: Collection[str]) -> Contents:
+def contents_of_runs(contents: Contents, names: Collection[str]) -> Contents:
     """What is in a bank, as far as the runs of these names were made from it."""
-    runs = found.runs.filter(pl.col("name").is_in(list(names)))
+    runs = contents.runs.filter(pl.col("name").is_in(list(names)))
     of_corpora = pl.col("corpus").is_in(runs["corpus"].unique().to_list())
     skipped = of_corpora & (pl.col("run").is_in(runs["name"].to_list()) | pl.col("run").is_null())
     return replace(
-        found,
+        contents,
         runs=runs,
-        models=found.models.join(
+        models=contents.models.join(
             runs.select(pl.col("model").alias("name"), "random_seed"),
             on=["name", "random_seed"], how="semi", nulls_equal=True,
         ),
-        corpora=found.corpora.filter(pl.col("name").is_in(runs["corpus"].unique().to_list())),
-        skipped=found.skipped.filter(skipped),
-        departures=found.departures.filter(of_corpora),
+        corpora=contents.corpora.filter(pl.col("name").is_in(runs["corpus"].unique().to_list())),
+        skipped=contents.skipped.filter(skipped),
+        departures=contents.departures.filter(of_corpora),
     )  # fmt: skip
 
 
@@ -230,9 +230,9 @@ def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> ReportTable:
     columns = columns_as_text(kept, exact_p=True)
     coded = base64.b64encode(csv_text(frame).encode()).decode()
     return ReportTable(
-        [each.name.replace("_", " ") for each in columns],
-        [_kind(each) for each in columns],
-        list(zip(*(each.cells for each in columns), strict=True)),
+        [column.name.replace("_", " ") for column in columns],
+        [_kind(dtype) for dtype in columns],
+        list(zip(*(column.cells for column in columns), strict=True)),
         frame.height,
         f"data:text/csv;charset=utf-8;base64,{coded}",
     )
@@ -295,7 +295,7 @@ def colour_on_dark(colour: str) -> str:
     """The colour that the filter of dark ground turns into this one, as near as there is one."""
     parts = [1 - int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     made = (sum(a * b for a, b in zip(row, parts, strict=True)) for row in _HALF_TURN)
-    return "#" + "".join(f"{round(255 * min(max(each, 0.0), 1.0)):02x}" for each in made)
+    return "#" + "".join(f"{round(255 * min(max(channel, 0.0), 1.0)):02x}" for channel in made)
 
 
 def _add_mark_titles(element: ElementTree.Element) -> None:

@@ -41,11 +41,11 @@ def compare(
         else:
             rows = [
                 {
-                    "what": each["what"],
-                    "paper": each["published"],
-                    "this bank": MEASURES[each["measure"]](frame),
+                    "what": figure["what"],
+                    "paper": figure["published"],
+                    "this bank": MEASURES[figure["measure"]](frame),
                 }
-                for each in told["claim"]
+                for figure in told["claim"]
             ]
     return PaperComparison(
         pl.DataFrame(rows), told["source"], told["setup"], told["differs"], tuple(controls)
@@ -67,15 +67,15 @@ def _relations(told: list[Row], ours: Heads, controls: list[Heads]) -> list[Row]
     """Rows of table 1: a relation of the paper and the one of the treebank that means the same."""
     is_universal = not UNIVERSAL.isdisjoint(ours[0]) and STANFORD.isdisjoint(ours[0])
     rows = []
-    for each in told:
-        name, row = _counterpart(each, ours)
+    for figure in told:
+        name, row = _counterpart(figure, ours)
         named = "no counterpart" if name is None else f"{name}: fewer than 10 here"
-        remarks = [each.get("remark"), each.get("mapping") if is_universal else None]
+        remarks = [figure.get("remark"), figure.get("mapping") if is_universal else None]
         made = {
-            "paper": each["name"],
-            "paper: head": each["head"],
-            "paper: accuracy": f"{each['accuracy']:.1f}",
-            "paper: baseline": f"{each['baseline']:.1f} ({each['offset']:+d})",
+            "paper": figure["name"],
+            "paper: head": figure["head"],
+            "paper: accuracy": f"{figure['accuracy']:.1f}",
+            "paper: baseline": f"{figure['baseline']:.1f} ({figure['offset']:+d})",
             "this bank": name if row else named,
             "head": f"{row['layer']}-{row['head']}" if row else ABSENT,
             "accuracy": per_cent(row["accuracy"]) if row else ABSENT,
@@ -85,7 +85,7 @@ def _relations(told: list[Row], ours: Heads, controls: list[Heads]) -> list[Row]
             "n": f"{row['n']}" if row else ABSENT,
         }
         if controls:
-            others = [_counterpart(each, control)[1] for control in controls]
+            others = [_counterpart(figure, control)[1] for control in controls]
             made["random weights"] = _range([other["accuracy"] for other in others if other])
         rows.append(made | {"how far it is fair": " ".join(filter(None, remarks))})
     return rows
@@ -101,28 +101,28 @@ def _models(told: list[Row], frame: pl.DataFrame) -> list[Row]:
     """Rows of table 2: the rules and the best head, in the order that both have."""
     kinds = ("all", "pronoun", "proper", "nominal")
     return [
-        {"paper": each["name"]}
-        | {f"paper: {kind}": f"{each[kind]}" for kind in kinds}
+        {"paper": figure["name"]}
+        | {f"paper: {kind}": f"{figure[kind]}" for kind in kinds}
         | {"this bank": row["model"]}
         | {kind: ABSENT if row[kind] is None else f"{row[kind]}" for kind in kinds}
-        for each, row in zip(told, frame.iter_rows(named=True), strict=False)
+        for figure, row in zip(told, frame.iter_rows(named=True), strict=False)
     ]
 
 
 def _newest_probes(told: list[Row], frame: pl.DataFrame) -> list[Row]:
     """Rows of table 3: the newest probe of each kind, and of each seed of random weights."""
     rows = []
-    for each in told:
-        is_random = pl.col("random_seed").is_not_null() == each.get("random", False)
-        fitting = frame.filter(is_random, kind=each["kind"])
+    for figure in told:
+        is_random = pl.col("random_seed").is_not_null() == figure.get("random", False)
+        fitting = frame.filter(is_random, kind=figure["kind"])
         alike = fitting.join(
             fitting.tail(1), on=["model", "embeddings"], how="semi", nulls_equal=True
         )
         probes = alike.unique("random_seed", keep="last").sort("random_seed")
         rows.append(
             {
-                "probe": each["name"],
-                "paper: UAS": f"{each['uas']}",
+                "probe": figure["name"],
+                "paper: UAS": f"{figure['uas']}",
                 "UAS": _range(probes["uas"].to_list()),
                 "scored on": ", ".join(probes["test_run"]) or ABSENT,
             }

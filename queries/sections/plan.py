@@ -117,25 +117,25 @@ def chapters() -> tuple[Chapter, ...]:
     """The chapters in the order of the paper, then those of other papers and of controls."""
     return tuple(
         Chapter(
-            each["key"],
-            each["title"],
-            each["paper"],
-            tuple(Section(**{"picture": one["analysis"]} | one) for one in each["section"]),
+            chapter["key"],
+            chapter["title"],
+            chapter["paper"],
+            tuple(Section(**{"picture": one["analysis"]} | one) for one in chapter["section"]),
         )
-        for each in _load_toml("sections.toml")["chapter"]
+        for chapter in _load_toml("sections.toml")["chapter"]
     )
 
 
 @cache
 def sides() -> tuple[ComparedSide, ...]:
     """Return what stands side by side in a report on several runs."""
-    found = []
+    sections = []
     for one in _load_toml("sections.toml")["side"]:
         lists = {key: tuple(one.get(key, ())) for key in ("keys", "named", "values")}
-        found.append(
+        sections.append(
             ComparedSide(one["title"], one["analysis"], value=one.get("value", ""), **lists)
         )
-    return tuple(found)
+    return tuple(sections)
 
 
 @cache

@@ -72,10 +72,10 @@ def subject(bank: Backend, run: str | int | None = None) -> Subject:
     except QueryError:
         if run is not None:
             raise
-        finished = [each for each in runs if each.is_finished]
-        main = max(finished, key=lambda each: (each.is_whole, each.id), default=None)
+        finished = [run for run in runs if run.is_finished]
+        main = max(finished, key=lambda run: (run.is_whole, run.id), default=None)
     else:
-        main = next(each for each in runs if usual is not None and each.id == usual.id)
+        main = next(run for run in runs if usual is not None and run.id == usual.id)
     return Subject(main, run is not None, runs)
 
 
@@ -131,17 +131,17 @@ def _rule(bank: Backend, analysis: Analysis, given: Mapping[str, Any], of: Subje
     able = {candidate.id for candidate in candidates if candidate.may_be_default}
     if taken is None or len(able) == 1:
         return "the only one that fits"
-    found = {each.id: each for each in of.runs if each.id in able}
-    own = found[taken.id]
+    usable = {run.id: run for run in of.runs if run.id in able}
+    own = usable[taken.id]
     if own.is_preferred:
         return "preferred in this bank, attnbank use"
-    those = [each for each in found.values() if not each.is_preferred]
+    those = [run for run in usable.values() if not run.is_preferred]
     if analysis.run.favours == f"{own.context}/{own.unit}":
-        those = [each for each in those if (each.context, each.unit) == (own.context, own.unit)]
+        those = [run for run in those if (run.context, run.unit) == (own.context, own.unit)]
         kind = f" over {'pairs of segments' if own.context == 'pair' else f'{own.context}s'}"
     else:
         kind = ""
-    if own.is_whole and not all(each.is_whole for each in those):
+    if own.is_whole and not all(run.is_whole for run in those):
         kind += " over a whole corpus"
     return f"the newest{kind} of {len(able)} that fit"
 
@@ -171,7 +171,7 @@ def side_by_side(
             rows = [
                 (tuple("" if row[key] is None else str(row[key]) for key in side.keys),
                  row[side.value],
-                 "-".join(str(row[each]) for each in side.named if row[each] is not None))
+                 "-".join(str(row[column]) for column in side.named if row[column] is not None))
                 for row in frame.iter_rows(named=True)
             ]  # fmt: skip
         for key, value, named in rows:
@@ -185,7 +185,7 @@ def side_by_side(
         keys = ("measure",)
     return pl.DataFrame(
         [
-            {**dict(zip(keys, key, strict=True)), **{each: of_key.get(each) for each in columns}}
+            {**dict(zip(keys, key, strict=True)), **{column: of_key.get(column) for column in columns}}
             for key, of_key in cells.items()
         ],
         schema=dict.fromkeys((*keys, *columns), pl.String),
@@ -255,7 +255,7 @@ def _draw_section(
         return None
     try:
         if pictured.name != section.analysis:
-            taken = {each.name for each in pictured.parameters}
+            taken = {parameter.name for parameter in pictured.parameters}
             values = {name: value for name, value in values.items() if name in taken}
             rows = bank.query(pictured.name, **values)
         with warnings.catch_warnings():
@@ -314,11 +314,11 @@ def _ingest(
     if of.main is None:
         return _command(bank, "ingest", PLACE)
     with bank.answering():
-        found = contents.summarize_bank(bank)
-    name = found.models.filter(id=of.main.model)["name"][0]
+        bank_contents = contents.summarize_bank(bank)
+    name = bank_contents.models.filter(id=of.main.model)["name"][0]
     if needs in ("gradients", "losses"):
         name = _WITH_LOSS.get(name, name)
-    corpus = _corpora_with(bank, found.corpora, of.main.corpus, needs)
+    corpus = _corpora_with(bank, bank_contents.corpora, of.main.corpus, needs)
     return _command(bank, "ingest", *corpus, "--model", plain_model(name), *options)
 
 
@@ -341,19 +341,19 @@ def _corpora_with(bank: Backend, corpora: pl.DataFrame, main: int, needs: str | 
             of_corpus = {"corpus": row["id"]}
             if not bank.fetch(registry.internal_statement("corpus_relations"), of_corpus).height:
                 continue
-        paths = [each for each in row["path"].split("\n") if each]
-        if paths and not any(each.startswith("-") for each in paths):
-            return [Path(each).name for each in paths]
+        paths = [line for line in row["path"].split("\n") if line]
+        if paths and not any(path.startswith("-") for path in paths):
+            return [Path(path).name for path in paths]
     return [PLACE]
 
 
 def _probe(bank: Backend, of: Subject) -> str:
-    kind = [each for each in of.runs if (each.context, each.unit) == ("sentence", "word")]
+    kind = [run for run in of.runs if (run.context, run.unit) == ("sentence", "word")]
     test = of.main if of.main in kind else None
     others = [
-        each
-        for each in kind
-        if test is not None and each.model == test.model and each.corpus != test.corpus
+        run
+        for run in kind
+        if test is not None and run.model == test.model and run.corpus != test.corpus
     ]
     train = others[-1].name if others else "RUN"
     names = ("--train-run", train, "--test-run", test.name if test else "RUN")

@@ -106,8 +106,8 @@ class Exported(Requests):
                         stacklevel=2,
                     )
                 check_relation(_ExportedCall(self), analysis, given, run)
-            with self._collect(to_dialect(analysis.name, "spark", **given)) as found:
-                frame = frame_of_arrow(found.toArrow(), found.columns)
+            with self._collect(to_dialect(analysis.name, "spark", **given)) as collected:
+                frame = frame_of_arrow(collected.toArrow(), collected.columns)
         return frame.cast(_schema(analysis))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
@@ -118,8 +118,8 @@ class Exported(Requests):
 
     def rows_of(self, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of a SELECT that is written for a bank, with the values of its `$name`."""
-        with self._collect(render_statement(statement, "spark", values)) as found:
-            return [tuple(row) for row in found.collect()]
+        with self._collect(render_statement(statement, "spark", values)) as collected:
+            return [tuple(row) for row in collected.collect()]
 
     @property
     def connection(self) -> SupportsExecute:
@@ -137,8 +137,8 @@ class Exported(Requests):
 
     def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
         """As `AnyBank.fetch`."""
-        with self._collect(render_statement(statement, "spark", values)) as found:
-            return frame_of_arrow(found.toArrow(), found.columns)
+        with self._collect(render_statement(statement, "spark", values)) as collected:
+            return frame_of_arrow(collected.toArrow(), collected.columns)
 
     @contextmanager
     def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
@@ -224,11 +224,11 @@ def _analysis_and_values(name: str, values: Mapping[str, Any]) -> tuple[Analysis
 def _schema(analysis: Analysis) -> pl.Schema:
     """The columns of an analysis with the types that they have in the frames of a bank."""
     columns = ", ".join(
-        f"cast(null as {each.type}) as {quoted(each.name)}" for each in analysis.columns
+        f"cast(null as {column.type}) as {quoted(column.name)}" for column in analysis.columns
     )
     with connected() as connection:
-        found: pl.DataFrame = connection.query(f"select {columns}").pl()
-    return found.schema
+        empty: pl.DataFrame = connection.query(f"select {columns}").pl()
+    return empty.schema
 
 
 @contextmanager
@@ -259,5 +259,5 @@ def _translate_spark_errors(where: str) -> Iterator[None]:
 
 def _first_line(error: BaseException) -> str:
     """The first line of an error, cut if it is long: some of Spark's hold a whole plan."""
-    lines = [each for each in str(error).splitlines() if each.strip()]
+    lines = [line for line in str(error).splitlines() if line.strip()]
     return (lines or [type(error).__name__])[0][:300]

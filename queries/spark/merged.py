@@ -44,12 +44,12 @@ class UnionExport:
     def __init__(self, exports: Sequence[Export]) -> None:
         """Raises CallError or BankError if the exports cannot be one: see `matching.match`."""
         self.session = exports[0].session
-        self.folder = ", ".join(each.folder for each in exports)
+        self.folder = ", ".join(export.folder for export in exports)
         self._exports = exports
         self._numbers = range(len(exports))
         catalogs = []
         for number, export in enumerate(exports):
-            rows = {each: self._collected(number, each) for each in TABLES}
+            rows = {table: self._collected(number, table) for table in TABLES}
             catalogs.append(Catalog(number, export.folder, rows))
         self._matched = match(catalogs, to_read=True)
 
@@ -59,26 +59,26 @@ class UnionExport:
         if rows is not None:
             return spark_rows(self.session, name, rows)
         if name == "word_frequency":  # it belongs to no corpus or run: the first that is not empty
-            tables = [each.table(name) for each in self._exports]
-            return next((each for each in tables if each.take(1)), tables[0])
-        found = _union(part for number in self._numbers for part in self._selected(name, number))
+            tables = [export.table(name) for export in self._exports]
+            return next((table for table in tables if table.take(1)), tables[0])
+        union = _union(part for number in self._numbers for part in self._selected(name, number))
         if name == "saved_pair":
-            found = found.distinct()
+            union = union.distinct()
         if name in _SUMS:
-            found = self._summed(name, found)
-        found = found.select(*(found[each].cast(type_) for each, type_ in types_of(name).items()))
+            union = self._summed(name, union)
+        union = union.select(*(union[column].cast(type_) for column, type_ in types_of(name).items()))
         # What is joined is done once; the big tables are read where they are.
         is_big = name in id_map.tables_by_sequence() and name != "position"
-        return found if is_big else found.localCheckpoint()
+        return union if is_big else union.localCheckpoint()
 
     def _few(self, name: str) -> Sequence[Mapping[str, Any]] | None:
         """The rows of a table that never has many; None for any other table."""
         if name in ("corpus", "model", "run"):
             if name == "run" and not self._parts:  # made now: they set each `first_sequence`
                 return []
-            return [each.row for each in self._matched.of(name)]
+            return [entry.row for entry in self._matched.of(name)]
         if name == "preferred_run":
-            return [{"run": each} for each in self._matched.preferred]
+            return [{"run": run} for run in self._matched.preferred]
         if name == "saved_relation":
             return self._saved_relations()
         return self._collected(0, name) if name in ("bank", "used_id") else None
@@ -89,20 +89,20 @@ class UnionExport:
         return [row.asDict() for row in rows.collect()]
 
     def _saved_relations(self) -> list[dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+        relations: dict[str, dict[str, Any]] = {}
         for number in self._numbers:
             for row in self._collected(number, "saved_relation"):
-                other = found.setdefault(row["name"], row)
-                if any(row[each] != other[each] for each in ("request", "from_node", "to_node")):
+                other = relations.setdefault(row["name"], row)
+                if any(row[column] != other[column] for column in ("request", "from_node", "to_node")):
                     raise CallError(
                         f"Two exports have a saved relation called {row['name']}, for"
                         " different requests.",
                         "Query them one by one.",
                     )
-        return [*found.values()]
+        return [*relations.values()]
 
     def _selected(self, name: str, number: int) -> Iterator[DataFrame]:
-        parts = [each for each in self._parts if each.source == number]
+        parts = [part for part in self._parts if part.source == number]
         if name in id_map.TEXT or name == "saved_pair":
             yield self._select(name, number, id_map.moved(name, number))
         elif name in ("sequence", "skipped", *id_map.tables_by_sequence()):
@@ -115,7 +115,7 @@ class UnionExport:
         else:
             # What was computed of a shard is not that of the run, except for sums.
             whole = self._matched.whole_runs(number)
-            runs = {each.old: each.run for each in parts if name in _SUMS or each.old in whole}
+            runs = {part.old: part.run for part in parts if name in _SUMS or part.old in whole}
             rows = self._collected(number, "probe") if name.startswith("probe") else []
             probes = {
                 row["id"]: row["id"] + number * _PROBES
@@ -128,7 +128,7 @@ class UnionExport:
 
     def _select(self, name: str, number: int, moved: Moved, part: Part | None = None) -> DataFrame:
         changed, rest = moved
-        columns = {each: f"own.{quoted(each)}" for each in types_of(name)} | changed
+        columns = {column: f"own.{quoted(column)}" for column in types_of(name)} | changed
         statement = f"select {id_map.listed(columns)} {rest}"
         return self._sql(number, statement, None if part is None else part.old)
 
@@ -136,14 +136,14 @@ class UnionExport:
         """The rows of a SELECT over an export as the source; of tables by run, those of a run."""
         export = self._exports[number]
         tree = sqlglot.parse_one(statement, dialect="duckdb")
-        for each in tree.find_all(exp.Table):
-            name = each.name
-            if each.catalog == id_map.SOURCE:
+        for table in tree.find_all(exp.Table):
+            name = table.name
+            if table.catalog == id_map.SOURCE:
                 by_run = run is not None and name in id_map.tables_by_sequence()
                 rows = export.table_of_runs(name, [run or 0]) if by_run else export.table(name)
                 for part, text in (("catalog", None), ("db", None), ("this", f"source_{name}")):
-                    each.set(part, text and exp.to_identifier(text))
-                rows.createOrReplaceTempView(each.name)
+                    table.set(part, text and exp.to_identifier(text))
+                rows.createOrReplaceTempView(table.name)
             elif name == "merge_id_map":
                 self._id_map.createOrReplaceTempView(name)
         return self.session.sql(render_statement(tree.sql(dialect="duckdb"), "spark", {}))
@@ -151,9 +151,9 @@ class UnionExport:
     @cached_property
     def _parts(self) -> list[Part]:
         """The runs of the exports, with what is added to the ids of their inputs."""
-        for each in self._matched.catalogs:
-            each.read_inputs(
-                self._sql(each.number, registry.internal_statement("merge/inputs")).collect()
+        for catalog in self._matched.catalogs:
+            catalog.read_inputs(
+                self._sql(catalog.number, registry.internal_statement("merge/inputs")).collect()
             )
         counts = "select corpus, sum(sentences) from merge_id_map where is_own group by corpus"
         return id_map.parts_of(self._matched, dict(self._sql(0, counts).collect()))
@@ -166,12 +166,12 @@ class UnionExport:
         matched = self._matched
         _union(
             self._sql(
-                each, id_map.extent(each, matched.ids("corpus", each), matched.first_corpora(each))
+                number, id_map.extent(number, matched.ids("corpus", number), matched.first_corpora(number))
             )
-            for each in self._numbers
+            for number in self._numbers
         ).createOrReplaceTempView("merge_extent")
-        found = self._sql(0, registry.internal_statement("merge/id_map")).localCheckpoint()
-        found.createOrReplaceTempView("merge_id_map")
+        new_ids = self._sql(0, registry.internal_statement("merge/id_map")).localCheckpoint()
+        new_ids.createOrReplaceTempView("merge_id_map")
         statement = registry.internal_statement("merge/differing_documents")
         differing = self.session.sql(render_statement(statement, "spark", {}))
         for corpus, index in differing.collect():
@@ -180,13 +180,13 @@ class UnionExport:
                 f" in all of {self.folder}.",
                 "Query them one by one, or ingest one of them again.",
             )
-        return broadcast(found)
+        return broadcast(new_ids)
 
     def _summed(self, name: str, rows: DataFrame) -> DataFrame:
         from pyspark.sql.functions import expr
 
         keys, sums = _SUMS[name]
-        cases = " ".join(f"when {each.id} then {len(each.places)}" for each in self._matched.runs)
+        cases = " ".join(f"when {run.id} then {len(run.places)}" for run in self._matched.runs)
         if not cases:
             return rows
         grouped = rows.groupBy(*keys).agg(*map(expr, sums), expr("count(*) as parts"))

@@ -95,7 +95,7 @@ class _Interrupts:
     def __init__(self) -> None:
         self.have_come = False
         self._before = {*psutil.Process().children()}
-        self._usual = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+        self._usual = {signal_number: signal.getsignal(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)}
 
     def __enter__(self) -> _Interrupts:
         self.handle()
@@ -104,9 +104,9 @@ class _Interrupts:
     def handle(self) -> None:
         """Take the interrupts, unless the process ignores them or this is another thread."""
         if threading.current_thread() is threading.main_thread():
-            for each, usual in self._usual.items():
+            for signal_number, usual in self._usual.items():
                 if callable(usual):
-                    signal.signal(each, self._take)
+                    signal.signal(signal_number, self._take)
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         # One that comes before there is a session leaves a JVM that nobody else knows of.
@@ -114,9 +114,9 @@ class _Interrupts:
             self.have_come = True
             _end(self._started())
         if threading.current_thread() is threading.main_thread():
-            for each, usual in self._usual.items():
+            for signal_number, usual in self._usual.items():
                 if callable(usual):
-                    signal.signal(each, usual)
+                    signal.signal(signal_number, usual)
         if self.have_come and kind is not None and issubclass(kind, Exception):
             raise KeyboardInterrupt
 
@@ -129,22 +129,22 @@ class _Interrupts:
 
     def _started(self) -> list[psutil.Process]:
         """The processes that were started within, each with those that it has started itself."""
-        found = []
-        for each in psutil.Process().children():
-            if each not in self._before:
+        processes = []
+        for process in psutil.Process().children():
+            if process not in self._before:
                 with suppress(psutil.Error):
-                    found += [each, *each.children(recursive=True)]
-        return found
+                    processes += [process, *process.children(recursive=True)]
+        return processes
 
 
 def _end(processes: Sequence[psutil.Process]) -> None:
-    for each in processes:
+    for process in processes:
         with suppress(psutil.Error):
-            each.terminate()
+            process.terminate()
     _, left = psutil.wait_procs(processes, timeout=_GRACE)
-    for each in left:
+    for process in left:
         with suppress(psutil.Error):
-            each.kill()
+            process.kill()
     psutil.wait_procs(left, timeout=_GRACE)
 
 
@@ -160,8 +160,8 @@ def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
             log.seek(0)
             told = log.read().decode(errors="replace") or str(error)
             # The line that says most: the first that names an error, or else the last.
-            lines = [each.strip() for each in told.splitlines() if each.strip()]
-            telling = [each for each in lines if "Exception" in each or "Error" in each]
+            lines = [line.strip() for line in told.splitlines() if line.strip()]
+            telling = [line for line in lines if "Exception" in line or "Error" in line]
             reason = [*telling, *lines[-1:], "no reason given."][0][:300]
             raise QueryError(
                 f"Spark did not start with the master {master}: {reason}",
@@ -209,8 +209,8 @@ def check_java() -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CallError(f"Spark needs Java, and {java} does not run: {error}.", _INSTALL) from error
     # The main version; until Java 8 it was the second number ("1.8.0_392", now "17.0.15").
-    found = re.search(r'version "(?:1\.)?(\d{1,4})', told)
-    if found is None:
+    match = re.search(r'version "(?:1\.)?(\d{1,4})', told)
+    if match is None:
         raise CallError(f"Spark needs Java, and the version of {java} is unknown.", _INSTALL)
-    if (version := int(found[1])) < OLDEST:
+    if (version := int(match[1])) < OLDEST:
         raise CallError(f"Spark needs Java {OLDEST} or newer; {java} is Java {version}.", _INSTALL)

@@ -36,22 +36,22 @@ class Stages:
 def stages_of(statement: str) -> Stages:
     """A statement in Spark's dialect as stages, whose views are named by their text."""
     tree = sqlglot.parse_one(statement, dialect="spark")
-    found: dict[str, tuple[str, exp.Expr]] = {}
-    _take_out(tree, {}, found)
-    every = [*(each for _, each in found.values()), tree]
+    stages: dict[str, tuple[str, exp.Expr]] = {}
+    _take_out(tree, {}, stages)
+    every = [*(stage for _, stage in stages.values()), tree]
     names = Counter(
-        table.name for each in every for table in each.find_all(exp.Table) if not table.db
+        table.name for stage in every for table in stage.find_all(exp.Table) if not table.db
     )
-    views = {view for view, _ in found.values()}
+    views = {view for view, _ in stages.values()}
     return Stages(
-        tuple(Stage(view, text, names[view]) for text, (view, _) in found.items()),
+        tuple(Stage(view, text, names[view]) for text, (view, _) in stages.items()),
         tree.sql(dialect="spark"),
         frozenset(names) - views,
     )
 
 
 def _take_out(
-    node: exp.Expr, known: Mapping[str, str], found: dict[str, tuple[str, exp.Expr]]
+    node: exp.Expr, known: Mapping[str, str], stages: dict[str, tuple[str, exp.Expr]]
 ) -> None:
     """Take every common table expression out of a tree, and let what reads one read its view.
 
@@ -61,23 +61,23 @@ def _take_out(
     with_ = node.args.get("with_") or node.args.get("with")
     if with_ is not None:
         known = dict(known)
-        for each in with_.expressions:
+        for cte in with_.expressions:
             # What reads itself keeps its name, and is a stage as a whole.
-            is_own = with_.recursive and each.alias in {
-                table.name for table in each.this.find_all(exp.Table) if not table.db
+            is_own = with_.recursive and cte.alias in {
+                table.name for table in cte.this.find_all(exp.Table) if not table.db
             }
-            visible = {**known, each.alias: each.alias} if is_own else known
-            _take_out(each.this, visible, found)
-            made = each.this
+            visible = {**known, cte.alias: cte.alias} if is_own else known
+            _take_out(cte.this, visible, stages)
+            made = cte.this
             if is_own:
-                made = exp.select("*").from_(each.alias)
-                made.set("with_", exp.With(expressions=[each.copy()], recursive=True))
+                made = exp.select("*").from_(cte.alias)
+                made.set("with_", exp.With(expressions=[cte.copy()], recursive=True))
             text = made.sql(dialect="spark")
-            new = f"attnbank_stage_{sha256(text.encode()).hexdigest()[:16]}_{each.alias}"
-            known[each.alias], _ = found.setdefault(text, (new, made))
+            new = f"attnbank_stage_{sha256(text.encode()).hexdigest()[:16]}_{cte.alias}"
+            known[cte.alias], _ = stages.setdefault(text, (new, made))
         with_.pop()
     if isinstance(node, exp.Table) and not node.db and node.name in known:
         node.set("alias", exp.TableAlias(this=exp.to_identifier(node.alias or node.name)))
         node.set("this", exp.to_identifier(known[node.name]))
     for child in list(node.iter_expressions()):
-        _take_out(child, known, found)
+        _take_out(child, known, stages)

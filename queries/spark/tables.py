@@ -68,7 +68,7 @@ class Export:
 
     def table_of_runs(self, name: str, runs: Sequence[int]) -> DataFrame:
         """The rows of some runs in a table whose files are divided by run. Raises as `table`."""
-        return self._read_files(name, [f"{name}/run={each}" for each in runs])
+        return self._read_files(name, [f"{name}/run={run}" for run in runs])
 
     def _read_files(self, name: str, files: list[str]) -> DataFrame:
         """The rows of some files, or folders of files, of a table; opened once."""
@@ -79,7 +79,7 @@ class Export:
         from pyspark.errors import AnalysisException
 
         try:
-            found = self.session.read.parquet(*(f"{self._root}/{each}" for each in files))
+            frame = self.session.read.parquet(*(f"{self._root}/{file}" for file in files))
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
@@ -87,7 +87,7 @@ class Export:
             raise BankError(
                 f"{self.folder} is not a complete export: it has no {missing}.", _WHOLE
             ) from error
-        types = {each.name: each.dataType.simpleString() for each in found.schema.fields}
+        types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
         columns = types_of(name)
         for column, type_ in columns.items():
             if types.get(column) != type_:
@@ -96,9 +96,9 @@ class Export:
                     f"{self.folder} is not an export of this version: {name}.{column} {has}.",
                     "Export the bank again with this version: attnbank export.",
                 )
-        found = found.select(*(f"`{column}`" for column in columns))
-        self._read_before[tuple(files)] = found
-        return found
+        frame = frame.select(*(f"`{column}`" for column in columns))
+        self._read_before[tuple(files)] = frame
+        return frame
 
     @cached_property
     def _run_ids(self) -> list[int]:
@@ -109,7 +109,7 @@ def spark_rows(session: SparkSession, table: str, rows: Sequence[Mapping[str, An
     """Rows that are given by column, with the columns and types of a table of a bank."""
     types = types_of(table)
     shape = ", ".join(f"`{column}` {type_}" for column, type_ in types.items())
-    return session.createDataFrame([tuple(row[each] for each in types) for row in rows], shape)
+    return session.createDataFrame([tuple(row[column] for column in types) for row in rows], shape)
 
 
 def types_of(table: str) -> dict[str, str]:

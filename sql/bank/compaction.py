@@ -86,8 +86,8 @@ def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
         " where database_name = current_database() and not temporary and not internal"
     ).fetchall()
     blocks = 0.0
-    for each in tables:
-        table = qualified_name(*each)
+    for name in tables:
+        table = qualified_name(*name)
         stored, taken = connection.execute(
             "select coalesce(sum(count) filter (where column_id = 0 and column_path = '[0]'), 0),"
             f" count(distinct block_id) from pragma_storage_info({literal(table)})"

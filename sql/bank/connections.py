@@ -121,10 +121,10 @@ def _restrict(
     connection: DuckDBPyConnection, reads: Sequence[Path], makes: Sequence[Path] = ()
 ) -> None:
     """Let a connection reach only these files and folders; `makes` may not exist yet."""
-    folders = [*makes, *(each for each in reads if each.is_dir())]
-    files = [each for each in reads if each not in folders]
+    folders = [*makes, *(path for path in reads if path.is_dir())]
+    files = [path for path in reads if path not in folders]
     for setting, paths in (("allowed_paths", files), ("allowed_directories", folders)):
-        listed = ", ".join(literal(str(each)) for each in paths)
+        listed = ", ".join(literal(str(path)) for path in paths)
         connection.execute(f"set {setting} = [{listed}]")
     connection.execute("set enable_external_access = false")
 

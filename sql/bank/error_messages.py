@@ -105,11 +105,11 @@ def is_ending(error: BaseException) -> bool:
 def is_full_disk(error: BaseException) -> bool:
     """Whether an error of DuckDB, or one that caused it, says that the disk is full."""
     seen: list[BaseException] = []
-    each: BaseException | None = error
-    while each is not None and each not in seen:
-        seen.append(each)
-        each = each.__cause__ or each.__context__
-    return any(word in str(each).lower() for each in seen for word in _FULL)
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return any(word in str(seen_error).lower() for seen_error in seen for word in _FULL)
 
 
 def memory_error(error: BaseException | None = None) -> BankError | None:
@@ -121,7 +121,7 @@ def memory_error(error: BaseException | None = None) -> BankError | None:
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     text = str(error).lower()
-    is_so = isinstance(error, MemoryError | None) or any(each in text for each in _NO_MEMORY)
+    is_so = isinstance(error, MemoryError | None) or any(phrase in text for phrase in _NO_MEMORY)
     if limit == resource.RLIM_INFINITY or not is_so:
         return None
     return BankError(
@@ -207,8 +207,8 @@ def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AG
             f"Wait for it, close the bank there (in Python: bank.let_go()), or end it"
             f" (kill {holder['pid']}); only readers can share a bank.",
         )
-    if found := _error_in_list(_BEFORE_DAMAGE, text, path):
-        return found
+    if translated := _error_in_list(_BEFORE_DAMAGE, text, path):
+        return translated
     if is_full_disk(error) or ("transaction" in text.lower() and _is_full(path)):
         return BankError(f"The disk of {path} is full; {kept}.", f"Free some space, then {again}.")
     if "replaying WAL" in text:
@@ -220,8 +220,8 @@ def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AG
         )
     if is_damage(error):
         return damaged(path, error)
-    if found := _error_in_list(_AFTER_DAMAGE, text, path):
-        return found
+    if translated := _error_in_list(_AFTER_DAMAGE, text, path):
+        return translated
     is_of_system = any(reason in text.lower() for reason in _OF_SYSTEM)
     if isinstance(error, duckdb.IOException) and not is_of_system:
         return damaged(path, error)  # the system read the file: what stands in it makes no sense
@@ -236,7 +236,7 @@ def _error_in_list(
     for part, message in messages.items():
         if part in text:
             reason = text.split("Error: ", 1)[-1]
-            return BankError(*(each.format(path=path, text=reason) for each in message))
+            return BankError(*(sentence.format(path=path, text=reason) for sentence in message))
     return None
 
 

@@ -102,9 +102,9 @@ def open_read_only(
     is_remote = address_of(path) is not None
     path = printable_path(path)
     place = path if is_remote else existing(path)
-    found = _try_open(path, place, settings, spills, writes_below, seconds)
-    assert found is not None
-    return found
+    opened = _try_open(path, place, settings, spills, writes_below, seconds)
+    assert opened is not None
+    return opened
 
 
 def size_of(path: str | Path) -> int:
@@ -122,8 +122,8 @@ def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
     place = bank_file(path)
     if not place.exists() or not place.stat().st_size:
         return None
-    found = _try_open(path, place, may_be_empty=True)
-    return None if found is None else found[0]
+    opened = _try_open(path, place, may_be_empty=True)
+    return None if opened is None else opened[0]
 
 
 def _try_open(
@@ -286,7 +286,7 @@ def upgrade(path: str | Path) -> Upgrade:
     with translate_errors(path, "the bank is upgraded", _UNCHANGED[1]):
         checkpoint_and_compact(connection, path)
     tables = [name for name in now if name not in own]
-    columns = [f"{name}.{each}" for name in own for each in now[name] if each not in own[name]]
+    columns = [f"{name}.{column}" for name in own for column in now[name] if column not in own[name]]
     return Upgrade(before, registry.FORMAT, (*tables, *columns), is_of_another)
 
 
@@ -397,7 +397,7 @@ def reinstall(connection: DuckDBPyConnection) -> None:
         " and comment = concat("
         "'The statement of ', substr(function_name, 2), ', with every parameter given.')"
     ).fetchall()
-    for name in {each for (each,) in rows} - {*registry.shared(), *registry.analyses()}:
+    for name in {name for (name,) in rows} - {*registry.shared(), *registry.analyses()}:
         connection.execute(f"drop macro table if exists {quoted(name)}")
         connection.execute(f"drop macro table if exists {quoted(f'_{name}')}")
     for statement in (*registry.replaceable(), *macros.install()):

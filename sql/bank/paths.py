@@ -58,7 +58,7 @@ def printable_path(path: str | Path) -> Path:
             "Give the address that the host gave you.",
         )
     own = (f"{bare}{_LEFT_OUT}{number or ''}" for number in count())
-    shown = next(each for each in own if _QUERIES.get(each, address) == address)
+    shown = next(whole for whole in own if _QUERIES.get(whole, address) == address)
     _QUERIES[shown] = address
     return Path(shown)
 

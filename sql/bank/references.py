@@ -55,10 +55,10 @@ def table_references(connection: DuckDBPyConnection) -> list[TableReference]:
         " and not duckdb_tables.internal order by table_oid, column_index"
     ).fetchall()
     targets = {table for schema, table, name, _ in columns if (schema, name) == ("main", "id")}
-    found = []
+    references = []
     for schema, table, name, type_ in columns:
         target = "run" if name.endswith("_run") else name
         by_name = type_ == "VARCHAR" and target == "run"
         if target in targets and (type_.endswith("INT") or type_ == "INTEGER" or by_name):
-            found.append(TableReference(schema, table, name, target, by_name))
-    return found
+            references.append(TableReference(schema, table, name, target, by_name))
+    return references

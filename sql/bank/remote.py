@@ -78,7 +78,7 @@ def opened(url: str, start: int | None = None, end: int | None = None) -> http.c
         headers["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
     shown = without_secrets(url)
     try:
-        found: http.client.HTTPResponse = _opener.open(
+        response: http.client.HTTPResponse = _opener.open(
             urllib.request.Request(url, headers=headers), timeout=TIMEOUT
         )
     except urllib.error.HTTPError as error:
@@ -92,7 +92,7 @@ def opened(url: str, start: int | None = None, end: int | None = None) -> http.c
     except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise _Refused(f"{shown} cannot be reached: {reason}.", _AGAIN) from None
-    return found
+    return response
 
 
 class _Refused(BankError):

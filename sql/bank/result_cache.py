@@ -50,24 +50,24 @@ _OF_THE_RUN = frozenset({"chosen_run", "run_candidate", "run_causality"})
 
 def has_cache(connection: DuckDBPyConnection) -> bool:
     """Whether the bank has the table of kept answers; a view of that name does not count."""
-    found = connection.execute(
+    row = connection.execute(
         "select count(*) from duckdb_tables() where database_name = current_database()"
         " and schema_name = ? and table_name = 'result' and not temporary",
         [SCHEMA],
     ).fetchall()
-    return found == [(1,)]
+    return row == [(1,)]
 
 
 def parameters_text(
     connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any]
 ) -> str:
     """The values of all parameters except the run, with defaults, as JSON. Raises duckdb.Error."""
-    asked = {each.name: each for each in analysis.parameters if each.name != "run"}
+    asked = {parameter.name: parameter for parameter in analysis.parameters if parameter.name != "run"}
     if not asked:
         return "{}"
     values = ", ".join(
-        f"cast(cast({f'${name}' if name in given else each.default} as {each.type}) as varchar)"
-        for name, each in asked.items()
+        f"cast(cast({f'${name}' if name in given else parameter.default} as {parameter.type}) as varchar)"
+        for name, parameter in asked.items()
     )
     bound = {name: value for name, value in given.items() if name in asked}
     (row,) = connection.execute(f"select {values}", bound).fetchall()
@@ -89,7 +89,7 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
             tables |= set(group)
     if given.get("relation") is not None or analysis.is_own:
         tables |= set(_SAVED)
-    names_another = any(each.names_run and each.name != "run" for each in analysis.parameters)
+    names_another = any(parameter.names_run and parameter.name != "run" for parameter in analysis.parameters)
     if analysis.run is None or names_another or words & {*_RUNS, "run_candidate"}:
         tables |= set(_RUNS)
     if analysis.run is None:
@@ -117,8 +117,8 @@ def _contents(connection: DuckDBPyConnection, table: str) -> str:
 def _relations_read(name: str, body: str) -> frozenset[str]:
     """The names after FROM and JOIN in an analysis and what it reads, but for `_OF_THE_RUN`."""
     known = shared() | analyses()
-    found = set(statements.sources(body))
+    names = set(statements.sources(body))
     for other in statements.relations_read(body, known) - {name}:
         if other not in _OF_THE_RUN:
-            found |= _relations_read(other, known[other].body)
-    return frozenset(found)
+            names |= _relations_read(other, known[other].body)
+    return frozenset(names)

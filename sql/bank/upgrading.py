@@ -24,21 +24,21 @@ Types = Mapping[str, Mapping[str, str]]
 def installed(connection: DuckDBPyConnection) -> str:
     """The fingerprint of the functions, views and analyses that the file carries."""
     # A result that is not read to its end would block the connection, hence fetchall.
-    found = connection.execute("select analyses from bank").fetchall()
-    return str(found[0][0]) if found else ""
+    rows = connection.execute("select analyses from bank").fetchall()
+    return str(rows[0][0]) if rows else ""
 
 
 def types_of(connection: DuckDBPyConnection) -> Types:
     """The tables of the file's schema `main`, without views, and the types of their columns."""
-    found: dict[str, dict[str, str]] = {}
+    types: dict[str, dict[str, str]] = {}
     for table, column, type_ in connection.execute(
         "select own.table_name, duckdb_columns.column_name, duckdb_columns.data_type"
         " from duckdb_tables() as own inner join duckdb_columns()"
         " using (database_oid, table_oid) where own.schema_name = 'main' and not own.temporary"
         " and own.database_name = current_database() order by table_oid, column_index"
     ).fetchall():
-        found.setdefault(table, {})[column] = type_
-    return found
+        types.setdefault(table, {})[column] = type_
+    return types
 
 
 def is_empty(connection: DuckDBPyConnection, own: Types) -> bool:
@@ -46,10 +46,10 @@ def is_empty(connection: DuckDBPyConnection, own: Types) -> bool:
     if own:
         return False  # as in any bank: listing DuckDB's own functions takes longer than opening it
     kinds = ("tables", "views", "functions", "types", "schemas")
-    lists = [f"duckdb_{each}() where not internal and" for each in kinds]
+    lists = [f"duckdb_{kind}() where not internal and" for kind in kinds]
     return not any(
-        connection.execute(f"from {each} database_name = current_database() limit 1").fetchall()
-        for each in (*lists, "duckdb_sequences() where")
+        connection.execute(f"from {relation} database_name = current_database() limit 1").fetchall()
+        for relation in (*lists, "duckdb_sequences() where")
     )
 
 
@@ -67,14 +67,14 @@ def check_format(
         raise BankError(
             f"{path} is {what}, not a bank.", "Give the path of a bank, or of a new file."
         )
-    found = connection.execute("select format, created_by from bank").fetchall()
-    if len(found) != 1 or None in found[0]:
-        reason = "is empty" if not found else "does not have the one row that attnbank writes"
+    rows = connection.execute("select format, created_by from bank").fetchall()
+    if len(rows) != 1 or None in rows[0]:
+        reason = "is empty" if not rows else "does not have the one row that attnbank writes"
         raise BankError(
             f"{path} does not say which format it has: its table bank {reason}.",
             "It is incomplete: ingest again, or load its export again, into a new file.",
         )
-    format_, created_by = int(found[0][0]), found[0][1]
+    format_, created_by = int(rows[0][0]), rows[0][1]
     if format_ < registry.FORMAT and not upgrades:
         raise BankError(
             f"{path} has format {format_}, written by attnbank {created_by}; this version reads"
@@ -109,12 +109,12 @@ def _how_to_upgrade(path: Path) -> str:
 def check_tables(path: Path, own: Types) -> None:
     """Raise BankError if a table, or the type of a column, is not that of this format."""
     for table, columns in columns_of_this_format().items():
-        found = own.get(table)
-        if found is None:
+        stored = own.get(table)
+        if stored is None:
             raise _incomplete(path, f"it has no table {table}")
         for column, type_ in columns.items():
-            if found.get(column) != type_:
-                has = f"is {found[column]}, not {type_}" if column in found else "is missing"
+            if stored.get(column) != type_:
+                has = f"is {stored[column]}, not {type_}" if column in stored else "is missing"
                 raise _incomplete(path, f"{table}.{column} {has}")
 
 
@@ -130,8 +130,8 @@ def _incomplete(path: Path, what: str) -> BankError:
 def columns_of_this_format() -> dict[str, dict[str, str]]:
     """The types of the columns of a new bank's tables, from a file: making them takes too long."""
     text = (registry.root() / "schema" / _COLUMNS).read_text(encoding="utf-8")
-    found: dict[str, dict[str, str]] = json.loads(text)
-    return found
+    tables: dict[str, dict[str, str]] = json.loads(text)
+    return tables
 
 
 def columns_as_text() -> str:

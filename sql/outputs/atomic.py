@@ -60,9 +60,9 @@ def check_output(path: str | Path, bank: Path | None = None) -> Path:
     """
     named = os.fspath(path)
     place = expanded(named)
-    found = None
+    status = None
     try:
-        found = place.stat()
+        status = place.stat()
     except FileNotFoundError:
         if named.endswith(("/", os.sep)) or place.name in ("", ".."):
             raise CallError(f"The folder {named} does not exist.", _NAMED) from None
@@ -76,7 +76,7 @@ def check_output(path: str | Path, bank: Path | None = None) -> Path:
         reason = getattr(error, "strerror", None) or str(error)
         raise CallError(f"{named} cannot be written: {reason}.", _NAMED) from error
     resolved = place.resolve()
-    if found is not None and (kind := kind_of_file(found.st_mode)):
+    if status is not None and (kind := kind_of_file(status.st_mode)):
         raise CallError(
             f"{named} is {kind}.",
             _NAMED if kind == "a folder" else "Give the name of a file, or redirect (> FILE).",
@@ -87,7 +87,7 @@ def check_output(path: str | Path, bank: Path | None = None) -> Path:
         raise CallError(f"There is no folder {resolved.parent}.", _NAMED)
     if not os.access(resolved.parent, os.W_OK | os.X_OK):
         raise CallError(f"No permission to write to {resolved.parent}.", "Choose another folder.")
-    if found is not None and not os.access(resolved, os.W_OK):
+    if status is not None and not os.access(resolved, os.W_OK):
         raise CallError(f"{named} is write-protected.", "Give another name, or remove it first.")
     return resolved
 
@@ -143,12 +143,12 @@ def remove_parts(target: Path) -> None:
     """Remove the parts that killed processes left of an output."""
     name = re.compile(re.escape(_start(target)) + r"\d+-\d+\.part")
     with suppress(OSError):  # in a folder that cannot be listed they stay
-        for each in target.parent.iterdir():
-            if name.fullmatch(each.name):
+        for path in target.parent.iterdir():
+            if name.fullmatch(path.name):
                 with suppress(OSError):
-                    lock = _locked(each)
+                    lock = _locked(path)
                     if lock is not None:  # no process holds it
-                        _discard(Part(each, lock))
+                        _discard(Part(path, lock))
 
 
 def part_names(target: Path) -> Iterator[Path]:
@@ -235,8 +235,8 @@ def files_of_bank(path: Path) -> tuple[Path, ...]:
 
 def _is_of_bank(place: Path, bank: Path) -> bool:
     return any(
-        place == each or (place.exists() and each.exists() and place.samefile(each))
-        for each in files_of_bank(bank.resolve())
+        place == bank_file or (place.exists() and bank_file.exists() and place.samefile(bank_file))
+        for bank_file in files_of_bank(bank.resolve())
     )
 
 
@@ -320,7 +320,7 @@ def _take_place(part: Path, target: Path, owns: Owns) -> None:
 def _settle(aside: Path, target: Path, owns: Owns) -> None:
     """Move files of others to the new folder; the next `remove_parts` removes the old one."""
     _move_others(aside, target, Path(), owns(aside))
-    aside.rename(next(each for each in part_names(target) if not os.path.lexists(each)))
+    aside.rename(next(path for path in part_names(target) if not os.path.lexists(path)))
 
 
 def _put_right(target: Path, last: str, owns: Owns) -> None:

@@ -175,9 +175,9 @@ def _parsed(kind: Any, read: Any, name: str) -> Any:
         types = _types(kind)
         return kind(**{key: _parsed(type_, read.get(key), key) for key, type_ in types.items()})
     if get_origin(kind) is tuple and isinstance(read, list):
-        return tuple(_parsed(get_args(kind)[0], each, name) for each in read)
+        return tuple(_parsed(get_args(kind)[0], item, name) for item in read)
     if get_origin(kind) is dict and isinstance(read, dict) and read:
-        return {_parsed(str, key, name): _parsed(str, each, name) for key, each in read.items()}
+        return {_parsed(str, key, name): _parsed(str, item, name) for key, item in read.items()}
     is_number = kind is int and type(read) is int and 0 <= read < 2**63
     is_text = kind is str and isinstance(read, str) and not _HALVES.search(read)
     if not (is_number or is_text):
@@ -193,7 +193,7 @@ def _check(manifest: Manifest) -> None:
                 raise ValueError(f"path {file.path} is invalid")
             if not _DIGEST.fullmatch(file.sha256):
                 raise ValueError(f"sha256 of {file.path} is invalid")
-        if table.rows != sum(each.rows for each in table.files):
+        if table.rows != sum(file.rows for file in table.files):
             raise ValueError(f"rows of {table.name} do not add up")
     for what, number, most in (
         ("tables", len(manifest.tables), _MOST_TABLES),
@@ -201,8 +201,8 @@ def _check(manifest: Manifest) -> None:
     ):
         if number > most:
             raise ValueError(f"it has {number:,} {what}, and at most {most:,} are read")
-    names = [(each.schema, each.name) for each in manifest.tables]
-    paths = [file.path for each in manifest.tables for file in each.files]
+    names = [(table.schema, table.name) for table in manifest.tables]
+    paths = [file.path for table in manifest.tables for file in table.files]
     for what, every in (("table", names), ("path", paths)):
         if len(set(every)) != len(every):
             raise ValueError(f"it names a {what} twice")

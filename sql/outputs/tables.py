@@ -128,16 +128,16 @@ def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) ->
         "select id, name, corpus, decimals is null from run order by id"
     ).fetchall()
     try:
-        found = [
+        columns = [
             (int(id), int(corpus), unrounded)
             for id, name, corpus, unrounded in rows
             if run in (None, name, str(id))
         ]
     except (TypeError, ValueError) as error:
         raise BankError(f"The bank {path} has runs whose ids are not numbers.") from error
-    if run is not None and not found:
+    if run is not None and not columns:
         raise unknown_name("run", run, path, [str(row[1]) for row in rows])
-    return found
+    return columns
 
 
 def _write(
@@ -172,7 +172,7 @@ def _write(
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             rows = copy(connection, rows_of, folder / file, origin, splits_floats=splits)
             files.append(exported_file(folder, file, rows))
-        yield ExportedTable(schema, name, sum(each.rows for each in files), columns, tuple(files))
+        yield ExportedTable(schema, name, sum(file.rows for file in files), columns, tuple(files))
 
 
 def condition(table: str | None, columns: Collection[str], runs: str, corpora: str) -> str:
@@ -184,8 +184,8 @@ def condition(table: str | None, columns: Collection[str], runs: str, corpora: s
     if is_by_run(columns):
         usual = "sequence in (select id from sequence where run in ({runs}))"
     of_runs = "(train_run is null or train_run in ({runs})) and test_run in ({runs})"
-    found = _OF_RUNS.get(table or "", usual).format(runs=runs, corpora=corpora, of_runs=of_runs)
-    return found.format(runs=runs)
+    select = _OF_RUNS.get(table or "", usual).format(runs=runs, corpora=corpora, of_runs=of_runs)
+    return select.format(runs=runs)
 
 
 def is_by_run(columns: Collection[str]) -> bool:
@@ -196,7 +196,7 @@ def is_by_run(columns: Collection[str]) -> bool:
 def _stem(schema: str, name: str) -> str:
     """The name of a table's files, percent-encoded to stay in the folder; a long one is cut."""
     names = [name] if schema == "main" else [schema, name]
-    stem = ".".join(quote(each, safe="").replace(".", "%2E") for each in names)
+    stem = ".".join(quote(name, safe="").replace(".", "%2E") for name in names)
     if len(stem) > _LONGEST:
         stem = f"{stem[:_LONGEST]}-{sha256(qualified_name(schema, name).encode()).hexdigest()[:16]}"
     return stem
@@ -204,7 +204,7 @@ def _stem(schema: str, name: str) -> str:
 
 def tables_of(connection: DuckDBPyConnection) -> dict[tuple[str, str], dict[str, str]]:
     """The types of the columns of every table of the bank, those of the schema main first."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    tables_by_name: dict[tuple[str, str], dict[str, str]] = {}
     for schema, name, column, type_ in connection.execute(
         "select own.schema_name, own.table_name, duckdb_columns.column_name,"
         " duckdb_columns.data_type from duckdb_tables() as own inner join duckdb_columns()"
@@ -215,8 +215,8 @@ def tables_of(connection: DuckDBPyConnection) -> dict[tuple[str, str], dict[str,
         " order by own.schema_name <> 'main', own.schema_name, own.table_name,"
         " duckdb_columns.column_index"
     ).fetchall():
-        found.setdefault((schema, name), {})[column] = type_
-    return found
+        tables_by_name.setdefault((schema, name), {})[column] = type_
+    return tables_by_name
 
 
 def copy(
@@ -246,7 +246,7 @@ def _schema(tables: list[ExportedTable]) -> str:
         "-- The tables, views and analyses of a bank, for a new file. Read load.sql after it.\n"
         "begin transaction;\n"
     )
-    columns = {(each.schema, each.name): each.columns for each in tables}
+    columns = {(table.schema, table.name): table.columns for table in tables}
     installed = "".join(f"{statement};\n\n" for statement in macros.install())
     return "\n".join([head, *registry.schema_scripts(), *further(columns), installed, "commit;\n"])
 
@@ -261,13 +261,13 @@ def further(tables: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str
         yield f"create schema if not exists {quoted(schema)};\n"
     for (schema, name), types in tables.items():
         known = usual.get(name) if schema == "main" else None
-        columns = {each: f"{quoted(each)} {type_}" for each, type_ in types.items()}
+        columns = {column: f"{quoted(column)} {type_}" for column, type_ in types.items()}
         if known is None:
             yield f"create table {qualified_name(schema, name)} ({', '.join(columns.values())});\n"
         else:
-            new = (column for each, column in columns.items() if each not in known)
+            new = (column for name_, column in columns.items() if name_ not in known)
             yield from (
-                f"alter table {qualified_name(schema, name)} add column {each};\n" for each in new
+                f"alter table {qualified_name(schema, name)} add column {column};\n" for column in new
             )
 
 
@@ -279,7 +279,7 @@ def _load(tables: list[ExportedTable]) -> str:
         "begin transaction;",
     ]
     places = [qualified_name(table.schema, table.name) for table in tables]
-    counts = "\n    + ".join(f"(select count(*) from {each})" for each in places)
+    counts = "\n    + ".join(f"(select count(*) from {place})" for place in places)
     lines.append(
         "select case when (\n"
         f"    {counts}\n"
@@ -289,7 +289,7 @@ def _load(tables: list[ExportedTable]) -> str:
     for target, table in zip(places, tables, strict=True):
         if table.files:
             columns = ", ".join(map(quoted, table.columns))
-            files = ", ".join(literal(each.path) for each in table.files)
+            files = ", ".join(literal(file.path) for file in table.files)
             lines.append(
                 f"insert into {target} ({columns})\nselect {columns}\n"
                 f"from read_parquet([{files}], hive_partitioning = false);"
