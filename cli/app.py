@@ -25,8 +25,8 @@ SECTIONS = {
     "Ask what is in it": {
         "info": ["info"], "query": ["queries", "query"], "sql": ["sql", "shell", "schema"]
     },
-    "Ask with a request": {"requests": ["find", "count", "score"]},
-    "Keep what a request finds": {"requests": ["save", "saved"]},
+    "Ask with a request": {"find": ["find", "count", "score"]},
+    "Keep what a request finds": {"find": ["save", "saved"]},
     "See it": {"show": ["plot", "show", "report", "explore"], "publish": ["publish"]},
     "Look after banks": {
         "banks": ["use", "delete", "upgrade", "export", "import", "merge"], "publish": ["fetch"],

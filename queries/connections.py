@@ -3,7 +3,7 @@
 A read-only connection can still be made to overwrite the file that it reads (`COPY ... TO`). So the
 SELECT of anyone runs in an in-memory database that has the bank attached, where no file system,
 network, extension or setting can be reached. DuckDB checks its time only between parts of its work,
-and does not count all memory: see isolated.py.
+and does not count all memory: see execution.py.
 """
 
 from __future__ import annotations

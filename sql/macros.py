@@ -86,7 +86,7 @@ def install(*, temporary: bool = False) -> tuple[str, ...]:
 @cache
 def fingerprint() -> str:
     """SHA-256 of what makes this version's functions, views and analyses; parses no statement."""
-    files = ("header.py", "header.sql", "macros.py", "reading.py")
+    files = ("header.py", "header.sql", "macros.py", "statements.py")
     code = [(root() / name).read_text(encoding="utf-8") for name in files]
     known = (shared() | analyses()).values()
     texts = [text for analysis in known for text in (analysis.section, analysis.name, *analysis.header, analysis.body)]

@@ -41,7 +41,7 @@ def add_clauses(planned: Planned, run: Run | None) -> Iterator[str]:
     """
     scope = planned.scope
     for attends in scope.clauses_of_kind(syntax.AttentionEdge):
-        assert run is not None  # finding.py refuses a request about attention without a run
+        assert run is not None  # run_request.py refuses a request about attention without a run
         yield _add_attention(planned, attends, run)
     for pair in scope.clauses_of_kind(syntax.Corefers):
         name = planned.aliases.new("coreferent")
@@ -91,7 +91,7 @@ def _add_attention(planned: Planned, edge: syntax.AttentionEdge, run: Run) -> st
         reaches = "target.position = peak.most_attended"
     else:
         table, weight = "distribution", _WEIGHT
-        # What is not kept is on the side of 0: finding.py refuses the other thresholds.
+        # What is not kept is on the side of 0: run_request.py refuses the other thresholds.
         known = weight if run.largest is None else f"coalesce({weight}, 0)"
         reaches = f"cast({known} as double) {edge.sign} {sql_literal(edge.threshold)}"
         if not special:

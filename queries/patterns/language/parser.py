@@ -1,4 +1,4 @@
-"""Parsing the text of a request into the tree of tree.py.
+"""Parsing the text of a request into the tree of syntax.py.
 
 lark is imported when the first request is parsed, because most commands parse none.
 """
