@@ -418,7 +418,7 @@ PORT = 8417
     multiple=True,
 )
 @quiet_option()
-def report_command(ctx: click.Context, run: tuple[str, ...]) -> None:
+def report(ctx: click.Context, run: tuple[str, ...]) -> None:
     """Write a report: every table and figure of the papers that the bank can answer.
 
     One HTML file that asks for nothing outside itself, has no script, and prints.

@@ -102,7 +102,7 @@ def find_shell() -> str:
 @command("schema", "attention")
 @click.argument("table", required=False, shell_complete=complete_names("table"))
 @output_options
-def schema_command(ctx: click.Context, table: str | None) -> None:
+def schema(ctx: click.Context, table: str | None) -> None:
     """Show the tables, views and analyses of the bank, or the columns of one.
 
     If a table and an analysis have the same name, it means the table; for the analysis type
