@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class Backend(ABC):
     """A bank, whichever engine reads it."""
 
+    # The bank or export, for errors.
     path: Path
-    """The bank or export, for errors."""
+
+    # Whether `query` returns kept answers.
     reads_kept = True
-    """Whether `query` returns kept answers."""
 
     @property
     @abstractmethod

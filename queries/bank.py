@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
 
+# The methods of a Bank that a prompt offers.
 _FOR_PEOPLE = (
     "choices", "close", "count", "find", "info", "kept", "picture", "plot", "plot_specification",
     "queries", "query", "report", "run_of", "runs", "save", "saved", "schema", "score", "show",
     "sql", "stream", "table",
 )  # fmt: skip
-"""The methods of a Bank that a prompt offers."""
 
 
 def open_bank(
@@ -557,6 +557,7 @@ def list_analyses() -> pl.DataFrame:
     """The analyses, a user's own among them: section, name, title, paper and grain of each."""
     names = ("section", "name", "title", "paper", "grain")
     rows = [
-        tuple(getattr(analysis, name) for name in names) for analysis in registry.all_analyses().values()
+        tuple(getattr(analysis, name) for name in names)
+        for analysis in registry.all_analyses().values()
     ]
     return pl.DataFrame(rows, schema=names, orient="row")

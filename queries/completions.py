@@ -8,8 +8,8 @@ from pathlib import Path
 from attnbank.sql.registry import analyses, internal_statement
 from attnbank.sql.subtypes import without_subtype
 
+# The time limit of a query: a person who has pressed the tab key is waiting.
 _SECONDS = 1.0
-"""The time limit of a query: a person who has pressed the tab key is waiting."""
 
 _STATEMENTS = {
     "corpus": "select corpus.name from corpus order by corpus.id",

@@ -38,16 +38,19 @@ from attnbank.sql.quoting import quoted
 from attnbank.sql.statements import analyses_named
 from attnbank.sql.subprocess_guard import out_of_memory, out_of_time
 
+# How long a statement may take.
 SECONDS = 300.0
-"""How long a statement may take."""
+
+# How many bytes a statement may take; its result may take as many again.
 MEMORY = 2_000_000_000
-"""How many bytes a statement may take; its result may take as many again."""
 
 _READS = frozenset({"SELECT", "MULTI"})  # a PIVOT is several statements
+
+# Seconds that closing waits for the statements of other threads.
 _PATIENCE = 10.0
-"""Seconds that closing waits for the statements of other threads."""
+
+# Rows of a batch of a lazy frame, if Polars does not ask for a number.
 _LAZY_ROWS = 65_536
-"""Rows of a batch of a lazy frame, if Polars does not ask for a number."""
 
 
 class Cursors:
@@ -147,7 +150,9 @@ class Cursors:
 
     def _close(self, waiting: list[DuckDBPyConnection], *, stops: bool) -> None:
         end = time.monotonic() + _PATIENCE
-        while waiting := [connection for connection in waiting if not _closes(connection, stops=stops)]:
+        while waiting := [
+            connection for connection in waiting if not _closes(connection, stops=stops)
+        ]:
             if time.monotonic() > end:
                 raise BankError(
                     f"The bank {self.path} is in use by another thread.", "Wait for it to end."

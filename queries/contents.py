@@ -18,10 +18,11 @@ from attnbank.sql.lookup import find_run
 from attnbank.sql.quoting import literal, qualified_name
 from attnbank.sql.suggest import did_you_mean
 
+# Bytes that a weight takes in the file, as measured; rounded means to at most 5 decimals.
 _BYTES_UNROUNDED, _BYTES_ROUNDED = 3.8, 2.5
-"""Bytes that a weight takes in the file, as measured; rounded means to at most 5 decimals."""
+
+# Bytes that the peaks and sums take for each position of a map, as measured on sentences.
 _BYTES_OF_SUMS = 40.0
-"""Bytes that the peaks and sums take for each position of a map, as measured on sentences."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,14 @@ def describe_schema(bank: Backend, table: str | None = None) -> pl.DataFrame:
 
 
 def _tables_and_views(bank: Backend) -> dict[str, tuple[str, str, str]]:
-    relations = _query_contents(bank, "contents/relation_names").select("kind", "schema", "name").rows()
-    return {f"{relation_row[1]}.{relation_row[2]}": relation_row for relation_row in relations if relation_row[0] in ("table", "view")}
+    relations = (
+        _query_contents(bank, "contents/relation_names").select("kind", "schema", "name").rows()
+    )
+    return {
+        f"{relation_row[1]}.{relation_row[2]}": relation_row
+        for relation_row in relations
+        if relation_row[0] in ("table", "view")
+    }
 
 
 def relation(bank: Backend, name: str) -> tuple[str, str]:
@@ -110,7 +117,9 @@ def relation(bank: Backend, name: str) -> tuple[str, str]:
     for asked in (name, f"main.{name}", f"paper.{name}"):
         if asked in known:
             return known[asked][1:]
-    names = [relation_name.removeprefix("main.") for relation_name in known] + list(registry.analyses())
+    names = [relation_name.removeprefix("main.") for relation_name in known] + list(
+        registry.analyses()
+    )
     raise CallError(
         f"Table {name} does not exist.",
         f"{did_you_mean(name, names)} attnbank schema lists all tables.".strip(),
@@ -142,9 +151,9 @@ def _query_contents(bank: Backend, statement: str, /, **values: str) -> pl.DataF
     return bank.fetch(registry.internal_statement(statement), values)
 
 
+# Columns of runs that are shown beside each other, without the options.
 OF_RUNS = ("id", "name", "model", "corpus", "context", "unit", "sentences", "words", "weights",
             "skipped", "finished")  # fmt: skip
-"""Columns of runs that are shown beside each other, without the options."""
 
 
 def html_of_bank(path: str, runs: pl.DataFrame | None) -> str:

@@ -52,6 +52,7 @@ def _generate_sql(tree: exp.Expr, dialect: str) -> str:
     return tree.sql(dialect=dialect, pretty=True, copy=False)
 
 
+# How Spark writes those functions of DuckDB that sqlglot does not translate.
 _SPARK = {
     "error": "raise_error({0})",
     "list_inner_product": (
@@ -65,7 +66,6 @@ _SPARK = {
     "map_extract_value": "try_element_at({0}, {1})",
     "list_sum": "aggregate({0}, cast(0 as double), (total, each) -> total + each)",
 }
-"""How Spark writes those functions of DuckDB that sqlglot does not translate."""
 
 
 def for_spark(node: exp.Expr) -> exp.Expr:
@@ -77,7 +77,9 @@ def for_spark(node: exp.Expr) -> exp.Expr:
         return node
     if not isinstance(node, exp.Anonymous) or node.name.lower() not in _SPARK:
         return node
-    arguments = [expression.transform(for_spark).sql(dialect="spark") for expression in node.expressions]
+    arguments = [
+        expression.transform(for_spark).sql(dialect="spark") for expression in node.expressions
+    ]
     return sqlglot.parse_one(_SPARK[node.name.lower()].format(*arguments), dialect="spark")
 
 
@@ -95,7 +97,9 @@ class _Inliner:
     def inline(
         self, analysis: Analysis, arguments: Mapping[str, exp.Expr], prefix: str = ""
     ) -> exp.Expr:
-        defaults = {parameter.name: _expression(parameter.default) for parameter in analysis.parameters}
+        defaults = {
+            parameter.name: _expression(parameter.default) for parameter in analysis.parameters
+        }
         return self.filled(analysis.statement, {**defaults, **arguments}, prefix)
 
     def filled(

@@ -23,16 +23,20 @@ if TYPE_CHECKING:
     import polars as pl
     import psutil
 
+# Seconds that DuckDB has to notice that the time is over, before its process is ended.
 GRACE = 0.5
-"""Seconds that DuckDB has to notice that the time is over, before its process is ended."""
+
+# Bytes that a process may use besides those of its statement: Python, DuckDB, one batch twice.
 OVERHEAD = 700_000_000
-"""Bytes that a process may use besides those of its statement: Python, DuckDB, one batch twice."""
+
+# The most bytes of rows in one message; the process that reads it needs many times as much.
 MOST_BYTES = 64_000_000
-"""The most bytes of rows in one message; the process that reads it needs many times as much."""
+
+# Seconds that a process may take to start and open the bank, before the statement's begin.
 _STARTING = 10.0
-"""Seconds that a process may take to start and open the bank, before the statement's begin."""
+
+# Seconds between two messages with a count, once no more rows are wanted.
 _COUNT_EVERY = 0.2
-"""Seconds between two messages with a count, once no more rows are wanted."""
 _START, _BATCH, _COUNT = b"S", b"B", b"N"
 
 

@@ -20,8 +20,8 @@ from attnbank.sql.subprocess_guard import Guarded
 if TYPE_CHECKING:
     import psutil
 
+# Seconds without a byte read or written after which a process that exports is ended.
 PATIENCE = 120.0
-"""Seconds without a byte read or written after which a process that exports is ended."""
 
 
 def export(

@@ -21,21 +21,23 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
 from attnbank.sql.run_choice import Run
 
+# Rows of a batch of a streamed result.
 ROWS_AT_ONCE = 16_384
-"""Rows of a batch of a streamed result."""
 
+# The ids of DuckDB's types that a Polars frame does not have.
 _AS_TEXT = frozenset({
     "bignum", "bit", "geometry", "interval", "time with time zone", "time_ns", "union", "variant",
 })  # fmt: skip
-"""The ids of DuckDB's types that a Polars frame does not have."""
+
+# The beginnings of the years 1 and 10000 since 1970; nanoseconds in 64 bits do not reach them.
 _NESTED = frozenset({"array", "list", "map", "struct", "tuple"})
 _FRAME_DATES = {
     unit: (-719_162 * per_day, 2_932_897 * per_day)
     for unit, per_day in {"day": 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}.items()
 }
-"""The beginnings of the years 1 and 10000 since 1970; nanoseconds in 64 bits do not reach them."""
+
+# How many ways to call a function an error lists.
 _WAYS = 4
-"""How many ways to call a function an error lists."""
 
 
 @dataclass(frozen=True)

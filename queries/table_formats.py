@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 _GAP = "  "
+
+# Columns of a terminal below which a column of text is not made narrower.
 _NARROWEST = 8
-"""Columns of a terminal below which a column of text is not made narrower."""
+
+# Columns that a single row may take where there is no terminal, before it stands upright.
 _PAGE = 100
-"""Columns that a single row may take where there is no terminal, before it stands upright."""
+
+# Characters that LaTeX does not print as they are, and what to write instead.
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -33,10 +37,11 @@ _ESCAPES = {
     "|": r"\textbar{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
-"""Characters that LaTeX does not print as they are, and what to write instead."""
 
+# Characters that LaTeX would join with the next one, as two hyphens to a dash.
 _LIGATURES = re.compile(r"([-`',])(?=\1)|([?!])(?=`)")
-"""Characters that LaTeX would join with the next one, as two hyphens to a dash."""
+
+# P values that are empty below a number of documents or controls, and what to say of them.
 _NAMES = frozenset({"run", "corpus", "document", "model", "sentence"})
 _OF_DOCUMENTS = (
     "p is empty where fewer than 5 documents (or sentences: see clustered_by) are tested, or 6 in"
@@ -49,9 +54,9 @@ _FEWEST = (
     ("p", "controls", 19, "p is empty with fewer than 19 random sets (ablate --controls): whatever"
      " the result, it could not be 0.05"),
 )  # fmt: skip
-"""P values that are empty below a number of documents or controls, and what to say of them."""
+
+# Values of a second key that stand side by side; more stand below each other.
 _MOST_COLUMNS = 12
-"""Values of a second key that stand side by side; more stand below each other."""
 
 
 @dataclass
@@ -163,7 +168,9 @@ def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Forma
         if series.dtype.is_float():
             is_p = is_p_value(series.name)
             pattern = ".3f" if is_p else _pattern(values)
-            cells = ["" if number is None else _rounded(number, pattern, is_p=is_p) for number in values]
+            cells = [
+                "" if number is None else _rounded(number, pattern, is_p=is_p) for number in values
+            ]
             if is_p and exact_p:
                 cells = [
                     _exact(value) if cell.startswith("<") else cell
@@ -171,12 +178,16 @@ def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Forma
                 ]
         else:
             cells = [format_cell(value) for value in values]
-        formatted.append(FormattedColumn(format_cell(series.name), cells, series.dtype.is_numeric()))
+        formatted.append(
+            FormattedColumn(format_cell(series.name), cells, series.dtype.is_numeric())
+        )
     return formatted
 
 
 def _wrapped(columns: list[FormattedColumn], width: int) -> list[FormattedColumn]:
-    taken = sum(max(column.width, display_width(column.name)) + len(_GAP) for column in columns[:-1])
+    taken = sum(
+        max(column.width, display_width(column.name)) + len(_GAP) for column in columns[:-1]
+    )
     room = max(width - taken, 3 * _NARROWEST)
     formatted = [FormattedColumn(column.name, [], column.is_number) for column in columns]
     for *cells, text in _cell_rows(columns):
@@ -189,7 +200,9 @@ def _wrapped(columns: list[FormattedColumn], width: int) -> list[FormattedColumn
 
 def _pattern(values: Sequence[float | None]) -> str:
     """The format of floats: three decimals, fewer for large ones, or three significant digits."""
-    sizes = [abs(number) for number in values if number is not None and math.isfinite(number) and number]
+    sizes = [
+        abs(number) for number in values if number is not None and math.isfinite(number) and number
+    ]
     if sizes and (max(sizes) >= 1e6 or max(sizes) < 0.005):
         return ".3g"
     return ".1f" if sizes and max(sizes) >= 1000 else ".3f"

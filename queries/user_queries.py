@@ -20,14 +20,16 @@ from attnbank.sql.statements import sources, statements
 if TYPE_CHECKING:
     import polars as pl
 
+# The environment variable that names the folder.
 VARIABLE = "ATTNBANK_QUERIES"
-"""The environment variable that names the folder."""
+
+# The most files in a folder, and the most bytes in a file.
 MOST_FILES = 1000
 MOST_BYTES = 1_000_000
-"""The most files in a folder, and the most bytes in a file."""
+
+# Views of the weights of every run that keeps them, and the tables, each of which has some.
 _WEIGHTS = frozenset({"attention_weight", "distribution"})
 _OF_SOME_RUNS = frozenset({"attention", "attention_top"})
-"""Views of the weights of every run that keeps them, and the tables, each of which has some."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 

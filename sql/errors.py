@@ -8,8 +8,8 @@ import re
 class AttnbankError(Exception):
     """An error that the user can fix: what is wrong (`fact`), then what to type (`remedy`)."""
 
+    # The exit status of a command that fails with it: 2 when the call itself is wrong.
     status = 1
-    """The exit status of a command that fails with it: 2 when the call itself is wrong."""
 
     def __init__(self, fact: str, remedy: str = "") -> None:
         super().__init__(fact if not remedy else f"{fact}\n{remedy}")

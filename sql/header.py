@@ -15,18 +15,20 @@ from typing import Any
 from attnbank.sql import quoting, statements
 from attnbank.sql.errors import AttnbankError
 
+# The section of every analysis that a user wrote, and that does not come with attnbank.
 OWN = "own"
-"""The section of every analysis that a user wrote, and that does not come with attnbank."""
 
 _ONCE = frozenset({"title", "paper", "grain", "run", "weights", "plot", "empty"})
 _RUN_CHOICE = ("unit", "contexts", "needs", "usual", "favours")
+
+# What a run needs that need not be said where it is one over the usual inputs.
 _OF_TEXT = ("trees", "mentions", "constituents", "shares", "sums")
-"""What a run needs that need not be said where it is one over the usual inputs."""
+
+# What the inputs of a run of a context, or of a context and a unit, are called.
 _INPUTS = {
     "sentence": "single sentences", "document": "documents", "pair": "pairs of segments",
     "pair/token": "token pairs", "sentence/word": "single sentences of words",
 }  # fmt: skip
-"""What the inputs of a run of a context, or of a context and a unit, are called."""
 _HEADER_ENTRY = re.compile(
     r"(title|paper|grain|formula|run|weights|plot|empty|note|param|column)(?::|\s)\s*(.*)"
 )
@@ -343,7 +345,9 @@ def _split_header(text: str) -> tuple[list[tuple[str, str]], str]:
 def _common() -> dict[tuple[str, str], Parameter | ResultColumn]:
     """The parameters and columns that mean the same in many analyses, by key and name."""
     entries, _ = _split_header((files("attnbank.sql") / "header.sql").read_text(encoding="utf-8"))
-    return {(entry[0], column.name): column for entry in entries for column in _declared("", *entry, {})}
+    return {
+        (entry[0], column.name): column for entry in entries for column in _declared("", *entry, {})
+    }
 
 
 def _declared(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
+# The number of rows that are shown at most.
 _MOST = 50
-"""The number of rows that are shown at most."""
 
 
 def html_table(frame: pl.DataFrame, title: str) -> str:

@@ -33,24 +33,32 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     comments = {
         f"macro table {inner_name}": f"The statement of {analysis.name}, with every parameter"
         " given.",
-        f"macro table {outer_name}": " ".join(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in told),
+        f"macro table {outer_name}": " ".join(
+            f"{sentence[:1].upper()}{sentence[1:]}." for sentence in told
+        ),
     }
     if analysis.is_view:
         comments[f"view {outer_name}"] = comments[f"macro table {outer_name}"]
-        comments |= {f"column {outer_name}.{column.name}": column.help for column in analysis.columns}
+        comments |= {
+            f"column {outer_name}.{column.name}": column.help for column in analysis.columns
+        }
     return [*made, *(f"comment on {of} is {literal(text)}" for of, text in comments.items())]
 
 
 def stub(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     """The statements that create a macro of the same parameters and columns that reads no table."""
-    columns = ", ".join(f"cast(null as {column.type}) as {column.name}" for column in analysis.columns)
+    columns = ", ".join(
+        f"cast(null as {column.type}) as {column.name}" for column in analysis.columns
+    )
     return _outer(analysis, f"select {columns}", temporary=temporary)
 
 
 def _outer(analysis: Analysis, body: str, *, temporary: bool) -> list[str]:
     create, schema = _create_statements(analysis, temporary=temporary)
     name = f"{schema}{analysis.name}"
-    given = ", ".join(f"{parameter.name} := {parameter.default}" for parameter in analysis.parameters)
+    given = ", ".join(
+        f"{parameter.name} := {parameter.default}" for parameter in analysis.parameters
+    )
     made = [f"{create} macro {name}({given}) as table\n{body}"]
     return [*made, f"{create} view {name} as\nfrom {name}()"] if analysis.is_view else made
 
@@ -89,5 +97,9 @@ def fingerprint() -> str:
     files = ("header.py", "header.sql", "macros.py", "statements.py")
     code = [(root() / name).read_text(encoding="utf-8") for name in files]
     known = (shared() | analyses()).values()
-    texts = [text for analysis in known for text in (analysis.section, analysis.name, *analysis.header, analysis.body)]
+    texts = [
+        text
+        for analysis in known
+        for text in (analysis.section, analysis.name, *analysis.header, analysis.body)
+    ]
     return hashlib.sha256("\0".join([*code, *schema_scripts(), *texts]).encode()).hexdigest()

@@ -484,7 +484,11 @@ class _Runs:
         asked = chosen[0].row["options"] or {}
         options = {name: value for name, value in asked.items() if name not in of_shard}
         libraries = {
-            name: [*dict.fromkeys(libraries_of_row.get(name, "none") for libraries_of_row in every("libraries"))]
+            name: [
+                *dict.fromkeys(
+                    libraries_of_row.get(name, "none") for libraries_of_row in every("libraries")
+                )
+            ]
             for name in dict.fromkeys(chain(*every("libraries")))
         }
         differ = {
@@ -492,7 +496,11 @@ class _Runs:
             "--batch-tokens": [*dict.fromkeys(map(str, every("batch_tokens")))],
             "torch": libraries.get("torch", []),
         }
-        told = [f"{name} {' and '.join(versions)}" for name, versions in differ.items() if len(versions) > 1]
+        told = [
+            f"{name} {' and '.join(versions)}"
+            for name, versions in differ.items()
+            if len(versions) > 1
+        ]
         if told:
             self.notes.append(
                 f"The shards of {chosen[0].plain} differ only in rounding: {', '.join(told)}."
@@ -518,7 +526,9 @@ class _Runs:
             name = f"{corpus}/{name.removeprefix(before)}"
         name_in_bank = unique(name, names)
         if name_in_bank != row["name"] and run.shards == shards:
-            self.notes.append(f"The run {row['name']} of {catalog.shown} is called {name_in_bank} here.")
+            self.notes.append(
+                f"The run {row['name']} of {catalog.shown} is called {name_in_bank} here."
+            )
         return name_in_bank
 
 

@@ -20,10 +20,11 @@ from attnbank.sql.outputs.manifests import MANIFEST, file_digest
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# The key of the metadata of a Parquet file.
 KEY = "attnbank"
-"""The key of the metadata of a Parquet file."""
+
+# What follows the whole name of a file in that of the one beside it.
 ENDING = ".provenance.json"
-"""What follows the whole name of a file in that of the one beside it."""
 
 
 @cache  # each look parses all that the package says of itself, and a run looks several times
@@ -52,7 +53,11 @@ def provenance_of_run(connection: DuckDBPyConnection, name: str) -> dict[str, An
     """What a run was made of; nothing if the bank has no run of the name."""
     cursor = connection.execute(registry.internal_statement("origin_of_run"), {"run": name})
     rows = cursor.fetchall()
-    return dict(zip((column[0] for column in cursor.description), rows[0], strict=True)) if rows else {}
+    return (
+        dict(zip((column[0] for column in cursor.description), rows[0], strict=True))
+        if rows
+        else {}
+    )
 
 
 def provenance_of_export(folder: str) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis, HeaderError, parse
 from attnbank.sql.suggest import did_you_mean
 
+# The engines that an analysis's statement can be written for.
 DIALECTS = ("duckdb", "spark")
-"""The engines that an analysis's statement can be written for."""
 
+# The version of the schema that this attnbank writes; a bank's is in its table `bank`.
 FORMAT = 2
-"""The version of the schema that this attnbank writes; a bank's is in its table `bank`."""
 
 
 def root() -> Traversable:
@@ -28,8 +28,12 @@ def _read_resource(*names: str) -> str:
 
 
 def _scripts(*names: str) -> dict[str, str]:
-    names_of_files = [file.name for file in root().joinpath(*names).iterdir() if file.name.endswith(".sql")]
-    return {name.removesuffix(".sql"): _read_resource(*names, name) for name in sorted(names_of_files)}
+    names_of_files = [
+        file.name for file in root().joinpath(*names).iterdir() if file.name.endswith(".sql")
+    ]
+    return {
+        name.removesuffix(".sql"): _read_resource(*names, name) for name in sorted(names_of_files)
+    }
 
 
 @cache
@@ -92,9 +96,9 @@ def shared() -> dict[str, Analysis]:
     return {name: parse(name, "shared", text) for name, text in _scripts("shared").items()}
 
 
+# The user's own analyses in this process, and the errors of the invalid files, by name.
 own: dict[str, Analysis] = {}
 own_faults: dict[str, CallError] = {}
-"""The user's own analyses in this process, and the errors of the invalid files, by name."""
 
 
 def all_analyses() -> dict[str, Analysis]:

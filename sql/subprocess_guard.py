@@ -44,7 +44,10 @@ INTERRUPTED = 130
 """The exit status of work that an interrupt has ended before it could say so."""
 
 _WARNING, _ERROR, _DONE = b"W", b"E", b"D"  # the other letters are the messages of the work itself
-_KINDS = {error_class.__name__: error_class for error_class in (AttnbankError, QueryError, BankError, CallError)}
+_KINDS = {
+    error_class.__name__: error_class
+    for error_class in (AttnbankError, QueryError, BankError, CallError)
+}
 _LONGEST_TRACE = 20_000
 _CHECKS_EVERY = 0.02
 _LAST_STEPS = 10.0
@@ -254,7 +257,9 @@ class Guarded:
                 if not looked.poll(100) and not self._is_closed:
                     continue
             with self._turns:
-                part = b"" if self._is_closed else os.read(self._in, min(size - len(received), 2**20))
+                part = (
+                    b"" if self._is_closed else os.read(self._in, min(size - len(received), 2**20))
+                )
             if not part:
                 break
             received += part

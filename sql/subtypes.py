@@ -9,16 +9,15 @@ import re
 DIRECTIONS = ("dependent_to_head", "head_to_dependent", "later_to_earlier")
 TO_HEAD, TO_DEPENDENT, TO_EARLIER = DIRECTIONS
 
+# What extracts each part of a relation, in any dialect of regular expressions.
+#
+# The parts are `1:2$subsem@deep`, as Grew calls them; UD has the first two, SUD all.
 PARTS = {
     "1": r"^([^:$@]*)",
     "2": r"^[^:$@]*:([^$@]*)",
     "subsem": r"^[^$@]*[$]([^@]*)",
     "deep": r"^[^@]*@(.*)$",
 }
-"""What extracts each part of a relation, in any dialect of regular expressions.
-
-The parts are `1:2$subsem@deep`, as Grew calls them; UD has the first two, SUD all.
-"""
 
 
 def without_subtype(relation: str) -> str:

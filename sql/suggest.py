@@ -9,16 +9,22 @@ from pathlib import Path
 from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
 
+# Characters without a picture of their own that Persian, Hindi and others spell words with.
 _JOINERS = "\u200c\u200d"
-"""Characters without a picture of their own that Persian, Hindi and others spell words with."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """'Did you mean a or b?' for the known names nearest to `name`; empty where none is near."""
     by_folded = {name.casefold().replace("-", "_"): name for name in known}
     folded = name.casefold().replace("-", "_")
-    ratio = {candidate: difflib.SequenceMatcher(None, candidate, folded).ratio() for candidate in by_folded}
-    near = sorted((candidate for candidate in by_folded if ratio[candidate] >= 0.6), key=lambda candidate: -ratio[candidate])
+    ratio = {
+        candidate: difflib.SequenceMatcher(None, candidate, folded).ratio()
+        for candidate in by_folded
+    }
+    near = sorted(
+        (candidate for candidate in by_folded if ratio[candidate] >= 0.6),
+        key=lambda candidate: -ratio[candidate],
+    )
     near = near[:3]
     if not near:  # a part of a name is not a near match by difflib's measure
         near = [candidate for candidate in by_folded if len(folded) > 2 and folded in candidate][:3]
@@ -51,5 +57,6 @@ def escape_control(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        character if character.isprintable() or character in _JOINERS else repr(character)[1:-1] for character in text
+        character if character.isprintable() or character in _JOINERS else repr(character)[1:-1]
+        for character in text
     )

@@ -228,7 +228,9 @@ def _of_first_line(word_file: WordFile, file: BinaryIO, delimiter: str | None) -
         )
     line = re.split(rb"[\r\n]", begin.removeprefix(BOM), maxsplit=1)[0]
     text = line.decode(errors="replace")  # what is not text is refused below
-    delimiter = delimiter or next((delimiter_ for delimiter_ in ",;\t|" if _names_words(text, delimiter_)), ",")
+    delimiter = delimiter or next(
+        (delimiter_ for delimiter_ in ",;\t|" if _names_words(text, delimiter_)), ","
+    )
     read = file.readline if delimiter == "\t" else file.read
     pieces = _text(word_file.shown, chain([begin], iter(lambda: read(_PIECE), b"")))
     is_quoted = delimiter != "\t" or all(map(_is_quoted, pieces))
@@ -236,7 +238,10 @@ def _of_first_line(word_file: WordFile, file: BinaryIO, delimiter: str | None) -
     cells = _split(text, delimiter) if is_quoted else text.split(delimiter)
     names = [cell.strip() for cell in cells]  # as DuckDB does
     return replace(
-        word_file, delimiter=delimiter, quote='"' if is_quoted else "", names=_checked(word_file, names)
+        word_file,
+        delimiter=delimiter,
+        quote='"' if is_quoted else "",
+        names=_checked(word_file, names),
     )
 
 
@@ -303,7 +308,9 @@ def describe(connection: DuckDBPyConnection, word_file: WordFile) -> WordFile:
                 )
     _checked(word_file, [*types])
     keys = _keys(word_file, [*types])
-    columns = {name: _type(word_file, name, types[name]) for name in types if name not in keys.values()}
+    columns = {
+        name: _type(word_file, name, types[name]) for name in types if name not in keys.values()
+    }
     if not columns:
         raise WordFileError(
             f"{word_file.shown} has no column besides {', '.join(keys.values())}.",
@@ -411,7 +418,8 @@ def _reading(connection: DuckDBPyConnection, word_file: WordFile) -> Iterator[No
         line, reason = _of_line(connection, word_file) or ("", first_line(error).rstrip(". "))
         told = reason.replace(str(word_file.path), word_file.shown)[:300]
         raise WordFileError(
-            f"{word_file.shown}{line} cannot be read: {told}.", "Correct the file, or write it again."
+            f"{word_file.shown}{line} cannot be read: {told}.",
+            "Correct the file, or write it again.",
         ) from error
 
 

@@ -43,8 +43,8 @@ from attnbank.sql.suggest import escape_control
 
 ENDINGS = (".html", ".htm")
 
+# Is called with how many sections are done, and how many there are.
 OnSection = Callable[[int, int], None]
-"""Is called with how many sections are done, and how many there are."""
 
 
 Named = str | int | Sequence[str | int] | None
@@ -136,7 +136,12 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         origin=contents_of_runs(
             every,
             {name for answer in answered for name in answer.runs}
-            | {name for answer in answered if answer.comparison for name in answer.comparison.controls}
+            | {
+                name
+                for answer in answered
+                if answer.comparison
+                for name in answer.comparison.controls
+            }
             | {reported.main.name for reported in subjects if reported.main is not None},
         ),
         beside=[comparison for comparison in beside if comparison[1] is not None],
@@ -200,13 +205,15 @@ def setup(origin: Contents) -> str:
     return f"{' and '.join(models)} over {' and '.join(corpora)}" if models else ""
 
 
+# Rows of a longer table that are not cut.
 MOST_ROWS = 40
-"""Rows of a longer table that are not cut."""
+
+# Rows of a table that is cut.
 FIRST_ROWS = 15
-"""Rows of a table that is cut."""
 _NEVER = ("run", "run_a", "run_b")
+
+# Characters of a cell from which its column takes several lines.
 _LONG = 40
-"""Characters of a cell from which its column takes several lines."""
 
 
 @dataclass(frozen=True)
@@ -245,8 +252,9 @@ def _kind(column: FormattedColumn) -> str:
 
 
 _PARTS = ("axis", "legend", "title", "subtitle")
+
+# What hue-rotate(180deg) does to red, green and blue, as the standard of filter effects has it.
 _HALF_TURN = ((-0.574, 1.43, 0.144), (0.426, 0.43, 0.144), (0.426, 1.43, -0.856))
-"""What hue-rotate(180deg) does to red, green and blue, as the standard of filter effects has it."""
 _SPOKEN = ("role", "aria-label", "aria-roledescription", "aria-hidden")
 
 

@@ -12,11 +12,12 @@ import polars as pl
 from attnbank.queries.backend import Backend
 from attnbank.queries.sections.plan import PaperComparison, published
 
+# What stands where there is no figure, as in every table.
 ABSENT = ""
-"""What stands where there is no figure, as in every table."""
+
+# Relations that one of the two has and the other does not (but for old treebanks' dobj).
 UNIVERSAL = frozenset({"obj", "case", "obl", "nmod"})
 STANFORD = frozenset({"dobj", "prep", "pobj"})
-"""Relations that one of the two has and the other does not (but for old treebanks' dobj)."""
 
 
 def compare(
@@ -53,8 +54,9 @@ def compare(
 
 
 Row = dict[str, Any]
+
+# The best head for each relation: as it is, and with possessives judged as the paper does.
 Heads = tuple[dict[str, Row], dict[str, Row]]
-"""The best head for each relation: as it is, and with possessives judged as the paper does."""
 
 
 def _by_relation(bank: Backend, analysis: str, values: dict[str, Any]) -> Heads:
@@ -190,6 +192,7 @@ def _layer_ratio(frame: pl.DataFrame) -> str:
     return f"{ratios[0]:.2f}" if ratios and ratios[0] is not None else ABSENT
 
 
+# What can be said of the rows of an analysis beside a published claim.
 MEASURES: dict[str, Callable[[pl.DataFrame], str]] = {
     "previous_heads": partial(_over_half, "previous"),
     "next_heads": partial(_over_half, "next"),
@@ -199,4 +202,3 @@ MEASURES: dict[str, Callable[[pl.DataFrame], str]] = {
     "cls_entropy_last": _cls_entropy_last,
     "layer_ratio": _layer_ratio,
 }
-"""What can be said of the rows of an analysis beside a published claim."""

@@ -185,7 +185,10 @@ def side_by_side(
         keys = ("measure",)
     return pl.DataFrame(
         [
-            {**dict(zip(keys, key, strict=True)), **{column: of_key.get(column) for column in columns}}
+            {
+                **dict(zip(keys, key, strict=True)),
+                **{column: of_key.get(column) for column in columns},
+            }
             for key, of_key in cells.items()
         ],
         schema=dict.fromkeys((*keys, *columns), pl.String),
@@ -267,15 +270,16 @@ def _draw_section(
     return SectionPicture(pictured.name, rows, command, picture)
 
 
+# What stands in a command if nobody but the reader knows the corpus.
 PLACE = "CORPUS"
-"""What stands in a command if nobody but the reader knows the corpus."""
 _OPTIONS = {
     "gradients": ("--context", "pair", "--unit", "token", "--gradients"),
     "losses": ("--context", "pair", "--unit", "token", "--ablate", "heads"),
     "mentions": ("--context", "document"),
 }
+
+# What to take if a loss is needed instead of the packaged model, which has no head for one.
 _WITH_LOSS = {"minilm": "google-bert/bert-base-uncased"}
-"""What to take if a loss is needed instead of the packaged model, which has no head for one."""
 
 
 def _command(bank: Backend, *words: str) -> str:

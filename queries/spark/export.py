@@ -36,6 +36,7 @@ from attnbank.sql.run_choice import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# What the statements need to mean on Spark what they mean in a bank, and to be planned at all.
 _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "false",
@@ -50,7 +51,6 @@ _SETTINGS = {
     # Otherwise ${env:NAME} in a value, such as the name of a relation, would be replaced.
     "spark.sql.variable.substitute": "false",
 }
-"""What the statements need to mean on Spark what they mean in a bank, and to be planned at all."""
 
 
 def open_export(session: SparkSession, *folders: str | Path) -> Exported:

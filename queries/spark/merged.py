@@ -66,7 +66,9 @@ class UnionExport:
             union = union.distinct()
         if name in _SUMS:
             union = self._summed(name, union)
-        union = union.select(*(union[column].cast(type_) for column, type_ in types_of(name).items()))
+        union = union.select(
+            *(union[column].cast(type_) for column, type_ in types_of(name).items())
+        )
         # What is joined is done once; the big tables are read where they are.
         is_big = name in id_map.tables_by_sequence() and name != "position"
         return union if is_big else union.localCheckpoint()
@@ -93,7 +95,9 @@ class UnionExport:
         for number in self._numbers:
             for row in self._collected(number, "saved_relation"):
                 other = relations.setdefault(row["name"], row)
-                if any(row[column] != other[column] for column in ("request", "from_node", "to_node")):
+                if any(
+                    row[column] != other[column] for column in ("request", "from_node", "to_node")
+                ):
                     raise CallError(
                         f"Two exports have a saved relation called {row['name']}, for"
                         " different requests.",
@@ -166,7 +170,8 @@ class UnionExport:
         matched = self._matched
         _union(
             self._sql(
-                number, id_map.extent(number, matched.ids("corpus", number), matched.first_corpora(number))
+                number,
+                id_map.extent(number, matched.ids("corpus", number), matched.first_corpora(number)),
             )
             for number in self._numbers
         ).createOrReplaceTempView("merge_extent")

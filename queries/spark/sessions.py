@@ -25,10 +25,11 @@ from attnbank.sql.extras import need
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# The master that is this machine, with all its cores.
 LOCAL = "local[*]"
-"""The master that is this machine, with all its cores."""
+
+# The oldest version of Java that Spark 4 runs on.
 OLDEST = 17
-"""The oldest version of Java that Spark 4 runs on."""
 _ERROR = 2  # the file descriptor of standard error
 _GRACE = 3.0  # seconds that the JVM has to end after an interrupt, before it is killed
 _INSTALL = (
@@ -95,7 +96,10 @@ class _Interrupts:
     def __init__(self) -> None:
         self.have_come = False
         self._before = {*psutil.Process().children()}
-        self._usual = {signal_number: signal.getsignal(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)}
+        self._usual = {
+            signal_number: signal.getsignal(signal_number)
+            for signal_number in (signal.SIGINT, signal.SIGTERM)
+        }
 
     def __enter__(self) -> _Interrupts:
         self.handle()

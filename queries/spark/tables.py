@@ -19,6 +19,7 @@ from attnbank.sql.outputs.tables import is_by_run
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# What Spark calls the types of the columns of a bank, as it reads them from Parquet.
 _TYPES = {
     "BIGINT": "bigint",
     "BOOLEAN": "boolean",
@@ -34,7 +35,6 @@ _TYPES = {
     "VARCHAR": "string",
     "VARCHAR[]": "array<string>",
 }
-"""What Spark calls the types of the columns of a bank, as it reads them from Parquet."""
 _WHOLE = "Name a complete folder that attnbank export wrote: --data DIR."
 
 

@@ -22,14 +22,14 @@ from attnbank.sql.quoting import literal, qualified_name, quoted
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# The largest share of a file that may stay unused, in [0, 1].
 MOST_UNUSED = 0.1
-"""The largest share of a file that may stay unused, in [0, 1]."""
 
+# Fewer unused bytes than this may stay: a small bank would be copied after every command.
 LEAST_UNUSED = 4_000_000
-"""Fewer unused bytes than this may stay: a small bank would be copied after every command."""
 
+# Bytes that may become unused when DuckDB writes its lists of blocks once more, on closing.
 _LEFT_BY_CLOSING = 8 * 65_536
-"""Bytes that may become unused when DuckDB writes its lists of blocks once more, on closing."""
 
 
 class KeptInLogWarning(AttnbankWarning):

@@ -17,27 +17,28 @@ from attnbank.sql.quoting import literal
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# DuckDB 1.5 shells, which people have, can read such a bank; its blocks keep it small.
 STORAGE = {"storage_compatibility_version": "v1.5.0", "default_block_size": "65536"}
-"""DuckDB 1.5 shells, which people have, can read such a bank; its blocks keep it small."""
 
+# No vacuuming at checkpoints, since that writes existing rows once more beside the old ones: a bank
+# of 153 MB grew to 270 MB. `checkpoint_and_compact` gives back unused space at the end.
 WRITER = {"max_vacuum_tasks": "0"}
-"""No vacuuming at checkpoints, since that writes existing rows once more beside the old ones: a
-bank of 153 MB grew to 270 MB. `checkpoint_and_compact` gives back unused space at the end."""
 
+# What keeps a statement from extensions, Python variables and stored secrets.
 GUARDED = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
     "allow_persistent_secrets": "false",
 }
-"""What keeps a statement from extensions, Python variables and stored secrets."""
 
 
+# Seconds to wait for a lock, and between two tries: the process that worked for a command which was
+# killed holds one for milliseconds longer.
 _LOCK_PATIENCE, _LOCK_STEP = 0.5, 0.02
-"""Seconds to wait for a lock, and between two tries: the process that worked for a command which
-was killed holds one for milliseconds longer."""
+
+# The same for one that is being ended: first the system takes back its memory, which may be GB.
 _ENDING_PATIENCE = 20.0
-"""The same for one that is being ended: first the system takes back its memory, which may be GB."""
 
 
 class Reader(Protocol):
@@ -49,9 +50,9 @@ class Reader(Protocol):
         """Close the file. Raises BankError where another thread is reading it."""
 
 
+# The open banks of this process: they let go of a file before it is opened for writing. DuckDB
+# would refuse to open it twice, and the system would then forget its lock.
 readers: WeakSet[Reader] = WeakSet()
-"""The open banks of this process: they let go of a file before it is opened for writing. DuckDB
-would refuse to open it twice, and the system would then forget its lock."""
 
 
 def connected(

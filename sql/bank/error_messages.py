@@ -21,9 +21,11 @@ except ImportError:  # on Windows, and in a browser, where a page compiles reque
     resource = None  # type: ignore[assignment]
 
 _HOLDER = re.compile(r"lock is held in (?P<program>.*?) \(PID (?P<pid>\d+)\)")
-_LEAST = 65_536
-"""Free bytes below which a disk counts as full: a log, a header and one block take more."""
 
+# Free bytes below which a disk counts as full: a log, a header and one block take more.
+_LEAST = 65_536
+
+# Parts of DuckDB's messages about a file whose bytes make no sense, in lower case.
 _DAMAGED = (
     "corrupt",
     "checksum",
@@ -39,22 +41,22 @@ _DAMAGED = (
     "invalid bitpacking mode",
     "invalid unicode (byte sequence mismatch) detected in segment",
 )
-"""Parts of DuckDB's messages about a file whose bytes make no sense, in lower case."""
 
+# What the system says of a file that it does not open, read or write; DuckDB passes this on.
 _OF_SYSTEM = tuple({os.strerror(code).lower() for code in errno.errorcode})
-"""What the system says of a file that it does not open, read or write; DuckDB passes this on."""
 
+# Parts of messages that come from C++ or Python, where DuckDB has no message of its own.
 _OF_CPP = ("vector::", "basic_string", "bad_alloc", "codec can't decode", "std::")
-"""Parts of messages that come from C++ or Python, where DuckDB has no message of its own."""
 
+# What DuckDB and Python say where the system gives no memory; DuckDB's own limit it calls so.
 _NO_MEMORY = (
     "bad allocation", "bad_alloc", "allocation failure", "cannot allocate memory", "length_error",
     "failed to map segment", "can't start new thread", "resource temporarily unavailable",
 )  # fmt: skip
-"""What DuckDB and Python say where the system gives no memory; DuckDB's own limit it calls so."""
 
 _FULL = ("no space left", "not enough free disk space", "file too large")
 
+# The fact and the remedy for parts of messages that do not, and that may, come from damage.
 _KEPT = "what was committed is safe"
 _AGAIN = "type the same command: it goes on where it stopped"
 _WHOLE_COPY = "Use an intact copy of it, or ingest again into a new file (-b FILE)."
@@ -88,7 +90,6 @@ _AFTER_DAMAGE = {
     "Permission denied": _NO_PERMISSION,
     "Read-only file system": _NO_PERMISSION,
 }
-"""The fact and the remedy for parts of messages that do not, and that may, come from damage."""
 
 
 def is_locked(error: BaseException) -> bool:
@@ -143,8 +144,8 @@ def is_damage(error: BaseException) -> bool:
     return any(word in text for word in words)
 
 
+# Around and within what an error says of a bank behind an address; DuckDB passes on text alone.
 _TOLD, _REST = "\u2063", "\u2064"
-"""Around and within what an error says of a bank behind an address; DuckDB passes on text alone."""
 
 
 def encode_error(error: BankError) -> str:

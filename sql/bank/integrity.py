@@ -15,14 +15,16 @@ from attnbank.sql.bank.upgrading import columns_of_this_format
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# The most heads of a model in all its layers; the largest models have a sixth of that.
 MOST_HEADS = 100_000
-"""The most heads of a model in all its layers; the largest models have a sixth of that."""
+
+# The most characters of the name of a run: `ingest` takes 1,000 of a corpus and of a model.
 LONGEST_NAME = 4_000
-"""The most characters of the name of a run: `ingest` takes 1,000 of a corpus and of a model."""
 
 _WORDS = frozenset({"first_word", "last_word", "head_word"})
+
+# Tables whose rows of no input are read by nobody: `merge` says that it leaves them out.
 _OF_INPUTS = frozenset({"attention", "attention_top", "attention_map", "peak", "gradient"})
-"""Tables whose rows of no input are read by nobody: `merge` says that it leaves them out."""
 
 
 def fault_of_catalog(connection: DuckDBPyConnection) -> str | None:

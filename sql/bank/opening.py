@@ -286,7 +286,9 @@ def upgrade(path: str | Path) -> Upgrade:
     with translate_errors(path, "the bank is upgraded", _UNCHANGED[1]):
         checkpoint_and_compact(connection, path)
     tables = [name for name in now if name not in own]
-    columns = [f"{name}.{column}" for name in own for column in now[name] if column not in own[name]]
+    columns = [
+        f"{name}.{column}" for name in own for column in now[name] if column not in own[name]
+    ]
     return Upgrade(before, registry.FORMAT, (*tables, *columns), is_of_another)
 
 

@@ -17,8 +17,8 @@ from attnbank.sql.outputs.atomic import kind_of_file
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # one letter is a drive of Windows
 
 
+# How an address begins; a Path makes one slash of two.
 _ADDRESS = re.compile(r"(https?|hf):/{1,2}(?=[^/])")
-"""How an address begins; a Path makes one slash of two."""
 _SECRETS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/{1,2})(?:[^\s/?#@]*@)?([^\s?]*)(\?[^\s'\"]*)?")
 
 
@@ -29,8 +29,8 @@ def address_of(path: str | Path) -> str | None:
     return None if match is None else f"{match[1]}://{text[match.end() :]}"
 
 
+# The whole of each address that has a query, by what is shown of it; see `named`.
 _QUERIES: dict[str, str] = {}
-"""The whole of each address that has a query, by what is shown of it; see `named`."""
 _LEFT_OUT = "?…"
 
 

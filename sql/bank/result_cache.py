@@ -44,8 +44,9 @@ _TEXT = (
 )  # fmt: skip
 _LARGE = ("attention_tree", "attention_span")
 _FREQUENCIES = ("word_frequency",)
+
+# Macros that read only which run is chosen, and its facts: an answer is found by that run.
 _OF_THE_RUN = frozenset({"chosen_run", "run_candidate", "run_causality"})
-"""Macros that read only which run is chosen, and its facts: an answer is found by that run."""
 
 
 def has_cache(connection: DuckDBPyConnection) -> bool:
@@ -62,7 +63,9 @@ def parameters_text(
     connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any]
 ) -> str:
     """The values of all parameters except the run, with defaults, as JSON. Raises duckdb.Error."""
-    asked = {parameter.name: parameter for parameter in analysis.parameters if parameter.name != "run"}
+    asked = {
+        parameter.name: parameter for parameter in analysis.parameters if parameter.name != "run"
+    }
     if not asked:
         return "{}"
     values = ", ".join(
@@ -89,7 +92,9 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
             tables |= set(group)
     if given.get("relation") is not None or analysis.is_own:
         tables |= set(_SAVED)
-    names_another = any(parameter.names_run and parameter.name != "run" for parameter in analysis.parameters)
+    names_another = any(
+        parameter.names_run and parameter.name != "run" for parameter in analysis.parameters
+    )
     if analysis.run is None or names_another or words & {*_RUNS, "run_candidate"}:
         tables |= set(_RUNS)
     if analysis.run is None:

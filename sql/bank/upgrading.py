@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = "columns.json"
 
+# Tables, and the types of their columns by name.
 Types = Mapping[str, Mapping[str, str]]
-"""Tables, and the types of their columns by name."""
 
 
 def installed(connection: DuckDBPyConnection) -> str:

@@ -267,7 +267,8 @@ def further(tables: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str
         else:
             new = (column for name_, column in columns.items() if name_ not in known)
             yield from (
-                f"alter table {qualified_name(schema, name)} add column {column};\n" for column in new
+                f"alter table {qualified_name(schema, name)} add column {column};\n"
+                for column in new
             )
 
 
