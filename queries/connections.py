@@ -56,8 +56,8 @@ _LAZY_ROWS = 65_536
 class Cursors:
     """One cursor per thread, all of one connection to a bank.
 
-    `opens` is `open_read_only`, called again after the file was let go of. It must not refer to these
-    cursors, which would then not be freed with their last user.
+    `opens` is `open_read_only`, called again after the file was released. It must not refer to
+    these cursors, which would then not be freed with their last user.
     """
 
     def __init__(self, path: Path, opens: Callable[[], tuple[DuckDBPyConnection, bool]]) -> None:

@@ -69,7 +69,8 @@ def parameters_text(
     if not asked:
         return "{}"
     values = ", ".join(
-        f"cast(cast({f'${name}' if name in given else parameter.default} as {parameter.type}) as varchar)"
+        f"cast(cast({f'${name}' if name in given else parameter.default} as {parameter.type})"
+        " as varchar)"
         for name, parameter in asked.items()
     )
     bound = {name: value for name, value in given.items() if name in asked}
