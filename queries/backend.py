@@ -1,4 +1,4 @@
-"""What a bank in DuckDB and exports on Spark have in common, for modules that read either."""
+"""The interface that a bank in DuckDB and an export on Spark share."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Backend(ABC):
     # The bank or export, for errors.
     path: Path
 
-    # Whether `query` returns kept answers.
-    reads_kept = True
+    # Whether `query` returns cached answers.
+    reads_cache = True
 
     @property
     @abstractmethod
     def connection(self) -> SupportsExecute:
-        """What answers a SELECT of the package's own, which may call the macros of a bank."""
+        """What runs the package's own SELECTs, which may call the macros of a bank."""
 
     @abstractmethod
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
@@ -39,7 +39,7 @@ class Backend(ABC):
         """The run that `query` reads with the same arguments."""
 
     def cached(self, name: str, /, **values: Any) -> CachedResult | None:
-        """The answer that is kept for `query` with the same arguments; an export keeps none."""
+        """The cached answer for `query` with the same arguments; an export has no cache."""
         return None
 
     @abstractmethod
@@ -50,16 +50,16 @@ class Backend(ABC):
 
     @abstractmethod
     def answering(self) -> AbstractContextManager[None]:
-        """Within, errors of the engine become errors for people."""
+        """Context manager that raises errors of the engine as an AttnbankError."""
 
     @abstractmethod
     def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """The rows of a SELECT that was made of a request; limits are seconds and bytes."""
+        """Run a SELECT that was compiled from a request, within limits in seconds and bytes."""
 
     @abstractmethod
     def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """The rows of a SELECT of the package's own, with the values of its `$name`."""
+        """Run a SELECT of the package's own, with the values of its `$name` parameters."""
 
     @abstractmethod
     def temp_table(self, name: str, rows: pl.DataFrame) -> AbstractContextManager[None]:
-        """Within, statements find these rows in the table of this name, in place of its own."""
+        """Context manager in which the table of this name has these rows instead of its own."""

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
 
 
-# The methods of a Bank that a prompt offers.
+# The methods that tab completion offers in a notebook.
 _FOR_PEOPLE = (
-    "choices", "close", "count", "find", "info", "kept", "picture", "plot", "plot_specification",
+    "cached", "choices", "close", "count", "find", "info", "picture", "plot", "plot_specification",
     "queries", "query", "report", "run_of", "runs", "save", "saved", "schema", "score", "show",
     "sql", "stream", "table",
 )  # fmt: skip
@@ -101,7 +101,7 @@ class Bank(Requests):
             self._cursors = self._sandbox["find"] = Sandbox(self.path, *limits)
 
     def __dir__(self) -> list[str]:
-        """The methods that people call; those that other modules need are left out."""
+        """The methods for users; those that only other modules call are left out."""
         return ["path", *_FOR_PEOPLE, *(name for name in super().__dir__() if name[:2] == "__")]
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class Bank(Requests):
             self._close_sandboxes()
 
     def release(self) -> None:
-        """Close the file until it is asked again. Raises BankError if another thread reads it."""
+        """Close the file until the next query. Raises BankError if another thread reads it."""
         with self._lock:
             self._close_sandboxes()
             self._cursors.release()
@@ -172,16 +172,16 @@ class Bank(Requests):
         return own.run_select(statement, params)
 
     def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `AnyBank.run_request`, in the sandbox of requests."""
+        """As `Backend.run_request`, in the sandbox of requests."""
         return self._in_sandbox("find", statement, None, seconds, memory)
 
     def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `AnyBank.fetch`, on the connection of the calling thread."""
+        """As `Backend.fetch`, on the connection of the calling thread."""
         return frame_of_relation(self.connection.query(statement, params=values))
 
     @contextmanager
     def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
-        """As `AnyBank.temp_table`, with a temporary table, which hides the bank's own."""
+        """As `Backend.temp_table`, with a temporary table, which hides the bank's own."""
         connection = self.connection
         connection.register("rows_of_request", rows.to_arrow())
         try:
@@ -196,7 +196,7 @@ class Bank(Requests):
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.
 
-        A kept answer (see `kept`) is returned if it is still valid. Raises CallError for an unknown
+        A cached answer (see `cached`) is returned if it is still valid. Raises CallError for an unknown
         analysis, parameter, run or relation and for a value of the wrong type, QueryError if no run
         fits. Warns with UnfinishedRunWarning if the run that was asked for is not finished.
         """
@@ -213,7 +213,7 @@ class Bank(Requests):
                     )
                 check_relation(self.connection, analysis, given, run)
             relation = (
-                cached_result(self.connection, analysis, given, run) if self.reads_kept else None
+                cached_result(self.connection, analysis, given, run) if self.reads_cache else None
             )
         if analysis.is_own:  # it runs in the sandbox of `sql`
             if relation is not None:
@@ -232,7 +232,7 @@ class Bank(Requests):
             return self._without_circular(rows, given)
 
     def _macro_call(self, analysis: Analysis, given: Mapping[str, Any]) -> str:
-        """The SELECT that asks an analysis: of the macro that people call in any other program.
+        """The SELECT that runs an analysis: it calls the macro that any DuckDB shell calls.
 
         A user's own is not in the bank: it is the statement itself, with the default in place of
         each parameter that is not in `given`.
@@ -278,9 +278,9 @@ class Bank(Requests):
         return self._chosen[key]
 
     def cached(self, name: str, /, **values: Any) -> CachedResult | None:
-        """The answer that `attnbank compute` has kept for `query` with the same arguments.
+        """The answer that `attnbank compute` has cached for `query` with the same arguments.
 
-        None if the analysis, or what it reads, has changed since. Raises as `query` does.
+        None if the analysis, or what it reads, has changed since.
         """
         analysis = registry.find_analysis(name)
         given = parameters.bind_values(analysis, values)
@@ -319,8 +319,8 @@ class Bank(Requests):
         if not frame.height:
             from attnbank.queries import empty_answers
 
-            for told in empty_answers.reasons(self, statement):
-                warnings.warn(told, AttnbankWarning, stacklevel=2)
+            for reason in empty_answers.reasons(self, statement):
+                warnings.warn(reason, AttnbankWarning, stacklevel=2)
         return frame
 
     def stream(
@@ -363,12 +363,12 @@ class Bank(Requests):
             return contents.list_runs(self)
 
     def choices(self) -> pl.DataFrame:
-        """The runs, and whether each may be chosen when none is named: first, yes, or why not."""
+        """The runs, and whether each may be the default: first, yes, or why not."""
         with self.answering():
             return self.fetch(registry.internal_statement("contents/run_choices"), {})
 
     def info(self) -> contents.Contents:
-        """What is in the bank: runs, models, corpora, tables, what was left out."""
+        """What is in the bank: runs, models, corpora, tables, and skipped sentences."""
         with self.answering():
             return contents.summarize_bank(self)
 
@@ -398,7 +398,7 @@ class Bank(Requests):
         least: float = 0.01,
         timeout: float = 30.0,
     ) -> Shown:
-        """Show what heads look at in a sentence: rows, weights and a picture.
+        """Show what heads attend to in a sentence: rows, weights and a picture.
 
         `sentence` is its number (sentence.id), its name (sent_id), or a request of `find`, of which
         the first `hits` sentences are shown, the matched words marked. `head` is "3-1" or several;
@@ -419,13 +419,13 @@ class Bank(Requests):
         from attnbank.queries.sentences.attention import ShowOptions
         from attnbank.queries.sentences.showing import show_sentence
 
-        asked = ShowOptions(
+        options = ShowOptions(
             sentence, head, layer=layer, mean=mean, run=run, corpus=corpus, relation=relation,
             direction=direction, coreference=coreference, tree=tree, decoded=decoded,
             special=special, words=words, before=before, matched=matched, hits=hits, least=least,
             timeout=timeout,
         )  # fmt: skip
-        return show_sentence(self, asked)
+        return show_sentence(self, options)
 
     def plot(
         self,
@@ -439,14 +439,16 @@ class Bank(Requests):
     ) -> Any:
         """The picture of an analysis, an Altair chart: a notebook draws it, `save` writes it.
 
-        `values` are its parameters; `theme` is light, dark or print. Raises as `query`; CallError
-        where it has no picture or too many panels, QueryError where there is nothing to draw,
-        MissingPackageError where Altair is not installed.
+        `values` are its parameters; `theme` is light, dark or print. Raises CallError if it has no
+        picture or too many panels, QueryError if there is nothing to draw, MissingPackageError if
+        Altair is not installed, and the errors of `query`.
         """
         from attnbank.queries import pictures
 
-        made = self.picture(name, theme=theme, size=size, look=look, **values)
-        return pictures.draw(made.specification) if isinstance(made, pictures.Picture) else made
+        picture = self.picture(name, theme=theme, size=size, look=look, **values)
+        if isinstance(picture, pictures.Picture):
+            return pictures.draw(picture.specification)
+        return picture
 
     def picture(
         self,
@@ -458,7 +460,7 @@ class Bank(Requests):
         look: Look | None = None,
         **values: Any,
     ) -> Picture | Figure:
-        """The picture of an analysis, to be written with `as_bytes(".pdf")`. Raises as `plot`."""
+        """The picture of an analysis, to be written with `as_bytes(".pdf")`."""
         from attnbank.queries.pictures import check_has_picture
         from attnbank.queries.sentences.showing import picture_of
 
@@ -477,16 +479,16 @@ class Bank(Requests):
         look: Look | None = None,
         **values: Any,
     ) -> dict[str, Any]:
-        """The same as a Vega-Lite specification, which needs no Altair. Raises as `plot`.
+        """The picture of an analysis as a Vega-Lite specification, which needs no Altair.
 
         With a `look` that has a width it is as wide as that, whatever `size` says. Raises CallError
         for a picture that is drawn over sentences.
         """
         from attnbank.queries import pictures
 
-        made = self.picture(name, theme=theme, size=size, look=look, **values)
-        if isinstance(made, pictures.Picture):
-            return made.specification
+        picture = self.picture(name, theme=theme, size=size, look=look, **values)
+        if isinstance(picture, pictures.Picture):
+            return picture.specification
         raise pictures.no_specification(name)
 
     if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
@@ -520,10 +522,9 @@ class Bank(Requests):
 
         It needs nothing outside itself, and is written whole or not at all; without `path` it is
         returned as text. `run` (name or id) is the run of words over single sentences that the
-        sections on syntax read; others are chosen among those of its model; of several, the others
-        stand beside the first. `on_section` is called
-        with how many sections are done, and how many there are. What the bank cannot answer is
-        listed on the page. Raises CallError for an unknown run or an impossible path,
+        sections on syntax read; the other sections choose among the runs of its model. Of several
+        runs, the later ones stand beside the first. `on_section` is called with how many sections
+        are done, and how many there are. What the bank cannot answer is listed on the page. Raises CallError for an unknown run or an impossible path,
         MissingPackageError, BankError for a damaged bank, AttnbankError if it cannot be written.
         """
         from attnbank.queries.report import page
@@ -531,7 +532,7 @@ class Bank(Requests):
         return page.write_report(self, path, run, on_section)
 
     def save(self, name: str, request: str, *, dependent: str, head: str, **options: Any) -> int:
-        """Keep the pairs that a request finds as a relation for the analyses; how many they are.
+        """Save the pairs that a request finds as a relation for the analyses; return their number.
 
         `dependent` and `head` are nodes of the request; options and errors are those of
         `attnbank.ingest.save_relation`. Raises CallError without a `saver`.

@@ -1,7 +1,7 @@
-"""Connections to a bank, of which each thread has its own: trusted ones, and a sandbox for others.
+"""Connections to a bank, one per thread: trusted ones, and a sandbox for a user's statements.
 
 A read-only connection can still be made to overwrite the file that it reads (`COPY ... TO`). So the
-SELECT of anyone runs in an in-memory database that has the bank attached, where no file system,
+SELECT of a user runs in an in-memory database that has the bank attached, where no file system,
 network, extension or setting can be reached. DuckDB checks its time only between parts of its work,
 and does not count all memory: see execution.py.
 """
@@ -38,10 +38,10 @@ from attnbank.sql.quoting import quoted
 from attnbank.sql.statements import analyses_named
 from attnbank.sql.subprocess_guard import out_of_memory, out_of_time
 
-# How long a statement may take.
+# The default time limit of a statement, in seconds.
 SECONDS = 300.0
 
-# How many bytes a statement may take; its result may take as many again.
+# The default memory limit of a statement, in bytes; its result may take as much again.
 MEMORY = 2_000_000_000
 
 _READS = frozenset({"SELECT", "MULTI"})  # a PIVOT is several statements
@@ -85,11 +85,11 @@ class Cursors:
             self.check_open()
             if self._root is None:
                 self._root, self.is_other_version = self._opens()
-            found = self._root.cursor()
+            cursor = self._root.cursor()
             if self.is_other_version:
-                install_temporarily(found)
-            self._made.add(found)
-            return found
+                install_temporarily(cursor)
+            self._made.add(cursor)
+            return cursor
 
     def check_open(self) -> None:
         """Raise BankError if the bank is closed."""
@@ -101,7 +101,7 @@ class Cursors:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Within, any error is replaced by the one of `check` if the bank was closed meanwhile."""
+        """Context manager that raises the error of `check_open` if the bank was closed meanwhile."""
         try:
             yield
         except BankError:
@@ -197,7 +197,7 @@ class Sandbox(Cursors):
     def frames(
         self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """The same in parts, each computed when asked for; at least one, for the columns."""
+        """The result in parts, computed as they are read; at least one, for the columns."""
         connection = self.own()
         with self.answering(), self._translate_errors():
             _check_is_select(connection, connection.extract_statements(statement))

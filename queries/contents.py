@@ -56,7 +56,7 @@ class Contents:
 
 
 def summarize_bank(bank: Backend) -> Contents:
-    """A summary of everything that is in a bank."""
+    """Summarize everything in a bank."""
     ((format_, created_by),) = bank.connection.execute(
         "select format, created_by from bank"
     ).fetchall()

@@ -17,10 +17,10 @@ from attnbank.sql.run_choice import check_relation
 
 def reasons(bank: Backend, statement: str) -> Iterator[str]:
     """For each analysis that a statement calls, what is wrong with its arguments, or `empty`."""
-    for name, given in calls(statement):
+    for name, literals in calls(statement):
         analysis = find_analysis(name)
         try:
-            values = parameters.bind_values(analysis, given)
+            values = parameters.bind_values(analysis, literals)
             run = bank.run_of(name, **values)
             if run is not None:
                 with bank.answering():
@@ -38,16 +38,16 @@ def calls(statement: str) -> list[tuple[str, dict[str, Any]]]:
         tree = sqlglot.parse_one(statement, dialect="duckdb")
     except sqlglot.errors.SqlglotError:
         return []
-    reasons = []
+    analyses_called = []
     for call in tree.find_all(exp.Anonymous):
         if call.name not in analyses():
             continue
-        given = {}
+        literals = {}
         declared = {parameter.name: parameter for parameter in find_analysis(call.name).parameters}
         for name, value in zip(declared, call.expressions, strict=False):
             if isinstance(value, exp.PropertyEQ | exp.Kwarg):
                 name, value = value.this.name, value.expression
             if isinstance(value, exp.Literal) and name in declared:
-                given[name] = parameters.from_text(declared[name], value.this)
-        reasons.append((call.name, given))
-    return reasons
+                literals[name] = parameters.from_text(declared[name], value.this)
+        analyses_called.append((call.name, literals))
+    return analyses_called

@@ -43,8 +43,8 @@ _START, _BATCH, _COUNT = b"S", b"B", b"N"
 class Isolated(Guarded):
     """One statement that runs in a separate process; iterating gives its rows in frames.
 
-    They are at most `rows`. `count` is how many there are so far, in the end also of those beyond
-    `rows`; `on_count` is called whenever it has changed.
+    It yields at most `rows` rows; `count` also counts those beyond, and `on_count` is called when it
+    has changed.
     """
 
     def __init__(
@@ -110,14 +110,14 @@ def _send_rows(
     channel.send(_START)
     rows, counted = 0, time.monotonic()
     for frame in sandbox.frames(statement, params):
-        kept = frame if most is None else frame.head(max(0, most - rows))
-        if kept.height or rows == frame.height == 0:
-            for part in _split_frame(kept):
+        wanted = frame if most is None else frame.head(max(0, most - rows))
+        if wanted.height or rows == frame.height == 0:
+            for part in _split_frame(wanted):
                 body = io.BytesIO()
                 part.write_ipc_stream(body)
                 channel.send(_BATCH, body.getbuffer())
         rows += frame.height
-        if kept.height < frame.height and time.monotonic() - counted > _COUNT_EVERY:
+        if wanted.height < frame.height and time.monotonic() - counted > _COUNT_EVERY:
             counted = time.monotonic()
             channel.send(_COUNT, struct.pack("<Q", rows))
     channel.send(_COUNT, struct.pack("<Q", rows))

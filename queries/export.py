@@ -46,8 +46,8 @@ def export(
         # In a process of its own, since DuckDB can hang or crash on a damaged bank. It holds the
         # lock of the part, so that nobody takes the part away while it lives.
         locks = () if part.lock < 0 else (part.lock,)
-        asked = (located(bank.path), part.path, run, str(folder), origin)
-        with Guarded(bank.path, write_part, *asked, pass_fds=locks) as process:
+        arguments = (located(bank.path), part.path, run, str(folder), origin)
+        with Guarded(bank.path, write_part, *arguments, pass_fds=locks) as process:
             process.watch(_Moving(bank.path, part.path).check_progress)
             for _ in process.messages():
                 pass

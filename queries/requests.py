@@ -1,4 +1,4 @@
-"""What a bank and exports on Spark answer about a request in Grew's language."""
+"""Requests in Grew's language on a bank, or on an export on Spark: find, count, pairs, score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions
     from attnbank.queries.patterns.language.resolver import ResolvedRequest
 
-_CONTEXT = 10  # as `attnbank find` has it where no terminal limits it
+_CONTEXT = 10  # words; the default of `attnbank find`, too, where no terminal limits it
 
 
 def _in_order(hits: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
@@ -35,7 +35,7 @@ def _in_order(hits: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 
 
 class Requests(Backend):
-    """Finds and counts what a request describes, and judges heads on it, on any engine."""
+    """Find and count what a request describes, and score heads on it, on any engine."""
 
     def find(
         self,
@@ -166,7 +166,7 @@ class Requests(Backend):
         from attnbank.queries.patterns import run_request
         from attnbank.queries.patterns.language import syntax
 
-        asked = run_request.question(
+        compiled = run_request.question(
             request, columns=columns, sort=sort, choice=choice, counts=counts
         )
         run = choice.run
@@ -177,22 +177,24 @@ class Requests(Backend):
                     {"run": run.id},
                 ).fetchall()
             if not run.is_finished:
-                told = f"The run {run.name} is not finished: only its first part is searched."
-                warnings.warn(told, UnfinishedRunWarning, stacklevel=3)
+                text = f"The run {run.name} is not finished: only its first part is searched."
+                warnings.warn(text, UnfinishedRunWarning, stacklevel=3)
             if skipped:
-                told = f"The run {run.name} skipped {skipped:,} sentences, which are not searched."
-                warnings.warn(told, AttnbankWarning, stacklevel=3)
-            if asked.checked.reads_surprisal():
+                text = f"The run {run.name} skipped {skipped:,} sentences, which are not searched."
+                warnings.warn(text, AttnbankWarning, stacklevel=3)
+            if compiled.checked.reads_surprisal():
                 self._warn_of_unmeasured(run)
-        hits = self._run_statement(asked.checked, asked.statement, choice.corpus, timeout, memory)
-        keys = list(dict.fromkeys(map(str, asked.checked.keys)))
+        hits = self._run_statement(
+            compiled.checked, compiled.statement, choice.corpus, timeout, memory
+        )
+        keys = list(dict.fromkeys(map(str, compiled.checked.keys)))
         if counts and keys and hits.schema[keys[0]].is_numeric():  # as numbers are read
             return hits.sort(keys, nulls_last=True)
-        if counts and keys and isinstance(asked.checked.keys[0], syntax.Interval):
+        if counts and keys and isinstance(compiled.checked.keys[0], syntax.Interval):
             return _in_order(hits, keys)
         if choice.sample is None:
             return hits
-        hits = hits.sort("sentence", *asked.checked.pattern.nodes)  # as the text is read
+        hits = hits.sort("sentence", *compiled.checked.pattern.nodes)  # as the text is read
         return hits if choice.keys else hits.drop("sentence")
 
     def _warn_of_unmeasured(self, run: Run) -> None:
@@ -226,8 +228,8 @@ class Requests(Backend):
             unmatched_names.check_enhanced(self.connection, checked)
         hits = self.run_request(statement, timeout, memory)
         with self.answering():
-            for told in unmatched_names.unknown_names(self.connection, checked, corpus):
-                warnings.warn(told, AttnbankWarning, stacklevel=4)
+            for warning in unmatched_names.unknown_names(self.connection, checked, corpus):
+                warnings.warn(warning, AttnbankWarning, stacklevel=4)
         return hits
 
     def is_circular(self, request: str) -> bool:
@@ -240,11 +242,11 @@ class Requests(Backend):
         return asks_about_attention(request)
 
     def concordance(self, hits: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
-        """The hits of `hits` as a concordance: the matched words in their sentence.
+        """The hits as a concordance: the matched words in their sentence.
 
-        `found` has the column `sentence` (`HitOptions.keys`). The columns are `sent_id`, `left`,
+        `hits` has the column `sentence` (`HitOptions.keys`). The columns are `sent_id`, `left`,
         `hit` (first to last matched word, each in brackets), `right`, and any further columns of
-        `found`. `context` is the number of words left and right; None for all.
+        `hits`. `context` is the number of words left and right; None for all.
         """
         from attnbank.queries.patterns import concordance
 
@@ -268,7 +270,7 @@ class Requests(Backend):
         timeout: float = 30.0,
         memory: int = MEMORY,
     ) -> pl.DataFrame:
-        """Judge every head on the pairs of words that a request finds, as on a relation.
+        """Score every head on the pairs of words that a request finds, as on a relation.
 
         `dependent` and `head` are two nodes of the request, taken for those of a dependency. The
         result has one row for the best head of a run, as in the analysis `best_head_test`, and one

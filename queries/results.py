@@ -94,7 +94,7 @@ def frame_of_arrow(rows: Any, names: Sequence[str], wide: Sequence[str] = ()) ->
     """What can be read as Arrow, as a frame; `wide` are its 128-bit integers. Raises QueryError."""
     twice = [name for at, name in enumerate(names) if name in names[:at]]
     if twice:
-        raise QueryError(f"Two columns are called {twice[0]}.", "Name one otherwise: ... as NAME.")
+        raise QueryError(f"Two columns are called {twice[0]}.", "Rename one: ... as NAME.")
     try:
         frame = pl.DataFrame(rows)
     except pl.exceptions.PolarsError as error:
@@ -133,11 +133,11 @@ def _hint(text: str, *, shows_place: bool) -> str:
     """What the later lines of an error of DuckDB say to do, in one line, if anything."""
     lines = text.splitlines()[1:]
     for at, line in enumerate(lines):
-        said = line.strip()
-        if said.startswith(("Did you mean", "Candidate")):
+        hint = line.strip()
+        if hint.startswith(("Did you mean", "Candidate")):
             ways = [*takewhile(lambda line: line[:1] == "\t", lines[at + 1 :])]
             shown = [way.strip() for way in ways[:_WAYS]] + ["..."] * (len(ways) > _WAYS)
-            return f"{said} {', '.join(shown)}".strip().replace('"system".main.', "")
+            return f"{hint} {', '.join(shown)}".strip().replace('"system".main.', "")
     first = next((line.strip() for line in lines if line.strip()), "")
     place = re.fullmatch(r"LINE (?P<line>\d+): (?P<text>.*)", first)
     if place is None:
@@ -181,7 +181,7 @@ def cached_result(
     given: Mapping[str, Any],
     run: Run | None,
 ) -> CachedResult | None:
-    """The kept answer of an analysis with these values and this run; None if none is valid."""
+    """The cached answer of an analysis for these values and this run; None if there is none."""
     if (run is not None and not run.is_finished) or not result_cache.has_cache(connection):
         return None
     import pyarrow as pa  # imported late: it is a fifth of the time of a short command
@@ -217,7 +217,7 @@ def cached_result(
 
 
 def to_ipc(rows: pl.DataFrame) -> bytes:
-    """Rows in the form in which they are kept: the bytes of an Arrow IPC stream."""
+    """Rows as they are cached: the bytes of an Arrow IPC stream."""
     import pyarrow as pa
 
     table = rows.to_arrow()

@@ -33,7 +33,7 @@ _OF_SOME_RUNS = frozenset({"attention", "attention_top"})
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
-_HOW = "For an example of a header: attnbank query best_head --show-sql"
+_EXAMPLE = "For an example of a header: attnbank query best_head --show-sql"
 
 
 def join(folder: str | Path | None = None) -> None:
@@ -64,7 +64,7 @@ def join(folder: str | Path | None = None) -> None:
             registry.own[path.stem] = _load_user_analysis(path)
         except AttnbankError as error:
             registry.own_faults[path.stem] = CallError(
-                f"{path}: {error.fact.removeprefix(f'{path.name}: ')}", error.remedy or _HOW
+                f"{path}: {error.fact.removeprefix(f'{path.name}: ')}", error.remedy or _EXAMPLE
             )
 
 
@@ -89,8 +89,8 @@ def _load_user_analysis(path: Path) -> Analysis:
     if path.stem in registry.analyses() | registry.shared():
         raise CallError("attnbank already has an analysis with this name.", "Rename the file.")
     try:
-        told = path.stat()
-        if not stat.S_ISREG(told.st_mode) or told.st_size > MOST_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
             raise CallError(
                 "it is not a regular file of at most 1 MB.", "Remove it from the folder."
             )
@@ -99,7 +99,7 @@ def _load_user_analysis(path: Path) -> Analysis:
         raise CallError(f"it cannot be read: {error}.", "Remove it from the folder.") from error
     analysis = parse(path.stem, OWN, text)
     if len(statements(analysis.body)) != 1:
-        raise CallError("below the header there must be exactly one SELECT.", _HOW)
+        raise CallError("below the header there must be exactly one SELECT.", _EXAMPLE)
     _ = analysis.statement  # raises HeaderError where its parameters are not those of the header
     read = sources(analysis.body)
     if analysis.run is not None:

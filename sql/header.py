@@ -367,9 +367,9 @@ def _declared(
         return [known[key, name] for name in names]
     if key == "column":
         return [ResultColumn(*_match(_COLUMN, name, key, value))]
-    word, type_, default, choices, told = _match(_PARAMETER, name, key, value)
+    word, type_, default, choices, meaning = _match(_PARAMETER, name, key, value)
     allowed = tuple(choice.strip() for choice in choices.split(",") if choice.strip())
-    return [Parameter(word, type_, default, allowed, told)]
+    return [Parameter(word, type_, default, allowed, meaning)]
 
 
 def _run_choice(name: str, section: str, single: dict[str, str]) -> RunChoice:

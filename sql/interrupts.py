@@ -12,22 +12,22 @@ from types import FrameType
 class Postponed:
     """Whether an interrupt has come, and whether the next one may raise at once."""
 
-    def __init__(self, tell: Callable[[], None]) -> None:
+    def __init__(self, on_interrupt: Callable[[], None]) -> None:
         self.has_come = False
         self.may_raise = False
-        self._tell = tell
+        self._on_interrupt = on_interrupt
 
     def take(self, number: int, frame: FrameType | None) -> None:
         """Handle SIGINT: remember it. Raises KeyboardInterrupt inside `at_once`, the first time."""
         self.has_come = True
-        self._tell()
+        self._on_interrupt()
         if self.may_raise:
             self.may_raise = False
             raise KeyboardInterrupt
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Within, the first interrupt raises KeyboardInterrupt; so does one that came before."""
+        """Context manager in which the first interrupt, or an earlier one, raises at once."""
         if self.has_come:
             raise KeyboardInterrupt
         self.may_raise = True
@@ -38,13 +38,13 @@ class Postponed:
 
 
 @contextmanager
-def postponed(tell: Callable[[], None] = lambda: None) -> Iterator[Postponed]:
-    """Within, Ctrl-C (or a SIGTERM that interrupts) raises nothing; at the end it does, once.
+def postponed(on_interrupt: Callable[[], None] = lambda: None) -> Iterator[Postponed]:
+    """Context manager that postpones Ctrl-C (and a SIGTERM that interrupts) to its end.
 
-    `tell` is called from the signal handler: it must be short and must not raise. Outside the main
+    `on_interrupt` is called from the signal handler: it must be short and must not raise. Outside the main
     thread, and if the process ignores interrupts, nothing changes.
     """
-    state = Postponed(tell)
+    state = Postponed(on_interrupt)
     handlers = ((number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM))
     usual = {number: handler for number, handler in handlers if callable(handler)}
     if threading.current_thread() is not threading.main_thread() or signal.SIGINT not in usual:

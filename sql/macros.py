@@ -29,12 +29,12 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     ]
     if temporary:
         return made
-    told = filter(None, (analysis.title, analysis.paper, analysis.grain))
+    sentences = filter(None, (analysis.title, analysis.paper, analysis.grain))
     comments = {
         f"macro table {inner_name}": f"The statement of {analysis.name}, with every parameter"
         " given.",
         f"macro table {outer_name}": " ".join(
-            f"{sentence[:1].upper()}{sentence[1:]}." for sentence in told
+            f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences
         ),
     }
     if analysis.is_view:

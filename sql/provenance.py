@@ -1,4 +1,4 @@
-"""With which versions, and when, a row of a bank was made; and what made a file, as JSON."""
+"""Provenance: the versions and the time behind a row of a bank, and behind a file, as JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY = "attnbank"
 ENDING = ".provenance.json"
 
 
-@cache  # each look parses all that the package says of itself, and a run looks several times
+@cache  # every call parses the metadata of the package, and a run asks several times
 def version(package: str = "attnbank") -> str:
     """The version of a package. Raises PackageNotFoundError if it is not installed."""
     from importlib import metadata  # imported late: few commands need it

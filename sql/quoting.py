@@ -1,4 +1,4 @@
-"""The only way in which a name or a text, which may be untrusted, becomes part of a statement."""
+"""Quoting. The only way in which an untrusted name or text becomes part of a statement."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def literal(text: str | None) -> str:
     return "null" if text is None else "'" + text.replace("'", "''") + "'"
 
 
-def sql_literal(given: Any) -> str:
+def sql_literal(value: Any) -> str:
     """A Python value as an SQL literal; a float is cast from its text, since 0.1 is a DECIMAL."""
-    if given is None:
+    if value is None:
         return "null"
-    if isinstance(given, bool):
-        return "true" if given else "false"
-    if isinstance(given, int):
-        return str(given)
-    if isinstance(given, float):
-        return f"cast('{given!r}' as double)"
-    if isinstance(given, list | tuple):
-        return f"[{', '.join(sql_literal(item) for item in given)}]"
-    return literal(str(given))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"cast('{value!r}' as double)"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(sql_literal(item) for item in value)}]"
+    return literal(str(value))

@@ -1,4 +1,4 @@
-"""Every statement of attnbank, as text, found by its name. Help pages need it: no duckdb here."""
+"""Every statement of attnbank, as text, by name. Help pages import it, so it imports no duckdb."""
 
 from __future__ import annotations
 

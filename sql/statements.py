@@ -15,7 +15,7 @@ DIALECT = "duckdb"
 
 
 @dataclass(frozen=True)
-class SqlToken:
+class Statement:
     """One statement of a script: its text, and its first three words in lower case."""
 
     text: str
@@ -108,7 +108,7 @@ def values_rows(script: str) -> list[tuple[str | bool | None, ...]]:
     return [tuple(value.to_py() for value in row.expressions) for row in values.expressions]
 
 
-def statements(script: str) -> list[SqlToken]:
+def statements(script: str) -> list[Statement]:
     """The statements of a script, in order, without the comments before them."""
     import sqlglot
 
@@ -118,6 +118,6 @@ def statements(script: str) -> list[SqlToken]:
             tokens.append(token)
         elif tokens:
             text = script[tokens[0].start : tokens[-1].end + 1]
-            statements.append(SqlToken(text, tuple(token.text.lower() for token in tokens[:3])))
+            statements.append(Statement(text, tuple(token.text.lower() for token in tokens[:3])))
             tokens = []
     return statements

@@ -255,7 +255,7 @@ def _answer_analysis(
             f"The run {run.name} is unfinished, so the answer would soon be out of date.",
             "Finish it first: type the same ingest command again.",
         )
-    bank.reads_kept = False
+    bank.reads_cache = False
     start = time.perf_counter()
     rows = bank.query(name, **given)
     seconds = time.perf_counter() - start

@@ -198,7 +198,7 @@ def _run_analysis(
     with source_of(ctx) as source:
         if engine == "duckdb":
             bank = cast("Bank", source)
-            bank.reads_kept = not fresh
+            bank.reads_cache = not fresh
             kept = None if fresh else bank.cached(analysis.name, **given)
             facts["kept_answer"] = None if kept is None else kept.message
         frame = source.query(analysis.name, **given)

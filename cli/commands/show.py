@@ -155,7 +155,7 @@ def _plot(
             "--column is the width of the whole picture.", "Leave --width and --height out."
         )
     with open_named_bank(ctx) as bank:
-        bank.reads_kept = not fresh
+        bank.reads_cache = not fresh
         kept = None if fresh else bank.cached(name, **given)
         made = bank.picture(name, theme=theme, size=Size(width, height), look=look, **given)
         written = made.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))

@@ -45,7 +45,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class ComparedSide:
-    """What stands side by side for several runs.
+    """A figure that a report on several runs compares.
 
     It is the `value` of the rows with the same `keys`, the columns of `named` beside it, or the
     means over all heads of `values`.
@@ -128,7 +128,7 @@ def chapters() -> tuple[Chapter, ...]:
 
 @cache
 def sides() -> tuple[ComparedSide, ...]:
-    """Return what stands side by side in a report on several runs."""
+    """The figures that a report on several runs compares."""
     sections = []
     for one in _load_toml("sections.toml")["side"]:
         lists = {key: tuple(one.get(key, ())) for key in ("keys", "named", "values")}
@@ -140,7 +140,7 @@ def sides() -> tuple[ComparedSide, ...]:
 
 @cache
 def published() -> dict[str, Any]:
-    """Return the published figures, by the name that a section gives."""
+    """The published figures, by the name that a section gives."""
     return _load_toml("published.toml")
 
 

@@ -92,7 +92,7 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
         else:
             run = _run_for(bank, analysis, of)
         values = {**section.values, **run}
-        kept = bank.cached(analysis.name, **values) if bank.reads_kept else None
+        kept = bank.cached(analysis.name, **values) if bank.reads_cache else None
         rows = bank.query(analysis.name, **values)
         if not rows.height:
             why = analysis.empty or "nothing matches"

@@ -42,7 +42,7 @@ _ENDING_PATIENCE = 20.0
 
 
 class Reader(Protocol):
-    """Who reads a bank in this process, and can let go of its file until it is asked again."""
+    """What reads a bank in this process, and can release its file until the next query."""
 
     path: Path
 
@@ -50,7 +50,7 @@ class Reader(Protocol):
         """Close the file. Raises BankError where another thread is reading it."""
 
 
-# The open banks of this process: they let go of a file before it is opened for writing. DuckDB
+# The open banks of this process: they release a file before it is opened for writing. DuckDB
 # would refuse to open it twice, and the system would then forget its lock.
 readers: WeakSet[Reader] = WeakSet()
 
@@ -67,7 +67,7 @@ def connected(
 
 
 def once_unlocked(open_file: Callable[[], DuckDBPyConnection]) -> DuckDBPyConnection:
-    """What `open_file` returns; it is tried again for a moment while another process has the file.
+    """Call `open_file`, again for a moment while another process has the file locked.
 
     Raises DuckDB's error if the file stays locked, or cannot be opened for another reason.
     """
@@ -90,12 +90,12 @@ def connect(
     settings: Mapping[str, str] | None = None,
     shown: str | Path | None = None,
     reads: Sequence[Path] = (),
-    told: tuple[str, ...] = (),
+    full_disk: tuple[str, ...] = (),
 ) -> DuckDBPyConnection:
     """Open the file at a place (`bank_file`) for writing, without checking or changing it.
 
     It reaches the bank, its log and a part of it, and what `reads` names. `shown` is the path as
-    the user wrote it, `told` what `translate_errors` says if the disk is full. Raises BankError if
+    the user wrote it, `full_disk` the `kept` and `again` of `translate_errors`. Raises BankError if
     DuckDB cannot open it.
     """
     named = Path(place if shown is None else shown)
@@ -103,9 +103,9 @@ def connect(
     for reader in list(readers):
         if reader.path.absolute().resolve() == place.resolve():
             reader.release()
-    wanted = STORAGE | WRITER | GUARDED | dict(settings or {})
-    with translate_errors(named, *told):
-        connection = once_unlocked(lambda: connected(str(place), wanted))
+    all_settings = STORAGE | WRITER | GUARDED | dict(settings or {})
+    with translate_errors(named, *full_disk):
+        connection = once_unlocked(lambda: connected(str(place), all_settings))
     with closed_on_error(connection):
         _restrict(connection, (*files_of_bank(place), *reads), (next(part_names(place)),))
     return connection

@@ -144,26 +144,27 @@ def is_damage(error: BaseException) -> bool:
     return any(word in text for word in words)
 
 
-# Around and within what an error says of a bank behind an address; DuckDB passes on text alone.
-_TOLD, _REST = "\u2063", "\u2064"
+# Invisible characters around and within the error of a bank at an address: DuckDB passes on the
+# text of an error and not its type.
+_MARK, _BEFORE_REMEDY = "\u2063", "\u2064"
 
 
 def encode_error(error: BankError) -> str:
-    """An error of reading a bank behind an address as a text in which `decode_error` finds it."""
-    return f"{_TOLD}{error.fact}{_REST}{error.remedy}{_TOLD}"
+    """An error of reading a bank at an address as a text that `decode_error` reads back."""
+    return f"{_MARK}{error.fact}{_BEFORE_REMEDY}{error.remedy}{_MARK}"
 
 
 def decode_error(error: BaseException) -> BankError | None:
-    """The error of reading a bank behind an address that an error of DuckDB was made of."""
-    parts = str(error).split(_TOLD)
+    """The error of reading a bank at an address inside an error of DuckDB, if any."""
+    parts = str(error).split(_MARK)
     if len(parts) < 3:
         return None
-    fact, _, remedy = parts[-2].partition(_REST)
+    fact, _, remedy = parts[-2].partition(_BEFORE_REMEDY)
     return BankError(fact, remedy)
 
 
 def cause_of(error: BaseException) -> BankError | None:
-    """The error that a library's stands for: of a bank behind an address, or a lack of memory."""
+    """The cause behind an error of a library: a bank at an address, or a lack of memory; or None."""
     return decode_error(error) or memory_error(error)
 
 
@@ -205,7 +206,7 @@ def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AG
         program = Path(holder["program"]).name or "a program that is ending"
         return BankError(
             f"The bank {path} is locked by another process: {program}, process {holder['pid']}.",
-            f"Wait for it, close the bank there (in Python: bank.let_go()), or end it"
+            f"Wait for it, close the bank there (in Python: bank.release()), or end it"
             f" (kill {holder['pid']}); only readers can share a bank.",
         )
     if translated := _error_in_list(_BEFORE_DAMAGE, text, path):

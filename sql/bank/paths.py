@@ -29,7 +29,7 @@ def address_of(path: str | Path) -> str | None:
     return None if match is None else f"{match[1]}://{text[match.end() :]}"
 
 
-# The whole of each address that has a query, by what is shown of it; see `named`.
+# The whole of each address that has a query, by its printable form; see `printable_path`.
 _QUERIES: dict[str, str] = {}
 _LEFT_OUT = "?…"
 
@@ -64,7 +64,7 @@ def printable_path(path: str | Path) -> Path:
 
 
 def whole_address(address: str) -> str:
-    """The address that `named` shows so."""
+    """The address of a printable one, with its query."""
     return _QUERIES.get(address, address)
 
 

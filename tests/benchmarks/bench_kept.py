@@ -39,7 +39,7 @@ def _compare(bank: Bank, name: str, rounds: int) -> float:
     took: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(rounds):
         for is_kept, times in took.items():
-            bank.reads_kept = is_kept
+            bank.reads_cache = is_kept
             start = time.perf_counter()
             bank.query(name)
             times.append(1e3 * (time.perf_counter() - start))

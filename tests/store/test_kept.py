@@ -47,7 +47,7 @@ ASK = """
 import sys
 from attnbank.queries import open_bank
 with open_bank(sys.argv[1]) as bank:
-    print(*bank.query("best_head")["n"], "" if bank.kept("best_head") is None else "kept")
+    print(*bank.query("best_head")["n"], "" if bank.cached("best_head") is None else "kept")
 """
 
 
@@ -125,7 +125,7 @@ def test_a_kept_answer_is_given_and_not_computed(own: Path) -> None:
         assert named.equals(forged)  # the same run by its id
         assert bank.query("best_head", subtypes=False, min_count=1).height >= rows.height
         assert bank.query("best_head", subtypes=False).equals(forged)  # a default, written out
-        bank.reads_kept = False
+        bank.reads_cache = False
         assert bank.query("best_head").equals(rows)
 
 
@@ -273,7 +273,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:
     with open_bank(own) as bank:
-        bank.reads_kept = False
+        bank.reads_cache = False
         rows = bank.query("best_head")
     with duckdb.connect(str(own)) as connection:
         connection.execute(statement)

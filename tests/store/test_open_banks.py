@@ -55,7 +55,7 @@ def test_what_is_written_in_this_process_is_read_from_then_on(bank: Bank) -> Non
 
 
 @pytest.mark.slow
-def test_another_process_can_write_what_is_let_go_of(bank: Bank) -> None:
+def test_another_process_can_write_what_is_released(bank: Bank) -> None:
     before = bank.query("best_head")
     assert "lock" in _write_elsewhere(bank.path).stderr
     bank.release()
@@ -72,11 +72,11 @@ def test_the_words_for_a_bank_that_a_notebook_reads(bank: Bank) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert "bank.let_go()" in done.stderr
+    assert "bank.release()" in done.stderr
     bank.close()
 
 
-def test_every_thread_reads_on_after_it_was_let_go_of(bank: Bank) -> None:
+def test_every_thread_reads_on_after_it_was_released(bank: Bank) -> None:
     found: list[int] = []
 
     def ask() -> None:
