@@ -37,8 +37,8 @@ QUICK: tuple[list[str], ...] = (
 )
 WATCH = """
 import sys
-from attnbank.cli.app import run
-status = run(sys.argv[1:])
+from attnbank.cli.app import run_command_line
+status = run_command_line(sys.argv[1:])
 heavy = [name for name in {heavy!r} if name in sys.modules]
 assert not heavy, heavy
 sys.exit(status)

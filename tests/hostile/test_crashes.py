@@ -70,9 +70,9 @@ def test_too_little_memory_is_no_word_against_the_bank(
 ) -> None:
     """Wherever it is that the memory ends: a crash, an error of DuckDB, a failed import."""
     limited = (
-        "import resource, sys; from attnbank.cli.app import run;"
+        "import resource, sys; from attnbank.cli.app import run_command_line;"
         f"resource.setrlimit(resource.RLIMIT_AS, ({megabytes} * 10**6,) * 2);"
-        "sys.exit(run(sys.argv[1:]))"
+        "sys.exit(run_command_line(sys.argv[1:]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", limited, "-b", str(sample_bank), *command.split()],

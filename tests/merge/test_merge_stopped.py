@@ -19,8 +19,8 @@ LIMITED = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-from attnbank.cli.app import run
-sys.exit(run(sys.argv[2:]))
+from attnbank.cli.app import run_command_line
+sys.exit(run_command_line(sys.argv[2:]))
 """
 
 STATEMENTS = 480

@@ -46,12 +46,12 @@ def _faults() -> int:
 
 KEPT = """
 import numpy, psutil
-from attnbank.ingest.models.runtime import kept_memory
+from attnbank.ingest.models.runtime import malloc_tuned
 
 def resident():
     return psutil.Process().memory_info().rss
 
-with kept_memory():
+with malloc_tuned():
     arrays = [numpy.ones(500_000, dtype=numpy.float32) for _ in range(40)]
     full = resident()
     del arrays  # 80 MB

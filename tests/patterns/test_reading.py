@@ -57,7 +57,7 @@ def test_errors_have_a_place(request_: str, line: int, column: int, says: str) -
     with pytest.raises(RequestError) as caught:
         question(request_)
     assert says in str(caught.value)
-    assert (caught.value.place.line, caught.value.place.column) == (line, column)
+    assert (caught.value.position.line, caught.value.position.column) == (line, column)
     assert str(caught.value).startswith(f"Line {line}, column {column} of the request: ")
     assert len(str(caught.value).splitlines()) <= 2
     assert caught.value.status == 2

@@ -43,7 +43,7 @@ import importlib.util, json, os, sys, tempfile
 
 for name in json.loads(sys.argv[1]):
     assert importlib.util.find_spec(name) is None, name
-from attnbank.cli.app import run
+from attnbank.cli.app import run_command_line
 
 told = {}
 for args in json.loads(sys.argv[2]):
@@ -51,7 +51,7 @@ for args in json.loads(sys.argv[2]):
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         os.dup2(out.fileno(), 1)  # the streams of its processes, too
         os.dup2(error.fileno(), 2)
-        status = run(args)
+        status = run_command_line(args)
         sys.stdout.flush(), sys.stderr.flush()
         os.dup2(kept[0], 1), os.dup2(kept[1], 2)
         shown = []
@@ -177,8 +177,8 @@ def test_a_corpus_is_read_before_torch_is_imported(tmp_path: Path) -> None:
     cells = "1", "Rain", "_", "_", "_", "_", "7", "dep", "_", "_"
     (tmp_path / "bad.conllu").write_text("\t".join(cells) + "\n\n")
     program = (
-        "import sys; from attnbank.cli.app import run;"
-        f" status = run(['-b', {str(tmp_path / 'b.duckdb')!r}, 'ingest',"
+        "import sys; from attnbank.cli.app import run_command_line;"
+        f" status = run_command_line(['-b', {str(tmp_path / 'b.duckdb')!r}, 'ingest',"
         f" {str(tmp_path / 'bad.conllu')!r}, '-m', 'minilm', *sys.argv[1:]]);"
         " assert status == 1; assert 'torch' not in sys.modules"
     )

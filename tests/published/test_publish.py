@@ -326,7 +326,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(two_runs: Path, tmp_path: Path) 
     limited = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY));"
-        "from attnbank.cli.app import run; sys.exit(run(sys.argv[2:]))"
+        "from attnbank.cli.app import run_command_line; sys.exit(run_command_line(sys.argv[2:]))"
     )
     for limit in (100_000, 2_000_000):
         done = subprocess.run(

@@ -25,8 +25,8 @@ import os, resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-from attnbank.cli.app import run
-sys.exit(run(sys.argv[2:]))
+from attnbank.cli.app import run_command_line
+sys.exit(run_command_line(sys.argv[2:]))
 """
 
 COMMANDS = {

@@ -26,8 +26,8 @@ pipeline.WEIGHTS_AT_ONCE = 1
 """
 
 MEASURED = """
-from attnbank.ingest.losses import measuring
-measuring.SECONDS_AT_ONCE = 0
+from attnbank.ingest.losses import surprisal
+surprisal.SECONDS_AT_ONCE = 0
 """
 
 WORDS = "select word.id as word, word.index as place from word order by word.id"

@@ -310,7 +310,7 @@ def _measure(kind: Any, *names: syntax.Name) -> syntax.NodeFunction:
 def _comparison(left: Any, operator: Any, right: Any) -> syntax.Comparison | syntax.Presence:
     if str(right) == "*" and not isinstance(right, syntax.Constant):
         if str(operator) != "=" or not isinstance(left, syntax.Reference):
-            raise RequestError(left.place, "* means any value of a feature.", "Write N.f = *.")
+            raise RequestError(left.position, "* means any value of a feature.", "Write N.f = *.")
         return syntax.Presence(left, True)
     if str(operator) not in ("=", "<>", "<", "<=", ">", ">="):
         raise RequestError(_position_of(operator), f"{operator} goes between two nodes or edges.")
@@ -356,7 +356,7 @@ def _parse_interval(term: Any, *bounds: tuple[str, int]) -> syntax.Interval:
     least, most = given.get("min"), given.get("max")
     if given.get("gap", 0) < 1 or (least is not None and most is not None and least >= most):
         raise RequestError(
-            term.place, "intervals need a gap of 1 or more, and a min below max.",
+            term.position, "intervals need a gap of 1 or more, and a min below max.",
             f"Write {term}[gap=100] or {term}[gap=10, min=0, max=50].",
         )  # fmt: skip
     return syntax.Interval(term, given["gap"], least, most)

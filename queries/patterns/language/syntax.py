@@ -23,7 +23,7 @@ class SourcePosition:
 
 
 class RequestError(CallError):
-    """A request that cannot be read or is not supported; `place` says where, in `within`."""
+    """A request that cannot be read or is not supported; `position` says where, in `within`."""
 
     def __init__(
         self, position: SourcePosition, fact: str, remedy: str = "", within: str = "the request"
@@ -33,12 +33,12 @@ class RequestError(CallError):
         super().__init__(
             f"Line {position.line}, column {position.column} of {within}: {fact}", remedy
         )
-        self.place = position
+        self.position = position
         self._raw = fact
 
     def in_keys(self) -> RequestError:
         """The same error, whose place is in the keys (--columns, --sort, --by)."""
-        return RequestError(self.place, self._raw, self.remedy, "the keys")
+        return RequestError(self.position, self._raw, self.remedy, "the keys")
 
 
 class Name(str):
