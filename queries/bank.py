@@ -164,12 +164,12 @@ class Bank(Requests):
         check_limits(seconds, memory)
         with self._lock:
             self._cursors.check_open()
-            own = self._sandbox.get(use)
-            if own is None or (own.seconds, own.memory) != (seconds, memory):
+            sandbox = self._sandbox.get(use)
+            if sandbox is None or (sandbox.seconds, sandbox.memory) != (seconds, memory):
                 # The old one is freed when the last thread that uses it is done.
-                own = self._sandbox[use] = Sandbox(self.path, seconds, memory)
-                self._sandboxes.add(own)
-        return own.run_select(statement, params)
+                sandbox = self._sandbox[use] = Sandbox(self.path, seconds, memory)
+                self._sandboxes.add(sandbox)
+        return sandbox.run_select(statement, params)
 
     def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
         """As `Backend.run_request`, in the sandbox of requests."""
@@ -201,9 +201,9 @@ class Bank(Requests):
         fits. Warns with UnfinishedRunWarning if the run that was asked for is not finished.
         """
         analysis = registry.find_analysis(name)
-        given = parameters.bind_values(analysis, values)
+        arguments = parameters.bind_values(analysis, values)
         with self.answering():
-            run = self._choose(analysis, given)
+            run = self._choose(analysis, arguments)
             if run is not None and not analysis.is_own:
                 if not run.is_finished:
                     warnings.warn(
@@ -211,27 +211,29 @@ class Bank(Requests):
                         UnfinishedRunWarning,
                         stacklevel=2,
                     )
-                check_relation(self.connection, analysis, given, run)
+                check_relation(self.connection, analysis, arguments, run)
             relation = (
-                cached_result(self.connection, analysis, given, run) if self.reads_cache else None
+                cached_result(self.connection, analysis, arguments, run)
+                if self.reads_cache
+                else None
             )
         if analysis.is_own:  # it runs in the sandbox of `sql`
             if relation is not None:
                 return relation.rows
-            return as_declared(analysis, self.sql(self._macro_call(analysis, given), given))
+            return as_declared(analysis, self.sql(self._macro_call(analysis, arguments), arguments))
         with self.answering():
             try:
                 if relation is None:
-                    rows = self.fetch(self._macro_call(analysis, given), given)
+                    rows = self.fetch(self._macro_call(analysis, arguments), arguments)
                 else:
                     rows = relation.rows
             except duckdb.Error as error:  # of the analysis, unless of the bank: see `answering`
                 if is_damage(error) or isinstance(error, duckdb.InterruptException):
                     raise
                 raise query_error(error, f"{analysis.name} cannot be answered: ") from error
-            return self._without_circular(rows, given)
+            return self._without_circular(rows, arguments)
 
-    def _macro_call(self, analysis: Analysis, given: Mapping[str, Any]) -> str:
+    def _macro_call(self, analysis: Analysis, arguments: Mapping[str, Any]) -> str:
         """The SELECT that runs an analysis: it calls the macro that any DuckDB shell calls.
 
         A user's own is not in the bank: it is the statement itself, with the default in place of
@@ -240,20 +242,22 @@ class Bank(Requests):
         if analysis.is_own:
             defaults = {parameter.name: parameter.default for parameter in analysis.parameters}
             return analysis.with_parameters(
-                lambda name: f"${name}" if name in given else defaults[name]
+                lambda name: f"${name}" if name in arguments else defaults[name]
             )
         # The macros of another version are in the file, and those of this one in memory.
         schema = "paper." if analysis.is_view and not self._cursors.is_other_version else ""
-        return f"from {schema}{analysis.name}({', '.join(f'{name} := ${name}' for name in given)})"
+        return (
+            f"from {schema}{analysis.name}({', '.join(f'{name} := ${name}' for name in arguments)})"
+        )
 
-    def _without_circular(self, rows: pl.DataFrame, given: Mapping[str, Any]) -> pl.DataFrame:
+    def _without_circular(self, rows: pl.DataFrame, arguments: Mapping[str, Any]) -> pl.DataFrame:
         """The rows without p values, and a warning, if their relation was saved from attention.
 
         If it was saved from surprisal, only a warning.
         """
         saved = self.connection.execute(
             "select request, is_circular from saved_relation where name = $name",
-            {"name": given.get("relation")},
+            {"name": arguments.get("relation")},
         ).fetchone()
         if saved is None:
             return rows
@@ -268,13 +272,15 @@ class Bank(Requests):
         warnings.warn(CIRCULAR, AttnbankWarning, stacklevel=3)
         return without_p_values(rows)
 
-    def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
+    def _choose(self, analysis: Analysis, arguments: Mapping[str, Any]) -> Run | None:
         """As `choose_analysis_run`, once for the same kind of run and names: nothing writes."""
         of_runs = [parameter.name for parameter in analysis.parameters if parameter.names_run]
-        choice = None if analysis.run is None else resolve_weights(self.connection, analysis, given)
-        key = choice, tuple((name, given.get(name)) for name in of_runs)
+        choice = (
+            None if analysis.run is None else resolve_weights(self.connection, analysis, arguments)
+        )
+        key = choice, tuple((name, arguments.get(name)) for name in of_runs)
         if key not in self._chosen:
-            self._chosen[key] = choose_analysis_run(self.connection, self.path, analysis, given)
+            self._chosen[key] = choose_analysis_run(self.connection, self.path, analysis, arguments)
         return self._chosen[key]
 
     def cached(self, name: str, /, **values: Any) -> CachedResult | None:
@@ -283,16 +289,18 @@ class Bank(Requests):
         None if the analysis, or what it reads, has changed since.
         """
         analysis = registry.find_analysis(name)
-        given = parameters.bind_values(analysis, values)
+        arguments = parameters.bind_values(analysis, values)
         with self.answering():
-            return cached_result(self.connection, analysis, given, self._choose(analysis, given))
+            return cached_result(
+                self.connection, analysis, arguments, self._choose(analysis, arguments)
+            )
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` reads with the same arguments; None if it reads not exactly one."""
         analysis = registry.find_analysis(name)
-        given = parameters.bind_values(analysis, values)
+        arguments = parameters.bind_values(analysis, values)
         with self.answering():
-            return self._choose(analysis, given)
+            return self._choose(analysis, arguments)
 
     def sql(
         self,

@@ -288,10 +288,10 @@ def _statement_of_explain(statement: str) -> str:
         if kind.name != "comment"
     ]
     words = [word for _, word in tokens[:2]]
-    rest = [at for at, _ in tokens[2 if words[1:] == [b"analyze"] else 1 :]]
-    if words[:1] != [b"explain"] or not rest or text[rest[0] : rest[0] + 1] == b"(":
+    starts = [at for at, _ in tokens[2 if words[1:] == [b"analyze"] else 1 :]]
+    if words[:1] != [b"explain"] or not starts or text[starts[0] : starts[0] + 1] == b"(":
         raise QueryError(
             "This form of EXPLAIN does not run here.",
             "Write explain or explain analyze, and the SELECT.",
         )
-    return text[rest[0] :].decode()
+    return text[starts[0] :].decode()

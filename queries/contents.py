@@ -114,9 +114,9 @@ def _tables_and_views(bank: Backend) -> dict[str, tuple[str, str, str]]:
 def relation(bank: Backend, name: str) -> tuple[str, str]:
     """The schema and the name of a table or view. Raises CallError if there is none."""
     known = _tables_and_views(bank)
-    for asked in (name, f"main.{name}", f"paper.{name}"):
-        if asked in known:
-            return known[asked][1:]
+    for candidate in (name, f"main.{name}", f"paper.{name}"):
+        if candidate in known:
+            return known[candidate][1:]
     names = [relation_name.removeprefix("main.") for relation_name in known] + list(
         registry.analyses()
     )

@@ -33,8 +33,8 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
             f"{did_you_mean(dialect, DIALECTS)} Choose from: {', '.join(DIALECTS)}.".strip(),
         )
     analysis = registry.find_analysis(name)
-    given = _literal_expressions(parameters.bind_values(analysis, values))
-    return _generate_sql(_Inliner().inline(analysis, given), dialect)
+    bound = _literal_expressions(parameters.bind_values(analysis, values))
+    return _generate_sql(_Inliner().inline(analysis, bound), dialect)
 
 
 def render_statement(statement: str, dialect: str, values: Mapping[str, Any]) -> str:
@@ -114,13 +114,13 @@ class _Inliner:
 
     def _without_macros(self, tree: exp.Expr) -> exp.Expr:
         """The tree with its macros and views replaced; the tree that is given is changed."""
-        own = {cte.alias for cte in tree.find_all(exp.CTE)}
+        cte_names = {cte.alias for cte in tree.find_all(exp.CTE)}
 
         def expand_macro(node: exp.Expr) -> exp.Expr:
             if isinstance(node, exp.Anonymous) and node.name in _functions():
                 return self._function(node)
             if isinstance(node, exp.Table):
-                return self._relation(node, own) or node
+                return self._relation(node, cte_names) or node
             plain = node
             while isinstance(plain, exp.Cast) and plain.to == plain.this.args.get("to"):
                 plain = plain.this
@@ -129,18 +129,20 @@ class _Inliner:
 
         return tree.transform(expand_macro, copy=False)
 
-    def _relation(self, table: exp.Table, own: set[str]) -> exp.Expr | None:
+    def _relation(self, table: exp.Table, cte_names: set[str]) -> exp.Expr | None:
         """The definition of a table macro or a view as a subquery; None for a table."""
         self._calls += 1
         name = table.this.name
         prefix = f"{name}_{self._calls}"
         if isinstance(table.this, exp.Anonymous):
             called = (registry.analyses() | registry.shared())[name]
-            given = {argument.this.name: argument.expression for argument in table.this.expressions}
-            inner = self.inline(called, given, prefix)
+            arguments = {
+                argument.this.name: argument.expression for argument in table.this.expressions
+            }
+            inner = self.inline(called, arguments, prefix)
         elif table.db == "paper":
             inner = self.inline(registry.analyses()[name], {}, prefix)
-        elif name in _views() and name not in own:
+        elif name in _views() and name not in cte_names:
             inner = self._without_macros(_with_own_names(_views()[name].copy(), prefix))
         else:
             return None

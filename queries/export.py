@@ -70,13 +70,13 @@ def _owns(folder: Path) -> Callable[[Path], bool]:
     with suppress(OSError):
         read = (folder / LOAD).read_text(encoding="utf-8", errors="replace")
 
-    def is_own(place: Path) -> bool:
-        if place.name in (LOAD, SCHEMA):
-            return len(place.parts) == 1
-        if place == Path(MANIFEST):
+    def is_own(path: Path) -> bool:
+        if path.name in (LOAD, SCHEMA):
+            return len(path.parts) == 1
+        if path == Path(MANIFEST):
             return has_manifest
-        is_part = len(place.parts) == 3 and place.parts[1].startswith("run=")
-        return literal(place.as_posix()) in read or (is_part and place.name == "rows.parquet")
+        is_part = len(path.parts) == 3 and path.parts[1].startswith("run=")
+        return literal(path.as_posix()) in read or (is_part and path.name == "rows.parquet")
 
     return is_own
 

@@ -42,16 +42,16 @@ def bind_values(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: convert_value(declared[name], given[name]) for name in given}
 
 
-def convert_value(parameter: Parameter, given: Any) -> Any:
+def convert_value(parameter: Parameter, value: Any) -> Any:
     """The value in the parameter's type, or None. Raises CallError if it does not fit the type."""
-    if given is None:
+    if value is None:
         return None
     element, is_list = element_type(parameter)
     if not is_list:
-        return _scalar(parameter, element, given)
-    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
-        raise _wrong_type(parameter, given)
-    return [None if item is None else _scalar(parameter, element, item) for item in given]
+        return _scalar(parameter, element, value)
+    if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
+        raise _wrong_type(parameter, value)
+    return [None if item is None else _scalar(parameter, element, item) for item in value]
 
 
 def from_text(parameter: Parameter, text: str) -> Any:
@@ -73,35 +73,35 @@ def element_type(parameter: Parameter) -> tuple[str, bool]:
     return type_.removesuffix("[]"), type_.endswith("[]")
 
 
-def _scalar(parameter: Parameter, type_: str, given: Any) -> Any:
-    is_boolean = isinstance(given, bool)
+def _scalar(parameter: Parameter, type_: str, value: Any) -> Any:
+    is_boolean = isinstance(value, bool)
     if type_ in _TEXTS:
-        if parameter.names_run and isinstance(given, int) and not is_boolean:
-            return str(given)
-        if isinstance(given, str):
+        if parameter.names_run and isinstance(value, int) and not is_boolean:
+            return str(value)
+        if isinstance(value, str):
             allowed = parameter.choices
-            if allowed and given not in allowed:
+            if allowed and value not in allowed:
                 raise CallError(
-                    f"{parameter.name} cannot be {given!r}.",
-                    f"{did_you_mean(given, allowed)} It is one of: {join_names(allowed)}.".strip(),
+                    f"{parameter.name} cannot be {value!r}.",
+                    f"{did_you_mean(value, allowed)} It is one of: {join_names(allowed)}.".strip(),
                 )
-            return given
+            return value
     elif type_ == "boolean":
         if is_boolean:
-            return given
+            return value
     elif type_ in _INTEGERS:
         with suppress(TypeError):
-            whole = operator.index(given)
+            integer = operator.index(value)
             limit = 1 << _INTEGERS[type_] - 1
-            if not is_boolean and -limit <= whole < limit:
-                return whole
+            if not is_boolean and -limit <= integer < limit:
+                return integer
     elif type_ in _FLOATS:
         with suppress(TypeError, ValueError, OverflowError):
-            if not isinstance(given, bool | str | bytes) and math.isfinite(number := float(given)):
+            if not isinstance(value, bool | str | bytes) and math.isfinite(number := float(value)):
                 return number
     else:
-        return given
-    raise _wrong_type(parameter, given)
+        return value
+    raise _wrong_type(parameter, value)
 
 
 def _scalar_from_text(parameter: Parameter, type_: str, text: str) -> Any:
@@ -112,6 +112,6 @@ def _scalar_from_text(parameter: Parameter, type_: str, text: str) -> Any:
     return _scalar(parameter, type_, read)
 
 
-def _wrong_type(parameter: Parameter, given: object) -> CallError:
-    fact = f"{parameter.name} must be of type {parameter.type}, not {given!r}."
+def _wrong_type(parameter: Parameter, value: object) -> CallError:
+    fact = f"{parameter.name} must be of type {parameter.type}, not {value!r}."
     return CallError(fact, f"{parameter.name}: {parameter.help}.")

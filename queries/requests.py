@@ -370,8 +370,8 @@ class Requests(Backend):
         nodes = checked.pattern.nodes
         for name in (dependent, head):
             if name not in nodes:
-                told = f"{did_you_mean(name, nodes)} Its nodes: {', '.join(nodes) or 'none'}."
-                raise CallError(f"The request has no node {name}.", told.strip())
+                hint = f"{did_you_mean(name, nodes)} Its nodes: {', '.join(nodes) or 'none'}."
+                raise CallError(f"The request has no node {name}.", hint.strip())
         if dependent == head:
             raise CallError(
                 "--from and --to name the same node.", f"Give two of: {join_names(nodes)}."

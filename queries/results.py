@@ -136,13 +136,13 @@ def _hint(text: str, *, shows_place: bool) -> str:
         hint = line.strip()
         if hint.startswith(("Did you mean", "Candidate")):
             ways = [*takewhile(lambda line: line[:1] == "\t", lines[at + 1 :])]
-            shown = [way.strip() for way in ways[:_WAYS]] + ["..."] * (len(ways) > _WAYS)
-            return f"{hint} {', '.join(shown)}".strip().replace('"system".main.', "")
+            shown_ways = [way.strip() for way in ways[:_WAYS]] + ["..."] * (len(ways) > _WAYS)
+            return f"{hint} {', '.join(shown_ways)}".strip().replace('"system".main.', "")
     first = next((line.strip() for line in lines if line.strip()), "")
-    place = re.fullmatch(r"LINE (?P<line>\d+): (?P<text>.*)", first)
-    if place is None:
+    match = re.fullmatch(r"LINE (?P<line>\d+): (?P<text>.*)", first)
+    if match is None:
         return first
-    return f"Look at line {place['line']}: {place['text']}" if shows_place else ""
+    return f"Look at line {match['line']}: {match['text']}" if shows_place else ""
 
 
 def _holds_odd(type_: Any) -> bool:
@@ -178,7 +178,7 @@ def _check_dates(name: str, values: pl.Series) -> None:
 def cached_result(
     connection: duckdb.DuckDBPyConnection,
     analysis: Analysis,
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     run: Run | None,
 ) -> CachedResult | None:
     """The cached answer of an analysis for these values and this run; None if there is none."""
@@ -194,9 +194,9 @@ def cached_result(
             " order by finished desc limit 1",
             [
                 analysis.name,
-                result_cache.parameters_text(connection, analysis, given),
+                result_cache.parameters_text(connection, analysis, arguments),
                 None if run is None else run.id,
-                result_cache.reads(connection, analysis, given),
+                result_cache.reads(connection, analysis, arguments),
             ],
         ).fetchall()
         if not rows:

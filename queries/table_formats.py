@@ -185,10 +185,10 @@ def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Forma
 
 
 def _wrapped(columns: list[FormattedColumn], width: int) -> list[FormattedColumn]:
-    taken = sum(
+    total_width = sum(
         max(column.width, display_width(column.name)) + len(_GAP) for column in columns[:-1]
     )
-    room = max(width - taken, 3 * _NARROWEST)
+    room = max(width - total_width, 3 * _NARROWEST)
     formatted = [FormattedColumn(column.name, [], column.is_number) for column in columns]
     for *cells, text in _cell_rows(columns):
         for at, line in enumerate(textwrap.wrap(text, room) or [""]):
@@ -211,8 +211,12 @@ def _pattern(values: Sequence[float | None]) -> str:
 def _rounded(value: float, pattern: str, *, is_p: bool = False) -> str:
     if is_p and 0 <= value < 0.001:  # as papers print it
         return "<0.001"
-    shown = format(value, pattern) if math.isfinite(value) else str(value)
-    return shown.removeprefix("-") if not shown.strip("-0.") else shown  # no -0.000
+    formatted_number = format(value, pattern) if math.isfinite(value) else str(value)
+    return (
+        formatted_number.removeprefix("-")
+        if not formatted_number.strip("-0.")
+        else formatted_number
+    )  # no -0.000
 
 
 def _exact(value: float) -> str:
@@ -276,9 +280,9 @@ def _format_line(
 ) -> str:
     parts = []
     for cell, column, width in zip(cells, columns, widths, strict=True):
-        shown = cut(cell, width)
-        space = " " * (width - display_width(shown))
-        parts.append(space + shown if column.is_number else isolated(shown) + space)
+        cut_cell = cut(cell, width)
+        space = " " * (width - display_width(cut_cell))
+        parts.append(space + cut_cell if column.is_number else isolated(cut_cell) + space)
     return gap.join(parts).rstrip()
 
 
@@ -297,19 +301,19 @@ def cut_start(text: str, width: int) -> str:
         return text
     from wcwidth import iter_graphemes
 
-    kept = _fitting(reversed(list(iter_graphemes(text))), width - 1)
-    return f"…{''.join(reversed(kept))}"
+    last_graphemes = _fitting(reversed(list(iter_graphemes(text))), width - 1)
+    return f"…{''.join(reversed(last_graphemes))}"
 
 
 def _fitting(graphemes: Iterable[str], room: int) -> list[str]:
     """The first graphemes that fit into so many columns: a letter keeps its accents."""
-    kept = []
+    fitting = []
     for grapheme in graphemes:
         room -= display_width(grapheme)
         if room < 0:
             break
-        kept.append(grapheme)
-    return kept
+        fitting.append(grapheme)
+    return fitting
 
 
 def _markdown_text(text: str) -> str:

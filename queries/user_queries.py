@@ -45,25 +45,25 @@ def join(folder: str | Path | None = None) -> None:
     named = folder or os.environ.get(VARIABLE)
     if not named:
         return
-    place = Path(named).expanduser()
+    folder_path = Path(named).expanduser()
     try:
-        paths = sorted(file for file in place.iterdir() if file.suffix == ".sql")
+        paths = sorted(file for file in folder_path.iterdir() if file.suffix == ".sql")
     except OSError as error:
         raise CallError(
-            f"The folder of queries {place} cannot be read: {error.strerror}.",
+            f"The folder of queries {folder_path} cannot be read: {error.strerror}.",
             "Name a folder of .sql files: --queries DIR, or the variable ATTNBANK_QUERIES.",
         ) from error
     if len(paths) > MOST_FILES:
         raise CallError(
-            f"The folder of queries {place} has {len(paths):,} .sql files; the maximum is"
+            f"The folder of queries {folder_path} has {len(paths):,} .sql files; the maximum is"
             f" {MOST_FILES:,}.",
             "Use a folder that holds only queries.",
         )
     for path in paths:
         try:
-            registry.own[path.stem] = _load_user_analysis(path)
+            registry.user_analyses[path.stem] = _load_user_analysis(path)
         except AttnbankError as error:
-            registry.own_faults[path.stem] = CallError(
+            registry.user_faults[path.stem] = CallError(
                 f"{path}: {error.fact.removeprefix(f'{path.name}: ')}", error.remedy or _EXAMPLE
             )
 

@@ -21,8 +21,8 @@ def need(what: str, extra: str, *modules: str) -> None:
     """
     missing = [_PACKAGES.get(module, module) for module in modules if find_spec(module) is None]
     if missing:
-        those = f"{', '.join(missing[:-1])} and {missing[-1]}" if missing[1:] else missing[0]
+        names = f"{', '.join(missing[:-1])} and {missing[-1]}" if missing[1:] else missing[0]
         raise MissingPackageError(
-            f"{what} needs {those}, which {'are' if missing[1:] else 'is'} not installed.",
+            f"{what} needs {names}, which {'are' if missing[1:] else 'is'} not installed.",
             f"In a clone of attnbank, type: pip install '.[{extra}]'",
         )

@@ -90,10 +90,10 @@ class Parameter:
         if not self.choices:
             return self.name
         allowed = ", ".join(quoting.literal(choice) for choice in self.choices)
-        told = quoting.literal(f"; it is one of {', '.join(self.choices)}")
+        choices = quoting.literal(f"; it is one of {', '.join(self.choices)}")
         return (
             f"case when {self.name} is null or {self.name} in ({allowed}) then {self.name}"
-            f" else cast(error(concat('{self.name} cannot be ', {self.name}, {told}))"
+            f" else cast(error(concat('{self.name} cannot be ', {self.name}, {choices}))"
             f" as {self.type}) end"
         )
 
@@ -251,7 +251,7 @@ class Analysis:
         """The SELECT with `cast($name as type)` for each parameter; raises as `with_parameters`."""
         return self.with_parameters(lambda name: f"${name}")
 
-    def with_parameters(self, written: Callable[[str], str]) -> str:
+    def with_parameters(self, render: Callable[[str], str]) -> str:
         """The SELECT with each parameter replaced by `written(name)`, cast to its type.
 
         Raises HeaderError if the SELECT uses other parameters than the header declares.
@@ -264,7 +264,7 @@ class Analysis:
                 f" {', '.join(sorted(odd))}."
             )
         return statements.with_references(
-            self.body, lambda name: f"cast({written(name)} as {types[name]})"
+            self.body, lambda name: f"cast({render(name)} as {types[name]})"
         )
 
     @property

@@ -16,8 +16,8 @@ def html_table(frame: pl.DataFrame, title: str) -> str:
     """An HTML table of the frame's first 50 rows, with a caption and the number of rows left."""
     right, left = ' style="text-align: right"', ' style="text-align: left" dir="auto"'
     aligned = [right if dtype.is_numeric() else left for dtype in frame.dtypes]
-    shown = frame.head(_MOST).rows()
-    rows = "".join(f"<tr>{''.join(map(_cell, row, aligned))}</tr>" for row in shown)
+    first_rows = frame.head(_MOST).rows()
+    rows = "".join(f"<tr>{''.join(map(_cell, row, aligned))}</tr>" for row in first_rows)
     further = frame.height - _MOST
     more = f"<p>and {further:,} more</p>" if further > 0 else ""
     named = zip(frame.columns, aligned, strict=True)

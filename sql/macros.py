@@ -23,12 +23,12 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     inner = ", ".join(f"p_{parameter.name}" for parameter in analysis.parameters)
     checked = ", ".join(parameter.checked for parameter in analysis.parameters)
     body = analysis.with_parameters(lambda name: f"p_{name}")
-    made = [
+    created = [
         f"{create} macro {inner_name}({inner}) as table\n{body}",
         *_outer(analysis, f"from {inner_name}({checked})", temporary=temporary),
     ]
     if temporary:
-        return made
+        return created
     sentences = filter(None, (analysis.title, analysis.paper, analysis.grain))
     comments = {
         f"macro table {inner_name}": f"The statement of {analysis.name}, with every parameter"
@@ -42,7 +42,7 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
         comments |= {
             f"column {outer_name}.{column.name}": column.help for column in analysis.columns
         }
-    return [*made, *(f"comment on {of} is {literal(text)}" for of, text in comments.items())]
+    return [*created, *(f"comment on {of} is {literal(text)}" for of, text in comments.items())]
 
 
 def stub(analysis: Analysis, *, temporary: bool = False) -> list[str]:
@@ -56,11 +56,11 @@ def stub(analysis: Analysis, *, temporary: bool = False) -> list[str]:
 def _outer(analysis: Analysis, body: str, *, temporary: bool) -> list[str]:
     create, schema = _create_statements(analysis, temporary=temporary)
     name = f"{schema}{analysis.name}"
-    given = ", ".join(
+    defaults = ", ".join(
         f"{parameter.name} := {parameter.default}" for parameter in analysis.parameters
     )
-    made = [f"{create} macro {name}({given}) as table\n{body}"]
-    return [*made, f"{create} view {name} as\nfrom {name}()"] if analysis.is_view else made
+    created = [f"{create} macro {name}({defaults}) as table\n{body}"]
+    return [*created, f"{create} view {name} as\nfrom {name}()"] if analysis.is_view else created
 
 
 def _create_statements(analysis: Analysis, *, temporary: bool) -> tuple[str, str]:
@@ -87,8 +87,10 @@ def install(*, temporary: bool = False) -> tuple[str, ...]:
     start = [] if temporary else ["create schema if not exists paper"]
     for name in order:
         start += stub(known[name], temporary=temporary) if name in stubs else []
-    made = [text for name in reversed(order) for text in macros(known[name], temporary=temporary)]
-    return (*start, *made)
+    created = [
+        text for name in reversed(order) for text in macros(known[name], temporary=temporary)
+    ]
+    return (*start, *created)
 
 
 @cache

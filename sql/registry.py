@@ -97,25 +97,25 @@ def shared() -> dict[str, Analysis]:
 
 
 # The user's own analyses in this process, and the errors of the invalid files, by name.
-own: dict[str, Analysis] = {}
-own_faults: dict[str, CallError] = {}
+user_analyses: dict[str, Analysis] = {}
+user_faults: dict[str, CallError] = {}
 
 
 def all_analyses() -> dict[str, Analysis]:
     """Every analysis by name, the user's own after those of the package."""
-    return analyses() | own
+    return analyses() | user_analyses
 
 
 def faults() -> dict[str, CallError]:
     """The error of each of the user's files that holds no valid analysis, by name."""
-    return dict(own_faults)
+    return dict(user_faults)
 
 
 def find_analysis(name: str) -> Analysis:
     """The analysis of a name; `paper.table_1` and `table_1` are the same. Raises CallError."""
     known = all_analyses()
-    if name in own_faults and name not in known:
-        raise own_faults[name]
+    if name in user_faults and name not in known:
+        raise user_faults[name]
     plain = name.removeprefix("paper.").replace("-", "_")
     if plain not in known or (name.startswith("paper.") and not known[plain].is_view):
         raise CallError(

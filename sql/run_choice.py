@@ -223,13 +223,13 @@ def check_relation(
         saved = connection.execute("select distinct relation from saved_pair").fetchall()
         if (relation,) in saved:
             return
-    whole = [row[0] for row in rows]
-    folded = list(dict.fromkeys(without_subtype(name) for name in whole))
+    unfolded = [row[0] for row in rows]
+    folded = list(dict.fromkeys(without_subtype(name) for name in unfolded))
     has_subtypes = any(parameter.name == "subtypes" for parameter in analysis.parameters)
-    known = whole if values.get("subtypes") or not has_subtypes else folded
+    known = unfolded if values.get("subtypes") or not has_subtypes else folded
     if relation in known:
         return
-    if relation in whole:
+    if relation in unfolded:
         raise CallError(
             f"The relation {relation} is counted with {relation.split(':')[0]}.",
             f"Ask for {relation.split(':')[0]}, or keep subtypes apart: --subtypes, subtypes=True.",

@@ -232,9 +232,9 @@ class ReportTable:
 
 def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> ReportTable:
     """Lay a frame out, of a long one the first rows (`cuts`); runs are in the CSV alone."""
-    kept = frame.drop(_NEVER, strict=False)
-    kept = kept.head(FIRST_ROWS) if cuts and frame.height > MOST_ROWS else kept
-    columns = columns_as_text(kept, exact_p=True)
+    shown_rows = frame.drop(_NEVER, strict=False)
+    shown_rows = shown_rows.head(FIRST_ROWS) if cuts and frame.height > MOST_ROWS else shown_rows
+    columns = columns_as_text(shown_rows, exact_p=True)
     coded = base64.b64encode(csv_text(frame).encode()).decode()
     return ReportTable(
         [column.name.replace("_", " ") for column in columns],
@@ -302,8 +302,8 @@ def dark_rules() -> str:
 def colour_on_dark(colour: str) -> str:
     """The colour that the filter of dark ground turns into this one, as near as there is one."""
     parts = [1 - int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    made = (sum(a * b for a, b in zip(row, parts, strict=True)) for row in _HALF_TURN)
-    return "#" + "".join(f"{round(255 * min(max(channel, 0.0), 1.0)):02x}" for channel in made)
+    channels = (sum(a * b for a, b in zip(row, parts, strict=True)) for row in _HALF_TURN)
+    return "#" + "".join(f"{round(255 * min(max(channel, 0.0), 1.0)):02x}" for channel in channels)
 
 
 def _add_mark_titles(element: ElementTree.Element) -> None:

@@ -24,21 +24,22 @@ def compare(
     bank: Backend, name: str, run: dict[str, Any], controls: Sequence[str] = ()
 ) -> PaperComparison:
     """Published figures beside ours, of relations also of `controls`. Raises as `Bank.query`."""
-    told = published()[name]
-    values = {**told.get("values", {}), **run}
-    if "relation" in told:
-        ours = _by_relation(bank, told["compares"], values)
+    figures = published()[name]
+    values = {**figures.get("values", {}), **run}
+    if "relation" in figures:
+        ours = _by_relation(bank, figures["compares"], values)
         beside = [
-            _by_relation(bank, told["compares"], {**values, "run": control}) for control in controls
+            _by_relation(bank, figures["compares"], {**values, "run": control})
+            for control in controls
         ]
-        rows = _relations(told["relation"], ours, beside)
+        rows = _relations(figures["relation"], ours, beside)
     else:
         controls = ()
-        frame = bank.query(told["compares"], **values)
-        if "model" in told:
-            rows = _models(told["model"], frame)
-        elif "probe" in told:
-            rows = _newest_probes(told["probe"], frame)
+        frame = bank.query(figures["compares"], **values)
+        if "model" in figures:
+            rows = _models(figures["model"], frame)
+        elif "probe" in figures:
+            rows = _newest_probes(figures["probe"], frame)
         else:
             rows = [
                 {
@@ -46,10 +47,10 @@ def compare(
                     "paper": figure["published"],
                     "this bank": MEASURES[figure["measure"]](frame),
                 }
-                for figure in told["claim"]
+                for figure in figures["claim"]
             ]
     return PaperComparison(
-        pl.DataFrame(rows), told["source"], told["setup"], told["differs"], tuple(controls)
+        pl.DataFrame(rows), figures["source"], figures["setup"], figures["differs"], tuple(controls)
     )
 
 
@@ -65,15 +66,15 @@ def _by_relation(bank: Backend, analysis: str, values: dict[str, Any]) -> Heads:
     return {row["relation"]: row for row in plain}, {row["relation"]: row for row in possessive}
 
 
-def _relations(told: list[Row], ours: Heads, controls: list[Heads]) -> list[Row]:
+def _relations(figures: list[Row], ours: Heads, controls: list[Heads]) -> list[Row]:
     """Rows of table 1: a relation of the paper and the one of the treebank that means the same."""
     is_universal = not UNIVERSAL.isdisjoint(ours[0]) and STANFORD.isdisjoint(ours[0])
     rows = []
-    for figure in told:
+    for figure in figures:
         name, row = _counterpart(figure, ours)
         named = "no counterpart" if name is None else f"{name}: fewer than 10 here"
         remarks = [figure.get("remark"), figure.get("mapping") if is_universal else None]
-        made = {
+        measured = {
             "paper": figure["name"],
             "paper: head": figure["head"],
             "paper: accuracy": f"{figure['accuracy']:.1f}",
@@ -88,18 +89,18 @@ def _relations(told: list[Row], ours: Heads, controls: list[Heads]) -> list[Row]
         }
         if controls:
             others = [_counterpart(figure, control)[1] for control in controls]
-            made["random weights"] = _range([other["accuracy"] for other in others if other])
-        rows.append(made | {"how far it is fair": " ".join(filter(None, remarks))})
+            measured["random weights"] = _range([other["accuracy"] for other in others if other])
+        rows.append(measured | {"how far it is fair": " ".join(filter(None, remarks))})
     return rows
 
 
-def _counterpart(told: Row, heads: Heads) -> tuple[str | None, Row | None]:
-    known = heads[1] if told.get("possessive") else heads[0]
-    name = told["name"] if told["name"] in known else told.get("ud")
+def _counterpart(figure: Row, heads: Heads) -> tuple[str | None, Row | None]:
+    known = heads[1] if figure.get("possessive") else heads[0]
+    name = figure["name"] if figure["name"] in known else figure.get("ud")
     return name, known.get(name or "")
 
 
-def _models(told: list[Row], frame: pl.DataFrame) -> list[Row]:
+def _models(figures: list[Row], frame: pl.DataFrame) -> list[Row]:
     """Rows of table 2: the rules and the best head, in the order that both have."""
     kinds = ("all", "pronoun", "proper", "nominal")
     return [
@@ -107,14 +108,14 @@ def _models(told: list[Row], frame: pl.DataFrame) -> list[Row]:
         | {f"paper: {kind}": f"{figure[kind]}" for kind in kinds}
         | {"this bank": row["model"]}
         | {kind: ABSENT if row[kind] is None else f"{row[kind]}" for kind in kinds}
-        for figure, row in zip(told, frame.iter_rows(named=True), strict=False)
+        for figure, row in zip(figures, frame.iter_rows(named=True), strict=False)
     ]
 
 
-def _newest_probes(told: list[Row], frame: pl.DataFrame) -> list[Row]:
+def _newest_probes(figures: list[Row], frame: pl.DataFrame) -> list[Row]:
     """Rows of table 3: the newest probe of each kind, and of each seed of random weights."""
     rows = []
-    for figure in told:
+    for figure in figures:
         is_random = pl.col("random_seed").is_not_null() == figure.get("random", False)
         fitting = frame.filter(is_random, kind=figure["kind"])
         alike = fitting.join(

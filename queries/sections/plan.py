@@ -120,7 +120,10 @@ def chapters() -> tuple[Chapter, ...]:
             chapter["key"],
             chapter["title"],
             chapter["paper"],
-            tuple(Section(**{"picture": one["analysis"]} | one) for one in chapter["section"]),
+            tuple(
+                Section(**{"picture": section["analysis"]} | section)
+                for section in chapter["section"]
+            ),
         )
         for chapter in _load_toml("sections.toml")["chapter"]
     )
@@ -130,10 +133,10 @@ def chapters() -> tuple[Chapter, ...]:
 def sides() -> tuple[ComparedSide, ...]:
     """The figures that a report on several runs compares."""
     sections = []
-    for one in _load_toml("sections.toml")["side"]:
-        lists = {key: tuple(one.get(key, ())) for key in ("keys", "named", "values")}
+    for side in _load_toml("sections.toml")["side"]:
+        lists = {key: tuple(side.get(key, ())) for key in ("keys", "named", "values")}
         sections.append(
-            ComparedSide(one["title"], one["analysis"], value=one.get("value", ""), **lists)
+            ComparedSide(side["title"], side["analysis"], value=side.get("value", ""), **lists)
         )
     return tuple(sections)
 

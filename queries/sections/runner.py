@@ -92,7 +92,7 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
         else:
             run = _run_for(bank, analysis, of)
         values = {**section.values, **run}
-        kept = bank.cached(analysis.name, **values) if bank.reads_cache else None
+        cached = bank.cached(analysis.name, **values) if bank.reads_cache else None
         rows = bank.query(analysis.name, **values)
         if not rows.height:
             why = analysis.empty or "nothing matches"
@@ -112,36 +112,36 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
         _query(bank, "query", analysis.name, values),
         _draw_section(bank, section, rows, values),
         compared,
-        None if kept is None else kept.finished,
+        None if cached is None else cached.finished,
         _rule(bank, analysis, run, of),
     )
 
 
-def _rule(bank: Backend, analysis: Analysis, given: Mapping[str, Any], of: Subject) -> str:
+def _rule(bank: Backend, analysis: Analysis, values: Mapping[str, Any], of: Subject) -> str:
     """Why the run that answered was taken; nothing where an analysis reads not one."""
     if analysis.run is None:
         return ""
-    if "run" in given:
-        is_main = of.main is not None and given["run"] == of.main.name
+    if "run" in values:
+        is_main = of.main is not None and values["run"] == of.main.name
         return "named" if is_main and of.is_named else "the one of the main run's model that fits"
-    taken = bank.run_of(analysis.name)
+    answering_run = bank.run_of(analysis.name)
     with bank.answering():
         choice = resolve_weights(bank.connection, analysis)
         candidates = run_candidates(bank.connection, choice)
     able = {candidate.id for candidate in candidates if candidate.may_be_default}
-    if taken is None or len(able) == 1:
+    if answering_run is None or len(able) == 1:
         return "the only one that fits"
     usable = {run.id: run for run in of.runs if run.id in able}
-    own = usable[taken.id]
-    if own.is_preferred:
+    chosen = usable[answering_run.id]
+    if chosen.is_preferred:
         return "preferred in this bank, attnbank use"
-    those = [run for run in usable.values() if not run.is_preferred]
-    if analysis.run.favours == f"{own.context}/{own.unit}":
-        those = [run for run in those if (run.context, run.unit) == (own.context, own.unit)]
-        kind = f" over {'pairs of segments' if own.context == 'pair' else f'{own.context}s'}"
+    others = [run for run in usable.values() if not run.is_preferred]
+    if analysis.run.favours == f"{chosen.context}/{chosen.unit}":
+        others = [run for run in others if (run.context, run.unit) == (chosen.context, chosen.unit)]
+        kind = f" over {'pairs of segments' if chosen.context == 'pair' else f'{chosen.context}s'}"
     else:
         kind = ""
-    if own.is_whole and not all(run.is_whole for run in those):
+    if chosen.is_whole and not all(run.is_whole for run in others):
         kind += " over a whole corpus"
     return f"the newest{kind} of {len(able)} that fit"
 
@@ -176,8 +176,8 @@ def side_by_side(
             ]  # fmt: skip
         for key, value, named in rows:
             if isinstance(value, float):
-                told = f"{value:.3f} ({named})" if named else f"{value:.3f}"
-                cells.setdefault(key, {})[of.main.name] = told
+                cell = f"{value:.3f} ({named})" if named else f"{value:.3f}"
+                cells.setdefault(key, {})[of.main.name] = cell
     if not cells:
         return None
     keys = side.keys or ("attention to",)
@@ -258,8 +258,8 @@ def _draw_section(
         return None
     try:
         if pictured.name != section.analysis:
-            taken = {parameter.name for parameter in pictured.parameters}
-            values = {name: value for name, value in values.items() if name in taken}
+            accepted = {parameter.name for parameter in pictured.parameters}
+            values = {name: value for name, value in values.items() if name in accepted}
             rows = bank.query(pictured.name, **values)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AttnbankWarning)  # an unfinished run is told elsewhere

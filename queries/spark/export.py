@@ -65,11 +65,11 @@ def open_export(session: SparkSession, *folders: str | Path) -> Exported:
     if not folders:
         raise CallError("No export was named.", "Name the folder that attnbank export wrote.")
     need("Spark", "spark", "pyspark")
-    own = session.newSession()
+    own_session = session.newSession()
     for name, value in _SETTINGS.items():
-        own.conf.set(name, value)
+        own_session.conf.set(name, value)
     with _translate_spark_errors(", ".join(map(str, folders))):
-        exports = [Export(own, str(folder)) for folder in folders]
+        exports = [Export(own_session, str(folder)) for folder in folders]
         return Exported(exports[0] if len(exports) == 1 else UnionExport(exports))
 
 
@@ -95,9 +95,9 @@ class Exported(Requests):
         Sums may differ from those of a bank in their last digits. Raises and warns as `Bank.query`
         does, and raises CallError for an analysis of the user's own.
         """
-        analysis, given = _analysis_and_values(name, values)
+        analysis, arguments = _analysis_and_values(name, values)
         with self.answering():
-            run = self._choose(analysis, given)
+            run = self._choose(analysis, arguments)
             if run is not None:
                 if not run.is_finished:
                     warnings.warn(
@@ -105,16 +105,16 @@ class Exported(Requests):
                         UnfinishedRunWarning,
                         stacklevel=2,
                     )
-                check_relation(_ExportedCall(self), analysis, given, run)
-            with self._collect(to_dialect(analysis.name, "spark", **given)) as collected:
+                check_relation(_ExportedCall(self), analysis, arguments, run)
+            with self._collect(to_dialect(analysis.name, "spark", **arguments)) as collected:
                 frame = frame_of_arrow(collected.toArrow(), collected.columns)
         return frame.cast(_schema(analysis))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` reads with the same arguments; None unless it reads exactly one."""
-        analysis, given = _analysis_and_values(name, values)
+        analysis, arguments = _analysis_and_values(name, values)
         with self.answering():
-            return self._choose(analysis, given)
+            return self._choose(analysis, arguments)
 
     def rows_of(self, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of a SELECT that is written for a bank, with the values of its `$name`."""
@@ -151,9 +151,9 @@ class Exported(Requests):
             self.session.catalog.dropTempView(name)
             self._views.discard(name)
 
-    def _choose(self, analysis: Analysis, given: Mapping[str, Any]) -> Run | None:
+    def _choose(self, analysis: Analysis, arguments: Mapping[str, Any]) -> Run | None:
         try:
-            return choose_analysis_run(_ExportedCall(self), self.path, analysis, given)
+            return choose_analysis_run(_ExportedCall(self), self.path, analysis, arguments)
         except QueryError as error:
             if error.remedy.startswith("Type: attnbank "):
                 # That remedy is for a bank, and this is the export of one.
@@ -244,13 +244,13 @@ def _translate_spark_errors(where: str) -> Iterator[None]:
         yield
     except PySparkException as error:
         if error.getCondition() == "USER_RAISED_EXCEPTION":  # an analysis says what must be done
-            said = (error.getMessageParameters() or {}).get("errorMessage", str(error))
-            raise query_error(RuntimeError(said)) from error
+            message = (error.getMessageParameters() or {}).get("errorMessage", str(error))
+            raise query_error(RuntimeError(message)) from error
         raise QueryError(f"Spark cannot read {where}: {_first_line(error)}", "") from error
     except Py4JJavaError as error:
         # Java says more than the text of the error, which only tells what was called.
-        told = _first_line(RuntimeError(str(error.java_exception)))
-        raise QueryError(f"Spark cannot read {where}: {told}", "") from error
+        message = _first_line(RuntimeError(str(error.java_exception)))
+        raise QueryError(f"Spark cannot read {where}: {message}", "") from error
     except (Py4JError, ConnectionError) as error:
         raise QueryError(f"Spark ended while reading {where}: {_first_line(error)}", "") from error
     finally:

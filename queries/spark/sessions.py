@@ -162,9 +162,9 @@ def _started(builder: SparkSession.Builder, master: str) -> SparkSession:
                 return builder.getOrCreate()
         except (PySparkException, Py4JError, OSError, RuntimeError) as error:
             log.seek(0)
-            told = log.read().decode(errors="replace") or str(error)
+            text = log.read().decode(errors="replace") or str(error)
             # The line that says most: the first that names an error, or else the last.
-            lines = [line.strip() for line in told.splitlines() if line.strip()]
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
             telling = [line for line in lines if "Exception" in line or "Error" in line]
             reason = [*telling, *lines[-1:], "no reason given."][0][:300]
             raise QueryError(
@@ -205,15 +205,15 @@ def check_java() -> None:
         where = f"there is none in JAVA_HOME ({home})" if home else "none is installed"
         raise CallError(f"Spark needs Java, and {where}.", _INSTALL)
     try:
-        asked = subprocess.run(
+        version = subprocess.run(
             [java, "-version"], capture_output=True, text=True, check=False, timeout=60,
             errors="replace",
         )  # fmt: skip
-        told = asked.stderr + asked.stdout
+        output = version.stderr + version.stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CallError(f"Spark needs Java, and {java} does not run: {error}.", _INSTALL) from error
     # The main version; until Java 8 it was the second number ("1.8.0_392", now "17.0.15").
-    match = re.search(r'version "(?:1\.)?(\d{1,4})', told)
+    match = re.search(r'version "(?:1\.)?(\d{1,4})', output)
     if match is None:
         raise CallError(f"Spark needs Java, and the version of {java} is unknown.", _INSTALL)
     if (version := int(match[1])) < OLDEST:

@@ -68,13 +68,13 @@ def _take_out(
             }
             visible = {**known, cte.alias: cte.alias} if is_own else known
             _take_out(cte.this, visible, stages)
-            made = cte.this
+            query = cte.this
             if is_own:
-                made = exp.select("*").from_(cte.alias)
-                made.set("with_", exp.With(expressions=[cte.copy()], recursive=True))
-            text = made.sql(dialect="spark")
+                query = exp.select("*").from_(cte.alias)
+                query.set("with_", exp.With(expressions=[cte.copy()], recursive=True))
+            text = query.sql(dialect="spark")
             new = f"attnbank_stage_{sha256(text.encode()).hexdigest()[:16]}_{cte.alias}"
-            known[cte.alias], _ = stages.setdefault(text, (new, made))
+            known[cte.alias], _ = stages.setdefault(text, (new, query))
         with_.pop()
     if isinstance(node, exp.Table) and not node.db and node.name in known:
         node.set("alias", exp.TableAlias(this=exp.to_identifier(node.alias or node.name)))

@@ -88,13 +88,13 @@ def _blocks_of_deleted(connection: DuckDBPyConnection) -> float:
     blocks = 0.0
     for name in tables:
         table = qualified_name(*name)
-        stored, taken = connection.execute(
+        stored, blocks_taken = connection.execute(
             "select coalesce(sum(count) filter (where column_id = 0 and column_path = '[0]'), 0),"
             f" count(distinct block_id) from pragma_storage_info({literal(table)})"
         ).fetchall()[0]
         if stored:
             (alive,) = connection.execute(f"select count(*) from {table}").fetchall()[0]
-            blocks += taken * (1 - alive / stored)
+            blocks += blocks_taken * (1 - alive / stored)
     return blocks
 
 

@@ -60,26 +60,25 @@ def has_cache(connection: DuckDBPyConnection) -> bool:
 
 
 def parameters_text(
-    connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any]
+    connection: DuckDBPyConnection, analysis: Analysis, arguments: Mapping[str, Any]
 ) -> str:
     """The values of all parameters except the run, with defaults, as JSON. Raises duckdb.Error."""
-    asked = {
+    parameters = {
         parameter.name: parameter for parameter in analysis.parameters if parameter.name != "run"
     }
-    if not asked:
+    if not parameters:
         return "{}"
     values = ", ".join(
-        f"cast(cast({f'${name}' if name in given else parameter.default} as {parameter.type})"
+        f"cast(cast({f'${name}' if name in arguments else parameter.default} as {parameter.type})"
         " as varchar)"
-        for name, parameter in asked.items()
+        for name, parameter in parameters.items()
     )
-    bound = {name: value for name, value in given.items() if name in asked}
+    bound = {name: value for name, value in arguments.items() if name in parameters}
     (row,) = connection.execute(f"select {values}", bound).fetchall()
-    told = dict(zip(asked, row, strict=True))
-    return json.dumps(told, sort_keys=True, ensure_ascii=False)
+    return json.dumps(dict(zip(parameters, row, strict=True)), sort_keys=True, ensure_ascii=False)
 
 
-def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str, Any]) -> str:
+def reads(connection: DuckDBPyConnection, analysis: Analysis, arguments: Mapping[str, Any]) -> str:
     """A digest (SHA-256) of what an answer depends on besides its run and parameters.
 
     That is the text of every analysis, and of those small tables that may change while a run does
@@ -91,7 +90,7 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
     for group in (_PROBES, _STEPS, _MEASURED, _FREQUENCIES):
         if words & set(group) or analysis.is_own:
             tables |= set(group)
-    if given.get("relation") is not None or analysis.is_own:
+    if arguments.get("relation") is not None or analysis.is_own:
         tables |= set(_SAVED)
     names_another = any(
         parameter.names_run and parameter.name != "run" for parameter in analysis.parameters
@@ -100,8 +99,8 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, given: Mapping[str
         tables |= set(_RUNS)
     if analysis.run is None:
         tables |= set(_TEXT)
-    told = [_contents(connection, table) for table in sorted(tables)]
-    parts = [fingerprint(), analysis.text if analysis.is_own else "", *told]
+    digests = [_contents(connection, table) for table in sorted(tables)]
+    parts = [fingerprint(), analysis.text if analysis.is_own else "", *digests]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

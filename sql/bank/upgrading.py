@@ -145,5 +145,5 @@ def columns_as_text() -> str:
 
 
 if __name__ == "__main__":
-    kept = Path(str(registry.root())) / "schema" / _COLUMNS
-    kept.write_text(columns_as_text(), encoding="utf-8")
+    columns_file = Path(str(registry.root())) / "schema" / _COLUMNS
+    columns_file.write_text(columns_as_text(), encoding="utf-8")

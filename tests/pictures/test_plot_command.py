@@ -45,7 +45,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "own"
     folder.mkdir()
     yield folder
-    registry.own.clear()
+    registry.user_analyses.clear()
 
 
 @pytest.mark.slow

@@ -51,8 +51,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = dict(registry.all_analyses()), registry.faults()
     (tmp_path / "long_words.sql").write_text(LONG_WORDS)
     yield tmp_path
-    registry.own.clear()
-    registry.own_faults.clear()
+    registry.user_analyses.clear()
+    registry.user_faults.clear()
     assert (dict(registry.all_analyses()), registry.faults()) == before
 
 

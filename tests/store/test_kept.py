@@ -242,7 +242,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
         with open_bank(own) as bank:
             words = bank.query("word_count")
             assert bank.cached("word_count") is not None
-        registry.own.clear()
+        registry.user_analyses.clear()
         file = folder / "word_count.sql"
         file.write_text(text.format("2 * count(*)"))
         os.utime(file, (0, 0))
@@ -250,7 +250,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
             assert bank.cached("word_count") is None
             assert bank.query("word_count")["n"][0] == 2 * words["n"][0]
     finally:
-        registry.own.clear()
+        registry.user_analyses.clear()
     with duckdb.connect(str(own)) as connection:  # another version of attnbank has kept it
         connection.execute("update kept.result set reads = 'x' where analysis = 'best_head'")
     with open_bank(own) as bank:
