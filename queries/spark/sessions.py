@@ -205,11 +205,11 @@ def check_java() -> None:
         where = f"there is none in JAVA_HOME ({home})" if home else "none is installed"
         raise CallError(f"Spark needs Java, and {where}.", _INSTALL)
     try:
-        version = subprocess.run(
+        answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, check=False, timeout=60,
             errors="replace",
         )  # fmt: skip
-        output = version.stderr + version.stdout
+        output = answer.stderr + answer.stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CallError(f"Spark needs Java, and {java} does not run: {error}.", _INSTALL) from error
     # The main version; until Java 8 it was the second number ("1.8.0_392", now "17.0.15").
