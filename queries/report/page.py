@@ -97,7 +97,7 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     answers: dict[str, SectionAnswer | Missing] = {}
     seconds = {}
     with warnings.catch_warnings():
-        # That a run is not finished is told where the run is described.
+        # The page says that a run is unfinished where it describes the run.
         warnings.simplefilter("ignore", AttnbankWarning)
         for section in (section for chapter in chapters() for section in chapter.sections):
             on_section(len(answers), total)
@@ -171,21 +171,21 @@ def _source(name: str) -> str:
     return (files("attnbank.queries.report") / name).read_text(encoding="utf-8")
 
 
-def contents_of_runs(contents: Contents, names: Collection[str]) -> Contents:
+def contents_of_runs(summary: Contents, names: Collection[str]) -> Contents:
     """What is in a bank, as far as the runs of these names were made from it."""
-    runs = contents.runs.filter(pl.col("name").is_in(list(names)))
+    runs = summary.runs.filter(pl.col("name").is_in(list(names)))
     of_corpora = pl.col("corpus").is_in(runs["corpus"].unique().to_list())
     skipped = of_corpora & (pl.col("run").is_in(runs["name"].to_list()) | pl.col("run").is_null())
     return replace(
-        contents,
+        summary,
         runs=runs,
-        models=contents.models.join(
+        models=summary.models.join(
             runs.select(pl.col("model").alias("name"), "random_seed"),
             on=["name", "random_seed"], how="semi", nulls_equal=True,
         ),
-        corpora=contents.corpora.filter(pl.col("name").is_in(runs["corpus"].unique().to_list())),
-        skipped=contents.skipped.filter(skipped),
-        departures=contents.departures.filter(of_corpora),
+        corpora=summary.corpora.filter(pl.col("name").is_in(runs["corpus"].unique().to_list())),
+        skipped=summary.skipped.filter(skipped),
+        departures=summary.departures.filter(of_corpora),
     )  # fmt: skip
 
 
@@ -238,7 +238,7 @@ def table_of(frame: pl.DataFrame, *, cuts: bool = True) -> ReportTable:
     coded = base64.b64encode(csv_text(frame).encode()).decode()
     return ReportTable(
         [column.name.replace("_", " ") for column in columns],
-        [_kind(dtype) for dtype in columns],
+        [_kind(column) for column in columns],
         list(zip(*(column.cells for column in columns), strict=True)),
         frame.height,
         f"data:text/csv;charset=utf-8;base64,{coded}",

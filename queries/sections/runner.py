@@ -1,4 +1,4 @@
-"""Asking a bank the sections: which run answers each, its rows, or what to type instead."""
+"""Run the sections of a report on a bank: which run answers each, its rows, or what to type."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _RUNS = ("run", "run_a", "run_b", "test_run")
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A run as the choice sees it; `corpus` and `model` are ids."""
+class ReportRun:
+    """A run that a section may read; `corpus` and `model` are ids."""
 
     id: int
     name: str
@@ -53,9 +53,9 @@ class Candidate:
 class Subject:
     """What a report is about: its main run (None: there is none), and whether it was named."""
 
-    main: Candidate | None
+    main: ReportRun | None
     is_named: bool
-    runs: tuple[Candidate, ...]
+    runs: tuple[ReportRun, ...]
 
 
 def subject(bank: Backend, run: str | int | None = None) -> Subject:
@@ -66,7 +66,7 @@ def subject(bank: Backend, run: str | int | None = None) -> Subject:
     """
     with bank.answering():
         rows = bank.connection.execute(registry.internal_statement("sections/runs")).fetchall()
-    runs = tuple(Candidate(*row) for row in rows)
+    runs = tuple(ReportRun(*row) for row in rows)
     try:
         usual = bank.run_of("best_head", run=None if run is None else str(run))
     except QueryError:
@@ -80,7 +80,7 @@ def subject(bank: Backend, run: str | int | None = None) -> Subject:
 
 
 def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnswer | Missing:
-    """What the bank says to a section, or why it cannot and what to type. Raises BankError."""
+    """Answer a section, or say why the bank cannot and what to type. Raises BankError."""
     analysis = registry.find_analysis(section.analysis)
     beside = _controls_of(bank, of)
     if section.analysis == CONTROL and (of.main is None or not beside):
@@ -118,7 +118,7 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
 
 
 def _rule(bank: Backend, analysis: Analysis, values: Mapping[str, Any], of: Subject) -> str:
-    """Why the run that answered was taken; nothing where an analysis reads not one."""
+    """Why this run answered; empty if the analysis does not read exactly one."""
     if analysis.run is None:
         return ""
     if "run" in values:
@@ -270,7 +270,7 @@ def _draw_section(
     return SectionPicture(pictured.name, rows, command, picture)
 
 
-# What stands in a command if nobody but the reader knows the corpus.
+# The placeholder of a command for a corpus that only the reader knows.
 PLACE = "CORPUS"
 _OPTIONS = {
     "gradients": ("--context", "pair", "--unit", "token", "--gradients"),
@@ -278,7 +278,7 @@ _OPTIONS = {
     "mentions": ("--context", "document"),
 }
 
-# What to take if a loss is needed instead of the packaged model, which has no head for one.
+# The packaged model has no language-model head; commands for losses name this one instead.
 _WITH_LOSS = {"minilm": "google-bert/bert-base-uncased"}
 
 
