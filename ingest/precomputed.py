@@ -58,7 +58,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.integrity import MOST_HEADS
 from attnbank.sql.bank.opening import existing
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
-from attnbank.sql.lookup import find_corpus
+from attnbank.sql.run_choice import find_corpus
 
 WordOf = int | tuple[int, int] | None
 """The 0-based index of a token's word, the first and the last of several words that share it, or

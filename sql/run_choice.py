@@ -1,8 +1,8 @@
-"""Which run an analysis reads, and what to type if it can read none.
+"""Runs: find the one that a user names, or choose the one that an analysis reads by default.
 
 The choice itself is SQL: the macros `run_candidate`, `chosen_run` and `how_to_make` of every bank,
 so that every DuckDB client chooses alike. This file adds errors that name the analysis and the
-bank, and what people should know of a run.
+bank, and notes on how the model of a run attends.
 """
 
 from __future__ import annotations
@@ -67,6 +67,33 @@ class Run:
         which = "" if self.numbered is None else f" ({join_names(map(str, self.numbered), 20)})"
         ends = f"{self.numbers[0]}-1 to {self.numbers[-1]}-{self.heads}"
         return f"{self.layers} layers{which} of {self.heads} heads: {ends}"
+
+
+def find_run(connection: SupportsExecute, bank: str | Path, named: str | int) -> tuple[int, str]:
+    """The id and the name of the run with this name, or else this id; CallError if none has it."""
+    runs: list[tuple[int, str]] = connection.execute(
+        "select id, name from run order by id"
+    ).fetchall()
+    text = str(named)
+    same = [run for run in runs if run[1] == text] or [run for run in runs if str(run[0]) == text]
+    if not same:
+        raise unknown_name("run", text, bank, [name for _, name in runs])
+    return same[0]
+
+
+def find_corpus(
+    connection: SupportsExecute, bank: str | Path, named: str, more: str = ""
+) -> tuple[int, str]:
+    """The id and the name of the corpus with this name; CallError if none has it.
+
+    `more` ends what the error says.
+    """
+    corpora: dict[str, int] = dict(
+        connection.execute("select name, id from corpus order by id").fetchall()
+    )
+    if named not in corpora:
+        raise unknown_name("corpus", named, bank, corpora, more)
+    return corpora[named], named
 
 
 @dataclass(frozen=True)
@@ -139,10 +166,12 @@ def choose_analysis_run(
     connection: SupportsExecute, path: Path, analysis: Analysis, values: Mapping[str, Any]
 ) -> Run | None:
     """As `choose_run`, for an analysis with these values; None if it reads not exactly one run."""
-    if analysis.run is None:
-        return None
     named = [parameter.name for parameter in analysis.parameters if parameter.names_run]
     others = [str(values[name]) for name in named if name != "run" and values.get(name) is not None]
+    if analysis.run is None:  # its SQL chooses among the runs; that they exist is checked here
+        for other in others:
+            find_run(connection, path, other)
+        return None
     choice = resolve_weights(connection, analysis, values)
     return choose_run(connection, path, choice, analysis.name, values.get("run"), others)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from attnbank.ingest.store.writer import changing
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
-from attnbank.sql.lookup import find_run
+from attnbank.sql.run_choice import find_run
 
 _UNCHANGED = "the default run is unchanged"
 

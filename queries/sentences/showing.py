@@ -35,8 +35,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis
-from attnbank.sql.lookup import find_corpus
-from attnbank.sql.run_choice import Run, UnfinishedRunWarning
+from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.subtypes import TO_EARLIER
 
 MOST_PANELS = 150

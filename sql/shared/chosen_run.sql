@@ -27,6 +27,8 @@ candidate as (
         candidate.lacks_weights,
         candidate.unusable_because is null as is_usable,
         concat(candidate.context, '/', candidate.unit) = $favours as is_favoured,
+        coalesce(candidate.name = $requested, false) as is_namesake,
+        coalesce(candidate.name = $requested or cast(candidate.id as varchar) = $requested, false) as is_requested,
         candidate.unusable_because is null and case
             when $requested is null then candidate.not_default_because is null
             else candidate.name = $requested or cast(candidate.id as varchar) = $requested
@@ -48,6 +50,8 @@ choice as (
         arg_max(
             candidate.id,
             (
+                -- a run may have another one's id as its name, and a name counts before an id
+                case when candidate.is_namesake then 1 else 0 end,
                 case when candidate.is_preferred then 1 else 0 end,
                 case when candidate.is_favoured then 1 else 0 end,
                 case when candidate.is_whole then 1 else 0 end,
@@ -58,6 +62,7 @@ choice as (
         coalesce(max(case when candidate.is_usable then 1 end), 0) as usable,
         coalesce(max(case when candidate.is_usable and candidate.is_usual then 1 end), 0) as usual,
         coalesce(max(case when candidate.lacks_weights then 1 end), 0) as lacks_weights,
+        coalesce(max(case when candidate.is_requested then 1 end), 0) as is_known,
         coalesce(joined(list_sort(list(candidate.description))), 'none') as every_run
     from candidate
 )
@@ -69,7 +74,9 @@ where ($requested <> '' or $requested is null) and require(
     choice.id is not null or $requested = '',
     concat(
         case
-            when $requested is not null then concat('No run called ', $requested, ' can answer this')
+            when $requested is not null and choice.is_known = 0
+                then concat('There is no run ', $requested, ' in the bank')
+            when $requested is not null then concat('The run ', $requested, ' cannot answer this')
             when choice.usable = 1 then 'No run answers this unless it is named'
             else 'No run can answer this'
         end,

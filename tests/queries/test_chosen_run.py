@@ -137,7 +137,7 @@ def test_what_may_not_be_preferred_is_refused(path: Path, run: str, message: str
     [
         (
             "from best_head(run := 'no-such-run')",
-            r"No run called no-such-run can answer this; the runs of the bank: control \(its"
+            r"There is no run no-such-run in the bank; the runs of the bank: control \(its"
             r" weights are random\), documents \(its inputs are documents\), first",
         ),
         ("from best_head(run := 'pairs')", r"pairs \(its positions are tokens\)"),

@@ -17,7 +17,7 @@ from attnbank.ingest.store.saved import forget
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError
-from attnbank.sql.lookup import find_corpus, find_run
+from attnbank.sql.run_choice import find_corpus, find_run
 
 NAMES = "Did you mean news/bert? It has: news/bert, blogs/bert."
 CORPORA = "Did you mean news? It has: news, blogs."
@@ -34,6 +34,8 @@ PLAIN = "pattern { V -[nsubj]-> N }"
 
 COMMANDS = {
     "query": ("query", "best_head", "--run", "new/bert"),
+    "query of two runs": ("query", "compare_runs", "--run-a", "new/bert"),
+    "query of two runs, the second": ("query", "compare_runs", "--run-b", "new/bert"),
     "query beside another run": ("query", "special_tokens_by_measure", "--norms-run", "new/bert"),
     "plot": ("plot", "best_head", "--run", "new/bert", "-o", "best.svg"),
     "report": ("report", "-o", "report.html", "--run", "new/bert"),

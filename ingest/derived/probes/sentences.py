@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
-from attnbank.sql.lookup import find_run
-from attnbank.sql.run_choice import run_candidates
+from attnbank.sql.run_choice import find_run, run_candidates
 from attnbank.sql.suggest import join_names
 
 PIECE_SEPARATOR = "\x1f"
