@@ -127,22 +127,22 @@ class Exported(Requests):
         return _ExportedCall(self)
 
     def answering(self) -> AbstractContextManager[None]:
-        """As `AnyBank.answering`."""
+        """As `Backend.answering`."""
         return _translate_spark_errors(self._source.folder)
 
     def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `AnyBank.run_request`; Spark has no such limits."""
+        """As `Backend.run_request`; Spark has no such limits."""
         with self.answering():
             return self.fetch(statement, {})
 
     def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `AnyBank.fetch`."""
+        """As `Backend.fetch`."""
         with self._collect(render_statement(statement, "spark", values)) as collected:
             return frame_of_arrow(collected.toArrow(), collected.columns)
 
     @contextmanager
     def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
-        """As `AnyBank.temp_table`, with a view of the session."""
+        """As `Backend.temp_table`, with a view of the session."""
         self.session.createDataFrame(rows.to_arrow()).createOrReplaceTempView(name)
         self._views.add(name)
         try:
