@@ -196,9 +196,10 @@ class Bank(Requests):
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.
 
-        A cached answer (see `cached`) is returned if it is still valid. Raises CallError for an unknown
-        analysis, parameter, run or relation and for a value of the wrong type, QueryError if no run
-        fits. Warns with UnfinishedRunWarning if the run that was asked for is not finished.
+        A cached answer (see `cached`) is returned if it is still valid. Raises CallError for an
+        unknown analysis, parameter, run or relation and for a value of the wrong type, QueryError
+        if no run fits. Warns with UnfinishedRunWarning if the run that was asked for is not
+        finished.
         """
         analysis = registry.find_analysis(name)
         arguments = parameters.bind_values(analysis, values)
@@ -532,8 +533,9 @@ class Bank(Requests):
         returned as text. `run` (name or id) is the run of words over single sentences that the
         sections on syntax read; the other sections choose among the runs of its model. Of several
         runs, the later ones stand beside the first. `on_section` is called with how many sections
-        are done, and how many there are. What the bank cannot answer is listed on the page. Raises CallError for an unknown run or an impossible path,
-        MissingPackageError, BankError for a damaged bank, AttnbankError if it cannot be written.
+        are done, and how many there are. What the bank cannot answer is listed on the page. Raises
+        CallError for an unknown run or an impossible path, MissingPackageError, BankError for a
+        damaged bank, AttnbankError if it cannot be written.
         """
         from attnbank.queries.report import page
 

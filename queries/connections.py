@@ -101,7 +101,7 @@ class Cursors:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Context manager that raises the error of `check_open` if the bank was closed meanwhile."""
+        """Context manager that raises the error of `check_open` if the bank was closed."""
         try:
             yield
         except BankError:

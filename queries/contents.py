@@ -18,7 +18,7 @@ from attnbank.sql.quoting import literal, qualified_name
 from attnbank.sql.run_choice import find_run
 from attnbank.sql.suggest import did_you_mean
 
-# Bytes that a weight takes in the file, as measured; rounded means to at most 5 decimals.
+# Bytes of a weight in the file, as measured; rounded means to at most 5 decimals.
 _BYTES_UNROUNDED, _BYTES_ROUNDED = 3.8, 2.5
 
 # Bytes that the peaks and sums take for each position of a map, as measured on sentences.

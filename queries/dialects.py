@@ -38,7 +38,7 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
 
 
 def render_statement(statement: str, dialect: str, values: Mapping[str, Any]) -> str:
-    """A SELECT of the package's own, which may call macros and read views, for another engine."""
+    """Write a SELECT of the package's own, which may call macros and read views, for an engine."""
     return _generate_sql(_Inliner().filled(statement, _literal_expressions(values)), dialect)
 
 
@@ -69,7 +69,7 @@ _SPARK = {
 
 
 def for_spark(node: exp.Expr) -> exp.Expr:
-    """A node of a syntax tree as Spark needs it; the function to give to `transform`."""
+    """Rewrite a node of a syntax tree for Spark; the function that `transform` takes."""
     if isinstance(node, exp.Length) and _is_list_length(node):
         return exp.func("size", node.this.transform(for_spark))
     if isinstance(node, exp.CTE):
@@ -84,7 +84,10 @@ def for_spark(node: exp.Expr) -> exp.Expr:
 
 
 def _is_list_length(node: exp.Length) -> bool:
-    """Whether it was written as `len`, as of lists only: the parser keeps where the word was."""
+    """Whether a Length was written as `len`, which the SQL here uses for lists only.
+
+    sqlglot parses `len` and `length` alike, but keeps where the word stood in the text.
+    """
     return int(node.meta.get("end", 0)) - int(node.meta.get("start", 0)) + 1 == len("len")
 
 

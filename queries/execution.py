@@ -43,8 +43,8 @@ _START, _BATCH, _COUNT = b"S", b"B", b"N"
 class Isolated(Guarded):
     """One statement that runs in a separate process; iterating gives its rows in frames.
 
-    It yields at most `rows` rows; `count` also counts those beyond, and `on_count` is called when it
-    has changed.
+    It yields at most `rows` rows; `count` also counts those beyond, and `on_count` is called when
+    it has changed.
     """
 
     def __init__(

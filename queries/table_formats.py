@@ -24,7 +24,7 @@ _GAP = "  "
 # Columns of a terminal below which a column of text is not made narrower.
 _NARROWEST = 8
 
-# Columns that a single row may take where there is no terminal, before it stands upright.
+# A single row that is wider than this, where there is no terminal, is printed as name and value.
 _PAGE = 100
 
 # Characters that LaTeX does not print as they are, and what to write instead.
@@ -55,7 +55,7 @@ _FEWEST = (
      " the result, it could not be 0.05"),
 )  # fmt: skip
 
-# Values of a second key that stand side by side; more stand below each other.
+# The most values of a second key that become columns of a crosstab.
 _MOST_COLUMNS = 12
 
 

@@ -41,8 +41,8 @@ class Postponed:
 def postponed(on_interrupt: Callable[[], None] = lambda: None) -> Iterator[Postponed]:
     """Context manager that postpones Ctrl-C (and a SIGTERM that interrupts) to its end.
 
-    `on_interrupt` is called from the signal handler: it must be short and must not raise. Outside the main
-    thread, and if the process ignores interrupts, nothing changes.
+    `on_interrupt` is called from the signal handler: it must be short and must not raise. Outside
+    the main thread, and if the process ignores interrupts, nothing changes.
     """
     state = Postponed(on_interrupt)
     handlers = ((number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM))

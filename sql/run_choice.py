@@ -34,7 +34,7 @@ class UnfinishedRunWarning(AttnbankWarning):
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is read, with the size of its model.
+    """The run that an analysis reads, with the size of its model.
 
     `among` counts the runs that it was chosen from (1 if the user named it); `numbered` are the
     numbers of the layers that have attention, None for 1 to `layers`. Of each distribution the
@@ -184,7 +184,7 @@ def resolve_weights(
     assert choice is not None
     if choice.weights in (None, "true", "largest"):
         return choice
-    # It reads no table: for Spark an empty database tells.
+    # The condition reads no table, so that an empty database can evaluate it for Spark.
     from duckdb import DuckDBPyConnection  # not at the top: requests are compiled without DuckDB
 
     database = connection if isinstance(connection, DuckDBPyConnection) else connected()
@@ -335,7 +335,7 @@ def behaviour_lines(
     layers: Sequence[int] | None,
     sliding_window: int | None = None,
 ) -> list[str]:
-    """What people should know of how a model attends: columns of `run` and `model`, as lines."""
+    """Notes on how a model attends, from columns of `run` and `model`, one line each."""
     lines = []
     if layers is not None:
         lines.append(f"only layers {', '.join(map(str, layers))} of the model have attention")

@@ -303,7 +303,8 @@ def describe(connection: DuckDBPyConnection, word_file: WordFile) -> WordFile:
             doubled = next((name for name in types if (name,) not in named), None)
             if doubled is not None:  # DuckDB has told them apart by a number
                 raise WordFileError(
-                    f"{word_file.shown} has two columns {doubled.rpartition('_')[0]}, capitals aside.",
+                    f"{word_file.shown} has two columns {doubled.rpartition('_')[0]}, capitals"
+                    " aside.",
                     "Rename one of them.",
                 )
     _checked(word_file, [*types])
@@ -333,13 +334,16 @@ def _keys(word_file: WordFile, names: Sequence[str]) -> dict[str, str]:
     used = ("word", "form") if words else ("sent_id", "index", "document", "form")
     if not words and not (sentences and known["index"]):
         raise WordFileError(
-            f"{word_file.shown} does not name words: no column {'index' if sentences else 'sent_id'}.",
-            f"Give it the columns sent_id and index, or word (word.id). It has: {join_names(names)}.",
+            f"{word_file.shown} does not name words: no column"
+            f" {'index' if sentences else 'sent_id'}.",
+            "Give it the columns sent_id and index, or word (word.id)."
+            f" It has: {join_names(names)}.",
         )
     for key in used:
         if len(known[key]) > 1:
             raise WordFileError(
-                f"{word_file.shown} has {' and '.join(known[key])}, each of which may be the {key}.",
+                f"{word_file.shown} has {' and '.join(known[key])}, each of which may be the"
+                f" {key}.",
                 "Rename those that are not.",
             )
     return {key: known[key][0] for key in used if known[key]}

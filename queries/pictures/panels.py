@@ -210,7 +210,7 @@ _END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(da
 
 @dataclass(frozen=True)
 class Scene:
-    """What a panel is drawn from; of the `rows` of all panels, it has those of `choice_parameter`."""
+    """What a panel is drawn from; of the `rows` of all panels, it has those of `chosen`."""
 
     analysis: Analysis
     plot: Plot

@@ -164,7 +164,7 @@ def decode_error(error: BaseException) -> BankError | None:
 
 
 def cause_of(error: BaseException) -> BankError | None:
-    """The cause behind an error of a library: a bank at an address, or a lack of memory; or None."""
+    """What caused the error of a library: a bank at an address, a lack of memory, or None."""
     return decode_error(error) or memory_error(error)
 
 

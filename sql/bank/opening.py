@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _ALIAS = "attnbank"
 _AGAIN = "type the same command"
 _UNCHANGED = ("the bank was left unchanged", "type the same command again")
+# DuckDB reads a.b as a database or as a schema: a bank of one of these names would be ambiguous.
 _RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
 
 
@@ -135,7 +136,7 @@ def _try_open(
     seconds: float | None = None,
     may_be_empty: bool = False,
 ) -> tuple[DuckDBPyConnection, bool] | None:
-    """Open the file at a place; None for a database with nothing in it, if it may be that."""
+    """Open the file at a place; None for a database with nothing in it, with `may_be_empty`."""
     address = address_of(path)
     if address is None:
         check_is_duckdb(path, place)
@@ -148,6 +149,7 @@ def _try_open(
 
             door = remote.register(connection, address)
             name = door.name
+        # The order matters: each step shuts out more, and what it needs must have been done before.
         with translate_errors(Path(path)):
             once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
             if address is not None:
@@ -160,7 +162,7 @@ def _try_open(
             beside = f"{place}.tmp" if spills and address is None else ""
             run(f"set temp_directory = {literal(beside)}")
             if writes_below is not None:
-                # Its threads for writing wait for each other for ever if reading fails in the
+                # DuckDB's threads for writing wait for each other for ever if reading fails in the
                 # middle of a COPY (AsyncWriteQueue::AbortWrites).
                 run("set async_threads = 0")
                 run(f"set allowed_directories = [{literal(str(writes_below.absolute()))}]")
@@ -204,6 +206,7 @@ def _warn_of_unread_log(connection: DuckDBPyConnection, place: Path) -> None:
         " where database_name = current_database()",
         [size],
     ).fetchall()
+    # DuckDB reports the size of the log that it has read.
     if read != [(True,)]:
         warnings.warn(
             f"DuckDB left out the log {place}.wal, or the end of it: a program was killed while it"
@@ -229,7 +232,7 @@ def open_to_write(
     """
     place = _unreserved(bank_file(path)) if makes else existing(path)
     if makes and not (place.exists() and place.stat().st_size):
-        with postponed():  # it takes less than a second, and may leave nothing behind
+        with postponed():  # takes less than a second, and must leave nothing behind
             create_bank(place, Path(path), created_by)
     connection = _connected_to_write(place, Path(path), settings, reads)
     with closed_on_error(connection), translate_errors(Path(path), *_UNCHANGED):
@@ -302,8 +305,8 @@ def new_bank(
 ) -> Iterator[DuckDBPyConnection]:
     """A bank without rows, to be filled from the files and the folders that `reads` names.
 
-    It appears under its name when the block ends, and is gone if the block raises. `kept` says what
-    is so if the disk is full. Raises CallError or BankError if the path is taken or cannot be, and
+    It appears under its name when the block ends, and is removed if the block raises. `kept` ends
+    the error of a full disk. Raises CallError or BankError if the path is taken or cannot be, and
     BankError for errors of DuckDB.
     """
     place = check_free(path)
@@ -322,7 +325,7 @@ def new_bank(
 
 
 def check_free(path: Path) -> Path:
-    """The place of a bank that is to be made; raises as `new_bank` does before it makes one."""
+    """The resolved path of a bank to be made. Raises CallError or BankError if it is taken."""
     place = _unreserved(bank_file(path))
     if place.exists() and place.stat().st_size:
         raise CallError(
@@ -388,9 +391,9 @@ def existing(path: str | Path) -> Path:
 
 
 def reinstall(connection: DuckDBPyConnection) -> None:
-    """Put this version's functions, views, analyses and comments into a bank, and drop others'.
+    """Replace the functions, views, analyses and comments of a bank by those of this version.
 
-    These are known by the comment that attnbank gives its macros, so a user's own macros stay.
+    The old ones are told from a user's own macros by the comment that attnbank gives its macros.
     """
     rows = connection.execute(
         "select substr(function_name, 2) from duckdb_functions()"

@@ -1,7 +1,7 @@
-"""Kept answers, given again for the same analysis, parameters and run if nothing has changed.
+"""The cache of answers: valid for the same analysis, parameters and run if nothing has changed.
 
-The rows of a finished run never change; of all else that an analysis may read, which is small, a
-digest is kept with the answer and compared.
+The rows of a finished run never change. All else that an analysis may read is small: a digest of it
+is stored with the answer and compared.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OF_THE_RUN = frozenset({"chosen_run", "run_candidate", "run_causality"})
 
 
 def has_cache(connection: DuckDBPyConnection) -> bool:
-    """Whether the bank has the table of kept answers; a view of that name does not count."""
+    """Whether the bank has the table of cached answers; a view of that name does not count."""
     row = connection.execute(
         "select count(*) from duckdb_tables() where database_name = current_database()"
         " and schema_name = ? and table_name = 'result' and not temporary",
@@ -62,7 +62,10 @@ def has_cache(connection: DuckDBPyConnection) -> bool:
 def parameters_text(
     connection: DuckDBPyConnection, analysis: Analysis, arguments: Mapping[str, Any]
 ) -> str:
-    """The values of all parameters except the run, with defaults, as JSON. Raises duckdb.Error."""
+    """The values of all parameters except the run, with defaults, as JSON. Raises duckdb.Error.
+
+    DuckDB casts them, so that 0.1 typed, 0.1 in Python and the default are one key.
+    """
     parameters = {
         parameter.name: parameter for parameter in analysis.parameters if parameter.name != "run"
     }
@@ -82,8 +85,8 @@ def reads(connection: DuckDBPyConnection, analysis: Analysis, arguments: Mapping
     """A digest (SHA-256) of what an answer depends on besides its run and parameters.
 
     That is the text of every analysis, and of those small tables that may change while a run does
-    not: the runs, if it looks for another one; probes; results of `compute`; what was measured of
-    words and pairs; saved relations, if one is asked for; frequencies of words.
+    not: the runs, if it looks for another one; probes; results of `compute`; surprisals and
+    ablations; saved relations, if a relation is requested; word frequencies.
     """
     tables: set[str] = set()
     words = _relations_read(analysis.name, analysis.body)
@@ -113,7 +116,8 @@ def _contents(connection: DuckDBPyConnection, table: str) -> str:
     if table in (*_TEXT, *_LARGE) and table != "corpus":
         select = f"select count(*) from main.{table}"
     else:
-        select = f"select count(*), bit_xor(hash(each)), sum(hash(each)) from main.{table} as each"
+        # Two sums that no order of the rows changes; one alone would miss rows that cancel out.
+        select = f"select count(*), bit_xor(hash(row)), sum(hash(row)) from main.{table} as row"
     (row,) = connection.execute(select).fetchall()
     return f"{table} {row}"
 

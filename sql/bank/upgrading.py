@@ -128,7 +128,11 @@ def _incomplete(path: Path, what: str) -> BankError:
 
 @cache
 def columns_of_this_format() -> dict[str, dict[str, str]]:
-    """The types of the columns of a new bank's tables, from a file: making them takes too long."""
+    """The types of the columns of a new bank's tables.
+
+    Read from columns.json, since making the tables in memory takes longer than opening a bank; a
+    test compares the file with the schema.
+    """
     text = (registry.root() / "schema" / _COLUMNS).read_text(encoding="utf-8")
     tables: dict[str, dict[str, str]] = json.loads(text)
     return tables
@@ -144,6 +148,6 @@ def columns_as_text() -> str:
         return json.dumps(types_of(connection), indent=1) + "\n"
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # after a change of the schema: python -m attnbank.sql.bank.upgrading
     columns_file = Path(str(registry.root())) / "schema" / _COLUMNS
     columns_file.write_text(columns_as_text(), encoding="utf-8")

@@ -116,7 +116,10 @@ def test_the_commands_write_the_same(full_bank: Path, folder: Path, tmp_path: Pa
     told = []
     for more in (["-b", str(full_bank)], ["--engine", "spark", "--data", str(folder)]):
         # One process for all, since what takes long is to start the JVM.
-        text = f"from attnbank.cli.app import run_command_line\nfor each in {asked}: assert run_command_line(each + {more}) == 0"
+        text = (
+            "from attnbank.cli.app import run_command_line as run\n"
+            f"for each in {asked}: assert run(each + {more}) == 0"
+        )
         command = [sys.executable, "-c", text]
         told.append(
             subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
