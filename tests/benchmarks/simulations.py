@@ -243,7 +243,7 @@ class Macros:
             return np.asarray(1.0 - 2 * (flips % 2))
         (drawn,) = (
             self.connection.execute(
-                "select drawn(flip, place) // 65536 % 2 as bit from range(2000) as flips(flip),"
+                "select pseudo_random(flip, place) // 65536 % 2 as bit from range(2000) as flips(flip),"
                 f" range({documents}) as places(place) order by flip, place"
             )
             .fetchnumpy()
