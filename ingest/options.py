@@ -65,7 +65,7 @@ TRUST_HELP = (
 CORPUS, MODEL, INPUTS = "Corpus", "Model", "Inputs"
 PART, KEEP = "Part of the corpus", "What is kept"
 _of_corpus, _of_model, _of_inputs, _of_part, _of_result = (
-    partial(option, group=each) for each in (CORPUS, MODEL, INPUTS, PART, KEEP)
+    partial(option, group=heading) for heading in (CORPUS, MODEL, INPUTS, PART, KEEP)
 )
 
 
@@ -288,7 +288,7 @@ class IngestOptions:
     @property
     def paths(self) -> tuple[str, ...]:
         """The corpora as text: a data frame is one (frame)."""
-        return tuple(each if isinstance(each, str) else "(frame)" for each in self.corpora)
+        return tuple(corpus if isinstance(corpus, str) else "(frame)" for corpus in self.corpora)
 
     @property
     def largest(self) -> int | None:
@@ -296,13 +296,13 @@ class IngestOptions:
 
         0 stands for peaks and sums alone. Raises CallError for what is not a value of `--keep`.
         """
-        found = _KEEP.fullmatch(self.keep)
-        if found is None:
+        match = _KEEP.fullmatch(self.keep)
+        if match is None:
             raise CallError(
                 f"{self.keep[:40]!r} is not a valid value of --keep.",
                 "Use weights, peaks, or top:K with K from 1 to 9999 (top:8).",
             )
-        return None if self.keep == "weights" else int(found[1] or 0)
+        return None if self.keep == "weights" else int(match[1] or 0)
 
     @property
     def masked(self) -> bool:
@@ -419,19 +419,19 @@ def check_options(options: IngestOptions) -> None:
         flag = f"--{own.name.replace('_', '-')}"
         _check_value(flag, getattr(options, own.name), own.metadata)
     of_hub = options.model != MINILM and not Path(options.model).is_dir()
-    drawn = {options.limit, options.repeat} != {None} or options.context == "pair"
+    is_random = {options.limit, options.repeat} != {None} or options.context == "pair"
     reads = [
         *options.corpora,
-        *(f"--{each}" for each in ("format", "spacy") if vars(options)[each]),
+        *(f"--{name}" for name in ("format", "spacy") if vars(options)[name]),
     ]
     leave_out = "Leave one of them out."
     asked_of_model = next(
         (
-            f"--{each.name.replace('_', '-')}"
-            for each in fields(options)
-            if each.metadata.get("group") in (MODEL, INPUTS, KEEP)
-            and each.name != "model"
-            and getattr(options, each.name) != each.default
+            f"--{option.name.replace('_', '-')}"
+            for option in fields(options)
+            if option.metadata.get("group") in (MODEL, INPUTS, KEEP)
+            and option.name != "model"
+            and getattr(options, option.name) != option.default
         ),
         "",
     )
@@ -485,7 +485,7 @@ def check_options(options: IngestOptions) -> None:
             "Leave --subword out, or --unit token.",
         ),
         (
-            options.seed and not drawn,
+            options.seed and not is_random,
             "--seed chooses samples and pairs, and nothing is drawn at random.",
             "Give --limit, --repeat or --context pair too, or leave --seed out.",
         ),

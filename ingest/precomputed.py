@@ -218,8 +218,8 @@ class GivenRun:
             ((wrong,),) = self._connection.execute(statement, [self._run.run]).fetchall()
         if wrong:
             example = self._example and f", as {self._example}"
-            told = f"The tokens of {wrong:,} words of {self.name} do not spell them{example}."
-            warnings.warn(told, AttnbankWarning, stacklevel=2)
+            message = f"The tokens of {wrong:,} words of {self.name} do not spell them{example}."
+            warnings.warn(message, AttnbankWarning, stacklevel=2)
 
     def sentences(self) -> Iterator[GivenSentence]:
         """The sentences of the corpus that the run does not have yet, in order."""
@@ -265,27 +265,27 @@ class GivenRun:
             )
         tokens = _as_texts(tokens, where)
         shape = (self._facts.layers, self._heads, len(tokens), len(tokens))
-        given = _as_array(maps, shape, where)
+        weights = _as_array(maps, shape, where)
         spans, encoded, wrong = self._encoded(sentence, tokens, words, kinds, where)
-        self._check_maps(given, where)
+        self._check_maps(weights, where)
         self._had.add(sequence)
         row = sentence._row
-        one = Input(sentence._sequence, row.document, (row,), spans, encoded)
-        self._inputs.append(_Given(one, given, wrong))
+        input = Input(sentence._sequence, row.document, (row,), spans, encoded)
+        self._inputs.append(_Given(input, weights, wrong))
         self._tokens += len(tokens)
         if self._tokens >= _TOKENS_AT_ONCE:
             self._flush()
 
     def _flush(self, skips: Sequence[Skip] = ()) -> None:
-        given, self._inputs, self._tokens = self._inputs, [], 0
-        if not given and not skips:
+        added, self._inputs, self._tokens = self._inputs, [], 0
+        if not added and not skips:
             return
         self._batch += 1
-        batch = Batch(self._batch, [each.input for each in given], [*skips])
-        layers = ([each.maps[at] for each in given] for at in range(self._facts.layers))
-        maps = Maps(self._facts.layers, self._heads, layers) if given else None
+        batch = Batch(self._batch, [item.input for item in added], [*skips])
+        layers = ([item.maps[at] for item in added] for at in range(self._facts.layers))
+        maps = Maps(self._facts.layers, self._heads, layers) if added else None
         rows = rows_of_batch(batch, maps, self._run)
-        rows.misspelled_words = sum(each.misspelled for each in given)
+        rows.misspelled_words = sum(item.misspelled for item in added)
         self._writer.add(rows)
 
     @property
@@ -294,8 +294,8 @@ class GivenRun:
             return "lengths"
         return "parts" if self._facts.sinks else "shares"
 
-    def _check_maps(self, given: NDArray[np.float32], where: str) -> None:
-        flat = given.reshape(-1, *given.shape[-2:])
+    def _check_maps(self, weights: NDArray[np.float32], where: str) -> None:
+        flat = weights.reshape(-1, *weights.shape[-2:])
         if not np.isfinite(flat).all():
             raise CallError(f"A map of {where} has a value that is not finite.", "Leave it out.")
         if is_unnormalised(flat, self._new_rows) or float(flat.min(initial=0)) < 0:
@@ -324,7 +324,7 @@ class GivenRun:
         And how many words they do not spell.
         """
         owned = _owners(words, where)
-        ranges = [*dict.fromkeys(each for each in owned if each is not None)]
+        ranges = [*dict.fromkeys(owner for owner in owned if owner is not None)]
         own = sentence._row.spans
         if len(owned) != len(tokens) or not _is_in_order(owned, ranges, len(own)):
             raise CallError(
@@ -340,9 +340,9 @@ class GivenRun:
             for first, last in ranges
         )  # fmt: skip
         positions: list[Position] = []
-        numbers = {each: number for number, each in enumerate(ranges)}
-        for at, each in enumerate(owned):
-            number = None if each is None else numbers[each]
+        numbers = {words_range: number for number, words_range in enumerate(ranges)}
+        for at, owner in enumerate(owned):
+            number = None if owner is None else numbers[owner]
             if number is None:
                 positions.append(Position(special[at], None, tokens[at], at, at + 1))
             elif self._options.unit == "token":
@@ -353,8 +353,10 @@ class GivenRun:
                 positions.append(Position("word", number, spans[number].text, at, at + 1))
         if self._facts.causal and 0 not in special:
             positions[0] = replace(positions[0], kind="first")
-        wrong = self._misspelled(spans, tokens, [each and numbers[each] for each in owned], where)
-        ids = tuple(_UNKNOWN if is_unknown(each) else 0 for each in tokens)
+        wrong = self._misspelled(
+            spans, tokens, [owner and numbers[owner] for owner in owned], where
+        )
+        ids = tuple(_UNKNOWN if is_unknown(token) else 0 for token in tokens)
         encoded = Encoded(ids, (0,) * len(tokens), tuple(tokens), tuple(positions))
         return spans, encoded, wrong
 
@@ -371,12 +373,12 @@ class GivenRun:
         """
         if not self._spelled:
             return 0
-        words = [each.text for each in spans]
+        words = [span.text for span in spans]
         own: list[list[int]] = [[] for _ in words]
         for at, number in enumerate(numbers):
             if number is not None:
                 own[number].append(at)
-        texts = [tuple(tokens[at] for at in each) for each in own]
+        texts = [tuple(tokens[at] for at in indices) for indices in own]
         wrong = misspelled(words, texts)
         if not wrong:
             return 0
@@ -384,28 +386,28 @@ class GivenRun:
         def special(at: int) -> str | None:
             return tokens[at] if 0 <= at < len(tokens) and numbers[at] is None else None
 
-        beside = [(special(each[0] - 1), special(each[-1] + 1)) for each in own]
-        found = misplaced(words, texts, wrong, beside)
-        number = wrong[0] if found is None else found
-        shown = f"{' '.join(texts[number])!r:.50}", f"{words[number]!r:.50}"
-        if found is not None:
+        beside = [(special(indices[0] - 1), special(indices[-1] + 1)) for indices in own]
+        misplaced_word = misplaced(words, texts, wrong, beside)
+        number = wrong[0] if misplaced_word is None else misplaced_word
+        quoted = f"{' '.join(texts[number])!r:.50}", f"{words[number]!r:.50}"
+        if misplaced_word is not None:
             raise CallError(
-                f"The tokens of {where} are not those of its words: word {number}, {shown[1]}, has"
-                f" {shown[0]}.",
+                f"The tokens of {where} are not those of its words: word {number}, {quoted[1]}, has"
+                f" {quoted[0]}.",
                 f"Give each token its own word, 0 to {len(words) - 1}, and None to special tokens.",
             )
-        self._example = self._example or f"{shown[0]} for {shown[1]} in {where}"
+        self._example = self._example or f"{quoted[0]} for {quoted[1]} in {where}"
         return len(wrong)
 
     def _left_out(self) -> list[Skip]:
-        found = []
+        skips = []
         for number, row in enumerate(self._sentence_rows()):
             if self._run.first_sequence + number not in self._had:
-                one = self._sentence_of_row(row, number)._row
+                sentence = self._sentence_of_row(row, number)._row
                 empty = "empty", "the sentence has no words"
                 missing = "not-given", "the run was finished without its maps"
-                found.append(one.skip(*(missing if one.spans else empty)))
-        return found
+                skips.append(sentence.skip(*(missing if sentence.spans else empty)))
+        return skips
 
     def _sentence_rows(self) -> Iterator[tuple[Any, ...]]:
         named = {"corpus": self._run.corpus}
@@ -415,20 +417,22 @@ class GivenRun:
         ((_, _, least, most),) = extent.fetchall()
         for start in range(least, most + 1, WINDOW):
             window = named | {"first": start, "last": start + WINDOW - 1}
-            found = self._connection.execute(
+            rows = self._connection.execute(
                 registry.internal_statement("ingest/sentence_window"), window
             )
-            yield from found.fetchall()
+            yield from rows.fetchall()
 
     def _sentence_of_row(self, row: tuple[Any, ...], number: int) -> GivenSentence:
-        id, document, document_index, index, name, place = row[:6]
+        id, document, document_index, index, name, location = row[:6]
         spans = spans_of(row[6:], self._options.multiword)
-        held = TokenisedSentence(id, document, document_index, index, name, place, spans)
-        words, spaces = (
-            tuple(each.text for each in spans),
-            tuple(each.space_after for each in spans),
+        tokenised_sentence = TokenisedSentence(
+            id, document, document_index, index, name, location, spans
         )
-        return GivenSentence(name, words, spaces, held, number, self)
+        words, spaces = (
+            tuple(span.text for span in spans),
+            tuple(span.space_after for span in spans),
+        )
+        return GivenSentence(name, words, spaces, tokenised_sentence, number, self)
 
 
 @dataclass
@@ -445,7 +449,7 @@ _Owner = tuple[int, int] | None
 
 def _is_in_order(owned: Sequence[_Owner], ranges: Sequence[tuple[int, int]], words: int) -> bool:
     """Whether tokens are of all words, from the first to the last, and none is taken up again."""
-    of_words = [each for each in owned if each is not None]
+    of_words = [owner for owner in owned if owner is not None]
     ends = [-1, *(last for _, last in ranges)]
     follow = (
         before < first <= last and first == before + 1
@@ -458,7 +462,7 @@ def _special_kinds(
     owned: Sequence[_Owner], kinds: Sequence[str] | None, where: str
 ) -> dict[int, str]:
     """The kind of each special token, by its place."""
-    places = [at for at, each in enumerate(owned) if each is None]
+    places = [at for at, owner in enumerate(owned) if owner is None]
     named = ["cls", *["special"] * (len(places) - 2), "sep"][: len(places)]
     if kinds is not None:
         named = [*kinds]
@@ -471,35 +475,35 @@ def _special_kinds(
 
 
 def _join_span_texts(spans: Sequence[Span]) -> str:
-    return "".join(each.text + " " * each.space_after for each in spans).strip()
+    return "".join(span.text + " " * span.space_after for span in spans).strip()
 
 
 def _as_texts(tokens: Sequence[str], where: str) -> list[str]:
     try:
-        found = [*tokens]
-        "".join(found).encode()
+        texts = [*tokens]
+        "".join(texts).encode()
     except (TypeError, UnicodeEncodeError) as error:
         raise CallError(
             f"The tokens of {where} are not text: {first_line(error)}.",
             "Give them as they are written.",
         ) from error
-    return found
+    return texts
 
 
 def _owners(words: Sequence[WordOf], where: str) -> list[_Owner]:
     """The first and the last word of each token; None for special tokens."""
-    found: list[_Owner] = []
+    owners: list[_Owner] = []
     try:
-        for each in words:
-            ends = each if isinstance(each, tuple) else each is not None and (each, each)
+        for word in words:
+            ends = word if isinstance(word, tuple) else word is not None and (word, word)
             first, last = map(operator.index, ends or (-1, -1))
-            found.append((first, last) if ends else None)
+            owners.append((first, last) if ends else None)
     except (TypeError, ValueError) as error:
         raise CallError(
             f"The words of the tokens of {where} are not numbers: {first_line(error)}.",
             "Give each its word, 0 or more, the first and the last of several, or None.",
         ) from error
-    return found
+    return owners
 
 
 def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float32]:
@@ -509,22 +513,24 @@ def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float
     """
     try:
         layers = (
-            [_as_numpy(each) for each in maps]
+            [_as_numpy(layer) for layer in maps]
             if isinstance(maps, list | tuple)
             else _as_numpy(maps)
         )
         if isinstance(layers, list):
-            layers = [each[0] if each.ndim == 4 and len(each) == 1 else each for each in layers]
-            shapes = {each.shape for each in layers}
+            layers = [
+                layer[0] if layer.ndim == 4 and len(layer) == 1 else layer for layer in layers
+            ]
+            shapes = {layer.shape for layer in layers}
             own = (len(layers), *(shapes.pop() if len(shapes) == 1 else (shapes or "")))
         else:
             layers = layers[0] if layers.ndim == 5 and len(layers) == 1 else layers
             own = layers.shape
         if own == shape:
-            found = np.empty(shape, np.float32)
+            array = np.empty(shape, np.float32)
             with np.errstate(over="ignore", invalid="ignore"):
-                for at, each in enumerate(layers):
-                    found[at] = each
+                for at, layer in enumerate(layers):
+                    array[at] = layer
     except Exception as error:  # whatever an object of the caller's raises
         raise CallError(
             f"The maps of {where} are not an array of numbers: {first_line(error)}",
@@ -535,17 +541,17 @@ def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float
             f"The maps of {where} have the shape {own}; expected {shape}.",
             "Give (layers, heads, tokens, tokens), special tokens included.",
         )
-    return found
+    return array
 
 
-def _as_numpy(one: Any) -> NDArray[Any]:
+def _as_numpy(value: Any) -> NDArray[Any]:
     """An array of NumPy of any type of number. Raises what an object of the caller's raises."""
-    if hasattr(one, "__dlpack__") and not hasattr(one, "__array__"):
-        one = torch.utils.dlpack.from_dlpack(one)
-    if isinstance(one, torch.Tensor):
-        one = one.detach().cpu()
-        one = one.float().numpy() if one.dtype == torch.bfloat16 else one.numpy()
-    found = np.asarray(one)
-    if found.dtype.kind not in "biufV":  # V: those of other packages, such as bfloat16
-        raise TypeError(f"they are of type {found.dtype}")
-    return found
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        value = torch.utils.dlpack.from_dlpack(value)
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        value = value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufV":  # V: those of other packages, such as bfloat16
+        raise TypeError(f"they are of type {array.dtype}")
+    return array

@@ -157,11 +157,11 @@ def ingest_run(
             if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
                 raise
             report = _report(connection, run.id, "interrupted", problems, corpus.notes)
-            kept = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
+            progress_made = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(kept) from error
+                raise KeyboardInterrupt(progress_made) from error
             raise AttnbankError(
-                f"The device ran out of memory; {kept}.", _smaller(run.batch_tokens)
+                f"The device ran out of memory; {progress_made}.", _smaller(run.batch_tokens)
             ) from error
         report = _report(connection, run.id, state, problems, corpus.notes)
         report = _checked_report(connection, report, run.id)
@@ -252,7 +252,7 @@ def estimate(
             with open_to_write(path, provenance.version(), WRITER) as connection:
                 corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
                 planner = planner_of(options, opened, max_tokens)
-                found, positions, kept = _estimate_run(
+                result, positions, stored = _estimate_run(
                     connection, corpus_id, planner, problems, options.largest, on_progress
                 )
         except (duckdb.Error, AttnbankError, OSError) as error:
@@ -264,21 +264,23 @@ def estimate(
                 "Free some space, or name another folder for temporary files (TMPDIR).",
             ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
-    found.notes = corpus.notes
-    found.passes = positions if options.measure == "value-zeroing" else 0
-    _expect(found, positions, kept, maps, options)
-    found.bytes += text
-    return found
+    result.notes = corpus.notes
+    result.passes = positions if options.measure == "value-zeroing" else 0
+    _expect(result, positions, stored, maps, options)
+    result.bytes += text
+    return result
 
 
-def _expect(found: Estimate, positions: int, kept: int, maps: int, options: IngestOptions) -> int:
+def _expect(
+    result: Estimate, positions: int, stored: int, maps: int, options: IngestOptions
+) -> int:
     """Complete an estimate of one map of each input: its weights and bytes; those of its peaks."""
-    found.weights *= maps
+    result.weights *= maps
     of_kind = _BYTES_PER_WEIGHT if options.largest is None else _BYTES_PER_LARGEST
-    weights = maps * kept * of_kind[options.decimals is None or options.decimals > 5]
-    gradients = found.weights * _BYTES_PER_GRADIENT * options.gradients
-    sums = maps * (positions * _BYTES_PER_POSITION + found.inputs * _BYTES_PER_MAP)
-    found.bytes = round(weights + gradients + sums)
+    weights = maps * stored * of_kind[options.decimals is None or options.decimals > 5]
+    gradients = result.weights * _BYTES_PER_GRADIENT * options.gradients
+    sums = maps * (positions * _BYTES_PER_POSITION + result.inputs * _BYTES_PER_MAP)
+    result.bytes = round(weights + gradients + sums)
     return round(sums)
 
 
@@ -302,13 +304,14 @@ def _warn_if_large(
     large = min(LARGE, free, memory())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # counting what the run takes takes a while
-    found, sums = _sized(connection, corpus, planner, maps, options, on_progress)
-    if found.bytes < large:
+    expected, sums = _sized(connection, corpus, planner, maps, options, on_progress)
+    if expected.bytes < large:
         return
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
     warnings.warn(
-        f"The run will take about {found.bytes / 1e9:,.1f} GB ({found.weights:,} weights); the disk"
-        f" has {free / 1e9:,.1f} GB free, the machine {memory() / 1e9:,.1f} GB of memory.{less}",
+        f"The run will take about {expected.bytes / 1e9:,.1f} GB ({expected.weights:,} weights);"
+        f" the disk has {free / 1e9:,.1f} GB free, the machine {memory() / 1e9:,.1f} GB of"
+        f" memory.{less}",
         AttnbankWarning,
         stacklevel=2,
     )
@@ -323,10 +326,10 @@ def _sized(
     on_progress: OnProgress,
 ) -> tuple[Estimate, int]:
     """About how much a run takes, and how many bytes its peaks and sums alone."""
-    found, positions, kept = _estimate_run(
+    expected, positions, stored = _estimate_run(
         connection, corpus, planner, [], options.largest, on_progress
     )
-    return found, _expect(found, positions, kept, maps, options)
+    return expected, _expect(expected, positions, stored, maps, options)
 
 
 def _with_step(
@@ -334,12 +337,14 @@ def _with_step(
 ) -> models.ModelFacts:
     """The facts of a model with its step, if it is a checkpoint: of a series, or of a revision."""
     if series is not None and series.checkpoint is not None:
-        each = series.checkpoint
-        return replace(facts, series=series.name, step=each.step, tokens_seen=each.tokens_seen)
-    told = None if options.revision is None else step_of(options.revision)
-    if told is None:
+        checkpoint = series.checkpoint
+        return replace(
+            facts, series=series.name, step=checkpoint.step, tokens_seen=checkpoint.tokens_seen
+        )
+    step = None if options.revision is None else step_of(options.revision)
+    if step is None:
         return facts
-    return replace(facts, series=options.model, step=told[0], tokens_seen=told[1])
+    return replace(facts, series=options.model, step=step[0], tokens_seen=step[1])
 
 
 def _estimate_run(
@@ -354,31 +359,31 @@ def _estimate_run(
 
     Then its positions, and how many weights of one map of each input are kept, the rest as one.
     """
-    found = Estimate(problems=problems, departures=corpora.violations_of(connection, corpus))
-    ((found.documents, found.empty_nodes),) = connection.execute(
+    result = Estimate(problems=problems, departures=corpora.violations_of(connection, corpus))
+    ((result.documents, result.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
     ).fetchall()
-    found.skipped.update(problem.id for problem in problems)
-    counted = positions = kept = 0
+    result.skipped.update(problem.id for problem in problems)
+    counted = positions = stored = 0
     plan = planner.plan(asking(connection.cursor()), corpus)
     on_progress(Progress("counting", counted, plan.sentences))
     for batch in plan.batches:
         counted += batch.sentence_count
         on_progress(Progress("counting", counted, plan.sentences))
-        found.skipped.update(skip.reason for skip in batch.skips)
-        for each in batch.inputs:
-            found.inputs += 1
-            found.sentences += len(each.sentences)
-            found.words += len(each.words)
-            found.joined_words += each.joined_words
-            found.unknown_words += each.encoded.words_with(planner.input_tokenizer.unknown)
-            found.pieces += len(each.encoded.ids)
-            size = len(each.encoded.positions)
-            found.weights += size**2
+        result.skipped.update(skip.reason for skip in batch.skips)
+        for input in batch.inputs:
+            result.inputs += 1
+            result.sentences += len(input.sentences)
+            result.words += len(input.words)
+            result.joined_words += input.joined_words
+            result.unknown_words += input.encoded.words_with(planner.input_tokenizer.unknown)
+            result.pieces += len(input.encoded.ids)
+            size = len(input.encoded.positions)
+            result.weights += size**2
             positions += size
-            kept += size * (size if largest is None else min(largest, size) + bool(largest))
-    return found, positions, kept
+            stored += size * (size if largest is None else min(largest, size) + bool(largest))
+    return result, positions, stored
 
 
 def planner_of(
@@ -460,21 +465,21 @@ def _report(
     problems: list[Problem],
     notes: list[str],
 ) -> Report:
-    found = report_columns(connection, run)
-    departures = corpora.violations_of(connection, found.pop("corpus_id"))
+    columns = report_columns(connection, run)
+    departures = corpora.violations_of(connection, columns.pop("corpus_id"))
     conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
-    notes = notes + behaviour_lines(*(found.pop(each) for each in conduct))
+    notes = notes + behaviour_lines(*(columns.pop(column) for column in conduct))
     rows = connection.execute(
         registry.internal_statement("ingest/skipped_counts"), {"run": run}
     ).fetchall()
     return Report(
-        **found, state=state, skipped=dict(rows), notes=notes, problems=problems,
+        **columns, state=state, skipped=dict(rows), notes=notes, problems=problems,
         departures=departures,
     )  # fmt: skip
 
 
 def report_columns(connection: DuckDBPyConnection, run: int) -> dict[str, Any]:
     """What the tables of a bank say of a run for its report, by name."""
-    found = connection.execute(registry.internal_statement("ingest/run_totals"), {"run": run})
-    (row,) = rows_by_name(found)
+    rows = connection.execute(registry.internal_statement("ingest/run_totals"), {"run": run})
+    (row,) = rows_by_name(rows)
     return row

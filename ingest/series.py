@@ -30,16 +30,16 @@ def ingest_series(
     """
     check_run(options)
     assert options.series is not None
-    found = checkpoints(options.model, options.series)
-    _check_alike(found, options)
+    members = checkpoints(options.model, options.series)
+    _check_alike(members, options)
     shared = Series(
         str(Path(options.model)) if Path(options.model).is_dir() else options.model,
-        len(found),
+        len(members),
         lambda size, peaks: tell(shared.left, size, peaks),
     )
-    for at, each in enumerate(found):
-        shared.checkpoint, shared.left = each, len(found) - at
-        yield ingest_run(_options_of(each, options), on_progress, run_batches, shared)
+    for at, checkpoint in enumerate(members):
+        shared.checkpoint, shared.left = checkpoint, len(members) - at
+        yield ingest_run(_options_of(checkpoint, options), on_progress, run_batches, shared)
 
 
 def estimate_series(
@@ -48,32 +48,37 @@ def estimate_series(
     """How many runs a series has, and what one of them would write. Raises as `ingest_series`."""
     check_run(options)
     assert options.series is not None
-    found = checkpoints(options.model, options.series)
-    _check_alike(found, options)
-    return len(found), estimate(_options_of(found[0], options), on_progress)
+    members = checkpoints(options.model, options.series)
+    _check_alike(members, options)
+    return len(members), estimate(_options_of(members[0], options), on_progress)
 
 
-def _options_of(each: Checkpoint, options: IngestOptions) -> IngestOptions:
-    return replace(options, model=each.name, revision=each.revision, series=None)
+def _options_of(checkpoint: Checkpoint, options: IngestOptions) -> IngestOptions:
+    return replace(options, model=checkpoint.name, revision=checkpoint.revision, series=None)
 
 
-def _check_alike(found: list[Checkpoint], options: IngestOptions) -> None:
+def _check_alike(members: list[Checkpoint], options: IngestOptions) -> None:
     """Raise CallError where checkpoints differ in more than their weights."""
     first = None
-    for each in found:
-        told = loading.describe(
-            each.name,
-            revision=each.revision,
+    for checkpoint in members:
+        description = loading.describe(
+            checkpoint.name,
+            revision=checkpoint.revision,
             masked_lm=options.masked,
             trust_remote_code=options.trust_remote_code,
             measure=options.measure,
         )
-        own = (told.layers, told.heads, told.max_positions, told.tokenizer_sha256)
+        own = (
+            description.layers,
+            description.heads,
+            description.max_positions,
+            description.tokenizer_sha256,
+        )
         first = first or own
         if own != first:
             what = "tokenizer" if own[:3] == first[:3] else "layers, heads or longest input"
             raise CallError(
-                f"{each.revision or each.name} has another {what} than"
-                f" {found[0].revision or found[0].name}: they are not of one training.",
+                f"{checkpoint.revision or checkpoint.name} has another {what} than"
+                f" {members[0].revision or members[0].name}: they are not of one training.",
                 "Give a pattern that leaves it out.",
             )

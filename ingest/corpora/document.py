@@ -38,8 +38,8 @@ class Word:
         """Head (0 is the root) and relation of its enhanced dependencies on words, each once."""
         if self.deps is None:
             return []
-        found = (edge.partition(":") for edge in self.deps.split("|"))
-        return list(dict.fromkeys((int(head), name) for head, _, name in found if "." not in head))
+        parts = (edge.partition(":") for edge in self.deps.split("|"))
+        return list(dict.fromkeys((int(head), name) for head, _, name in parts if "." not in head))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +135,9 @@ class Problem:
         return FAULTS[self.id].remedy
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
+        location = f"{self.file}:{self.line}" if self.line else self.file
         where = f" (sentence {self.sentence})" if self.sentence else ""
-        return f"{place}: {self.id}: {self.fact}{where}. {self.remedy}"
+        return f"{location}: {self.id}: {self.fact}{where}. {self.remedy}"
 
 
 class FaultError(AttnbankError):
@@ -164,7 +164,7 @@ def check_tree(heads: Sequence[int], line_of: Callable[[int], int] = lambda word
     """
     count = len(heads)
     if max(heads) > count:
-        word, head = next(each for each in enumerate(heads, start=1) if each[1] > count)
+        word, head = next(pair for pair in enumerate(heads, start=1) if pair[1] > count)
         fact = f"head {head} in a sentence of {count} words"
         raise FaultError("head-out-of-range", fact, line_of(word))
     for word, head in enumerate(heads, start=1):

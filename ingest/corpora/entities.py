@@ -39,14 +39,14 @@ class Notation:
     def parse_declaration(cls, text: str, line: int = 0) -> Notation:
         """Read the value of `# global.Entity`, on a line. Raises FaultError: bad-global-entity."""
         names = [name.strip() for name in text.split("-")]
-        place = {name: at for at, name in enumerate(names)}
-        if "" in place or len(place) < len(names):
+        column = {name: at for at, name in enumerate(names)}
+        if "" in column or len(column) < len(names):
             fact = f"{text!r} has an empty or repeated field"
             raise FaultError("bad-global-entity", fact, line)
-        entity = place.get("eid", place.get("GRP"))
-        type = place.get("etype", place.get("entity"))
-        heads = tuple((name, place[name]) for name in _HEAD_FIELDS if name in place)
-        return cls(len(names), entity or 0, type, heads, place.get("identity"), entity is not None)
+        entity = column.get("eid", column.get("GRP"))
+        type = column.get("etype", column.get("entity"))
+        heads = tuple((name, column[name]) for name in _HEAD_FIELDS if name in column)
+        return cls(len(names), entity or 0, type, heads, column.get("identity"), entity is not None)
 
 
 COREFUD = Notation.parse_declaration("eid-etype-head-other")  # where no global.Entity is declared
@@ -64,10 +64,10 @@ class _Open:
     begun: int = 1  # parts opened so far
     pieces: list[tuple[int, int]] = field(default_factory=list)
 
-    def field_value(self, place: int | None) -> str | None:
-        if place is None or place >= len(self.values) or self.values[place] in ("", "_"):
+    def field_value(self, index: int | None) -> str | None:
+        if index is None or index >= len(self.values) or self.values[index] in ("", "_"):
             return None
-        return self.values[place]
+        return self.values[index]
 
 
 class _Brackets:
@@ -103,7 +103,7 @@ class _Brackets:
             self.mentions.append(mention)
         else:
             waiting = self.partial.get((entity, parts), [])
-            before = [each for each in waiting if each.begun == part - 1]
+            before = [m for m in waiting if m.begun == part - 1]
             if not before:
                 fact = f"{id} begins before part {part - 1} has ended"
                 raise FaultError("entity-parts", fact, line)

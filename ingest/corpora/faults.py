@@ -30,6 +30,6 @@ class FaultKind:
 
 _TEXT = files("attnbank.ingest.corpora").joinpath("faults.toml").read_text(encoding="utf-8")
 FAULTS = {
-    id: FaultKind(id, tuple(each.pop("formats")), **each)
-    for id, each in tomllib.loads(_TEXT).items()
+    id: FaultKind(id, tuple(entry.pop("formats")), **entry)
+    for id, entry in tomllib.loads(_TEXT).items()
 }

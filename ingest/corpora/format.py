@@ -65,15 +65,19 @@ class Format:
 @cache
 def formats() -> dict[str, Format]:
     """Every format by its name, in the order in which they are asked whether a file is theirs."""
-    names = (f"{folder.__name__}.{each.name}" for each in iter_modules(folder.__path__))
-    found = [module.FORMAT for module in map(import_module, names) if hasattr(module, "FORMAT")]
-    return {each.name: each for each in sorted(found, key=lambda each: (each.rank, each.name))}
+    names = (f"{folder.__name__}.{module.name}" for module in iter_modules(folder.__path__))
+    modules = [import_module(name) for name in names]
+    by_rank = sorted(
+        (module.FORMAT for module in modules if hasattr(module, "FORMAT")),
+        key=lambda format: (format.rank, format.name),
+    )
+    return {format.name: format for format in by_rank}
 
 
 @cache
 def endings() -> tuple[str, ...]:
     """The endings of the names of corpus files, without that of a compressed one."""
-    return tuple(ending for each in formats().values() for ending in each.endings)
+    return tuple(ending for format in formats().values() for ending in format.endings)
 
 
 def recognise(start: bytes) -> str | None:
@@ -82,5 +86,5 @@ def recognise(start: bytes) -> str | None:
     It is text for lines, too: the difference does not show.
     """
     seen = Start(start)
-    found = (name for name, f in formats().items() if f.recognises and f.recognises(seen))
-    return next(found, None)
+    recognised = (name for name, f in formats().items() if f.recognises and f.recognises(seen))
+    return next(recognised, None)

@@ -57,7 +57,7 @@ def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
     try:
         streams = hasattr(frame, "__arrow_c_stream__")
         table = pa.table(frame) if streams else pa.Table.from_pandas(frame, preserve_index=False)
-        named = [each for each in table.column_names if each in _KNOWN]
+        named = [name for name in table.column_names if name in _KNOWN]
         table = table.select(named)
         for name in {*named} & {*_NUMBERS}:
             at = named.index(name)
@@ -79,7 +79,9 @@ def _conllu_lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
     """The lines of a CoNLL-U file, each with the row that it is about."""
     before: Any = None
     numbered = enumerate(rows, start=1)
-    by_sentence = groupby(numbered, lambda each: [each[1].get(k) for k in ("document", *_NAMES)])
+    by_sentence = groupby(
+        numbered, lambda item: [item[1].get(column) for column in ("document", *_NAMES)]
+    )
     for (document, sentence, sent_id), group in by_sentence:
         words = [*group]
         first = words[0][0]
@@ -105,8 +107,8 @@ def _empty_nodes(words: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     for word in words:
         for before, number in _EMPTY.findall(str(word.get("deps") or "")):
             most[before] = max(most[before], int(number))
-    found = {at: [f"{at}.{n}" + "\t_" * 9 for n in range(1, last + 1)] for at, last in most.items()}
-    return defaultdict(list, found)
+    nodes = {at: [f"{at}.{n}" + "\t_" * 9 for n in range(1, last + 1)] for at, last in most.items()}
+    return defaultdict(list, nodes)
 
 
 def _index(word: Mapping[str, Any], at: int) -> Any:
@@ -140,10 +142,10 @@ def _conllu_row(word: Mapping[str, Any], at: int, row: int) -> str:
 
 
 def _cell_to_text(value: Any, row: int, column: str) -> str:
-    found = "_" if value is None else str(value)
-    if not _BREAKS.isdisjoint(found):
+    text = "_" if value is None else str(value)
+    if not _BREAKS.isdisjoint(text):
         raise CallError(
             f"Row {row:,} of the frame has a tab or a line break in column {column}.",
             "Replace it by a space.",
         )
-    return found
+    return text

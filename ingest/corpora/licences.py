@@ -30,9 +30,9 @@ class Declared(NamedTuple):
 
 def licence_of_files(files: Iterable[Path]) -> Declared:
     """What the READMEs beside some files say; None where they say nothing, or differ."""
-    folders = {each.resolve().parent for each in files}
-    found = {_licence_of_folder(each) for each in folders}
-    return found.pop() if len(found) == 1 else Declared()
+    folders = {path.resolve().parent for path in files}
+    licences = {_licence_of_folder(folder) for folder in folders}
+    return licences.pop() if len(licences) == 1 else Declared()
 
 
 def _licence_of_folder(folder: Path) -> Declared:
@@ -42,7 +42,7 @@ def _licence_of_folder(folder: Path) -> Declared:
                 text = file.read(_MOST_BYTES).decode("utf-8", errors="replace")
         except OSError:
             continue
-        licences = {" ".join(each.split()).strip("*_ ") for each in _LICENCE.findall(text)}
+        licences = {" ".join(match.split()).strip("*_ ") for match in _LICENCE.findall(text)}
         licence = licences.pop()[:_LONGEST] if len(licences) == 1 else None
         return Declared(licence, _entry(text))
     return Declared()

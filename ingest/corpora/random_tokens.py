@@ -48,18 +48,21 @@ class Repeated:
         """
         tokenizer = input_tokenizer.tokenizer
         special = tokenizer.get_added_tokens_decoder().keys()
-        usual = [each for each in range(tokenizer.get_vocab_size()) if each not in special]
+        usual = [id for id in range(tokenizer.get_vocab_size()) if id not in special]
         for number in range(1, self.inputs + 1):
             rng = random.Random(f"repeat {self.seed} {number}")
-            drawn, passed = self._draw(input_tokenizer, usual, rng)
-            forms = [form for _, form, _ in drawn] * 2
-            spaced = [each for _, _, each in drawn] * 2
+            tokens, passed = self._draw(input_tokenizer, usual, rng)
+            forms = [form for _, form, _ in tokens] * 2
+            spaced = [space for _, _, space in tokens] * 2
             words = tuple(
                 Word(form, space_after=after)
                 for form, after in zip(forms, [*spaced[1:], False], strict=True)
             )
-            told = {"tokens": " ".join(str(id) for id, _, _ in drawn), "passed_over": str(passed)}
-            yield Sentence(words, document=DocumentStart(f"{self.name}-{number}", told))
+            metadata = {
+                "tokens": " ".join(str(id) for id, _, _ in tokens),
+                "passed_over": str(passed),
+            }
+            yield Sentence(words, document=DocumentStart(f"{self.name}-{number}", metadata))
 
     def _draw(
         self, input_tokenizer: InputTokenizer, usual: Sequence[int], rng: random.Random
@@ -69,14 +72,14 @@ class Repeated:
         The first one is read at the start of the text and, the second time, after another.
         """
         reading = input_tokenizer.reading
-        drawn: list[tuple[int, str, bool]] = []
+        tokens: list[tuple[int, str, bool]] = []
         seen: set[int] = set()
-        while len(drawn) < self.length:
+        while len(tokens) < self.length:
             if len(seen) == len(usual):
                 raise CallError(
-                    f"The vocabulary has {len(drawn):,} tokens that a text gives back, and --repeat"
-                    f" is {self.length:,}.",
-                    f"Give at most --repeat {len(drawn)}.",
+                    f"The vocabulary has {len(tokens):,} tokens that a text gives back, and"
+                    f" --repeat is {self.length:,}.",
+                    f"Give at most --repeat {len(tokens)}.",
                 )
             id = usual[int(rng.random() * len(usual))]
             if id in seen:
@@ -87,9 +90,9 @@ class Repeated:
                 continue
             ways = (reading.spaced, reading.joined)
             spaced = [way is reading.spaced for way in ways if _gives(way, form, id)]
-            if spaced and (drawn or _gives(reading.start, form, id)):
-                drawn.append((id, form, spaced[0]))
-        return drawn, len(seen) - len(drawn)
+            if spaced and (tokens or _gives(reading.start, form, id)):
+                tokens.append((id, form, spaced[0]))
+        return tokens, len(seen) - len(tokens)
 
 
 def _gives(way: Way, form: str, id: int) -> bool:

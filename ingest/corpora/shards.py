@@ -17,9 +17,9 @@ def read_shard(text: str | None) -> Shards:
     Raises CallError if the text names none, or several.
     """
     with suppress(ValueError):
-        found = read_shards(text)
-        if len(found.numbers) == 1:
-            return found
+        shards = read_shards(text)
+        if len(shards.numbers) == 1:
+            return shards
     raise CallError(
         f"--shard takes K/N with K from 1 to N, and N up to {MOST:,}, not {str(text)[:40]!r}.",
         "For example, the third of 16 shards is --shard 3/16.",
@@ -38,9 +38,9 @@ def items_of_shard(
         yield from items
         return
     document = 0
-    for each in items:
-        if isinstance(each, Sentence) and each.document is not None:
+    for item in items:
+        if isinstance(item, Sentence) and item.document is not None:
             document += 1
-            each = replace(each, document=replace(each.document, index=document))
+            item = replace(item, document=replace(item.document, index=document))
         if shard.has_document(max(document, 1)):
-            yield each
+            yield item

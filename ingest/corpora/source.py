@@ -87,10 +87,10 @@ class CorpusFile:
     def data(self) -> bytes:
         """Read the whole file, decompressed. Raises as `open` does; FaultError (bad-docbin)."""
         with self.open() as file:
-            found = file.read(bounds.MOST_DOCBIN + 1)
-        if len(found) > bounds.MOST_DOCBIN:
+            data = file.read(bounds.MOST_DOCBIN + 1)
+        if len(data) > bounds.MOST_DOCBIN:
             raise FaultError("bad-docbin", f"it has more than {bounds.MOST_DOCBIN:,} bytes")
-        return found
+        return data
 
 
 class _Inflated(io.RawIOBase):

@@ -81,37 +81,37 @@ def find_sources(
     if not corpus:
         remedy = "Name files or folders, or - for standard input; or have one made: --repeat N."
         raise CallError("No corpus given.", remedy)
-    if [each for each in corpus if isinstance(each, str)].count(STDIN) > 1:
+    if [argument for argument in corpus if isinstance(argument, str)].count(STDIN) > 1:
         raise CallError("Standard input (-) is given twice.", "Give - once.")
-    found: dict[Path, CorpusFile] = {}
+    sources_by_path: dict[Path, CorpusFile] = {}
     problems: list[Problem] = []
-    for each in corpus:
-        if is_frame(each):
-            source = _spooled_frame(each, name, format)
-            found[source.path] = source
+    for argument in corpus:
+        if is_frame(argument):
+            source = _spooled_frame(argument, name, format)
+            sources_by_path[source.path] = source
             continue
-        if not isinstance(each, str):
+        if not isinstance(argument, str):
             raise CallError(
-                f"A corpus cannot be a {type(each).__name__}.",
+                f"A corpus cannot be a {type(argument).__name__}.",
                 "Give paths as text, or data frames.",
             )
-        _check_name(each)
-        path = Path(each)
-        is_folder = path.is_dir() and each != STDIN
+        _check_name(argument)
+        path = Path(argument)
+        is_folder = path.is_dir() and argument != STDIN
         if is_folder:
             named = [CorpusFile(str(file), file) for file in _in_folder(path, format)]
-        elif path.is_file() and each != STDIN:
-            named = [CorpusFile(each, path)]
-        elif each == STDIN or path.exists():
-            named = [_spooled(each, stdin, format)]
+        elif path.is_file() and argument != STDIN:
+            named = [CorpusFile(argument, path)]
+        elif argument == STDIN or path.exists():
+            named = [_spooled(argument, stdin, format)]
         else:
-            raise CallError(f"{each} does not exist.", "Check the path.")
+            raise CallError(f"{argument} does not exist.", "Check the path.")
         sources = []
-        for one in named:
+        for file in named:
             try:
-                sources.append(_identified(one, format))
+                sources.append(_identified(file, format))
             except FaultError as fault:
-                problems.append(replace(fault.problem, file=one.name))
+                problems.append(replace(fault.problem, file=file.name))
         if is_folder and format is None:
             plain = {*formats()[TEXT].endings}
             annotated = [
@@ -120,24 +120,24 @@ def find_sources(
             sources = annotated or sources
             _check_formats(path, sources)
         for source in sources:
-            found.setdefault(source.path.resolve(), source)
+            sources_by_path.setdefault(source.path.resolve(), source)
     if format is None:
-        for path, source in [*found.items()]:
+        for path, source in [*sources_by_path.items()]:
             if source.format == TEXT and (fact := _unread(source)):
                 problems.append(Problem("unknown-format", fact, file=source.name))
-                del found[path]
-    if problems and (bad is None or not found):
+                del sources_by_path[path]
+    if problems and (bad is None or not sources_by_path):
         raise CorpusError(problems)
     if bad is not None:
         bad.extend(problems)
-    plain_text = [source.name for source in found.values() if source.format == TEXT]
+    plain_text = [source.name for source in sources_by_path.values() if source.format == TEXT]
     if spacy is not None and not plain_text:
         raise CallError("--spacy annotates plain text, but none was given.", "Leave out --spacy.")
     if spacy is None and format == TEXT:
         remedy = "Name a spaCy pipeline to annotate it (e.g. --spacy en_core_web_sm), or "
         raise CallError(f"{plain_text[0]} is plain text without annotation.", remedy + _BY_LINES)
     as_lines = spacy is None
-    return [_as_lines(s) if as_lines and s.format == TEXT else s for s in found.values()]
+    return [_as_lines(s) if as_lines and s.format == TEXT else s for s in sources_by_path.values()]
 
 
 def _as_lines(source: CorpusFile) -> CorpusFile:
@@ -155,8 +155,10 @@ def _check_name(name: str) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        shown = name.encode("utf-8", "backslashreplace").decode()
-        raise CallError(f"The file name {shown} is not valid UTF-8.", "Rename the file.") from None
+        escaped = name.encode("utf-8", "backslashreplace").decode()
+        raise CallError(
+            f"The file name {escaped} is not valid UTF-8.", "Rename the file."
+        ) from None
     if "\0" in name or len(name) > _LONGEST_NAME:
         raise CallError(f"{name[:100]!r} does not exist.", "Check the path.")
 
@@ -180,7 +182,9 @@ def _check_formats(folder: Path, sources: Sequence[CorpusFile]) -> None:
 
 def _by_endings() -> str:
     return ", ".join(
-        f"{name}: {' '.join(each.endings)}" for name, each in formats().items() if each.endings
+        f"{name}: {' '.join(format.endings)}"
+        for name, format in formats().items()
+        if format.endings
     )
 
 
@@ -264,8 +268,8 @@ def _open_pipe(name: str) -> BinaryIO:
         waiting = select.poll()
         waiting.register(handle, select.POLLIN)
         if not waiting.poll(int(1000 * _PATIENCE)):
-            told = f"nothing has been written to the pipe {name} yet; waiting."
-            warnings.warn(told, AttnbankWarning, stacklevel=2)
+            message = f"nothing has been written to the pipe {name} yet; waiting."
+            warnings.warn(message, AttnbankWarning, stacklevel=2)
             waiting.poll()
         os.set_blocking(handle, True)
     except BaseException:
@@ -361,8 +365,8 @@ def _too_large(sentence: Sentence) -> Problem | None:
     long = ((at, w.form) for at, w in enumerate(words, start=1) if len(w.form) > MOST_CHARACTERS)
     if len(words) > MOST_WORDS:
         id, fact = "too-many-words", f"the sentence has {len(words):,} words"
-    elif found := next(long, None):
-        at, form = found
+    elif first_long := next(long, None):
+        at, form = first_long
         id, fact = "word-too-long", f"word {at} has {len(form):,} characters: {form[:20]}..."
     elif sentence.empty_nodes > MOST_WORDS:
         id, fact = "too-many-words", f"the sentence has {sentence.empty_nodes:,} empty nodes"
@@ -406,7 +410,8 @@ def _placed(
         return replace(item, file=source.name, line=source.line(item.line))
     if item.departures or source.places:
         departures = tuple(
-            replace(each, file=source.name, line=source.line(each.line)) for each in item.departures
+            replace(departure, file=source.name, line=source.line(departure.line))
+            for departure in item.departures
         )
         item = replace(item, departures=departures, line=source.line(item.line))
     if item.document is None:

@@ -29,16 +29,17 @@ def unread_format(start: Start) -> str | None:
         return "XML or a vertical file: its first line begins with <"
     if lines[0].lstrip()[0] == "{" or lines[0].strip() == "[" or lines[0].startswith('[{"'):
         return f"JSON: its first line begins with {lines[0].lstrip()[0]}"
-    whole = lines if len(start.data) < 1 << 16 else lines[:-1] or lines  # the last may be cut short
+    # Where the file goes on, its last line here may be cut short.
+    complete = lines if len(start.data) < 1 << 16 else lines[:-1] or lines
     for pattern, what in (
         (_BRAT, "annotation of brat: its lines begin with T1, R1 and the like"),
         (_LABELLED, "a table of words: its lines end with O or B-... as those of CoNLL-2003"),
     ):
-        if _most(sum(bool(pattern.match(line)) for line in whole), whole):
+        if _most(sum(bool(pattern.match(line)) for line in complete), complete):
             return what
-    if lines[0].lstrip()[0] == "(" and _most(sum(map(_is_bracketed, whole)), whole):
+    if lines[0].lstrip()[0] == "(" and _most(sum(map(_is_bracketed, complete)), complete):
         return "bracketed trees: its lines begin with ( and a phrase"
-    return _looks_like_table(whole)
+    return _looks_like_table(complete)
 
 
 def _most(count: int, lines: Sequence[str]) -> bool:

@@ -108,7 +108,7 @@ class Draft:
     @property
     def tokens(self) -> int:
         """Its length in tokens, special tokens included."""
-        return self.special + sum(len(each) for each in self.segments)
+        return self.special + sum(len(segment) for segment in self.segments)
 
     def finish(self, input_tokenizer: InputTokenizer, unit: Unit, sequence: int) -> Input:
         """Give it its special tokens and its place; number its spans anew."""
@@ -122,7 +122,7 @@ class Draft:
                     spans.append(span)
                 pieces.append(Piece(id, text, len(spans) - 1))
             segments.append(pieces)
-        encoded = input_tokenizer.assemble(segments, [each.text for each in spans], unit)
+        encoded = input_tokenizer.assemble(segments, [span.text for span in spans], unit)
         return Input(sequence, self.sentences[0].document, self.sentences, tuple(spans), encoded)
 
 
@@ -139,7 +139,7 @@ class Input:
     @property
     def joined_words(self) -> int:
         """How many words the tokenizer reads otherwise within the text than by themselves."""
-        return sum(each.joined for each in self.spans)
+        return sum(span.joined for span in self.spans)
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -168,18 +168,18 @@ def tokenised(
         texts = [_join_spans(own) for own in spans]
         alone = input_tokenizer.pieces(texts)
         in_text = input_tokenizer.in_text(texts, [input_tokenizer.reading.start] * len(texts))
-        spans = [_with_joined(*each) for each in zip(spans, alone, in_text, strict=True)]
+        spans = [_with_joined(*sentence) for sentence in zip(spans, alone, in_text, strict=True)]
         follows: dict[int, bool] = {}  # rows that text stands before, and whether space parts them
         for at, (row, own) in enumerate(zip(rows, spans, strict=True)):
             if own and row[1] == document:
                 follows[at] = space
             document, space = row[1], own[-1].space_after if own else space
         if edges == "share":
-            read = _by_text(input_tokenizer, spans, alone, in_text, follows)
+            sentences = _by_text(input_tokenizer, spans, alone, in_text, follows)
         else:
-            read = _read_singly(input_tokenizer, spans, alone, follows)
-        for row, each in zip(rows, read, strict=True):
-            yield _tokenise_row(row, *each)
+            sentences = _read_singly(input_tokenizer, spans, alone, follows)
+        for row, sentence in zip(rows, sentences, strict=True):
+            yield _tokenise_row(row, *sentence)
 
 
 _Pieces = tuple[Piece, ...] | Unalignable
@@ -196,8 +196,8 @@ def spans_of(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> t
     spaces between. `columns` are the words' ids, forms, whether white space follows, the token that
     each is a part of, and the index of that token's first word.
     """
-    found: list[Span] = []
-    rows = zip(*(each or () for each in columns), strict=True)
+    spans: list[Span] = []
+    rows = zip(*(column or () for column in columns), strict=True)
     for _, group in groupby(rows, key=lambda row: row[4] or -row[0]):
         words = list(group)
         first, last = words[0], words[-1]
@@ -205,14 +205,14 @@ def spans_of(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> t
         is_spelled = surface is None or "".join(form for _, form, *_ in words) == surface
         if surface is None or is_spelled or multiword == "parts":
             for id, form, space, *_ in words:
-                found.append(Span(id, id, form, space or (not is_spelled and id != last[0])))
+                spans.append(Span(id, id, form, space or (not is_spelled and id != last[0])))
         else:
-            found.append(Span(first[0], last[0], surface, last[2]))
-    return tuple(found)
+            spans.append(Span(first[0], last[0], surface, last[2]))
+    return tuple(spans)
 
 
 def _join_spans(spans: tuple[Span, ...]) -> tuple[list[str], list[bool]]:
-    return [each.text for each in spans], [each.space_after for each in spans]
+    return [span.text for span in spans], [span.space_after for span in spans]
 
 
 def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tuple[Span, ...]:
@@ -222,9 +222,11 @@ def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tu
     in_text = _placed(in_text, alone)
     own = _by_word(alone)
     if _is_placed(*_united(spans, in_text, 0, alone)):
-        others, joins = _by_word(in_text.pieces), in_text.joins
+        within_text, joins = _by_word(in_text.pieces), in_text.joins
         same = {
-            at for at in own if own[at] == others[at] and at not in joins and at - 1 not in joins
+            at
+            for at in own
+            if own[at] == within_text[at] and at not in joins and at - 1 not in joins
         }
     else:
         same = _in_order(alone, in_text.pieces)
@@ -249,7 +251,9 @@ def _is_placed(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
     texts: dict[int, list[str]] = defaultdict(list)
     for _, text, word in pieces:
         texts[word].append(text)
-    return not misspelled([each.text for each in spans], [tuple(each) for each in texts.values()])
+    return not misspelled(
+        [span.text for span in spans], [tuple(tokens) for tokens in texts.values()]
+    )
 
 
 def _in_order(alone: Iterable[Piece], in_text: Iterable[Piece]) -> set[int]:
@@ -257,20 +261,20 @@ def _in_order(alone: Iterable[Piece], in_text: Iterable[Piece]) -> set[int]:
     own = [*alone]
     blocks = SequenceMatcher(None, _ids(own), _ids(in_text), autojunk=False).get_matching_blocks()
     common = {at for block in blocks for at in range(block.a, block.a + block.size)}
-    return {each.word for each in own} - {
-        each.word for at, each in enumerate(own) if at not in common
+    return {piece.word for piece in own} - {
+        piece.word for at, piece in enumerate(own) if at not in common
     }
 
 
 def _ids(pieces: Iterable[Piece]) -> list[int]:
-    return [each.id for each in pieces]
+    return [piece.id for piece in pieces]
 
 
 def _by_word(pieces: Iterable[Piece]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = defaultdict(list)
+    ids_of_word: dict[int, list[int]] = defaultdict(list)
     for id, _, word in pieces:
-        found[word].append(id)
-    return found
+        ids_of_word[word].append(id)
+    return ids_of_word
 
 
 def _read_singly(
@@ -285,8 +289,8 @@ def _read_singly(
     for at, (own, opening) in enumerate(zip(spans, alone, strict=True)):
         following = first.get(at, opening)
         if at in first and not isinstance(following, Unalignable):
-            rest = () if isinstance(opening, Unalignable) else opening
-            following += tuple(each for each in rest if each.word)
+            own_pieces = () if isinstance(opening, Unalignable) else opening
+            following += tuple(piece for piece in own_pieces if piece.word)
         yield own, opening, following
 
 
@@ -301,7 +305,7 @@ def _by_text(
     reading = input_tokenizer.reading
     after = input_tokenizer.in_text(
         [_join_spans(spans[at]) for at in follows],
-        [reading.spaced if each else reading.joined for each in follows.values()],
+        [reading.spaced if space else reading.joined for space in follows.values()],
     )
     following = dict(zip(follows, after, strict=True))
     cut = _read_singly(input_tokenizer, spans, alone, follows)
@@ -322,33 +326,33 @@ def _united(
     `alone` are the pieces of the words one by one.
     """
     in_text = _placed(in_text, alone)
-    found: list[Span] = []
+    merged: list[Span] = []
     owner: list[int] = []
     for at, span in enumerate(spans):
         if at - 1 in in_text.joins:
-            before = found.pop()
+            before = merged.pop()
             text = before.text + " " * before.space_after + span.text
             span = span._replace(first=before.first, text=text, joined=before.joined + span.joined)
-        found.append(span)
-        owner.append(begin + len(found) - 1)
+        merged.append(span)
+        owner.append(begin + len(merged) - 1)
     pieces = tuple(Piece(id, text, owner[word]) for id, text, word in in_text.pieces)
-    if without_piece := set(owner) - {each.word for each in pieces}:
+    if without_piece := set(owner) - {piece.word for piece in pieces}:
         first = min(without_piece) - begin
         of = Unalignable if isinstance(alone, Unalignable) else Unplaced
-        return tuple(found), of(first, found[first].text)
-    return tuple(found), pieces
+        return tuple(merged), of(first, merged[first].text)
+    return tuple(merged), pieces
 
 
 def _tokenise_row(
     row: tuple[Any, ...], spans: tuple[Span, ...], opening: _Pieces, following: _Pieces
 ) -> TokenisedSentence:
-    id, document, document_index, index, name, place = row[:6]
-    sentence = TokenisedSentence(id, document, document_index, index, name, place, spans)
+    id, document, document_index, index, name, location = row[:6]
+    sentence = TokenisedSentence(id, document, document_index, index, name, location, spans)
     if not spans:
         return replace(sentence, fault=sentence.skip("empty", "the sentence has no words"))
-    for each in (opening, following):
-        if isinstance(each, Unalignable):
-            reason = "not-placed" if isinstance(each, Unplaced) else "no-pieces"
-            return replace(sentence, fault=sentence.skip(reason, str(each)))
+    for pieces in (opening, following):
+        if isinstance(pieces, Unalignable):
+            reason = "not-placed" if isinstance(pieces, Unplaced) else "no-pieces"
+            return replace(sentence, fault=sentence.skip(reason, str(pieces)))
     assert not isinstance(opening, Unalignable) and not isinstance(following, Unalignable)
     return replace(sentence, opening=opening, following=following)

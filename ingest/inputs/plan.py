@@ -34,7 +34,7 @@ class Batch:
     @property
     def sentence_count(self) -> int:
         """How many of the sentences that the plan counts it accounts for."""
-        inside = sum(len(each.sentences) for each in self.inputs)
+        inside = sum(len(input.sentences) for input in self.inputs)
         return inside if self.is_part else inside + len(self.skips)
 
 
@@ -101,8 +101,10 @@ class Planner:
         first = _report_every_thousand(self._drafts(ask, corpus), looked)
         drafts = self._drafts(ask, corpus)
         if self.limit is None:
-            held = sum(len(each.sentences) for each in first if isinstance(each, Draft))
-            return Plan(held, self._batches(drafts))
+            sentence_count = sum(
+                len(draft.sentences) for draft in first if isinstance(draft, Draft)
+            )
+            return Plan(sentence_count, self._batches(drafts))
         sample = sample_inputs(first, self.limit, self.seed)
         return Plan(sum(sample.values()), self._batches(sampled(drafts, sample)))
 
@@ -129,8 +131,8 @@ class Planner:
         for drafts, skips in _windows(items):
             drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
             batch = Batch(number + 1, skips=skips, is_part=self.is_part)
-            held = sum(len(draft.sentences) for draft in drafts)
-            counted = held if self.is_part else held + len(skips)
+            sentence_count = sum(len(draft.sentences) for draft in drafts)
+            counted = sentence_count if self.is_part else sentence_count + len(skips)
             of_effort = counted / max(1, sum(map(_effort, drafts)))
             for draft in drafts:
                 if batch.inputs and not self._has_room(batch, draft):
@@ -158,15 +160,15 @@ class Planner:
 
 def _shared_batches(plan: Plan, shared: Shared, key: Key) -> Iterator[Batch]:
     """The batches of a plan, which are shared from their end on, if there are not too many."""
-    kept: list[Batch] = []
+    batches: list[Batch] = []
     tokens = 0
     for batch in plan.batches:
-        tokens += sum(len(each.encoded.ids) for each in batch.inputs)
+        tokens += sum(len(input.encoded.ids) for input in batch.inputs)
         if tokens <= _MOST_SHARED:
-            kept.append(batch)
+            batches.append(batch)
         yield batch
     if tokens <= _MOST_SHARED:
-        shared[key] = plan.sentences, kept
+        shared[key] = plan.sentences, batches
 
 
 def _effort(draft: Draft) -> int:
@@ -178,17 +180,17 @@ def _windows(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[
     """Inputs, and what is left out, of so many sentences at a time."""
     drafts: list[Draft] = []
     skips: list[Skip] = []
-    held = 0
-    for each in items:
-        if isinstance(each, Draft):
-            drafts.append(each)
-            skips.extend(each.cut)
-            held += len(each.sentences)
+    sentence_count = 0
+    for item in items:
+        if isinstance(item, Draft):
+            drafts.append(item)
+            skips.extend(item.cut)
+            sentence_count += len(item.sentences)
         else:
-            skips.append(each)
-        if held + len(skips) >= WINDOW:
+            skips.append(item)
+        if sentence_count + len(skips) >= WINDOW:
             yield drafts, skips
-            drafts, skips, held = [], [], 0
+            drafts, skips, sentence_count = [], [], 0
     yield drafts, skips
 
 
@@ -196,10 +198,10 @@ def _report_every_thousand(
     items: Iterator[Draft | Skip], looked: Callable[[int], None]
 ) -> Iterator[Draft | Skip]:
     """The same drafts; `looked` is told their number after every thousand."""
-    for number, each in enumerate(items, start=1):
+    for number, item in enumerate(items, start=1):
         if number % 1000 == 0:
             looked(number)
-        yield each
+        yield item
 
 
 def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict[int, int]:
@@ -208,15 +210,15 @@ def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict
     The lot of an input depends on the seed and on where it begins alone, so that a smaller sample
     is a part of a larger one. Returns how many sentences each holds, by its 0-based place.
     """
-    inputs = (each for each in drafts if isinstance(each, Draft))
-    lots = ((_lot(each, seed), place, len(each.sentences)) for place, each in enumerate(inputs))
-    return {place: sentences for _, place, sentences in heapq.nsmallest(limit, lots)}
+    inputs = (item for item in drafts if isinstance(item, Draft))
+    lots = ((_lot(draft, seed), index, len(draft.sentences)) for index, draft in enumerate(inputs))
+    return {index: sentences for _, index, sentences in heapq.nsmallest(limit, lots)}
 
 
 def sampled(drafts: Iterable[Draft | Skip], places: Collection[int]) -> Iterator[Draft | Skip]:
     """The inputs at these places and every sentence that is left out, in the order of the text."""
-    place = count()
-    return (each for each in drafts if isinstance(each, Skip) or next(place) in places)
+    index = count()
+    return (item for item in drafts if isinstance(item, Skip) or next(index) in places)
 
 
 def _lot(draft: Draft, seed: int) -> int:

@@ -64,40 +64,43 @@ def shape_of(name: str, module: Any, config: Any) -> Shape:
     kind = type(module).__name__
     with _trying(name, kind), torch.inference_mode(), _layers_heard(module, layers) as heard:
         output = module(input_ids=ids, output_attentions=True)
-    found = tuple(getattr(output, "attentions", None) or ())
+    returned = tuple(getattr(output, "attentions", None) or ())
     numbers: list[int | None]
     # The 1-based layer of each map; 0 for one without attention, None where it cannot be told.
-    if len(found) == (layers or len(found)):
-        able = layers_by(config, len(found))
+    if len(returned) == (layers or len(returned)):
+        able = layers_by(config, len(returned))
         numbers = [
-            at if each is not None and at in able else 0 for at, each in enumerate(found, start=1)
+            at if maps is not None and at in able else 0
+            for at, maps in enumerate(returned, start=1)
         ]
     else:
         numbers = [
-            0 if each is None else (heard[id(each)].layer or None) if id(each) in heard else None
-            for each in found
+            0 if maps is None else (heard[id(maps)].layer or None) if id(maps) in heard else None
+            for maps in returned
         ]
     if not any(numbers):
         raise ModelError(f"{name} ({kind}) returns no attention weights.", _OTHER_MODEL)
     if None in numbers:
         raise ModelError(
-            f"{name} has {layers} layers but returns {len(found)} attention maps, so it is unclear"
-            " which layers they belong to.",
+            f"{name} has {layers} layers but returns {len(returned)} attention maps, so it is"
+            " unclear which layers they belong to.",
             "Use a model with attention in every layer.",
         )
-    taken = tuple(at for at, number in enumerate(numbers) if number)
-    shapes = {tuple(found[at].shape) for at in taken}
-    heads = found[taken[0]].shape[1] if found[taken[0]].ndim == 4 else 0
+    indices = tuple(at for at, number in enumerate(numbers) if number)
+    shapes = {tuple(returned[at].shape) for at in indices}
+    heads = returned[indices[0]].shape[1] if returned[indices[0]].ndim == 4 else 0
     if shapes != {(1, heads, 3, 3)}:
         raise _odd_shapes(name, shapes, 3)
-    sources = _sources(heard, [id(found[at]) for at in taken])
-    return Shape(tuple(number for number in numbers if number), heads, taken, sources)
+    sources = _sources(heard, [id(returned[at]) for at in indices])
+    return Shape(tuple(number for number in numbers if number), heads, indices, sources)
 
 
 def _sources(heard: _Heard, maps: Sequence[int]) -> Sources | None:
     """The modules that return these tensors (ids) first, if no other, and in their order."""
-    sources = {heard[each].module: heard[each].place for each in maps if each in heard}
-    from_them = [id for id, each in heard.items() if sources.get(each.module, -1) == each.place]
+    sources = {heard[id].module: heard[id].place for id in maps if id in heard}
+    from_them = [
+        id for id, source in heard.items() if sources.get(source.module, -1) == source.place
+    ]
     return sources if from_them == [*maps] else None
 
 
@@ -127,9 +130,9 @@ def sliding_window(config: Any) -> int | None:
     bounds = [
         getattr(config, name, None)
         for name, kind in (("sliding_window", "sliding"), ("attention_chunk_size", "chunked"))
-        if any(str(each).startswith(kind) for each in kinds)
+        if any(str(value).startswith(kind) for value in kinds)
     ]
-    return min((each for each in bounds if isinstance(each, int) and each > 0), default=None)
+    return min((bound for bound in bounds if isinstance(bound, int) and bound > 0), default=None)
 
 
 @contextmanager
@@ -140,26 +143,28 @@ def _layers_heard(module: Any, count: int | None) -> Iterator[_Heard]:
     with attention alone, without the numbers of these.
     """
     heard: _Heard = {}
-    kept: list[Any] = []
+    alive: list[Any] = []
     now = 0
 
-    def enter(number: int, owner: Any, given: Any) -> None:
+    def enter(number: int, owner: Any, inputs: Any) -> None:
         nonlocal now
         now = number
 
-    def listen(owner: Any, given: Any, output: Any) -> None:
-        for at, each in enumerate(output if isinstance(output, tuple | list) else ()):
-            if isinstance(each, Tensor) and each.ndim == 4:
-                kept.append(each)
-                heard.setdefault(id(each), _Source(now, owner, at))
+    def listen(owner: Any, inputs: Any, output: Any) -> None:
+        for at, tensor in enumerate(output if isinstance(output, tuple | list) else ()):
+            if isinstance(tensor, Tensor) and tensor.ndim == 4:
+                alive.append(tensor)
+                heard.setdefault(id(tensor), _Source(now, owner, at))
 
-    lists = (each for each in module.modules() if isinstance(each, torch.nn.ModuleList))
-    found = next((each for each in lists if len(each) == count), ())
+    lists = (
+        submodule for submodule in module.modules() if isinstance(submodule, torch.nn.ModuleList)
+    )
+    layers = next((modules for modules in lists if len(modules) == count), ())
     with ExitStack() as hooks:
-        for number, layer in enumerate(found, start=1):
+        for number, layer in enumerate(layers, start=1):
             hooks.enter_context(layer.register_forward_pre_hook(partial(enter, number)))
-        for each in module.modules():
-            hooks.enter_context(each.register_forward_hook(listen))
+        for submodule in module.modules():
+            hooks.enter_context(submodule.register_forward_hook(listen))
         yield heard
 
 
@@ -180,23 +185,23 @@ def detect_behaviour(
         mask[row, :length] = 1
 
     def passed(rows: slice, length: int) -> list[Tensor]:
-        given = ids[rows, :length], mask[rows, :length]
+        inputs = ids[rows, :length], mask[rows, :length]
         with _trying(name, f"an input of {length} tokens"):
-            maps = list(attend(*given, torch.zeros_like(given[0])))
-        shapes = {tuple(each.shape) for each in maps}
-        if shapes != {(len(given[0]), maps[0].shape[1], length, length)}:
+            maps = list(attend(*inputs, torch.zeros_like(inputs[0])))
+        shapes = {tuple(weights.shape) for weights in maps}
+        if shapes != {(len(inputs[0]), maps[0].shape[1], length, length)}:
             raise _odd_shapes(name, shapes, length)
         return maps
 
     alone = [passed(slice(row, row + 1), length) for row, length in enumerate(lengths)]
-    every = [each for maps in alone for each in maps]
+    every = [weights for maps in alone for weights in maps]
     sinks = _has_sinks(name, every)
-    causal = not any(bool(each.triu(1).any()) for each in every)
+    causal = not any(bool(weights.triu(1).any()) for weights in every)
     together = passed(slice(0, 2), long)
     apart = [
         max(
-            float((one[0] - both[row, :, :length, :length]).abs().max())
-            for one, both in zip(alone[row], together, strict=True)
+            float((single[0] - both[row, :, :length, :length]).abs().max())
+            for single, both in zip(alone[row], together, strict=True)
         )
         for row, length in enumerate(lengths)
     ]
@@ -207,21 +212,21 @@ def detect_behaviour(
 
 def _has_sinks(name: str, maps: Sequence[Tensor]) -> bool:
     """Whether a row sums to less than 1. Raises ModelError for what are not shares of attention."""
-    least = min(float(each.min()) for each in maps)
-    sums = [each.double().sum(-1) for each in maps]
-    most = max(float(each.max()) for each in sums)
+    least = min(float(weights.min()) for weights in maps)
+    sums = [weights.double().sum(-1) for weights in maps]
+    most = max(float(row_sums.max()) for row_sums in sums)
     if least < -ROW_SUM or most > 1 + ROW_SUM:
         raise ModelError(
             f"{name} returns attention scores, not shares: the smallest is {least:.4g}, and rows"
             f" sum to up to {most:.4g}.",
             _OTHER_MODEL,
         )
-    if not all(bool(torch.isfinite(each).all()) for each in maps):
+    if not all(bool(torch.isfinite(weights).all()) for weights in maps):
         raise ModelError(
             f"{name} returns attention that is not finite: its weights are damaged.",
             "Save or download the model again.",
         )
-    return min(float(each.min()) for each in sums) < 1 - ROW_SUM
+    return min(float(row_sums.min()) for row_sums in sums) < 1 - ROW_SUM
 
 
 @contextmanager

@@ -26,7 +26,7 @@ def read_module(
     name: str,
     place: str,
     config: Any,
-    asked: dict[str, Any],
+    arguments: dict[str, Any],
     random_seed: int | None,
     head: Head | None = None,
 ) -> Any:
@@ -37,7 +37,7 @@ def read_module(
     that do not fit the configuration, and for a model that cannot return its attention.
     """
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
-    trusted = {"trust_remote_code": asked.get("trust_remote_code", False)}
+    trusted = {"trust_remote_code": arguments.get("trust_remote_code", False)}
     plain = family_of(config).auto_class(config)
     kind = plain
     if head is not None:
@@ -55,7 +55,7 @@ def read_module(
             weights_only=True,
             ignore_mismatched_sizes=True,  # they are refused below, by an error that names them
             **settings,
-            **asked,
+            **arguments,
         )
     except ValueError as error:
         if "eager" not in str(error) and "attn_implementation" not in str(error):
@@ -63,9 +63,9 @@ def read_module(
         raise ModelError(
             f"{name} has no attention implementation that returns weights.", "Use another model."
         ) from error
-    for key, found, expected in sorted(loading["mismatched_keys"], key=itemgetter(0)):
+    for key, shape, expected in sorted(loading["mismatched_keys"], key=itemgetter(0)):
         raise ModelError(
-            f"The checkpoint {name} has {key} of shape {tuple(found)}, but its config.json says"
+            f"The checkpoint {name} has {key} of shape {tuple(shape)}, but its config.json says"
             f" {tuple(expected)}.",
             _OWN_CONFIG,
         )
@@ -83,11 +83,11 @@ def _random_model(
     module = plain.from_config(config, **settings, **trusted)
     if kind is plain:
         return module
-    whole = kind.from_config(config, **settings, **trusted)
-    own = whole.base_model.state_dict()
-    drawn = {key: each for key, each in module.state_dict().items() if key in own}
-    whole.base_model.load_state_dict(drawn)
-    return whole
+    model_with_head = kind.from_config(config, **settings, **trusted)
+    own = model_with_head.base_model.state_dict()
+    shared_weights = {key: weight for key, weight in module.state_dict().items() if key in own}
+    model_with_head.base_model.load_state_dict(shared_weights)
+    return model_with_head
 
 
 def digest_weights(module: Any) -> str:
@@ -95,14 +95,14 @@ def digest_weights(module: Any) -> str:
 
     The pooler is left out: whether there is one depends on the class that loaded the checkpoint.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for key, value in sorted(module.state_dict().items()):
         if "pooler" in key.split("."):
             continue
         dense = value.detach().cpu().contiguous()
-        found.update(f"{key} {dense.dtype} {tuple(dense.shape)}\n".encode())
-        found.update(dense.view(-1).view(torch.uint8).numpy().data if dense.numel() else b"")
-    return found.hexdigest()
+        digest.update(f"{key} {dense.dtype} {tuple(dense.shape)}\n".encode())
+        digest.update(dense.view(-1).view(torch.uint8).numpy().data if dense.numel() else b"")
+    return digest.hexdigest()
 
 
 def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
@@ -113,11 +113,11 @@ def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
     base = module.base_model
     for key in sorted(unexpected):
         path = key.removeprefix(f"{module.base_model_prefix}.")
-        place = _layer_of(base, path)
+        layer = _layer_of(base, path)
         owner_path, _, last = path.rpartition(".")
-        if place is None or last not in ("weight", "bias"):
+        if layer is None or last not in ("weight", "bias"):
             continue
-        layers, at = place
+        layers, at = layer
         if at >= len(layers):
             raise ModelError(
                 f"The checkpoint {name} has weights of layer {at + 1} ({key}), but its config.json"
@@ -136,10 +136,10 @@ def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
 
 def _layer_of(base: Any, path: str) -> tuple[Any, int] | None:
     """The outermost list of layers that a weight belongs to, and its 0-based index in the list."""
-    for found in re.finditer(r"\.(\d+)\.", path):
-        layers = _submodule(base, path[: found.start()])
+    for match in re.finditer(r"\.(\d+)\.", path):
+        layers = _submodule(base, path[: match.start()])
         if isinstance(layers, torch.nn.ModuleList):
-            return layers, int(found[1])
+            return layers, int(match[1])
     return None
 
 

@@ -100,16 +100,16 @@ FAMILIES: dict[str, Family] = {
     "granite_swa": _SINKS_AFTERWARDS,
     "granitemoe_swa": _SINKS_AFTERWARDS,
     **{
-        each.removesuffix("EncoderModel").lower(): Family(
-            encoder=each, how=f"{each}.from_pretrained(NAME)"
+        encoder.removesuffix("EncoderModel").lower(): Family(
+            encoder=encoder, how=f"{encoder}.from_pretrained(NAME)"
         )
-        for each in ("T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel")
+        for encoder in ("T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel")
     },
     **{
         kind: Family(
-            encoder=f"{each}Encoder", how=f"{each}Model.from_pretrained(NAME).get_encoder()"
+            encoder=f"{name}Encoder", how=f"{name}Model.from_pretrained(NAME).get_encoder()"
         )
-        for kind, each in _BART.items()
+        for kind, name in _BART.items()
     },
 }
 """The families by the `model_type` of a configuration."""

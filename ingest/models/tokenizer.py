@@ -65,7 +65,7 @@ class SpecialTokens:
     @property
     def count(self) -> int:
         """How many special tokens there are."""
-        return sum(len(each) for each in self.around)
+        return sum(len(specials) for specials in self.around)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,10 @@ class Encoded:
         """How many words have a token with this id; 0 for None."""
         if id not in self.ids:
             return 0
-        places = (each for each in self.positions if id in self.ids[each.start : each.end])
-        return len({each.word for each in places} - {None})
+        places = (
+            position for position in self.positions if id in self.ids[position.start : position.end]
+        )
+        return len({position.word for position in places} - {None})
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ class InputTokenizer:
         """Make one from a transformers tokenizer."""
 
         def ids(*names: str) -> frozenset[int]:
-            found = (getattr(tokenizer, name, None) for name in names)
-            return frozenset(each for each in found if each is not None)
+            candidates = (getattr(tokenizer, name, None) for name in names)
+            return frozenset(id for id in candidates if id is not None)
 
         bos = tokenizer.bos_token_id
         copy = whole(tokenizer.backend_tokenizer)
@@ -173,13 +175,13 @@ class InputTokenizer:
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of single words that have text before them, and a space where `spaced`."""
         ways = [self.reading.spaced if space else self.reading.joined for space in spaced]
-        return self._split_texts([[each] for each in zip(ways, words, strict=True)])
+        return self._split_texts([[way_and_word] for way_and_word in zip(ways, words, strict=True)])
 
     def in_text(
         self, texts: Sequence[tuple[Sequence[str], Sequence[bool]]], ways: Sequence[Way]
     ) -> list[InText]:
         """Read whole texts, in these ways, as the tokenizer does where nobody marks the words."""
-        found = [InText([], set()) for _ in texts]
+        results = [InText([], set()) for _ in texts]
         for tokenizer in {id(way.tokenizer): way.tokenizer for way in ways}.values():
             own = [at for at, way in enumerate(ways) if way.tokenizer is tokenizer]
             written = [_text_with_owners(*texts[at]) for at in own]
@@ -188,22 +190,22 @@ class InputTokenizer:
                 is_pretokenized=True,
                 add_special_tokens=False,
             )
-            for at, (_, words), each in zip(own, written, encodings, strict=True):
-                pieces, joins = found[at]
+            for at, (_, words), encoding in zip(own, written, encodings, strict=True):
+                pieces, joins = results[at]
                 before, seen = len(ways[at].before), -1
                 for number, token, (start, end) in zip(
-                    each.ids, each.tokens, each.offsets, strict=True
+                    encoding.ids, encoding.tokens, encoding.offsets, strict=True
                 ):
                     start, end = max(start - before, 0), end - before
                     inside = [word for word in words[start:end] if word >= 0]
                     if not inside:  # a piece of white space is the next word's
-                        rest = (words[place] for place in range(max(end, 0), len(words)))
-                        inside = [next((word for word in rest if word >= 0), seen)]
+                        following = (words[position] for position in range(max(end, 0), len(words)))
+                        inside = [next((word for word in following if word >= 0), seen)]
                     first, last = max(seen, inside[0]), max(seen, inside[-1])
                     joins.update(range(inside[0], last))
                     seen = last
                     pieces.append(self._piece(number, token, first))
-        return found
+        return results
 
     @cached_property
     def single(self) -> SpecialTokens:
@@ -228,21 +230,21 @@ class InputTokenizer:
         for at, around in enumerate(frame.around):
             segment = max(at - 1, 0)  # special tokens between A and B belong to A
             for special in around:
-                place = len(tokens)
-                kind = self._special(special.id, place)
-                positions.append(Position(kind, None, special.text, place, place + 1, segment))
+                index = len(tokens)
+                kind = self._special(special.id, index)
+                positions.append(Position(kind, None, special.text, index, index + 1, segment))
                 tokens.append((special.id, special.type, special.text))
             if at == len(segments):
                 break
             seen = -1
             for id, text, word in segments[at]:
-                place = len(tokens)
+                index = len(tokens)
                 if unit == "token":
-                    positions.append(Position("token", word, text, place, place + 1, at))
+                    positions.append(Position("token", word, text, index, index + 1, at))
                 elif word == seen:
-                    positions[-1] = replace(positions[-1], end=place + 1)
+                    positions[-1] = replace(positions[-1], end=index + 1)
                 else:
-                    positions.append(Position("word", word, words[word], place, place + 1, at))
+                    positions.append(Position("word", word, words[word], index, index + 1, at))
                 seen = word
                 tokens.append((id, frame.types[at], text))
         if self.first_word == "special" and positions:
@@ -254,7 +256,7 @@ class InputTokenizer:
         self, texts: Sequence[Sequence[tuple[Way, str]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of texts, given as ways and words; in one batch for each tokenizer."""
-        found: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
+        pieces_of_word: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
         tokenizers = {id(way.tokenizer): way.tokenizer for text in texts for way, _ in text}
         for tokenizer in tokenizers.values():
             owned = [
@@ -269,22 +271,24 @@ class InputTokenizer:
                 is_pretokenized=True,
                 add_special_tokens=False,
             )
-            for words, own, each in zip(found, owned, encodings, strict=True):
-                for number, token, index in zip(each.ids, each.tokens, each.word_ids, strict=True):
+            for words, own, encoding in zip(pieces_of_word, owned, encodings, strict=True):
+                for number, token, index in zip(
+                    encoding.ids, encoding.tokens, encoding.word_ids, strict=True
+                ):
                     assert index is not None  # no special token is added
                     words[own[index]].append(self._piece(number, token, own[index]))
-        whole: list[tuple[Piece, ...] | Unalignable] = []
-        for text, of_words in zip(texts, found, strict=True):
+        results: list[tuple[Piece, ...] | Unalignable] = []
+        for text, of_words in zip(texts, pieces_of_word, strict=True):
             for at, (way, word) in enumerate(text):
                 if way is self.reading.joined and len(word.split()) > 1:
                     of_words[at] = self._with_space_inside(word, at) or of_words[at]
             without = next((at for at, pieces in enumerate(of_words) if not pieces), None)
-            whole.append(
+            results.append(
                 tuple(chain.from_iterable(of_words))
                 if without is None
                 else Unalignable(without, text[without][1])
             )
-        return whole
+        return results
 
     def _with_space_inside(self, word: str, index: int) -> list[Piece] | None:
         """The pieces of a word with white space inside (20 000) that none stands before.
@@ -295,12 +299,14 @@ class InputTokenizer:
         spaced, joined = self.reading.spaced, self.reading.joined
         end = next(at for at, sign in enumerate(word) if sign.isspace())
         edge = len(spaced.before) + end
-        whole, first = spaced.encoded(word), joined.encoded(word[:end])
-        rest = [at for at, (start, _) in enumerate(whole.offsets) if start >= edge]
-        if any(stop > edge for at, (_, stop) in enumerate(whole.offsets) if at not in rest):
+        whole_word, first = spaced.encoded(word), joined.encoded(word[:end])
+        after_space = [at for at, (start, _) in enumerate(whole_word.offsets) if start >= edge]
+        if any(
+            stop > edge for at, (_, stop) in enumerate(whole_word.offsets) if at not in after_space
+        ):
             return None
-        ids = [*first.ids, *(whole.ids[at] for at in rest)]
-        texts = [*first.tokens, *(whole.tokens[at] for at in rest)]
+        ids = [*first.ids, *(whole_word.ids[at] for at in after_space)]
+        texts = [*first.tokens, *(whole_word.tokens[at] for at in after_space)]
         return [self._piece(id, text, index) for id, text in zip(ids, texts, strict=True)]
 
     def _piece(self, id: int, text: str, word: int) -> Piece:
@@ -311,14 +317,14 @@ class InputTokenizer:
         """The special tokens, read from an encoded input whose segments are one known word each."""
         for word in ("a", *self.tokenizer.get_vocab()):
             second = [word] if segments == 2 else None
-            found = self.tokenizer.encode([word], second, is_pretokenized=True)
-            if set(range(segments)) <= set(found.sequence_ids):
+            encoding = self.tokenizer.encode([word], second, is_pretokenized=True)
+            if set(range(segments)) <= set(encoding.sequence_ids):
                 break
         around: list[list[Special]] = [[] for _ in range(segments + 1)]
         types = [0] * segments
         seen = 0
         for id, text, kind, owner in zip(
-            found.ids, found.tokens, found.type_ids, found.sequence_ids, strict=True
+            encoding.ids, encoding.tokens, encoding.type_ids, encoding.sequence_ids, strict=True
         ):
             if owner is None:
                 around[seen].append(Special(id, text, kind))
@@ -327,7 +333,7 @@ class InputTokenizer:
                 seen = owner + 1
         if self.bos is not None:
             around[0].insert(0, self.bos)
-        return SpecialTokens(tuple(tuple(each) for each in around), tuple(types))
+        return SpecialTokens(tuple(tuple(specials) for specials in around), tuple(types))
 
     def _special(self, token: int, at: int) -> str:
         opens, closes = token in self.opening, token in self.closing

@@ -81,28 +81,28 @@ def reading_of(tokenizer: Tokenizer) -> SplitRules:
     right: dict[str, list[int]] = {
         name: [0] * len(ways) for name in SplitRules.__dataclass_fields__
     }
-    for place, word, ids in _observed(tokenizer):
+    for context, word, ids in _observed(tokenizer):
         for at, way in enumerate(ways):
-            right[place][at] += way.encoded(word).ids == ids
-    best = {place: ways[counts.index(max(counts))] for place, counts in right.items()}
+            right[context][at] += way.encoded(word).ids == ids
+    best = {context: ways[counts.index(max(counts))] for context, counts in right.items()}
     return SplitRules(**best)
 
 
 def _observed(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
     """Words of one character in texts that are encoded whole: field of Reading, form and pieces."""
-    found = []
+    observations = []
     for at, letter in enumerate(_LETTERS):
-        mark, other = _MARKS[at % len(_MARKS)], _LETTERS[at - 1]
-        for text in (f"{letter} {other}{mark} {letter}", f"{mark}{letter} {mark}"):
+        mark, previous = _MARKS[at % len(_MARKS)], _LETTERS[at - 1]
+        for text in (f"{letter} {previous}{mark} {letter}", f"{mark}{letter} {mark}"):
             encoding = tokenizer.encode(text, add_special_tokens=False)
-            owners = [_owner(text, *each) for each in encoding.offsets]
-            for place, word in enumerate(text):
-                if word == " " or any(place in each and len(each) > 1 for each in owners):
+            owners = [_owner(text, *offsets) for offsets in encoding.offsets]
+            for index, word in enumerate(text):
+                if word == " " or any(index in owner and len(owner) > 1 for owner in owners):
                     continue
-                name = "start" if not place else "spaced" if text[place - 1] == " " else "joined"
-                own = [id for id, each in zip(encoding.ids, owners, strict=True) if place in each]
-                found.append((name, word, own))
-    return found
+                name = "start" if not index else "spaced" if text[index - 1] == " " else "joined"
+                own = [id for id, owner in zip(encoding.ids, owners, strict=True) if index in owner]
+                observations.append((name, word, own))
+    return observations
 
 
 def _owner(text: str, start: int, end: int) -> list[int]:
@@ -122,8 +122,8 @@ def _without_space(part: dict[str, Any] | None) -> dict[str, Any] | None:
         return own | {"prepend_scheme": "never"}
     if part["type"] == "Sequence":
         name = "normalizers" if "normalizers" in part else "pretokenizers"
-        kept = [_without_space(each) for each in part[name]]
-        return part | {name: [each for each in kept if each is not None]}
+        items = [_without_space(item) for item in part[name]]
+        return part | {name: [item for item in items if item is not None]}
     return part
 
 

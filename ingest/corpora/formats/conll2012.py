@@ -143,8 +143,8 @@ class _ColumnReader:
         except FaultError as fault:
             if self.strict:
                 raise
-            found = fault.problem
-            return (), (Departure(found.id, found.fact, found.line),)
+            problem = fault.problem
+            return (), (Departure(problem.id, problem.fact, problem.line),)
 
 
 def _parse_words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str], list[str]]:
@@ -175,7 +175,7 @@ def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
     """The phrases that are opened, `(NP*`, and closed, `*)`, around the words of a sentence."""
     if all(cell in _NONE for cell in cells):
         return ()
-    found: list[tuple[str, int, int | None]] = []  # label, first word, parent
+    phrases: list[tuple[str, int, int | None]] = []  # label, first word, parent
     last: dict[int, int] = {}
     open_: list[int] = []
     for index, cell in enumerate(cells, start=1):
@@ -185,11 +185,11 @@ def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
         closing = cell[start + 1 :]
         if cell[start : start + 1] != _LEAF or closing.strip(")"):
             raise FaultError("bad-parse", f"cannot read {cell[:100]!r}", at)
-        if len(found) + cell.count("(") > MOST_CONSTITUENTS:
+        if len(phrases) + cell.count("(") > MOST_CONSTITUENTS:
             raise FaultError("bad-parse", f"over {MOST_CONSTITUENTS:,} constituents", at)
         for label in cell[1:start].split("(") if start else ():
-            found.append((label, index, open_[-1] if open_ else None))
-            open_.append(len(found))
+            phrases.append((label, index, open_[-1] if open_ else None))
+            open_.append(len(phrases))
         if not open_:
             raise FaultError("bad-parse", "a word stands outside of every constituent", at)
         if len(closing) > len(open_):
@@ -197,11 +197,11 @@ def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
         for _ in closing:
             last[open_.pop()] = index
     if open_:
-        label, first, _ = found[open_[-1] - 1]
+        label, first, _ = phrases[open_[-1] - 1]
         raise FaultError("bad-parse", f"{label} is not closed", line + first - 1)
     return tuple(
         Constituent(label, first, last[number], parent)
-        for number, (label, first, parent) in enumerate(found, start=1)
+        for number, (label, first, parent) in enumerate(phrases, start=1)
     )
 
 
@@ -233,6 +233,6 @@ def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
 
 FORMAT = Format(
     "conll2012", "CoNLL-2012", (".conll", "_conll"), 1,
-    lambda start: start.is_text and any(each.startswith("#begin document") for each in start.lines),
+    lambda start: start.is_text and any(line.startswith("#begin document") for line in start.lines),
     lambda source, how: read_conll2012(source.lines(), strict=how.strict),
 )  # fmt: skip

@@ -137,8 +137,8 @@ class _RowReader:
             _check_shape(words, at)
             if self.columns is not None:
                 words = self.columns.plain(words, at, is_final)
-            read = _read_rows(words, at, is_final)
-            return self.build_sentence(read, comments, line)
+            sentence = _read_rows(words, at, is_final)
+            return self.build_sentence(sentence, comments, line)
         except FaultError as fault:
             self.salvage(block, seen, line)
             return replace(fault.problem, sentence=name)
@@ -179,7 +179,7 @@ class _RowReader:
         self.is_marked = True
         if not self.strict:
             names = (f"{name} ({n})" if n > 1 else name for n in count(1))
-            self.pending = next(each for each in names if each not in self.documents)
+            self.pending = next(candidate for candidate in names if candidate not in self.documents)
         self.metadata = {}
         self.paragraph = 0
         self.sentences = set()
@@ -199,26 +199,30 @@ class _RowReader:
                 with suppress(FaultError):  # one problem a sentence is enough
                     self.take_in(_Comments([row], line))
 
-    def build_sentence(self, read: _SentenceRows, comments: _Comments, line: int) -> Sentence:
+    def build_sentence(self, sentence: _SentenceRows, comments: _Comments, line: int) -> Sentence:
         text, own = comments.values.get("text"), comments.own
-        if read.blanks == len(read.words) and not all(word.upos in _SIGNS for word in read.words):
-            raise FaultError("withheld-text", "every word has the form _", read.line)
+        if sentence.blanks == len(sentence.words) and not all(
+            word.upos in _SIGNS for word in sentence.words
+        ):
+            raise FaultError("withheld-text", "every word has the form _", sentence.line)
         spans, zeros = (
-            entity_spans(read.entities, read.nodes, self.notation) if read.entities else ([], [])
+            entity_spans(sentence.entities, sentence.nodes, self.notation)
+            if sentence.entities
+            else ([], [])
         )
         fault: FaultError | None = None
-        spelled = "".join(form for form, _ in read.tokens)
+        spelled = "".join(form for form, _ in sentence.tokens)
         if text is not None and (fact := _text_fact(text, spelled)):
             fault = self.departure("text-mismatch", fact, comments.lines["text"])
             own["text"] = text  # kept, since the words spell another
             text = None
-        elif text is not None and (fact := _respace(read, text)):
+        elif text is not None and (fact := _respace(sentence, text)):
             fault = self.departure("space-mismatch", fact, comments.lines["text"])
-        words = tuple(read.words)
+        words = tuple(sentence.words)
         if not self.notation.is_grouped:
             spans = [
-                replace(each, entity=f"{each.entity} {self.mentions + at}")
-                for at, each in enumerate(spans, start=1)
+                replace(span, entity=f"{span.entity} {self.mentions + at}")
+                for at, span in enumerate(spans, start=1)
             ]
             self.mentions += len(spans)
         mentions, repeated = mentions_of(words, spans, line, strict=self.strict)
@@ -227,7 +231,7 @@ class _RowReader:
         if name in self.sentences:
             fact = "an earlier sentence of this document has the same sent_id"
             fault = fault or self.departure("duplicate-sent-id", fact, comments.lines["sent_id"])
-        for noted in read.noted:
+        for noted in sentence.noted:
             fault = fault or self.departure(*noted)
         if fault:
             raise fault
@@ -242,14 +246,14 @@ class _RowReader:
             start = DocumentStart(self.pending, self.metadata, is_marked=self.is_marked)
             self.documents.add(self.pending)
             self.pending, self.metadata = None, {}
-        if read.new_paragraph == 0 and "newpar" not in comments.lines:
+        if sentence.new_paragraph == 0 and "newpar" not in comments.lines:
             self.paragraph += 1
         paragraph = self.paragraph or None
         departures, self.departures = tuple(self.departures), []
-        self.paragraph += bool(read.new_paragraph)  # begins after this sentence's first words
+        self.paragraph += bool(sentence.new_paragraph)  # begins after this sentence's first words
         if text is None:
-            text = "".join(form + " " * space for form, space in read.tokens).rstrip()
-        empty = read.empty_nodes
+            text = "".join(form + " " * space for form, space in sentence.tokens).rstrip()
+        empty = sentence.empty_nodes
         return Sentence(
             words, name, text, paragraph, mentions, start, empty, line, departures, metadata=own
         )
@@ -281,17 +285,17 @@ def _text_fact(text: str, spelled: str) -> str | None:
     return f"# text has ...{wanted[at : at + 12]!r} where the words have {got[at : at + 12]!r}"
 
 
-def _respace(read: _SentenceRows, text: str) -> str | None:
+def _respace(sentence: _SentenceRows, text: str) -> str | None:
     """Give the words the spaces that # text has between them, and say what SpaceAfter says else.
 
     Nothing is changed where the words differ from the text in more than spaces: in how an accent
     is written, say. What follows the last word is not in the text.
     """
-    if text == "".join(form + " " * space for form, space in read.tokens).rstrip():
+    if text == "".join(form + " " * space for form, space in sentence.tokens).rstrip():
         return None
     written = []
     at = 0
-    for form, _ in read.tokens:
+    for form, _ in sentence.tokens:
         for char in form:
             while at < len(text) and text[at].isspace():
                 at += 1
@@ -301,27 +305,27 @@ def _respace(read: _SentenceRows, text: str) -> str | None:
                 return None
             at += 1
         written.append(at < len(text) and text[at].isspace())
-    written[-1] = read.tokens[-1][1]
+    written[-1] = sentence.tokens[-1][1]
     differing = [
         number
-        for number, ((_, space), is_space) in enumerate(zip(read.tokens, written, strict=True))
+        for number, ((_, space), is_space) in enumerate(zip(sentence.tokens, written, strict=True))
         if space != is_space
     ]
     if not differing:
         return None
     ends = [
         index
-        for index, (word, after) in enumerate(zip_longest(read.words, read.words[1:]))
+        for index, (word, after) in enumerate(zip_longest(sentence.words, sentence.words[1:]))
         if word.token_start is None or after is None or after.token_start != word.token_start
     ]  # of the tokens, the last word
     for number in differing:
         index = ends[number]
-        read.words[index] = replace(read.words[index], space_after=written[number])
-        read.tokens[number] = (read.tokens[number][0], written[number])
+        sentence.words[index] = replace(sentence.words[index], space_after=written[number])
+        sentence.tokens[number] = (sentence.tokens[number][0], written[number])
     first = differing[0]
     has = "a space" if written[first] else "no space"
     more = f" (and {len(differing) - 1:,} more differ)" if len(differing) > 1 else ""
-    after = f"after {read.tokens[first][0]!r}"
+    after = f"after {sentence.tokens[first][0]!r}"
     return f"# text has {has} {after}, where SpaceAfter says otherwise{more}"
 
 
@@ -352,16 +356,16 @@ class _Columns:
         names = text.split()
         if names == [*_NAMES]:
             return None
-        place = {name: at for at, name in enumerate(names)}
-        if len(place) < len(names) or not {"ID", "FORM"} <= place.keys():
+        columns = {name: at for at, name in enumerate(names)}
+        if len(columns) < len(names) or not {"ID", "FORM"} <= columns.keys():
             fact = (
                 f"{text!r} names a column twice"
-                if len(place) < len(names)
+                if len(columns) < len(names)
                 else (f"{text!r} lacks ID or FORM")
             )
             raise FaultError("bad-global-columns", fact, line)
-        others = tuple((name, at) for name, at in place.items() if name not in _NAMES)
-        return cls(len(names), tuple(map(place.get, _NAMES)), others)
+        extra = tuple((name, at) for name, at in columns.items() if name not in _NAMES)
+        return cls(len(names), tuple(map(columns.get, _NAMES)), extra)
 
     def plain(self, rows: Sequence[str], line: int, final: bool) -> list[str]:
         """The rows in CoNLL-U; what stands in other columns goes to MISC. Raises FaultError."""
@@ -373,11 +377,11 @@ class _Columns:
             if len(cells) != self.count:
                 is_last = final and at == line + len(rows) - 1
                 raise _column_fault(cells, at, is_last, self.count)
-            known = ["_" if place is None else cells[place] for place in self.places]
+            known = ["_" if column is None else cells[column] for column in self.places]
             more = [
-                f"{name}={cells[place].replace('|', '%7C')}"
-                for name, place in self.others
-                if cells[place] not in ("", "_", "*")  # PARSEME has * outside of its expressions
+                f"{name}={cells[column].replace('|', '%7C')}"
+                for name, column in self.others
+                if cells[column] not in ("", "_", "*")  # PARSEME has * outside of its expressions
             ]
             if more:
                 known[-1] = "|".join(([] if known[-1] == "_" else [known[-1]]) + more)
@@ -400,8 +404,8 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
 
     If it is `final`, the last row ends the file without a line end, so it may be cut short.
     """
-    read = _SentenceRows(line=line)
-    words, nodes = read.words, read.nodes
+    sentence = _SentenceRows(line=line)
+    words, nodes = sentence.words, sentence.nodes
     heads: list[int] = []
     loose: list[tuple[int, str]] = []  # line and fact of each word without a head
     enhanced: list[tuple[int, str]] = []  # line, DEPS, where the tree does not say the same
@@ -421,7 +425,7 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
         if id != expected:
             if _RANGE.fullmatch(id):
                 token = _range(id, form, misc, index, token, at)
-                read.tokens.append((form, token.space_after))
+                sentence.tokens.append((form, token.space_after))
                 continue
             if not _EMPTY.fullmatch(id):
                 raise _id_fault(id, index, at)
@@ -429,17 +433,17 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
                 fact = f"expected empty node {index}.{empty + 1}, found {id}"
                 raise FaultError("empty-node-id", fact, at)
             empty += 1
-            read.empty_nodes += 1
+            sentence.empty_nodes += 1
             if deps != "_":
                 enhanced.append((at, deps))
             if "Entity=" in misc:
-                _misc(misc, read, at)
+                _misc(misc, sentence, at)
             nodes.append(0)
             continue
         index += 1
         empty = 0
         if upos not in _UPOS:
-            upos = _other_upos(upos, form, read, at)
+            upos = _other_upos(upos, form, sentence, at)
         if deprel.split() != [deprel]:
             raise FaultError("bad-deprel", f"DEPREL is {deprel!r} for {form!r}", at)
         if feats != "_" and (wrong := _fault_of_feats(feats)):
@@ -457,16 +461,16 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
         if head_index == 0 or deprel[0] in "rR":
             _check_deprel(deprel, head_index, at)
         if form[0] == "_" and not form.strip("_"):
-            read.blanks += 1
+            sentence.blanks += 1
             if lemma.strip("_") or not (upos == "_" or upos in _SIGNS):
-                read.noted.append(("withheld-form", f"the form of word {index} is {form}", at))
-        space_after, kept = _NO_MISC if misc == "_" else _misc(misc, read, at)
+                sentence.noted.append(("withheld-form", f"the form of word {index} is {form}", at))
+        space_after, other_misc = _NO_MISC if misc == "_" else _misc(misc, sentence, at)
         surface = token_start = None
         if index <= token.last:
             surface, token_start = token.surface, token.first
             space_after = token.space_after and index == token.last
         else:
-            read.tokens.append((form, space_after))
+            sentence.tokens.append((form, space_after))
         nodes.append(index)
         words.append(
             Word(
@@ -480,20 +484,20 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
                 None if deps == "_" else deps,
                 space_after,
                 surface,
-                kept,
+                other_misc,
                 token_start,
             )
         )
     _check_sentence(rows, line, heads, token)
     if any(head != NO_HEAD for head in heads):
-        read.noted += [("missing-head", fact, at) for at, fact in loose]
+        sentence.noted += [("missing-head", fact, at) for at, fact in loose]
     else:
-        unlabelled = next((each for each in loose if each[1].startswith("HEAD")), None)
+        unlabelled = next((word for word in loose if word[1].startswith("HEAD")), None)
         if unlabelled is not None:
             raise FaultError("empty-deprel", unlabelled[1], unlabelled[0])
     if enhanced:
-        _check_enhanced(enhanced, rows, len(heads), read.empty_nodes)
-    return read
+        _check_enhanced(enhanced, rows, len(heads), sentence.empty_nodes)
+    return sentence
 
 
 def _check_sentence(rows: Sequence[str], line: int, heads: list[int], token: _Range) -> None:
@@ -525,22 +529,22 @@ def _check_enhanced(
                 raise FaultError("bad-deps", fact, at)
 
 
-def _misc(misc: str, read: _SentenceRows, line: int) -> tuple[bool, str | None]:
+def _misc(misc: str, sentence: _SentenceRows, line: int) -> tuple[bool, str | None]:
     """Split MISC into whether a space follows and what is kept; note Entity and NewPar."""
     if misc == "SpaceAfter=No":
         return False, None
     space_after = True
-    kept = []
+    items = []
     for item in misc.split("|"):
         if item.startswith("Entity="):
-            read.entities.append((len(read.nodes), line, item[7:]))
+            sentence.entities.append((len(sentence.nodes), line, item[7:]))
         elif item == "SpaceAfter=No":
             space_after = False
         elif item:
-            kept.append(item)
+            items.append(item)
             if item == "NewPar=Yes":
-                read.new_paragraph = len(read.nodes)
-    return space_after, "|".join(kept) or None
+                sentence.new_paragraph = len(sentence.nodes)
+    return space_after, "|".join(items) or None
 
 
 def _fault_of_feats(feats: str) -> str | None:
@@ -561,12 +565,12 @@ def _feats_fact(feats: str) -> str | None:
     return None
 
 
-def _other_upos(upos: str, form: str, read: _SentenceRows, line: int) -> str:
+def _other_upos(upos: str, form: str, sentence: _SentenceRows, line: int) -> str:
     """The tag that one of UD 1, or one in other case, means. Raises FaultError: bad-upos."""
     known = _VERSION_1.get(upos, upos.upper())
     if known not in _UPOS:
         raise FaultError("bad-upos", f"UPOS is {upos!r} for {form!r}", line)
-    read.noted.append(("other-upos", f"UPOS is {upos} for {form!r}, read as {known}", line))
+    sentence.noted.append(("other-upos", f"UPOS is {upos} for {form!r}, read as {known}", line))
     return known
 
 

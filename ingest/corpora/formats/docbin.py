@@ -58,9 +58,9 @@ def read_docbin(
     names: set[str] = set()
     try:
         check_docbin(data)
-        found = DocBin().from_bytes(data)
-        check_docs(found)
-        for number, doc in enumerate(found.get_docs(Vocab()), start=1):
+        docbin = DocBin().from_bytes(data)
+        check_docs(docbin)
+        for number, doc in enumerate(docbin.get_docs(Vocab()), start=1):
             start = _start(doc.user_data, f"{document}-{number}", names)
             names.add(start.name)
             if all(is_space(token) for token in doc):
@@ -115,8 +115,8 @@ def doc_sentences(
             if len(tokens) > MOST_WORDS:
                 raise FaultError("too-many-words", f"the sentence has {len(tokens):,} words")
             words = _words_of_tokens(tokens)
-            found = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
-            mentioned, departures = mentions_of(words, found, line, strict=strict)
+            entity_spans = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
+            mentioned, departures = mentions_of(words, entity_spans, line, strict=strict)
         except FaultError as fault:
             yield replace(fault.problem, line=line, sentence=f"{number}{where}")
             continue
@@ -187,24 +187,24 @@ def _past_spaces(token: Token, known: dict[int, Token]) -> Token:
 
 def _mentions(doc: Doc) -> list[tuple[str, Span]]:
     keys = [key for key in doc.spans if key.startswith(_CLUSTER)]
-    found = [(key.removeprefix(_CLUSTER), span) for key in keys for span in doc.spans[key]]
-    return sorted(found, key=lambda item: (item[1].start, -item[1].end))
+    mentions = [(key.removeprefix(_CLUSTER), span) for key in keys for span in doc.spans[key]]
+    return sorted(mentions, key=lambda item: (item[1].start, -item[1].end))
 
 
 def _in_sentence(
     mentions: Sequence[tuple[str, Span]], sentence: Span, index: dict[int, int]
 ) -> list[EntitySpan]:
-    found = []
+    spans = []
     check_covered([span.end - span.start for _, span in mentions], 0)
     for entity, span in mentions:
         if span.end > sentence.end:
-            shown = span.text[:50]
-            fact = f"the mention {shown!r} of entity {entity} continues in the next sentence"
+            text = span.text[:50]
+            fact = f"the mention {text!r} of entity {entity} continues in the next sentence"
             raise FaultError("mention-across-sentences", fact)
         words = tuple(index[token.i] for token in span if token.i in index)
         if words:
-            found.append(EntitySpan(entity, words, type=span.label_ or None))
-    return found
+            spans.append(EntitySpan(entity, words, type=span.label_ or None))
+    return spans
 
 
 # How much a DocBin would become in memory is found out before spaCy reads it: a thousand bytes of
@@ -213,18 +213,18 @@ def _in_sentence(
 
 def check_docbin(data: bytes) -> None:
     """Raise ValueError for what is not a DocBin, or exceeds MOST_DOCBIN or MOST_ITEMS."""
-    found = zlib.decompressobj().decompress(data, MOST_DOCBIN + 1)
-    if len(found) > MOST_DOCBIN:
+    inflated = zlib.decompressobj().decompress(data, MOST_DOCBIN + 1)
+    if len(inflated) > MOST_DOCBIN:
         raise ValueError(f"it decompresses to more than {MOST_DOCBIN:,} bytes")
-    count_items(found)
+    count_items(inflated)
 
 
-def check_docs(found: DocBin) -> None:
+def check_docs(docbin: DocBin) -> None:
     """Raise ValueError where a Doc has too many tokens, or too much beside them."""
-    longest = max((len(each) for each in found.tokens), default=0)
+    longest = max((len(tokens) for tokens in docbin.tokens), default=0)
     if longest > MOST_TOKENS:
         raise ValueError(f"a Doc has {longest:,} tokens; at most {MOST_TOKENS:,} are read")
-    for notes in chain(found.user_data, found.span_groups):
+    for notes in chain(docbin.user_data, docbin.span_groups):
         if isinstance(notes, bytes) and notes:
             if len(notes) > _MOST_NOTES:
                 raise ValueError(f"a Doc has {len(notes):,} bytes of user data or spans")
@@ -258,8 +258,8 @@ def count_items(data: bytes | bytearray) -> int:
                 width, more = _SIZED[first]
                 at += width + more + int.from_bytes(data[at : at + width])
             elif first in _NESTED:
-                width, each = _NESTED[first]
-                due += each * int.from_bytes(data[at : at + width])
+                width, items = _NESTED[first]
+                due += items * int.from_bytes(data[at : at + width])
                 at += width
             else:
                 raise ValueError(f"byte 0x{first:02x} is not valid in msgpack")

@@ -77,8 +77,8 @@ def prose_fact(start: bytes) -> str | None:
     """
     rows = [row.strip() for row in start.decode("utf-8", "replace").split("\n")]
     lines = [row for row in rows if row]
-    found = ([each[each.lastindex or 0] for each in _SEVERAL.finditer(row)] for row in lines)
-    several = sum(any(not letter.islower() for letter in begun) for begun in found)
+    starts = ([match[match.lastindex or 0] for match in _SEVERAL.finditer(row)] for row in lines)
+    several = sum(any(not letter.islower() for letter in begun) for begun in starts)
     if several > _PROSE * len(lines):
         return f"{several:,} of its first {len(lines):,} lines have several sentences"
     pairs = [(row, after) for row, after in pairwise(rows) if row and after]
@@ -94,9 +94,9 @@ def split_words(text: str, line: int = 0) -> tuple[Word, ...]:
         count = sum(1 for _ in _pattern().finditer(text))
         if count > MOST_WORDS:
             raise FaultError("too-many-words", f"the line has {count:,} words", line)
-    found = [(each[0], each.end()) for each in _pattern().finditer(text)]
+    forms = [(match[0], match.end()) for match in _pattern().finditer(text)]
     return tuple(
-        Word(form, space_after=end == len(text) or text[end].isspace()) for form, end in found
+        Word(form, space_after=end == len(text) or text[end].isspace()) for form, end in forms
     )
 
 

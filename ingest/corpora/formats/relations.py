@@ -62,8 +62,8 @@ def _parse_rows(rows: list[str], line: int) -> tuple[Word, ...]:
 
 
 def _is_relations(start: Start) -> bool:
-    found = sum(bool(_LINE.fullmatch(line)) for line in start.uncommented)
-    return start.is_text and 2 * found > len(start.uncommented)
+    matching = sum(bool(_LINE.fullmatch(line)) for line in start.uncommented)
+    return start.is_text and 2 * matching > len(start.uncommented)
 
 
 FORMAT = Format(

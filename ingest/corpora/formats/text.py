@@ -69,11 +69,11 @@ def _files_digest(pipeline: Language) -> str:
     if folder is None:  # a package that makes its pipeline in Python
         return hashlib.sha256(pipeline.to_bytes()).hexdigest()
     digest = hashlib.sha256()
-    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if "__pycache__" not in path.parts:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{found}  {path.relative_to(folder).as_posix()}\n".encode())
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{sha256}  {path.relative_to(folder).as_posix()}\n".encode())
     return digest.hexdigest()
 
 
@@ -105,8 +105,8 @@ def _pieces(lines: Iterable[bytes], problems: list[Problem]) -> Iterator[_Piece]
         begin = 0
         while len(text) - begin > LONGEST_PARAGRAPH:
             end = begin + LONGEST_PARAGRAPH
-            cuts = (text.rfind(each, begin + 1, end) for each in "\n ")
-            cut = next((each for each in cuts if each > 0), end)
+            cuts = (text.rfind(separator, begin + 1, end) for separator in "\n ")
+            cut = next((cut for cut in cuts if cut > 0), end)
             yield text[begin:cut], line, paragraph
             line += text.count("\n", begin, cut)
             begin = cut
