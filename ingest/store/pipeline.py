@@ -292,7 +292,7 @@ class Writer:
             if not self._open:
                 self._connection.execute("begin")
             self._last_batch = rows.batch
-            counted = ("rows", "weights", *_COUNTED)
+            counted = ("longest", "weights", *_COUNTED)
             self._open.update({name: getattr(rows, name) for name in counted})
             for table in _TABLES:
                 if table in rows.tables:
@@ -300,7 +300,7 @@ class Writer:
             if self._tally is not None and rows.losses is not None:
                 self._tally.add_losses(rows.losses, rows.masked)
         self._is_whole = True
-        if self._open["rows"] >= ROWS_AT_ONCE or self._open["weights"] >= WEIGHTS_AT_ONCE:
+        if self._open["longest"] >= ROWS_AT_ONCE or self._open["weights"] >= WEIGHTS_AT_ONCE:
             self.commit()
         else:
             self.commit_if_due()
