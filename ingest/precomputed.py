@@ -65,14 +65,14 @@ WordOf = int | tuple[int, int] | None
 None for a special token."""
 
 _GIVEN = "given"
-_UNKNOWN = 1  # what stands for the id of [UNK]; other tokens have 0
+_UNKNOWN_ID = 1  # what stands for the id of [UNK]; other tokens have 0
 _TOKENS_AT_ONCE = 1024
-_CAUSAL = 1e-6  # what rounding may leave above the diagonal
-_KINDS = ("cls", "sep", "special")
+_CAUSAL_TOLERANCE = 1e-6  # what rounding may leave above the diagonal
+_SPECIAL_KINDS = ("cls", "sep", "special")
 
 
 @dataclass(frozen=True)
-class GivenSentence:
+class PrecomputedSentence:
     """A sentence of the corpus that the run has no maps of yet.
 
     `words` are what `ingest` gives to a tokenizer: its words, and as one each multiword token that
@@ -85,7 +85,7 @@ class GivenSentence:
     spaces: tuple[bool, ...]
     _row: TokenisedSentence = field(repr=False)
     _sequence: int = field(repr=False)
-    _run: GivenRun = field(repr=False, compare=False)
+    _run: PrecomputedRun = field(repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -112,7 +112,7 @@ def add_run(
     random_seed: int | None = None,
     spelled: bool = True,
     over: bool = False,
-) -> GivenRun:
+) -> PrecomputedRun:
     """A context in which the maps of a model over single sentences of a corpus are written.
 
     The bank must have the corpus (`ingest CORPUS --model none` writes the text alone). `digest`
@@ -139,10 +139,10 @@ def add_run(
         model, None, known, _GIVEN, layers, heads, random_seed, _GIVEN, known, None, None, sinks,
         causal,
     )  # fmt: skip
-    return GivenRun(options, facts, spelled=spelled)
+    return PrecomputedRun(options, facts, spelled=spelled)
 
 
-class GivenRun:
+class PrecomputedRun:
     """A run that is being given; see `add_run`. `name` is its name, once it is entered."""
 
     def __init__(self, options: IngestOptions, facts: ModelFacts, *, spelled: bool) -> None:
@@ -151,9 +151,9 @@ class GivenRun:
         self._stack = ExitStack()
         self._is_open = False
         self._heads = 1 if options.measure in OF_LAYERS else facts.heads
-        self._inputs: list[_Given] = []
+        self._inputs: list[_SentenceMaps] = []
         self._tokens = 0  # of them
-        self._had: set[int] = set()  # the sequences that the run has, or was given
+        self._done_sequences: set[int] = set()  # the sequences that the run has, or was given
         self._example = ""  # of a word that its tokens do not spell
 
     def __enter__(self) -> Self:
@@ -189,11 +189,13 @@ class GivenRun:
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
                 run.id, corpus, run.first_sequence, options.subword, options.decimals,
-                unknown=_UNKNOWN, largest=options.largest, rows=self._new_rows,
+                unknown=_UNKNOWN_ID, largest=options.largest, rows=self._kind_of_rows,
                 measure=options.measure,
             )  # fmt: skip
             had = "select id from sequence where run = ?"
-            self._had = {id for (id,) in self._connection.execute(had, [run.id]).fetchall()}
+            self._done_sequences = {
+                id for (id,) in self._connection.execute(had, [run.id]).fetchall()
+            }
             self._writer = stack.enter_context(Writer(self._connection, self._run))
             self._stack = stack.pop_all()
         self._is_open = True
@@ -211,7 +213,7 @@ class GivenRun:
             self._stack.__exit__(kind, error, trace)  # which makes a BankError of DuckDB's
             return
         with self._stack:
-            self._flush(self._left_out())
+            self._flush(self._skips())
             self._writer.commit()
             runs.finish_run(self._connection, self._run.run)
             statement = "select misspelled_words from run where id = ?"
@@ -221,15 +223,15 @@ class GivenRun:
             message = f"The tokens of {wrong:,} words of {self.name} do not spell them{example}."
             warnings.warn(message, AttnbankWarning, stacklevel=2)
 
-    def sentences(self) -> Iterator[GivenSentence]:
+    def sentences(self) -> Iterator[PrecomputedSentence]:
         """The sentences of the corpus that the run does not have yet, in order."""
         for number, row in enumerate(self._sentence_rows()):
-            if row[6] and self._run.first_sequence + number not in self._had:
+            if row[6] and self._run.first_sequence + number not in self._done_sequences:
                 yield self._sentence_of_row(row, number)
 
     def add(
         self,
-        sentence: GivenSentence,
+        sentence: PrecomputedSentence,
         tokens: Sequence[str],
         words: Sequence[WordOf],
         maps: Any,
@@ -259,19 +261,19 @@ class GivenRun:
                 f"The run is not open: {where} cannot be added.",
                 "Give it within its `with add_run`.",
             )
-        if sequence in self._had:
+        if sequence in self._done_sequences:
             raise CallError(
                 f"The run already has the maps of {where}.", "Give those of each sentence once."
             )
         tokens = _as_texts(tokens, where)
         shape = (self._facts.layers, self._heads, len(tokens), len(tokens))
         weights = _as_array(maps, shape, where)
-        spans, encoded, wrong = self._encoded(sentence, tokens, words, kinds, where)
+        spans, encoded, wrong = self._encode(sentence, tokens, words, kinds, where)
         self._check_maps(weights, where)
-        self._had.add(sequence)
+        self._done_sequences.add(sequence)
         row = sentence._row
         input = Input(sentence._sequence, row.document, (row,), spans, encoded)
-        self._inputs.append(_Given(input, weights, wrong))
+        self._inputs.append(_SentenceMaps(input, weights, wrong))
         self._tokens += len(tokens)
         if self._tokens >= _TOKENS_AT_ONCE:
             self._flush()
@@ -289,7 +291,7 @@ class GivenRun:
         self._writer.add(rows)
 
     @property
-    def _new_rows(self) -> Rows:
+    def _kind_of_rows(self) -> Rows:
         if self._options.measure not in SHARES:
             return "lengths"
         return "parts" if self._facts.sinks else "shares"
@@ -298,22 +300,22 @@ class GivenRun:
         flat = weights.reshape(-1, *weights.shape[-2:])
         if not np.isfinite(flat).all():
             raise CallError(f"A map of {where} has a value that is not finite.", "Leave it out.")
-        if is_unnormalised(flat, self._new_rows) or float(flat.min(initial=0)) < 0:
+        if is_unnormalised(flat, self._kind_of_rows) or float(flat.min(initial=0)) < 0:
             sums = flat.sum(-1)
             raise CallError(
                 f"The rows of {where} sum to {sums.min():.4g} to {sums.max():.4g}, with values from"
                 f" {flat.min():.4g}, which those of {self._options.measure} do not.",
                 "Give them after the softmax, sinks=True, or the measure that they are (measure=).",
             )
-        if self._facts.causal and float(np.triu(flat, 1).max(initial=0)) > _CAUSAL:
+        if self._facts.causal and float(np.triu(flat, 1).max(initial=0)) > _CAUSAL_TOLERANCE:
             raise CallError(
                 f"A token of {where} looks at a later one, and the model is causal.",
                 "Give causal=False, or [from, to] and not [to, from].",
             )
 
-    def _encoded(
+    def _encode(
         self,
-        sentence: GivenSentence,
+        sentence: PrecomputedSentence,
         tokens: Sequence[str],
         words: Sequence[WordOf],
         kinds: Sequence[str] | None,
@@ -323,10 +325,10 @@ class GivenRun:
 
         And how many words they do not spell.
         """
-        owned = _owners(words, where)
+        owned = _word_ranges(words, where)
         ranges = [*dict.fromkeys(owner for owner in owned if owner is not None)]
         own = sentence._row.spans
-        if len(owned) != len(tokens) or not _is_in_order(owned, ranges, len(own)):
+        if len(owned) != len(tokens) or not _covers_in_order(owned, ranges, len(own)):
             raise CallError(
                 f"The {len(tokens)} tokens of {where} are not those of its {len(own)} words, in"
                 " order.",
@@ -353,14 +355,14 @@ class GivenRun:
                 positions.append(Position("word", number, spans[number].text, at, at + 1))
         if self._facts.causal and 0 not in special:
             positions[0] = replace(positions[0], kind="first")
-        wrong = self._misspelled(
+        wrong = self._count_misspelled(
             spans, tokens, [owner and numbers[owner] for owner in owned], where
         )
-        ids = tuple(_UNKNOWN if is_unknown(token) else 0 for token in tokens)
+        ids = tuple(_UNKNOWN_ID if is_unknown(token) else 0 for token in tokens)
         encoded = Encoded(ids, (0,) * len(tokens), tuple(tokens), tuple(positions))
         return spans, encoded, wrong
 
-    def _misspelled(
+    def _count_misspelled(
         self,
         spans: Sequence[Span],
         tokens: Sequence[str],
@@ -399,10 +401,10 @@ class GivenRun:
         self._example = self._example or f"{quoted[0]} for {quoted[1]} in {where}"
         return len(wrong)
 
-    def _left_out(self) -> list[Skip]:
+    def _skips(self) -> list[Skip]:
         skips = []
         for number, row in enumerate(self._sentence_rows()):
-            if self._run.first_sequence + number not in self._had:
+            if self._run.first_sequence + number not in self._done_sequences:
                 sentence = self._sentence_of_row(row, number)._row
                 empty = "empty", "the sentence has no words"
                 missing = "not-given", "the run was finished without its maps"
@@ -422,7 +424,7 @@ class GivenRun:
             )
             yield from rows.fetchall()
 
-    def _sentence_of_row(self, row: tuple[Any, ...], number: int) -> GivenSentence:
+    def _sentence_of_row(self, row: tuple[Any, ...], number: int) -> PrecomputedSentence:
         id, document, document_index, index, name, location = row[:6]
         spans = spans_of(row[6:], self._options.multiword)
         tokenised_sentence = TokenisedSentence(
@@ -432,11 +434,11 @@ class GivenRun:
             tuple(span.text for span in spans),
             tuple(span.space_after for span in spans),
         )
-        return GivenSentence(name, words, spaces, tokenised_sentence, number, self)
+        return PrecomputedSentence(name, words, spaces, tokenised_sentence, number, self)
 
 
 @dataclass
-class _Given:
+class _SentenceMaps:
     """A sentence that was given: its maps [layers, heads, T, T]."""
 
     input: Input
@@ -444,10 +446,12 @@ class _Given:
     misspelled: int
 
 
-_Owner = tuple[int, int] | None
+_WordRange = tuple[int, int] | None
 
 
-def _is_in_order(owned: Sequence[_Owner], ranges: Sequence[tuple[int, int]], words: int) -> bool:
+def _covers_in_order(
+    owned: Sequence[_WordRange], ranges: Sequence[tuple[int, int]], words: int
+) -> bool:
     """Whether tokens are of all words, from the first to the last, and none is taken up again."""
     of_words = [owner for owner in owned if owner is not None]
     ends = [-1, *(last for _, last in ranges)]
@@ -459,17 +463,17 @@ def _is_in_order(owned: Sequence[_Owner], ranges: Sequence[tuple[int, int]], wor
 
 
 def _special_kinds(
-    owned: Sequence[_Owner], kinds: Sequence[str] | None, where: str
+    owned: Sequence[_WordRange], kinds: Sequence[str] | None, where: str
 ) -> dict[int, str]:
     """The kind of each special token, by its place."""
     places = [at for at, owner in enumerate(owned) if owner is None]
     named = ["cls", *["special"] * (len(places) - 2), "sep"][: len(places)]
     if kinds is not None:
         named = [*kinds]
-    if len(named) != len(places) or not {*named} <= {*_KINDS}:
+    if len(named) != len(places) or not {*named} <= {*_SPECIAL_KINDS}:
         raise CallError(
             f"The {len(places)} special tokens of {where} cannot be of the kinds {named}.",
-            f"Give one of {', '.join(_KINDS)} for each.",
+            f"Give one of {', '.join(_SPECIAL_KINDS)} for each.",
         )
     return dict(zip(places, named, strict=True))
 
@@ -490,9 +494,9 @@ def _as_texts(tokens: Sequence[str], where: str) -> list[str]:
     return texts
 
 
-def _owners(words: Sequence[WordOf], where: str) -> list[_Owner]:
+def _word_ranges(words: Sequence[WordOf], where: str) -> list[_WordRange]:
     """The first and the last word of each token; None for special tokens."""
-    owners: list[_Owner] = []
+    owners: list[_WordRange] = []
     try:
         for word in words:
             ends = word if isinstance(word, tuple) else word is not None and (word, word)

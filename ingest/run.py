@@ -17,7 +17,7 @@ from attnbank.ingest.attention.merging import Rows
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.inputs.candidate_inputs import asking
-from attnbank.ingest.inputs.plan import Planner, Shared
+from attnbank.ingest.inputs.plan import Planner, SharedPlans
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned, memory
@@ -83,7 +83,7 @@ def ingest(
 def ingest_run(
     options: IngestOptions,
     on_progress: OnProgress,
-    runs_batches: BatchRunner,
+    batch_runner: BatchRunner,
     series: Series | None = None,
     loaded: models.Model | None = None,
     checked: corpora.CheckedCorpus | None = None,
@@ -105,66 +105,68 @@ def ingest_run(
     if options.repeat is not None:
         corpus = corpora.random_corpus(options, model.input_tokenizer)
         options = corpus.options
-    opened = opened_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
-    max_tokens = longest_input(options, opened, model.facts.max_positions)
+    tokenizer = opened_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
+    max_tokens = longest_input(options, tokenizer, model.facts.max_positions)
     with gc_frozen(), ingesting(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
-        wanted = runs.Wanted(
+        spec = runs.Wanted(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
-            model.batching, opened.first_word, None if opened.bos is None else opened.bos.text,
+            model.batching, tokenizer.first_word, None if tokenizer.bos is None else tokenizer.bos.text,
         )  # fmt: skip
-        run = runs.find_same_run(connection, wanted)
+        run = runs.find_same_run(connection, spec)
         plans = None if series is None else series.plans
         if run is None:
             maps = model.facts.layers * (1 if options.measure in OF_LAYERS else model.facts.heads)
-            counting = planner_of(options, opened, max_tokens, plans)
+            counting = planner_of(options, tokenizer, max_tokens, plans)
             if series is None:
                 _warn_if_large(connection, corpus_id, counting, maps, options, on_progress)
-            elif not series.is_told:
+            elif not series.has_estimate:
                 counting = replace(counting, batching=model.batching)
-                size, sums = _sized(connection, corpus_id, counting, maps, options, on_progress)
-                series.is_told = True
-                series.tell(size.bytes * series.left, sums * series.left)
+                size, sums = _estimate_size(
+                    connection, corpus_id, counting, maps, options, on_progress
+                )
+                series.has_estimate = True
+                series.on_estimate(size.bytes * series.left, sums * series.left)
         replaced = None
         if run is not None and options.replace:
             replaced = delete_run(connection, run.id)
             run = None
         if run is None:
-            state, run = "new", runs.start_run(connection, wanted)
+            state, run = "new", runs.start_run(connection, spec)
         else:
             runs.check_same(run, options, str(model.device))
             if run.finished:
                 report = _report(connection, run.id, "unchanged", problems, corpus.notes)
-                return _checked_report(connection, report, run.id)
+                return _refuse_empty_run(connection, report, run.id)
             state, run = "resumed", runs.with_smaller_batches(connection, run, options.batch_tokens)
         planner = replace(
-            planner_of(options, opened, max_tokens, plans),
+            planner_of(options, tokenizer, max_tokens, plans),
             batch_tokens=run.batch_tokens,
             batching=model.batching,
             earlier_batch_tokens=run.earlier_batch_tokens,
         )
         facts = RunFacts(
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
-            options.context, opened.unknown, options.largest, _empty_rows(options, model),
+            options.context, tokenizer.unknown, options.largest, _kind_of_rows(options, model),
             model.facts.layer_numbers, options.measure,
         )  # fmt: skip
         try:
             with malloc_tuned():
                 done, progress = run.batches, Counter(on_progress)
-                runs_batches(Remaining(connection, model, planner, facts, done, progress, masked))
+                batch_runner(Remaining(connection, model, planner, facts, done, progress, masked))
         except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
             if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
                 raise
             report = _report(connection, run.id, "interrupted", problems, corpus.notes)
-            progress_made = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
+            written = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(progress_made) from error
+                raise KeyboardInterrupt(written) from error
             raise AttnbankError(
-                f"The device ran out of memory; {progress_made}.", _smaller(run.batch_tokens)
+                f"The device ran out of memory; {written}.", _smaller_batch_remedy(run.batch_tokens)
             ) from error
         report = _report(connection, run.id, state, problems, corpus.notes)
-        report = _checked_report(connection, report, run.id)
+        report = _refuse_empty_run(connection, report, run.id)
         runs.finish_run(connection, run.id)
         return replace(report, replaced=replaced)
 
@@ -185,13 +187,13 @@ def load_model(
     return model, masked_passes(model.masked_lm, options)
 
 
-def _empty_rows(options: IngestOptions, model: models.Model) -> Rows:
+def _kind_of_rows(options: IngestOptions, model: models.Model) -> Rows:
     if options.measure not in SHARES:
         return "lengths"
     return "parts" if model.facts.sinks and options.measure == "weights" else "shares"
 
 
-def _smaller(batch_tokens: int) -> str:
+def _smaller_batch_remedy(batch_tokens: int) -> str:
     if batch_tokens // 2 < _SMALLEST_BATCH:  # the inputs go alone by now
         return (
             "Start over with shorter inputs or on the processor: --replace with --max-tokens"
@@ -203,7 +205,7 @@ def _smaller(batch_tokens: int) -> str:
     )
 
 
-def _checked_report(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
+def _refuse_empty_run(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
     """The report on a run; AttnbankError for one that keeps nothing, which is deleted."""
     if report.inputs:
         return report
@@ -243,15 +245,15 @@ def estimate(
     if corpus is None:
         corpus = corpora.random_corpus(options, described.input_tokenizer)
         options = corpus.options
-    opened = opened_tokenizer(options, described.input_tokenizer)
-    max_tokens = longest_input(options, opened, described.max_positions)
+    tokenizer = opened_tokenizer(options, described.input_tokenizer)
+    max_tokens = longest_input(options, tokenizer, described.max_positions)
     maps = described.layers * (1 if options.measure in OF_LAYERS else described.heads)
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         path = Path(folder, "estimate.duckdb")
         try:
             with open_to_write(path, provenance.version(), WRITER) as connection:
                 corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
-                planner = planner_of(options, opened, max_tokens)
+                planner = planner_of(options, tokenizer, max_tokens)
                 result, positions, stored = _estimate_run(
                     connection, corpus_id, planner, problems, options.largest, on_progress
                 )
@@ -266,12 +268,12 @@ def estimate(
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
     result.notes = corpus.notes
     result.passes = positions if options.measure == "value-zeroing" else 0
-    _expect(result, positions, stored, maps, options)
+    _complete_estimate(result, positions, stored, maps, options)
     result.bytes += text
     return result
 
 
-def _expect(
+def _complete_estimate(
     result: Estimate, positions: int, stored: int, maps: int, options: IngestOptions
 ) -> int:
     """Complete an estimate of one map of each input: its weights and bytes; those of its peaks."""
@@ -304,7 +306,7 @@ def _warn_if_large(
     large = min(LARGE, free, memory())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # counting what the run takes takes a while
-    expected, sums = _sized(connection, corpus, planner, maps, options, on_progress)
+    expected, sums = _estimate_size(connection, corpus, planner, maps, options, on_progress)
     if expected.bytes < large:
         return
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
@@ -317,7 +319,7 @@ def _warn_if_large(
     )
 
 
-def _sized(
+def _estimate_size(
     connection: DuckDBPyConnection,
     corpus: int,
     planner: Planner,
@@ -329,7 +331,7 @@ def _sized(
     expected, positions, stored = _estimate_run(
         connection, corpus, planner, [], options.largest, on_progress
     )
-    return expected, _expect(expected, positions, stored, maps, options)
+    return expected, _complete_estimate(expected, positions, stored, maps, options)
 
 
 def _with_step(
@@ -387,7 +389,10 @@ def _estimate_run(
 
 
 def planner_of(
-    options: IngestOptions, opened: InputTokenizer, max_tokens: int, shared: Shared | None = None
+    options: IngestOptions,
+    opened: InputTokenizer,
+    max_tokens: int,
+    shared: SharedPlans | None = None,
 ) -> Planner:
     """What makes the batches of a run with these options; runs may share their plans."""
     return Planner(
@@ -406,9 +411,9 @@ def opened_tokenizer(
     """
     name = options.model
     if options.bos or options.bos_token is not None:
-        if input_tokenizer.opens is not None:
+        if input_tokenizer.start_token is not None:
             raise CallError(
-                f"The tokenizer of {name} puts {input_tokenizer.opens} before the text anyway.",
+                f"The tokenizer of {name} puts {input_tokenizer.start_token} before the text anyway.",
                 "Leave --bos and --bos-token out.",
             )
         if options.bos_token is None:
@@ -418,10 +423,10 @@ def opened_tokenizer(
             fact = f"The vocabulary of {name} has no token {options.bos_token}."
         if id is None:
             raise CallError(fact, "Name one that it has: --bos-token TOKEN.")
-        input_tokenizer = input_tokenizer.opened_by(id)
-    applies = is_causal and input_tokenizer.opens is None
+        input_tokenizer = input_tokenizer.with_start_token(id)
+    applies = is_causal and input_tokenizer.start_token is None
     if options.first_word == "word" and is_causal is not None and not applies:
-        opens = input_tokenizer.opens
+        opens = input_tokenizer.start_token
         reason = f"{opens} stands before it" if opens else "the model looks both ways"
         raise CallError(
             f"--first-word is for causal models with nothing before the text; of {name}, {reason}.",

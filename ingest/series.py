@@ -18,7 +18,7 @@ from attnbank.sql.errors import CallError
 def ingest_series(
     options: IngestOptions,
     on_progress: OnProgress = ignore_progress,
-    tell: Callable[[int, int, int], None] = lambda count, size, peaks: None,
+    on_estimate: Callable[[int, int, int], None] = lambda count, size, peaks: None,
 ) -> Iterator[Report]:
     """Make a run of each checkpoint of `options.model` that fits `options.series`, by step.
 
@@ -35,7 +35,7 @@ def ingest_series(
     shared = Series(
         str(Path(options.model)) if Path(options.model).is_dir() else options.model,
         len(members),
-        lambda size, peaks: tell(shared.left, size, peaks),
+        lambda size, peaks: on_estimate(shared.left, size, peaks),
     )
     for at, checkpoint in enumerate(members):
         shared.checkpoint, shared.left = checkpoint, len(members) - at

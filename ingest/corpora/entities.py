@@ -53,7 +53,7 @@ COREFUD = Notation.parse_declaration("eid-etype-head-other")  # where no global.
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenMention:
     """A mention on its way: the pieces (start, end) of it that are closed, 0-based nodes."""
 
     entity: str
@@ -61,7 +61,7 @@ class _Open:
     line: int
     start: int
     parts: int
-    begun: int = 1  # parts opened so far
+    parts_opened: int = 1  # parts opened so far
     pieces: list[tuple[int, int]] = field(default_factory=list)
 
     def field_value(self, index: int | None) -> str | None:
@@ -70,12 +70,12 @@ class _Open:
         return self.values[index]
 
 
-class _Brackets:
+class _BracketParser:
     def __init__(self, notation: Notation) -> None:
         self.notation = notation
-        self.mentions: list[_Open] = []  # in the order of opening
-        self.open: dict[str, list[_Open]] = {}  # by the id as written, with [1/2]
-        self.partial: dict[tuple[str, int], list[_Open]] = {}  # between two parts
+        self.mentions: list[_OpenMention] = []  # in the order of opening
+        self.open: dict[str, list[_OpenMention]] = {}  # by the id as written, with [1/2]
+        self.partial: dict[tuple[str, int], list[_OpenMention]] = {}  # between two parts
 
     def read_cell(self, value: str, node: int, line: int) -> None:
         at = 0
@@ -85,9 +85,9 @@ class _Brackets:
             if opening:
                 id = self.open_mention(opening, node, line)
                 if single:
-                    self.end(id, node, line)
+                    self.close_mention(id, node, line)
             else:
-                self.end(closing.partition("-")[0], node, line)
+                self.close_mention(closing.partition("-")[0], node, line)
         if at != len(value) or not value:
             fact = f"cannot read Entity={value} from {value[at:]!r} on"
             raise FaultError("bad-entity", fact, line)
@@ -97,29 +97,29 @@ class _Brackets:
         id = values[self.notation.entity] if len(values) > self.notation.entity else ""
         if not id:
             raise FaultError("bad-entity", f"({text} has no entity id", line)
-        entity, part, parts = _part_of(id, line)
+        entity, part, parts = _parse_part(id, line)
         if part == 1:
-            mention = _Open(entity, values, line, node, parts)
+            mention = _OpenMention(entity, values, line, node, parts)
             self.mentions.append(mention)
         else:
             waiting = self.partial.get((entity, parts), [])
-            before = [m for m in waiting if m.begun == part - 1]
+            before = [m for m in waiting if m.parts_opened == part - 1]
             if not before:
                 fact = f"{id} begins before part {part - 1} has ended"
                 raise FaultError("entity-parts", fact, line)
             mention = before[-1]
             waiting.remove(mention)
-            mention.begun, mention.start = part, node
+            mention.parts_opened, mention.start = part, node
         self.open.setdefault(id, []).append(mention)
         return id
 
-    def end(self, id: str, node: int, line: int) -> None:
+    def close_mention(self, id: str, node: int, line: int) -> None:
         mentions = self.open.get(id)
         if not mentions:
             raise FaultError("unbalanced-entity", f"{id}) closes a mention that is not open", line)
         mention = mentions.pop()  # of nested mentions of one entity the inner one ends first
         mention.pieces.append((mention.start, node))
-        if mention.begun < mention.parts:
+        if mention.parts_opened < mention.parts:
             self.partial.setdefault((mention.entity, mention.parts), []).append(mention)
 
     def check_closed(self) -> None:
@@ -127,11 +127,11 @@ class _Brackets:
             fact = f"the mention of entity {mention.entity} is not closed"
             raise FaultError("unclosed-entity", fact, mention.line)
         for mention in chain(*self.partial.values()):
-            fact = f"part {mention.begun + 1} of {mention.parts} of entity {mention.entity}"
+            fact = f"part {mention.parts_opened + 1} of {mention.parts} of entity {mention.entity}"
             raise FaultError("entity-parts", f"{fact} is missing", mention.line)
 
 
-def _part_of(id: str, line: int) -> tuple[str, int, int]:
+def _parse_part(id: str, line: int) -> tuple[str, int, int]:
     """The entity of an id such as e5[1/2], the part, and the number of parts."""
     if "[" not in id:
         return id, 1, 1
@@ -156,13 +156,13 @@ def entity_spans(
     Raises FaultError: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
     too-many-mentions.
     """
-    brackets = _Brackets(notation)
+    brackets = _BracketParser(notation)
     for node, line, value in cells:
         brackets.read_cell(value, node, line)
     brackets.check_closed()
     sizes = [end + 1 - start for mention in brackets.mentions for start, end in mention.pieces]
     check_covered(sizes, cells[0][1] if cells else 0)
-    spans = [_span(mention, nodes, notation) for mention in brackets.mentions]
+    spans = [_entity_span(mention, nodes, notation) for mention in brackets.mentions]
     zeros = [
         (mention.entity, mention.line)
         for mention, span in zip(brackets.mentions, spans, strict=True)
@@ -171,7 +171,7 @@ def entity_spans(
     return sorted((s for s in spans if s.words), key=lambda s: (s.words[0], -s.words[-1])), zeros
 
 
-def _span(mention: _Open, nodes: Sequence[int], notation: Notation) -> EntitySpan:
+def _entity_span(mention: _OpenMention, nodes: Sequence[int], notation: Notation) -> EntitySpan:
     covered = [nodes[at] for start, end in mention.pieces for at in range(start, end + 1)]
     words = tuple(index for index in covered if index)
     head, field = _head_words(mention, covered, notation)
@@ -181,7 +181,7 @@ def _span(mention: _Open, nodes: Sequence[int], notation: Notation) -> EntitySpa
 
 
 def _head_words(
-    mention: _Open, covered: Sequence[int], notation: Notation
+    mention: _OpenMention, covered: Sequence[int], notation: Notation
 ) -> tuple[tuple[int, ...], str | None]:
     """The words that the source names as the head, and the field that names them.
 

@@ -25,7 +25,7 @@ _NUMBERS = ("index", "head_index", "token_start")
 _NAMES = ("sentence", "sent_id")
 _KNOWN = (*_TEXTS, *_NUMBERS, *_NAMES, "space_after")
 _BREAKS = frozenset("\t\n\r")
-_EMPTY = re.compile(r"(?:^|\|)([0-9]{1,5})\.([0-9]{1,2}):")
+_EMPTY_NODE = re.compile(r"(?:^|\|)([0-9]{1,5})\.([0-9]{1,2}):")
 
 
 def is_frame(corpus: object) -> bool:
@@ -50,7 +50,7 @@ def frame_source(frame: Any, folder: Path, name: str, keep: object) -> CorpusFil
             digest.update(content)
             file.write(content)
             places.append(row)
-    return CorpusFile(name, path, "conllu", digest.hexdigest(), keep=keep, places=places)
+    return CorpusFile(name, path, "conllu", digest.hexdigest(), keep=keep, line_numbers=places)
 
 
 def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
@@ -94,10 +94,10 @@ def _conllu_lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
         empty = _empty_nodes([word for _, word in words])
         yield from ((first, line) for line in empty["0"])
         for at, (row, word) in enumerate(words):
-            if word.get("token_start") is not None and word["token_start"] == _index(word, at):
-                yield row, _token(words[at:], at)
-            yield row, _conllu_row(word, at, row)
-            yield from ((row, line) for line in empty[str(_index(word, at))])
+            if word.get("token_start") is not None and word["token_start"] == _word_index(word, at):
+                yield row, _token_row(words[at:], at)
+            yield row, _word_row(word, at, row)
+            yield from ((row, line) for line in empty[str(_word_index(word, at))])
         yield words[-1][0], ""
 
 
@@ -105,27 +105,27 @@ def _empty_nodes(words: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """The lines of the empty nodes that `deps` names, by the word before: frames have no rows."""
     most: dict[str, int] = defaultdict(int)
     for word in words:
-        for before, number in _EMPTY.findall(str(word.get("deps") or "")):
+        for before, number in _EMPTY_NODE.findall(str(word.get("deps") or "")):
             most[before] = max(most[before], int(number))
     nodes = {at: [f"{at}.{n}" + "\t_" * 9 for n in range(1, last + 1)] for at, last in most.items()}
     return defaultdict(list, nodes)
 
 
-def _index(word: Mapping[str, Any], at: int) -> Any:
+def _word_index(word: Mapping[str, Any], at: int) -> Any:
     return word.get("index", at + 1)
 
 
-def _token(words: Sequence[tuple[int, Mapping[str, Any]]], at: int) -> str:
+def _token_row(words: Sequence[tuple[int, Mapping[str, Any]]], at: int) -> str:
     """The line of the multiword token that begins with the first of these words."""
     (row, first), start = words[0], words[0][1]["token_start"]
     parts = [word for _, word in words if word.get("token_start") == start]
-    last = _index(parts[-1], at + len(parts) - 1)
+    last = _word_index(parts[-1], at + len(parts) - 1)
     misc = "_" if parts[-1].get("space_after") is not False else "SpaceAfter=No"
     surface = _cell_to_text(first.get("surface"), row, "surface")
     return "\t".join([f"{start}-{last}", surface, *"_" * 7, misc])
 
 
-def _conllu_row(word: Mapping[str, Any], at: int, row: int) -> str:
+def _word_row(word: Mapping[str, Any], at: int, row: int) -> str:
     def column_text(name: str) -> str:
         return _cell_to_text(word.get(name), row, name)
 
@@ -137,7 +137,7 @@ def _conllu_row(word: Mapping[str, Any], at: int, row: int) -> str:
         column_text(name)
         for name in ("lemma", "upos", "xpos", "feats", "head_index", "deprel", "deps")
     ]
-    index = _cell_to_text(_index(word, at), row, "index")
+    index = _cell_to_text(_word_index(word, at), row, "index")
     return "\t".join([index, form, *cells, "|".join(misc) or "_"])
 
 

@@ -198,9 +198,9 @@ def head_of(
     """
     has_tree = all(words[i - 1].head_index is not None for i in span)
     if named and field != "minspan":
-        return _top(words, named) if has_tree else named[0], field or "head"
+        return _syntactic_head(words, named) if has_tree else named[0], field or "head"
     if has_tree:
-        return _top(words, span), "tree"
+        return _syntactic_head(words, span), "tree"
     if named:
         return named[0], "minspan"
     if phrases and len(span) > 1:
@@ -208,7 +208,7 @@ def head_of(
     return _surface_head(words, span), "surface"
 
 
-def _top(words: Sequence[Word], span: Sequence[int]) -> int:
+def _syntactic_head(words: Sequence[Word], span: Sequence[int]) -> int:
     """The word of a span whose head lies outside of it; of several that which it is about."""
     if len(span) == 1:
         return span[0]
@@ -292,7 +292,7 @@ def kind_of(words: Sequence[Word], span: Sequence[int], head: int) -> tuple[str,
         return ("proper" if kind == "proper" else "nominal"), "tag"
     if word.form.lower() in pronouns() and word.form != "US":
         return "pronoun", "form"
-    return ("proper" if _capital_tells(words, head) else "nominal"), "form"
+    return ("proper" if _is_capitalised(words, head) else "nominal"), "form"
 
 
 @cache
@@ -322,7 +322,7 @@ def _tag_kind(tag: str | None) -> str | None:
     return "noun" if tag in _NOMINAL_TAGS else "other"
 
 
-def _capital_tells(words: Sequence[Word], head: int) -> bool:
+def _is_capitalised(words: Sequence[Word], head: int) -> bool:
     if head == 1 or not words[head - 1].form[0].isupper():
         return False
     return not all(word.form.isupper() for word in words if word.form[0].isalpha())

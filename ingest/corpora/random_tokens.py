@@ -17,7 +17,7 @@ from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
     from attnbank.ingest.models.tokenizer import InputTokenizer
-    from attnbank.ingest.models.word_splitting import Way
+    from attnbank.ingest.models.word_splitting import WordEncoder
 
 REPEAT = "repeat"
 """The format of such a corpus."""
@@ -71,7 +71,7 @@ class Repeated:
 
         The first one is read at the start of the text and, the second time, after another.
         """
-        reading = input_tokenizer.reading
+        reading = input_tokenizer.split_rules
         tokens: list[tuple[int, str, bool]] = []
         seen: set[int] = set()
         while len(tokens) < self.length:
@@ -89,11 +89,11 @@ class Repeated:
             if not form.isprintable() or " " in form:
                 continue
             ways = (reading.spaced, reading.joined)
-            spaced = [way is reading.spaced for way in ways if _gives(way, form, id)]
-            if spaced and (tokens or _gives(reading.start, form, id)):
+            spaced = [way is reading.spaced for way in ways if _is_single_token(way, form, id)]
+            if spaced and (tokens or _is_single_token(reading.start, form, id)):
                 tokens.append((id, form, spaced[0]))
         return tokens, len(seen) - len(tokens)
 
 
-def _gives(way: Way, form: str, id: int) -> bool:
-    return form != "" and way.encoded(form).ids == [id]
+def _is_single_token(way: WordEncoder, form: str, id: int) -> bool:
+    return form != "" and way.encode(form).ids == [id]

@@ -37,7 +37,9 @@ class CorpusFile:
     sha256: str = ""  # of the bytes as they are on the disk, in hexadecimal
     compressed: bool = False
     keep: object = field(default=None, repr=False, compare=False)  # holds a temporary folder
-    places: Sequence[int] = field(default=(), repr=False)  # what the lines are called, if otherwise
+    line_numbers: Sequence[int] = field(
+        default=(), repr=False
+    )  # what the lines are called, if otherwise
 
     @property
     def stem(self) -> str:
@@ -53,7 +55,7 @@ class CorpusFile:
 
     def line(self, number: int) -> int:
         """What a line is called: by its number, or that of the row of a data frame."""
-        return self.places[number - 1] if self.places and number else number
+        return self.line_numbers[number - 1] if self.line_numbers and number else number
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -68,7 +70,7 @@ class CorpusFile:
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise FaultError("bad-gzip", str(error)) from None
         except OSError as error:
-            raise unreadable(self.name, error) from None
+            raise read_error(self.name, error) from None
 
     def lines(self) -> Iterator[bytes]:
         """The raw lines. Raises as `open` does; FaultError (line-too-long, blank-lines)."""
@@ -112,7 +114,7 @@ class _Inflated(io.RawIOBase):
         return size
 
 
-def unreadable(name: str, error: OSError) -> AttnbankError:
+def read_error(name: str, error: OSError) -> AttnbankError:
     """The error for a file that the system does not let us read."""
     return CallError(f"Cannot read {name}: {error.strerror or error}.", "Check the file.")
 

@@ -32,7 +32,7 @@ from attnbank.ingest.corpora.faults import LINES, TEXT
 from attnbank.ingest.corpora.format import ReadOptions, Start, endings, formats, recognise
 from attnbank.ingest.corpora.formats.lines import prose_fact
 from attnbank.ingest.corpora.frames import frame_source, is_frame
-from attnbank.ingest.corpora.source import BOM, STDIN, CorpusFile, unreadable
+from attnbank.ingest.corpora.source import BOM, STDIN, CorpusFile, read_error
 from attnbank.ingest.corpora.unread import unread_format
 from attnbank.sql.errors import AttnbankWarning, CallError
 
@@ -87,7 +87,7 @@ def find_sources(
     problems: list[Problem] = []
     for argument in corpus:
         if is_frame(argument):
-            source = _spooled_frame(argument, name, format)
+            source = _spool_frame(argument, name, format)
             sources_by_path[source.path] = source
             continue
         if not isinstance(argument, str):
@@ -99,17 +99,17 @@ def find_sources(
         path = Path(argument)
         is_folder = path.is_dir() and argument != STDIN
         if is_folder:
-            named = [CorpusFile(str(file), file) for file in _in_folder(path, format)]
+            named = [CorpusFile(str(file), file) for file in _files_in_folder(path, format)]
         elif path.is_file() and argument != STDIN:
             named = [CorpusFile(argument, path)]
         elif argument == STDIN or path.exists():
-            named = [_spooled(argument, stdin, format)]
+            named = [_spool(argument, stdin, format)]
         else:
             raise CallError(f"{argument} does not exist.", "Check the path.")
         sources = []
         for file in named:
             try:
-                sources.append(_identified(file, format))
+                sources.append(_identify(file, format))
             except FaultError as fault:
                 problems.append(replace(fault.problem, file=file.name))
         if is_folder and format is None:
@@ -123,7 +123,7 @@ def find_sources(
             sources_by_path.setdefault(source.path.resolve(), source)
     if format is None:
         for path, source in [*sources_by_path.items()]:
-            if source.format == TEXT and (fact := _unread(source)):
+            if source.format == TEXT and (fact := _unread_format(source)):
                 problems.append(Problem("unknown-format", fact, file=source.name))
                 del sources_by_path[path]
     if problems and (bad is None or not sources_by_path):
@@ -188,13 +188,13 @@ def _by_endings() -> str:
     )
 
 
-def _unread(source: CorpusFile) -> str | None:
+def _unread_format(source: CorpusFile) -> str | None:
     """What a file is that looks like text and that no format reads."""
     with source.open() as file:
         return unread_format(Start(file.read(_START)))
 
 
-def _in_folder(folder: Path, format: str | None) -> list[Path]:
+def _files_in_folder(folder: Path, format: str | None) -> list[Path]:
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -210,7 +210,7 @@ def _in_folder(folder: Path, format: str | None) -> list[Path]:
     return [path for path in paths if path.name.removesuffix(".gz").endswith(own)] or paths
 
 
-def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
+def _spool(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
     """Copy what can be read only once; of no known format, as /dev/zero, which has no end, a bit.
 
     Raises CallError where it has no end within MOST_PIPE, or no room on the disk.
@@ -238,11 +238,11 @@ def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFil
                 copy.write(chunk)
                 chunk = file.read(1 << 20)
     except OSError as error:
-        raise unreadable(name, error) from None
+        raise read_error(name, error) from None
     return CorpusFile(name, path, keep=folder)
 
 
-def _spooled_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile:
+def _spool_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile:
     """A data frame as a file that can be read again. Raises CallError as `frame_source` does."""
     if name is None:
         raise CallError("A data frame has no name.", "Give the corpus one: name=NAME.")
@@ -253,7 +253,7 @@ def _spooled_frame(frame: Any, name: str | None, format: str | None) -> CorpusFi
     try:
         return frame_source(frame, folder.path, name, folder)
     except OSError as error:
-        raise unreadable(name, error) from None
+        raise read_error(name, error) from None
 
 
 def _open_pipe(name: str) -> BinaryIO:
@@ -278,7 +278,7 @@ def _open_pipe(name: str) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-def _identified(source: CorpusFile, format: str | None) -> CorpusFile:
+def _identify(source: CorpusFile, format: str | None) -> CorpusFile:
     """The source with its digest and its format.
 
     Raises FaultError (empty-file, unknown-format) and as `Source.open` does.
@@ -290,7 +290,7 @@ def _identified(source: CorpusFile, format: str | None) -> CorpusFile:
             file.seek(0)
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise unreadable(source.name, error) from None
+        raise read_error(source.name, error) from None
     source = replace(source, sha256=sha256, compressed=compressed)
     with source.open() as file:
         start = file.read(_START)
@@ -337,15 +337,15 @@ def read_corpus(
         reader = formats()[source.format]
         item = None
         try:
-            for item in _within_bounds(reader.read(source, ReadOptions(spacy, strict)), strict):
-                yield _placed(item, source, split or source.split, names)
+            for item in _check_sentences(reader.read(source, ReadOptions(spacy, strict)), strict):
+                yield _with_location(item, source, split or source.split, names)
             if item is None:
                 raise FaultError("no-sentences", "the file has no sentences")
         except FaultError as fault:
-            yield _placed(fault.problem, source, None, names)
+            yield _with_location(fault.problem, source, None, names)
 
 
-def _within_bounds(
+def _check_sentences(
     items: Iterable[Sentence | Problem], strict: bool
 ) -> Iterator[Sentence | Problem]:
     """The same, with a problem for each sentence that no bank can hold, and without marks."""
@@ -354,13 +354,13 @@ def _within_bounds(
         if isinstance(item, Sentence):
             if item.document is None and pending is not None:
                 item = replace(item, document=pending)
-            checked = _too_large(item) or _without_marks(item, strict)
+            checked = _size_problem(item) or _without_marks(item, strict)
             pending = item.document if isinstance(checked, Problem) else None
             item = checked
         yield item
 
 
-def _too_large(sentence: Sentence) -> Problem | None:
+def _size_problem(sentence: Sentence) -> Problem | None:
     words = sentence.words
     long = ((at, w.form) for at, w in enumerate(words, start=1) if len(w.form) > MOST_CHARACTERS)
     if len(words) > MOST_WORDS:
@@ -402,13 +402,13 @@ def _without_mark(word: Word) -> Word:
     return replace(word, form=form, lemma=lemma or word.lemma)
 
 
-def _placed(
+def _with_location(
     item: Sentence | Problem, source: CorpusFile, split: str | None, names: set[str]
 ) -> Sentence | Problem:
     """The same with the file that it is from, and a document name that is none above's."""
     if isinstance(item, Problem):
         return replace(item, file=source.name, line=source.line(item.line))
-    if item.departures or source.places:
+    if item.departures or source.line_numbers:
         departures = tuple(
             replace(departure, file=source.name, line=source.line(departure.line))
             for departure in item.departures

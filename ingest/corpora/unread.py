@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from attnbank.ingest.corpora.format import Start
 
-_MOST = 0.9  # of the lines, from which on all of them are taken for what most are
-_FEW = 3  # of fewer lines it cannot be told whether they are rows of a table
+_MOST_SHARE = 0.9  # of the lines, from which on all of them are taken for what most are
+_LEAST_ROWS = 3  # of fewer lines it cannot be told whether they are rows of a table
 _XML = re.compile(r"\ufeff?<[?!/A-Za-z]")
 _PHRASE = re.compile(r"\s*\(\s*(\(|[A-Z][^\s()]*\s*(\(|$)|[^\s()]+ [^\s()]+\))")
 _BRAT = re.compile(r"T\d+\t\S+ \d+ \d+|[REAMN]\d+\t\S+ |\*\t\S+ T\d+|#\d*\t\S+ [TREAMN]\d+\t")
@@ -35,15 +35,15 @@ def unread_format(start: Start) -> str | None:
         (_BRAT, "annotation of brat: its lines begin with T1, R1 and the like"),
         (_LABELLED, "a table of words: its lines end with O or B-... as those of CoNLL-2003"),
     ):
-        if _most(sum(bool(pattern.match(line)) for line in complete), complete):
+        if _are_most(sum(bool(pattern.match(line)) for line in complete), complete):
             return what
-    if lines[0].lstrip()[0] == "(" and _most(sum(map(_is_bracketed, complete)), complete):
+    if lines[0].lstrip()[0] == "(" and _are_most(sum(map(_is_bracketed, complete)), complete):
         return "bracketed trees: its lines begin with ( and a phrase"
     return _looks_like_table(complete)
 
 
-def _most(count: int, lines: Sequence[str]) -> bool:
-    return count >= _MOST * len(lines)
+def _are_most(count: int, lines: Sequence[str]) -> bool:
+    return count >= _MOST_SHARE * len(lines)
 
 
 def _is_bracketed(line: str) -> bool:
@@ -52,7 +52,7 @@ def _is_bracketed(line: str) -> bool:
 
 def _looks_like_table(lines: Sequence[str]) -> str | None:
     """Whether the lines are rows of a table: all with as many tabs, or commas without a space."""
-    if len(lines) < _FEW:
+    if len(lines) < _LEAST_ROWS:
         return None
     for delimiter, name in (("\t", "tabs"), (",", "commas"), (";", "semicolons")):
         # A tab is never within quotation marks, which may stand alone in a text.
@@ -64,7 +64,7 @@ def _looks_like_table(lines: Sequence[str]) -> str | None:
             spaced += any(cell.startswith(" ") for cell in cells[1:])
         ((columns, count),) = sizes.most_common(1)
         is_text = delimiter != "\t" and 10 * spaced >= sizes.total()  # a comma, then a space
-        if columns > 1 and count >= _MOST * sizes.total() and not is_text:
+        if columns > 1 and count >= _MOST_SHARE * sizes.total() and not is_text:
             most = f"{count:,} of its first {sizes.total():,} lines"
             return f"a table: {most} have {columns} columns between {name}"
     return None

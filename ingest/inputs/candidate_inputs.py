@@ -147,8 +147,8 @@ class Input:
         return tuple(id for span in self.spans for id in range(span.first, span.last + 1))
 
 
-def tokenised(
-    ask: Ask,
+def tokenise_sentences(
+    query: Ask,
     corpus: int,
     input_tokenizer: InputTokenizer,
     multiword: Multiword = "written",
@@ -159,15 +159,17 @@ def tokenised(
     `multiword` says how a multiword token that its words do not spell is read, `edges` whether the
     tokenizer is given each word by itself or the text of the sentence.
     """
-    (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
+    (extent,) = query("ingest/corpus_extent", {"corpus": corpus})
     document, space = 0, False  # of the sentence before: its document, and whether space follows
     for start in range(extent[2], extent[3] + 1, WINDOW):
         window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
-        rows = ask("ingest/sentence_window", window)
+        rows = query("ingest/sentence_window", window)
         spans = [spans_of(row[6:], multiword) for row in rows]
         texts = [_join_spans(own) for own in spans]
         alone = input_tokenizer.pieces(texts)
-        in_text = input_tokenizer.in_text(texts, [input_tokenizer.reading.start] * len(texts))
+        in_text = input_tokenizer.pieces_in_text(
+            texts, [input_tokenizer.split_rules.start] * len(texts)
+        )
         spans = [_with_joined(*sentence) for sentence in zip(spans, alone, in_text, strict=True)]
         follows: dict[int, bool] = {}  # rows that text stands before, and whether space parts them
         for at, (row, own) in enumerate(zip(rows, spans, strict=True)):
@@ -175,15 +177,15 @@ def tokenised(
                 follows[at] = space
             document, space = row[1], own[-1].space_after if own else space
         if edges == "share":
-            sentences = _by_text(input_tokenizer, spans, alone, in_text, follows)
+            sentences = _read_by_text(input_tokenizer, spans, alone, in_text, follows)
         else:
-            sentences = _read_singly(input_tokenizer, spans, alone, follows)
+            sentences = _read_word_by_word(input_tokenizer, spans, alone, follows)
         for row, sentence in zip(rows, sentences, strict=True):
             yield _tokenise_row(row, *sentence)
 
 
 _Pieces = tuple[Piece, ...] | Unalignable
-_Read = tuple[tuple[Span, ...], _Pieces, _Pieces]
+_SentencePieces = tuple[tuple[Span, ...], _Pieces, _Pieces]
 """What a sentence is read as: its spans, its opening and its following pieces."""
 
 
@@ -219,21 +221,21 @@ def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tu
     """The words of a sentence, each with whether the tokenizer reads it otherwise in the text."""
     if isinstance(alone, Unalignable):
         return spans
-    in_text = _placed(in_text, alone)
-    own = _by_word(alone)
-    if _is_placed(*_united(spans, in_text, 0, alone)):
-        within_text, joins = _by_word(in_text.pieces), in_text.joins
+    in_text = _with_owners(in_text, alone)
+    own = _ids_by_word(alone)
+    if _spells_words(*_merge_spans(spans, in_text, 0, alone)):
+        within_text, joins = _ids_by_word(in_text.pieces), in_text.joins
         same = {
             at
             for at in own
             if own[at] == within_text[at] and at not in joins and at - 1 not in joins
         }
     else:
-        same = _in_order(alone, in_text.pieces)
+        same = _words_in_order(alone, in_text.pieces)
     return tuple(span._replace(joined=int(at not in same)) for at, span in enumerate(spans))
 
 
-def _placed(in_text: InText, alone: _Pieces) -> InText:
+def _with_owners(in_text: InText, alone: _Pieces) -> InText:
     """What is read whole, with the words that its pieces are of.
 
     The tokenizer's offsets say so, and some are broken (huggingface/tokenizers 1688). Where the
@@ -244,7 +246,7 @@ def _placed(in_text: InText, alone: _Pieces) -> InText:
     return InText([*alone], set())
 
 
-def _is_placed(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
+def _spells_words(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
     """Whether the pieces spell the words that they are said to be of."""
     if isinstance(pieces, Unalignable):
         return False
@@ -256,7 +258,7 @@ def _is_placed(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
     )
 
 
-def _in_order(alone: Iterable[Piece], in_text: Iterable[Piece]) -> set[int]:
+def _words_in_order(alone: Iterable[Piece], in_text: Iterable[Piece]) -> set[int]:
     """The words whose own pieces are all among those of the text, in the longest common order."""
     own = [*alone]
     blocks = SequenceMatcher(None, _ids(own), _ids(in_text), autojunk=False).get_matching_blocks()
@@ -270,19 +272,19 @@ def _ids(pieces: Iterable[Piece]) -> list[int]:
     return [piece.id for piece in pieces]
 
 
-def _by_word(pieces: Iterable[Piece]) -> dict[int, list[int]]:
+def _ids_by_word(pieces: Iterable[Piece]) -> dict[int, list[int]]:
     ids_of_word: dict[int, list[int]] = defaultdict(list)
     for id, _, word in pieces:
         ids_of_word[word].append(id)
     return ids_of_word
 
 
-def _read_singly(
+def _read_word_by_word(
     input_tokenizer: InputTokenizer,
     spans: Sequence[tuple[Span, ...]],
     alone: Sequence[_Pieces],
     follows: Mapping[int, bool],
-) -> Iterator[_Read]:
+) -> Iterator[_SentencePieces]:
     words = [spans[at][0].text for at in follows]
     after = input_tokenizer.following(words, list(follows.values()))
     first = dict(zip(follows, after, strict=True))
@@ -294,38 +296,38 @@ def _read_singly(
         yield own, opening, following
 
 
-def _by_text(
+def _read_by_text(
     input_tokenizer: InputTokenizer,
     spans: Sequence[tuple[Span, ...]],
     alone: Sequence[_Pieces],
     in_text: Sequence[InText],
     follows: Mapping[int, bool],
-) -> Iterator[_Read]:
+) -> Iterator[_SentencePieces]:
     """The text of each sentence; words that a piece joins are one span."""
-    reading = input_tokenizer.reading
-    after = input_tokenizer.in_text(
+    reading = input_tokenizer.split_rules
+    after = input_tokenizer.pieces_in_text(
         [_join_spans(spans[at]) for at in follows],
         [reading.spaced if space else reading.joined for space in follows.values()],
     )
     following = dict(zip(follows, after, strict=True))
-    cut = _read_singly(input_tokenizer, spans, alone, follows)
+    cut = _read_word_by_word(input_tokenizer, spans, alone, follows)
     for at, (own, first, one_by_one) in enumerate(zip(spans, in_text, cut, strict=True)):
-        opening_spans, opening = _united(own, first, 0, one_by_one[1])
+        opening_spans, opening = _merge_spans(own, first, 0, one_by_one[1])
         if at in following:
-            further, pieces = _united(own, following[at], len(opening_spans), one_by_one[2])
+            further, pieces = _merge_spans(own, following[at], len(opening_spans), one_by_one[2])
             yield opening_spans + further, opening, pieces
         else:
             yield opening_spans, opening, opening
 
 
-def _united(
+def _merge_spans(
     spans: tuple[Span, ...], in_text: InText, begin: int, alone: _Pieces
 ) -> tuple[tuple[Span, ...], _Pieces]:
     """The spans that pieces make of words, and the pieces; they number the spans from `begin`.
 
     `alone` are the pieces of the words one by one.
     """
-    in_text = _placed(in_text, alone)
+    in_text = _with_owners(in_text, alone)
     merged: list[Span] = []
     owner: list[int] = []
     for at, span in enumerate(spans):

@@ -57,15 +57,15 @@ def document_drafts(
     length = 0
     for sentence in sentences:
         new = sentence.document != document
-        unfit = room.why_skipped(sentence)
+        skip = room.why_skipped(sentence)
         full = length + len(sentence.following) > room.tokens
-        if packed and (new or unfit or full):
+        if packed and (new or skip or full):
             yield Draft(tuple(packed), (_join_sentences(packed),), room.special)
             packed, length, has_input = [], 0, True
         if new:
             document, has_input = sentence.document, False
-        if unfit:
-            yield unfit
+        if skip:
+            yield skip
         elif has_input and first_only:
             yield sentence.skip("truncated", "the document is cut after its first input")
         else:
@@ -94,7 +94,7 @@ def pair_drafts(
     length = 0
     for sentence in sentences:
         if sentence.document != document or sentence.fault:
-            yield from _pair(gathered, room, seed, parted)
+            yield from _make_pair(gathered, room, seed, parted)
             document, gathered, length = sentence.document, [], 0
         if sentence.fault:
             yield sentence.fault
@@ -102,12 +102,12 @@ def pair_drafts(
         length += len(sentence.following if gathered else sentence.opening)
         gathered.append(sentence)
         if length >= room.tokens and len(gathered) > 1:
-            yield from _pair(gathered, room, seed, parted)
+            yield from _make_pair(gathered, room, seed, parted)
             gathered, length = [], 0
-    yield from _pair(gathered, room, seed, parted)
+    yield from _make_pair(gathered, room, seed, parted)
 
 
-def _pair(
+def _make_pair(
     gathered: list[TokenisedSentence], room: Room, seed: int, parted: bool
 ) -> Iterator[Draft | Skip]:
     if len(gathered) < 2:

@@ -12,7 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from attnbank.ingest.inputs.candidate_inputs import WINDOW, Ask, Draft, Input, Skip, tokenised
+from attnbank.ingest.inputs.candidate_inputs import (
+    WINDOW,
+    Ask,
+    Draft,
+    Input,
+    Skip,
+    tokenise_sentences,
+)
 from attnbank.ingest.inputs.contexts import Room, document_drafts, pair_drafts, sentence_drafts
 from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.tokenizer import InputTokenizer
@@ -46,9 +53,9 @@ class Plan:
     batches: Iterator[Batch]
 
 
-Key = tuple[int, int, Batching, tuple[tuple[int, int], ...]]
-Shared = dict[Key, tuple[int, list[Batch]]]
-_MOST_SHARED = 3_000_000
+PlanKey = tuple[int, int, Batching, tuple[tuple[int, int], ...]]
+SharedPlans = dict[PlanKey, tuple[int, list[Batch]]]
+_MOST_SHARED_TOKENS = 3_000_000
 """Tokens of a plan that is kept for the next run: some hundred megabytes."""
 
 
@@ -69,7 +76,7 @@ class Planner:
     edges: Edges = "cut"
     earlier_batch_tokens: tuple[tuple[int, int], ...] = ()
     """Up to which batch other budgets held before `batch_tokens`, in order: (batch, tokens)."""
-    shared: Shared | None = field(default=None, compare=False)
+    shared: SharedPlans | None = field(default=None, compare=False)
     """The batches that runs with the same plan share, kept from the first of them on."""
 
     @property
@@ -78,7 +85,7 @@ class Planner:
         return self.truncate or self.limit is not None
 
     def plan(
-        self, ask: Ask, corpus: int, looked: Callable[[int], None] = lambda inputs: None
+        self, query: Ask, corpus: int, on_inputs: Callable[[int], None] = lambda inputs: None
     ) -> Plan:
         """The batches of the run, and how many sentences they account for.
 
@@ -86,15 +93,15 @@ class Planner:
         `looked(inputs)` tells how many inputs were gone through so far.
         """
         if self.shared is None:
-            return self._planned(ask, corpus, looked)
+            return self._make_plan(query, corpus, on_inputs)
         key = (corpus, self.batch_tokens, self.batching, self.earlier_batch_tokens)
         if key in self.shared:
             sentences, batches = self.shared[key]
             return Plan(sentences, iter(batches))
-        plan = self._planned(ask, corpus, looked)
+        plan = self._make_plan(query, corpus, on_inputs)
         return Plan(plan.sentences, _shared_batches(plan, self.shared, key))
 
-    def _planned(self, ask: Ask, corpus: int, looked: Callable[[int], None]) -> Plan:
+    def _make_plan(self, ask: Ask, corpus: int, looked: Callable[[int], None]) -> Plan:
         if not self.is_part:
             (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
             return Plan(extent[0], self._batches(self._drafts(ask, corpus)))
@@ -106,11 +113,11 @@ class Planner:
             )
             return Plan(sentence_count, self._batches(drafts))
         sample = sample_inputs(first, self.limit, self.seed)
-        return Plan(sum(sample.values()), self._batches(sampled(drafts, sample)))
+        return Plan(sum(sample.values()), self._batches(select_sampled(drafts, sample)))
 
-    def _drafts(self, ask: Ask, corpus: int) -> Iterator[Draft | Skip]:
+    def _drafts(self, query: Ask, corpus: int) -> Iterator[Draft | Skip]:
         tokenizer = self.input_tokenizer
-        sentences = tokenised(ask, corpus, tokenizer, self.multiword, self.edges)
+        sentences = tokenise_sentences(query, corpus, tokenizer, self.multiword, self.edges)
         frame = tokenizer.pair if self.context == "pair" else tokenizer.single
         room = Room(self.max_tokens, frame.count)
         if self.context == "pair":
@@ -128,7 +135,7 @@ class Planner:
         first batch.
         """
         number = sequences = 0
-        for drafts, skips in _windows(items):
+        for drafts, skips in _group_by_window(items):
             drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
             batch = Batch(number + 1, skips=skips, is_part=self.is_part)
             sentence_count = sum(len(draft.sentences) for draft in drafts)
@@ -158,16 +165,16 @@ class Planner:
         return padded * max(draft.tokens, USUAL_LENGTH) <= budget * USUAL_LENGTH
 
 
-def _shared_batches(plan: Plan, shared: Shared, key: Key) -> Iterator[Batch]:
+def _shared_batches(plan: Plan, shared: SharedPlans, key: PlanKey) -> Iterator[Batch]:
     """The batches of a plan, which are shared from their end on, if there are not too many."""
     batches: list[Batch] = []
     tokens = 0
     for batch in plan.batches:
         tokens += sum(len(input.encoded.ids) for input in batch.inputs)
-        if tokens <= _MOST_SHARED:
+        if tokens <= _MOST_SHARED_TOKENS:
             batches.append(batch)
         yield batch
-    if tokens <= _MOST_SHARED:
+    if tokens <= _MOST_SHARED_TOKENS:
         shared[key] = plan.sentences, batches
 
 
@@ -176,7 +183,7 @@ def _effort(draft: Draft) -> int:
     return draft.tokens * (draft.tokens + USUAL_LENGTH // 2)
 
 
-def _windows(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[Skip]]]:
+def _group_by_window(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[Skip]]]:
     """Inputs, and what is left out, of so many sentences at a time."""
     drafts: list[Draft] = []
     skips: list[Skip] = []
@@ -195,12 +202,12 @@ def _windows(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[
 
 
 def _report_every_thousand(
-    items: Iterator[Draft | Skip], looked: Callable[[int], None]
+    items: Iterator[Draft | Skip], on_inputs: Callable[[int], None]
 ) -> Iterator[Draft | Skip]:
     """The same drafts; `looked` is told their number after every thousand."""
     for number, item in enumerate(items, start=1):
         if number % 1000 == 0:
-            looked(number)
+            on_inputs(number)
         yield item
 
 
@@ -215,7 +222,9 @@ def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict
     return {index: sentences for _, index, sentences in heapq.nsmallest(limit, lots)}
 
 
-def sampled(drafts: Iterable[Draft | Skip], places: Collection[int]) -> Iterator[Draft | Skip]:
+def select_sampled(
+    drafts: Iterable[Draft | Skip], places: Collection[int]
+) -> Iterator[Draft | Skip]:
     """The inputs at these places and every sentence that is left out, in the order of the text."""
     index = count()
     return (item for item in drafts if isinstance(item, Skip) or next(index) in places)

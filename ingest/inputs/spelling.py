@@ -30,7 +30,7 @@ def is_unknown(token: str) -> bool:
     return _UNKNOWN.fullmatch(token.strip(" ▁")) is not None
 
 
-def bare(text: str) -> str:
+def normalise(text: str) -> str:
     """What tokenizers leave of a text: no case, width, accent, mark, control or white space."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
@@ -50,7 +50,7 @@ def _is_compared(character: str) -> bool:
 @lru_cache(1 << 16)
 def spells(tokens: tuple[str, ...], text: str) -> bool:
     """Whether tokens spell a text, unknown ones whatever is left of it."""
-    wanted = bare(text.replace(_ANY, ""))
+    wanted = normalise(text.replace(_ANY, ""))
     for spelled in _readings(tokens):
         if spelled == wanted:
             return True
@@ -64,7 +64,7 @@ def _readings(tokens: Sequence[str]) -> list[str]:
     """The text of tokens as it is written, and as bytes if they can be those of a byte level."""
     written = [_ANY if is_unknown(token) else token.removesuffix("</w>") for token in tokens]
     joined = "".join(written)
-    readings = [bare(_BYTE.sub(_decoded, joined) if "<0x" in joined else joined)]
+    readings = [normalise(_BYTE.sub(_decode_bytes, joined) if "<0x" in joined else joined)]
     if not joined.isascii():
         parts = (BYTES.get(character) for character in joined if character != _ANY)
         if None not in parts:
@@ -72,11 +72,11 @@ def _readings(tokens: Sequence[str]) -> list[str]:
                 bytes(BYTES[character] for character in part).decode(errors="replace")
                 for part in joined.split(_ANY)
             )
-            readings.append(bare(_ANY.join(decoded)))
+            readings.append(normalise(_ANY.join(decoded)))
     return readings
 
 
-def _decoded(match: re.Match[str]) -> str:
+def _decode_bytes(match: re.Match[str]) -> str:
     return bytes.fromhex(match[0].replace("<0x", "").replace(">", "")).decode(errors="replace")
 
 
@@ -102,9 +102,9 @@ def misplaced(
     """
     for at in wrong:
         near = [words[neighbour] for neighbour in (at - 1, at + 1) if 0 <= neighbour < len(words)]
-        special = [(token,) for token in beside[at] if token is not None and bare(words[at])]
+        special = [(token,) for token in beside[at] if token is not None and normalise(words[at])]
         if (
-            any(bare(word) and spells(tokens[at], word) for word in near)
+            any(normalise(word) and spells(tokens[at], word) for word in near)
             or any(spells(token, words[at]) for token in special)
             or any(_SPECIAL.fullmatch(token) for token in tokens[at])
         ):
@@ -124,4 +124,4 @@ def misplaced(
 
 
 def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, bare(text)))
+    return "".join(filter(str.isalnum, normalise(text)))

@@ -36,12 +36,12 @@ Attend = Callable[[Tensor, Tensor, Tensor], Sequence[Tensor]]
 
 
 @dataclass(frozen=True)
-class Shape:
+class AttentionShape:
     """The layers with attention and the number of heads of each."""
 
     layers: tuple[int, ...]  # 1-based
     heads: int
-    taken: tuple[int, ...]  # their 0-based places in what the model returns
+    map_indices: tuple[int, ...]  # their 0-based places in what the model returns
     sources: Sources | None = None  # where they come from, in order; None where that is not known
 
 
@@ -54,7 +54,7 @@ class AttentionBehaviour:
     batching: Batching
 
 
-def shape_of(name: str, module: Any, config: Any) -> Shape:
+def find_shape(name: str, module: Any, config: Any) -> AttentionShape:
     """Find the layers with attention, and their heads, by a forward pass, even on the meta device.
 
     Raises ModelError if it fails, or if the layers do not all return full maps of as many heads.
@@ -62,20 +62,28 @@ def shape_of(name: str, module: Any, config: Any) -> Shape:
     ids = torch.ones((1, 3), dtype=torch.int64, device=next(module.parameters()).device)
     layers = getattr(config, "num_hidden_layers", None)
     kind = type(module).__name__
-    with _trying(name, kind), torch.inference_mode(), _layers_heard(module, layers) as heard:
+    with (
+        _translate_model_errors(name, kind),
+        torch.inference_mode(),
+        _record_sources(module, layers) as returned_tensors,
+    ):
         output = module(input_ids=ids, output_attentions=True)
     returned = tuple(getattr(output, "attentions", None) or ())
     numbers: list[int | None]
     # The 1-based layer of each map; 0 for one without attention, None where it cannot be told.
     if len(returned) == (layers or len(returned)):
-        able = layers_by(config, len(returned))
+        able = attention_layers(config, len(returned))
         numbers = [
             at if maps is not None and at in able else 0
             for at, maps in enumerate(returned, start=1)
         ]
     else:
         numbers = [
-            0 if maps is None else (heard[id(maps)].layer or None) if id(maps) in heard else None
+            0
+            if maps is None
+            else (returned_tensors[id(maps)].layer or None)
+            if id(maps) in returned_tensors
+            else None
             for maps in returned
         ]
     if not any(numbers):
@@ -90,21 +98,21 @@ def shape_of(name: str, module: Any, config: Any) -> Shape:
     shapes = {tuple(returned[at].shape) for at in indices}
     heads = returned[indices[0]].shape[1] if returned[indices[0]].ndim == 4 else 0
     if shapes != {(1, heads, 3, 3)}:
-        raise _odd_shapes(name, shapes, 3)
-    sources = _sources(heard, [id(returned[at]) for at in indices])
-    return Shape(tuple(number for number in numbers if number), heads, indices, sources)
+        raise _shape_error(name, shapes, 3)
+    sources = _sources(returned_tensors, [id(returned[at]) for at in indices])
+    return AttentionShape(tuple(number for number in numbers if number), heads, indices, sources)
 
 
-def _sources(heard: _Heard, maps: Sequence[int]) -> Sources | None:
+def _sources(tensors: _TensorSources, maps: Sequence[int]) -> Sources | None:
     """The modules that return these tensors (ids) first, if no other, and in their order."""
-    sources = {heard[id].module: heard[id].place for id in maps if id in heard}
+    sources = {tensors[id].module: tensors[id].place for id in maps if id in tensors}
     from_them = [
-        id for id, source in heard.items() if sources.get(source.module, -1) == source.place
+        id for id, source in tensors.items() if sources.get(source.module, -1) == source.place
     ]
     return sources if from_them == [*maps] else None
 
 
-def layers_by(config: Any, layers: int) -> list[int]:
+def attention_layers(config: Any, layers: int) -> list[int]:
     """The 1-based numbers of the layers that have attention, as far as the configuration says."""
     kinds = getattr(config, "layers_block_type", None) or getattr(config, "layer_types", None)
     kinds = kinds if isinstance(kinds, list | tuple) and len(kinds) == layers else [""] * layers
@@ -112,7 +120,7 @@ def layers_by(config: Any, layers: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _TensorSource:
     """The 1-based layer (0 for none), the module and the place in what that returned."""
 
     layer: int
@@ -120,7 +128,7 @@ class _Source:
     place: int
 
 
-_Heard = dict[int, _Source]
+_TensorSources = dict[int, _TensorSource]
 """By the id of a tensor, in the order in which modules returned them first."""
 
 
@@ -136,13 +144,13 @@ def sliding_window(config: Any) -> int | None:
 
 
 @contextmanager
-def _layers_heard(module: Any, count: int | None) -> Iterator[_Heard]:
+def _record_sources(module: Any, count: int | None) -> Iterator[_TensorSources]:
     """Within, note where each four-dimensional tensor, kept alive, is first among other outputs.
 
     What is an output alone (of dropout) is still at work. Hybrids return the maps of their layers
     with attention alone, without the numbers of these.
     """
-    heard: _Heard = {}
+    tensors: _TensorSources = {}
     alive: list[Any] = []
     now = 0
 
@@ -150,11 +158,11 @@ def _layers_heard(module: Any, count: int | None) -> Iterator[_Heard]:
         nonlocal now
         now = number
 
-    def listen(owner: Any, inputs: Any, output: Any) -> None:
+    def record(owner: Any, inputs: Any, output: Any) -> None:
         for at, tensor in enumerate(output if isinstance(output, tuple | list) else ()):
             if isinstance(tensor, Tensor) and tensor.ndim == 4:
                 alive.append(tensor)
-                heard.setdefault(id(tensor), _Source(now, owner, at))
+                tensors.setdefault(id(tensor), _TensorSource(now, owner, at))
 
     lists = (
         submodule for submodule in module.modules() if isinstance(submodule, torch.nn.ModuleList)
@@ -164,8 +172,8 @@ def _layers_heard(module: Any, count: int | None) -> Iterator[_Heard]:
         for number, layer in enumerate(layers, start=1):
             hooks.enter_context(layer.register_forward_pre_hook(partial(enter, number)))
         for submodule in module.modules():
-            hooks.enter_context(submodule.register_forward_hook(listen))
-        yield heard
+            hooks.enter_context(submodule.register_forward_hook(record))
+        yield tensors
 
 
 def detect_behaviour(
@@ -184,20 +192,20 @@ def detect_behaviour(
         ids[row, :length] = torch.tensor([words[at % len(words)] for at in places])
         mask[row, :length] = 1
 
-    def passed(rows: slice, length: int) -> list[Tensor]:
+    def forward(rows: slice, length: int) -> list[Tensor]:
         inputs = ids[rows, :length], mask[rows, :length]
-        with _trying(name, f"an input of {length} tokens"):
+        with _translate_model_errors(name, f"an input of {length} tokens"):
             maps = list(attend(*inputs, torch.zeros_like(inputs[0])))
         shapes = {tuple(weights.shape) for weights in maps}
         if shapes != {(len(inputs[0]), maps[0].shape[1], length, length)}:
-            raise _odd_shapes(name, shapes, length)
+            raise _shape_error(name, shapes, length)
         return maps
 
-    alone = [passed(slice(row, row + 1), length) for row, length in enumerate(lengths)]
+    alone = [forward(slice(row, row + 1), length) for row, length in enumerate(lengths)]
     every = [weights for maps in alone for weights in maps]
     sinks = _has_sinks(name, every)
     causal = not any(bool(weights.triu(1).any()) for weights in every)
-    together = passed(slice(0, 2), long)
+    together = forward(slice(0, 2), long)
     apart = [
         max(
             float((single[0] - both[row, :, :length, :length]).abs().max())
@@ -230,7 +238,7 @@ def _has_sinks(name: str, maps: Sequence[Tensor]) -> bool:
 
 
 @contextmanager
-def _trying(name: str, what: str) -> Iterator[None]:
+def _translate_model_errors(name: str, what: str) -> Iterator[None]:
     """Within, whatever a model's class does with text becomes a ModelError."""
     try:
         yield
@@ -243,7 +251,7 @@ def _trying(name: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def _odd_shapes(name: str, shapes: set[tuple[int, ...]], length: int) -> ModelError:
+def _shape_error(name: str, shapes: set[tuple[int, ...]], length: int) -> ModelError:
     return ModelError(
         f"{name} returns attention of shapes {sorted(shapes)}; expected"
         f" (1, heads, {length}, {length}) in every layer.",

@@ -45,7 +45,7 @@ def read_module(
 
     try:
         if random_seed is not None:
-            with torch.random.fork_rng(devices=[]), _Wide():  # type: ignore[no-untyped-call]
+            with torch.random.fork_rng(devices=[]), _DrawInFloat64():  # type: ignore[no-untyped-call]
                 torch.manual_seed(random_seed)
                 return _random_model(plain, kind, config, settings, trusted)
         module, loading = kind.from_pretrained(
@@ -69,8 +69,8 @@ def read_module(
             f" {tuple(expected)}.",
             _OWN_CONFIG,
         )
-    _refuse_unread(name, module, loading["unexpected_keys"])
-    _complete(name, module, loading["missing_keys"], head)
+    _refuse_unread_weights(name, module, loading["unexpected_keys"])
+    _fill_pooler(name, module, loading["missing_keys"], head)
     return module
 
 
@@ -105,7 +105,7 @@ def digest_weights(module: Any) -> str:
     return digest.hexdigest()
 
 
-def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
+def _refuse_unread_weights(name: str, module: Any, unexpected: Iterable[str]) -> None:
     """Raise ModelError for a checkpoint with more layers, or more weights in them, than the model.
 
     Heads, poolers, decoders and old buffers may be left unread: attention does not depend on them.
@@ -150,7 +150,7 @@ def _submodule(base: Any, path: str) -> Any:
         return None
 
 
-def _complete(name: str, module: Any, missing: Iterable[str], head: Head | None) -> None:
+def _fill_pooler(name: str, module: Any, missing: Iterable[str], head: Head | None) -> None:
     """Set a missing pooler, which attention does not need, to zero; refuse all else that lacks."""
     lacking = sorted(key for key in missing if head or "pooler" not in key.split("."))
     if lacking:
@@ -170,7 +170,7 @@ def _complete(name: str, module: Any, missing: Iterable[str], head: Head | None)
             module.get_parameter(key).zero_()
 
 
-class _Wide(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _DrawInFloat64(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Draws float32 numbers in float64 and rounds them.
 
     torch computes float32 normal and uniform numbers with different instructions on different

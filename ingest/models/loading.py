@@ -18,22 +18,22 @@ from attnbank.ingest.masked.masking import MaskedLM
 from attnbank.ingest.models.attention_behaviour import (
     Batching,
     Sources,
+    attention_layers,
     detect_behaviour,
-    layers_by,
-    shape_of,
+    find_shape,
     sliding_window,
 )
 from attnbank.ingest.models.checkpoint import WITH_HEAD, Head, digest_weights, read_module
 from attnbank.ingest.models.families import Family, family_of
 from attnbank.ingest.models.files import (
-    bounded,
     check_config,
     check_special_tokens,
     check_vocabulary,
     check_weights,
+    config_value,
     find_files,
-    place_of,
-    setting,
+    locate_model,
+    on_meta_device,
     translate_loading_errors,
     vocabulary_rows,
 )
@@ -50,7 +50,7 @@ from attnbank.ingest.models.values import Layout, Values, layout_of
 from attnbank.ingest.options import MINILM, Measure
 from attnbank.sql.errors import first_line
 
-__all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "place_of"]
+__all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "locate_model"]
 
 _ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
 _SPACES = {"▁", "Ġ"}
@@ -174,7 +174,7 @@ def load(
             raise
         loaded = loaded.eval().to(target)
         module = loaded.base_model if head else loaded
-        shape = shape_of(name, module, config)
+        shape = find_shape(name, module, config)
         # GPT-2 takes token_type_ids too, but would add the embeddings of these tokens.
         accepted = "token_type_ids" in inspect.signature(module.forward).parameters
         takes_segments = accepted and getattr(config, "type_vocab_size", 0) > 1
@@ -195,7 +195,7 @@ def load(
             kv_heads=kv_heads_of(config, shape.heads),
         )
         model = Model(
-            facts, opened.input_tokenizer, module, target, takes_segments, taken=shape.taken,
+            facts, opened.input_tokenizer, module, target, takes_segments, taken=shape.map_indices,
             sources=shape.sources, whole=loaded if head else None, head=head,
         )  # fmt: skip
         if head == "masked":
@@ -208,14 +208,14 @@ def load(
         words = [id for id in known if id not in special]
         padding = opened.input_tokenizer.padding
         conduct = detect_behaviour(name, model.attentions, words, padding, opened.max_positions)
-        model.sources = model.sources if _hands_over(model, words) else None
+        model.sources = model.sources if _can_stream(model, words) else None
     model.facts = replace(facts, sinks=conduct.sinks, causal=conduct.causal)
     padded = conduct.batching == "padded"
     model.batching = opened.family.batching if padded else conduct.batching
     return model
 
 
-def _hands_over(model: Model, words: Sequence[int]) -> bool:
+def _can_stream(model: Model, words: Sequence[int]) -> bool:
     """Whether a model goes on in the same way without the maps that it hands over."""
     ids = torch.tensor([[words[at % len(words)] for at in range(3, 24, 7)]])
     inputs = ids, torch.ones_like(ids), torch.zeros_like(ids)
@@ -283,7 +283,7 @@ def describe(
 
 
 @dataclass(frozen=True)
-class _Opened:
+class _CheckedModel:
     """Everything of a model except its weights, checked."""
 
     config: Any  # transformers.PreTrainedConfig
@@ -299,7 +299,7 @@ class _Opened:
 
 def _load_checkpoint(
     name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool
-) -> _Opened:
+) -> _CheckedModel:
     place, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
     config = transformers.AutoConfig.from_pretrained(place, **settings)
     family = family_of(config)
@@ -309,13 +309,13 @@ def _load_checkpoint(
     family.prepare(config)
     if masked_lm:
         _refuse_without_head(name, config, tokenizer)
-    with bounded(name):
+    with on_meta_device(name):
         blank = read_module(name, place, config, settings, 0).eval()
     check_vocabulary(name, blank, tokenizer)
     input_tokenizer = InputTokenizer.from_transformers(tokenizer)
     check_special_tokens(name, blank, config, input_tokenizer)
     longest = _max_positions(blank, config, tokenizer)
-    return _Opened(
+    return _CheckedModel(
         config, family, tokenizer, input_tokenizer, blank, longest, place, version, settings
     )
 
@@ -361,20 +361,23 @@ def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenize
 def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
     """The numbers of layers and heads without weights: from a pass, or else the configuration."""
     try:
-        shape = shape_of(name, blank, config)
+        shape = find_shape(name, blank, config)
         return len(shape.layers), shape.heads
     except ModelError as error:
         if not isinstance(error.__cause__, RuntimeError):
             raise  # it asks for something else than text
     # Some need actual numbers during the pass, which the meta device does not have.
-    layers, heads = setting(config, "num_hidden_layers"), setting(config, "num_attention_heads")
+    layers, heads = (
+        config_value(config, "num_hidden_layers"),
+        config_value(config, "num_attention_heads"),
+    )
     if layers is None or heads is None:
         raise ModelError(
             f"The config.json of {name} does not say how many layers and heads it has.",
             "Use a text encoder or decoder.",
         )
-    ratio = setting(config, "head_ratio") or 1  # of ConvBERT: the others are convolutions
-    return len(layers_by(config, layers)), max(1, heads // ratio)
+    ratio = config_value(config, "head_ratio") or 1  # of ConvBERT: the others are convolutions
+    return len(attention_layers(config, layers)), max(1, heads // ratio)
 
 
 def kv_heads_of(config: Any, heads: int) -> int | None:
@@ -383,9 +386,11 @@ def kv_heads_of(config: Any, heads: int) -> int | None:
     Most families say how many they have, if not as many as heads; Falcon and GPT-BigCode may say
     that it is one.
     """
-    if setting(config, "multi_query") and not setting(config, "new_decoder_architecture"):
+    if config_value(config, "multi_query") and not config_value(config, "new_decoder_architecture"):
         return 1
-    stated = setting(config, "num_key_value_heads") or setting(config, "num_kv_heads") or heads
+    stated = (
+        config_value(config, "num_key_value_heads") or config_value(config, "num_kv_heads") or heads
+    )
     return stated if isinstance(stated, int) and heads % stated == 0 else None
 
 
@@ -446,15 +451,15 @@ def tokenizer_digest(tokenizer: Any) -> str:
         state.pop(part, None)
     roles = {name: getattr(tokenizer, f"{name}_token_id", None) for name in _ROLES}
     special = sorted(tokenizer.all_special_ids)
-    relevant = _set({"tokenizer": state, "roles": roles, "special": special})
+    relevant = _drop_unset({"tokenizer": state, "roles": roles, "special": special})
     return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
 
 
-def _set(value: Any) -> Any:
+def _drop_unset(value: Any) -> Any:
     """The value without the entries in it that are None or False."""
     if isinstance(value, dict):
-        entries = {key: _set(entry) for key, entry in value.items()}
+        entries = {key: _drop_unset(entry) for key, entry in value.items()}
         return {
             key: entry for key, entry in entries.items() if entry is not None and entry is not False
         }
-    return [_set(entry) for entry in value] if isinstance(value, list) else value
+    return [_drop_unset(entry) for entry in value] if isinstance(value, list) else value

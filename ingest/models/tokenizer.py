@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
-from attnbank.ingest.models.word_splitting import SplitRules, Way, reading_of, whole
+from attnbank.ingest.models.word_splitting import (
+    SplitRules,
+    WordEncoder,
+    find_split_rules,
+    without_padding,
+)
 from attnbank.ingest.options import FirstWord, Unit
 
 
@@ -110,7 +115,7 @@ class InputTokenizer:
     """A tokenizer, the roles of its special tokens, and how it reads words."""
 
     tokenizer: Tokenizer
-    reading: SplitRules
+    split_rules: SplitRules
     opening: frozenset[int]  # ids of [CLS], <s>, beginning of text
     closing: frozenset[int]  # ids of [SEP], </s>, end of text
     padding: int
@@ -129,10 +134,10 @@ class InputTokenizer:
             return frozenset(id for id in candidates if id is not None)
 
         bos = tokenizer.bos_token_id
-        copy = whole(tokenizer.backend_tokenizer)
+        copy = without_padding(tokenizer.backend_tokenizer)
         return cls(
             tokenizer=copy,
-            reading=reading_of(copy),
+            split_rules=find_split_rules(copy),
             opening=ids("cls_token_id", "bos_token_id"),
             closing=ids("sep_token_id", "eos_token_id"),
             padding=tokenizer.pad_token_id or 0,
@@ -143,16 +148,16 @@ class InputTokenizer:
 
     def read_special_tokens(self) -> None:
         """Read what is written like a special token as that token from now on, as `[MASK]`."""
-        for way in (self.reading.start, self.reading.spaced, self.reading.joined):
+        for way in (self.split_rules.start, self.split_rules.spaced, self.split_rules.joined):
             way.tokenizer.encode_special_tokens = False
 
     @property
-    def opens(self) -> str | None:
+    def start_token(self) -> str | None:
         """The token that stands before the text of every input; None if there is none."""
         before = self.single.around[0]
         return before[0].text if before else None
 
-    def opened_by(self, id: int) -> InputTokenizer:
+    def with_start_token(self, id: int) -> InputTokenizer:
         """The same tokenizer with this token before the text, as a token that opens it."""
         bos = Special(id, self.tokenizer.id_to_token(id) or str(id), self.single.types[0])
         return replace(self, bos=bos, opening=self.opening | {id})
@@ -165,7 +170,7 @@ class InputTokenizer:
         Words are given to the tokenizer one by one, with the white space before them, so that no
         piece spans two. A text becomes the Unalignable of its first word that yields no piece.
         """
-        way = self.reading.way
+        way = self.split_rules.way
         return self._split_texts(
             [[(way(at, after), word) for at, word in enumerate(words)] for words, after in inputs]
         )
@@ -174,11 +179,11 @@ class InputTokenizer:
         self, words: Sequence[str], spaced: Sequence[bool]
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of single words that have text before them, and a space where `spaced`."""
-        ways = [self.reading.spaced if space else self.reading.joined for space in spaced]
+        ways = [self.split_rules.spaced if space else self.split_rules.joined for space in spaced]
         return self._split_texts([[way_and_word] for way_and_word in zip(ways, words, strict=True)])
 
-    def in_text(
-        self, texts: Sequence[tuple[Sequence[str], Sequence[bool]]], ways: Sequence[Way]
+    def pieces_in_text(
+        self, texts: Sequence[tuple[Sequence[str], Sequence[bool]]], ways: Sequence[WordEncoder]
     ) -> list[InText]:
         """Read whole texts, in these ways, as the tokenizer does where nobody marks the words."""
         results = [InText([], set()) for _ in texts]
@@ -210,12 +215,12 @@ class InputTokenizer:
     @cached_property
     def single(self) -> SpecialTokens:
         """The tokenizer's own special tokens around one segment."""
-        return self._frame(1)
+        return self._special_tokens(1)
 
     @cached_property
     def pair(self) -> SpecialTokens:
         """The tokenizer's own special tokens around and between two segments."""
-        return self._frame(2)
+        return self._special_tokens(2)
 
     def assemble(
         self, segments: Sequence[Sequence[Piece]], words: Sequence[str], unit: Unit
@@ -231,7 +236,7 @@ class InputTokenizer:
             segment = max(at - 1, 0)  # special tokens between A and B belong to A
             for special in around:
                 index = len(tokens)
-                kind = self._special(special.id, index)
+                kind = self._kind_of_special(special.id, index)
                 positions.append(Position(kind, None, special.text, index, index + 1, segment))
                 tokens.append((special.id, special.type, special.text))
             if at == len(segments):
@@ -253,7 +258,7 @@ class InputTokenizer:
         return Encoded(ids, types, texts, tuple(positions))
 
     def _split_texts(
-        self, texts: Sequence[Sequence[tuple[Way, str]]]
+        self, texts: Sequence[Sequence[tuple[WordEncoder, str]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of texts, given as ways and words; in one batch for each tokenizer."""
         pieces_of_word: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
@@ -280,7 +285,7 @@ class InputTokenizer:
         results: list[tuple[Piece, ...] | Unalignable] = []
         for text, of_words in zip(texts, pieces_of_word, strict=True):
             for at, (way, word) in enumerate(text):
-                if way is self.reading.joined and len(word.split()) > 1:
+                if way is self.split_rules.joined and len(word.split()) > 1:
                     of_words[at] = self._with_space_inside(word, at) or of_words[at]
             without = next((at for at, pieces in enumerate(of_words) if not pieces), None)
             results.append(
@@ -296,10 +301,10 @@ class InputTokenizer:
         Some tokenizers write white space only if they write it before the word, too. So from the
         first white space on they are those of the word after it. None if one is of both parts.
         """
-        spaced, joined = self.reading.spaced, self.reading.joined
+        spaced, joined = self.split_rules.spaced, self.split_rules.joined
         end = next(at for at, sign in enumerate(word) if sign.isspace())
         edge = len(spaced.before) + end
-        whole_word, first = spaced.encoded(word), joined.encoded(word[:end])
+        whole_word, first = spaced.encode(word), joined.encode(word[:end])
         after_space = [at for at, (start, _) in enumerate(whole_word.offsets) if start >= edge]
         if any(
             stop > edge for at, (_, stop) in enumerate(whole_word.offsets) if at not in after_space
@@ -313,7 +318,7 @@ class InputTokenizer:
         # Unigram reports what it does not know as it is written, not as the unknown token.
         return Piece(id, str(self.tokenizer.id_to_token(id)) if id == self.unknown else text, word)
 
-    def _frame(self, segments: int) -> SpecialTokens:
+    def _special_tokens(self, segments: int) -> SpecialTokens:
         """The special tokens, read from an encoded input whose segments are one known word each."""
         for word in ("a", *self.tokenizer.get_vocab()):
             second = [word] if segments == 2 else None
@@ -335,7 +340,7 @@ class InputTokenizer:
             around[0].insert(0, self.bos)
         return SpecialTokens(tuple(tuple(specials) for specials in around), tuple(types))
 
-    def _special(self, token: int, at: int) -> str:
+    def _kind_of_special(self, token: int, at: int) -> str:
         opens, closes = token in self.opening, token in self.closing
         if opens and closes:  # one token for both, as GPT-2's <|endoftext|>
             return "cls" if at == 0 else "sep"

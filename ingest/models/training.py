@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from attnbank.ingest.inputs.plan import Shared
+from attnbank.ingest.inputs.plan import SharedPlans
 from attnbank.ingest.models.files import translate_loading_errors
 from attnbank.sql.errors import CallError
 
@@ -116,7 +116,7 @@ class Series:
 
     name: str
     left: int
-    tell: Callable[[int, int], None]
+    on_estimate: Callable[[int, int], None]
     checkpoint: Checkpoint | None = None
-    plans: Shared = field(default_factory=dict)
-    is_told: bool = False
+    plans: SharedPlans = field(default_factory=dict)
+    has_estimate: bool = False

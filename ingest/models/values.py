@@ -93,7 +93,7 @@ class Values:
             if isinstance(submodule, torch.nn.ModuleList)
         ]
         for every in lists:
-            if len(every) >= numbers[-1] and _has(every[numbers[0] - 1], layout):
+            if len(every) >= numbers[-1] and _has_layout(every[numbers[0] - 1], layout):
                 return cls([every[number - 1] for number in numbers], layout, heads)
         raise ModelError(
             f"{name} ({type(module).__name__}) has no {layout.value} in its layers.",
@@ -123,9 +123,9 @@ class Values:
             if self.layout.fused == "alone":
                 return output * unsilenced
             bias = self._bias(layer)
-            part = _third(output, self.layout, self.heads)
+            part = _value_part(output, self.layout, self.heads)
             silent = output.clone()
-            values = _third(silent, self.layout, self.heads)
+            values = _value_part(silent, self.layout, self.heads)
             values.copy_(part * unsilenced.unsqueeze(-1) - (1 - unsilenced).unsqueeze(-1) * bias)
             return silent
 
@@ -156,7 +156,7 @@ class Values:
 
     def by_head(self, layer: Any, output: Tensor) -> Tensor:
         """The values [B, H, T, D] in what the value projection of a layer returned."""
-        values = _third(output, self.layout, self.heads)
+        values = _value_part(output, self.layout, self.heads)
         if self.layout.fused == "alone":
             size = layer.get_submodule(self.layout.output).weight.shape[1] // self.heads
             values = torch.unflatten(values, -1, (-1, size))  # [B, T, heads with values, D]
@@ -171,7 +171,7 @@ class Values:
         return torch.unflatten(bias.detach(), 0, (self.heads, -1))
 
 
-def _third(output: Tensor, layout: Layout, heads: int) -> Tensor:
+def _value_part(output: Tensor, layout: Layout, heads: int) -> Tensor:
     """The values in the output of a value projection: [B, T, H, D] where it is fused, a view."""
     if layout.fused == "alone":
         return output
@@ -180,7 +180,7 @@ def _third(output: Tensor, layout: Layout, heads: int) -> Tensor:
     return torch.unflatten(output, -1, (heads, 3, -1))[..., 2, :]
 
 
-def _has(layer: Any, layout: Layout) -> bool:
+def _has_layout(layer: Any, layout: Layout) -> bool:
     try:
         layer.get_submodule(layout.value)
         layer.get_submodule(layout.output)

@@ -31,13 +31,13 @@ _MARKS = ".,;:!?()-/'\""
 
 
 @dataclass(frozen=True)
-class Way:
+class WordEncoder:
     """A way of giving a single word to a tokenizer."""
 
     tokenizer: Tokenizer
     before: str  # what is written before the word
 
-    def encoded(self, word: str) -> Encoding:
+    def encode(self, word: str) -> Encoding:
         """One word, without special tokens."""
         return self.tokenizer.encode(
             [self.before + word], is_pretokenized=True, add_special_tokens=False
@@ -48,16 +48,16 @@ class Way:
 class SplitRules:
     """The ways of giving a word to a tokenizer, by what is before the word in the text."""
 
-    start: Way  # nothing
-    spaced: Way  # white space
-    joined: Way  # another word
+    start: WordEncoder  # nothing
+    spaced: WordEncoder  # white space
+    joined: WordEncoder  # another word
 
-    def way(self, at: int, after: Sequence[bool]) -> Way:
+    def way(self, at: int, after: Sequence[bool]) -> WordEncoder:
         """The way for the word at 0-based index `at`; `after` says if white space follows each."""
         return self.start if at == 0 else self.spaced if after[at - 1] else self.joined
 
 
-def whole(tokenizer: Tokenizer) -> Tokenizer:
+def without_padding(tokenizer: Tokenizer) -> Tokenizer:
     """A copy that neither pads nor truncates, even if the tokenizer's file says so.
 
     What is written like one of its special tokens (`[SEP]`, `</s>`) is text to it: nobody who wrote
@@ -72,23 +72,29 @@ def _tokenizer_of_state(state: dict[str, Any]) -> Tokenizer:
     return tokenizer
 
 
-def reading_of(tokenizer: Tokenizer) -> SplitRules:
+def find_split_rules(tokenizer: Tokenizer) -> SplitRules:
     """Of five ways, for each place the one that is right most often in the observed texts."""
     state = _state(tokenizer)
     parts = {name: _without_space(state.get(name)) for name in ("normalizer", "pre_tokenizer")}
     bare = _tokenizer_of_state(state | parts)  # adds no white space of its own
-    ways = [Way(tokenizer, ""), Way(bare, ""), Way(bare, " "), Way(tokenizer, " "), Way(bare, "▁")]
+    ways = [
+        WordEncoder(tokenizer, ""),
+        WordEncoder(bare, ""),
+        WordEncoder(bare, " "),
+        WordEncoder(tokenizer, " "),
+        WordEncoder(bare, "▁"),
+    ]
     right: dict[str, list[int]] = {
         name: [0] * len(ways) for name in SplitRules.__dataclass_fields__
     }
-    for context, word, ids in _observed(tokenizer):
+    for context, word, ids in _observe_pieces(tokenizer):
         for at, way in enumerate(ways):
-            right[context][at] += way.encoded(word).ids == ids
+            right[context][at] += way.encode(word).ids == ids
     best = {context: ways[counts.index(max(counts))] for context, counts in right.items()}
     return SplitRules(**best)
 
 
-def _observed(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
+def _observe_pieces(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
     """Words of one character in texts that are encoded whole: field of Reading, form and pieces."""
     observations = []
     for at, letter in enumerate(_LETTERS):

@@ -18,7 +18,7 @@ import transformers
 from bank_peaks import peaks
 
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.models.loading import MINILM, place_of
+from attnbank.ingest.models.loading import MINILM, locate_model
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import CallError
@@ -355,7 +355,7 @@ def slow_inputs(
 @pytest.mark.soak
 def test_head_accuracy_in_documents_on_gum(tmp_path: Path, corpora: Path, truncate: bool) -> None:
     corpus = corpora / "gum-dev.conllu"
-    folder = place_of(MINILM)[0]
+    folder = locate_model(MINILM)[0]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     expected_inputs = slow_inputs(corpus, tokenizer, 128, truncate)

@@ -18,7 +18,7 @@ import transformers
 
 from attnbank.cli.app import run_command_line as command
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
-from attnbank.ingest.precomputed import GivenRun, GivenSentence
+from attnbank.ingest.precomputed import PrecomputedRun, PrecomputedSentence
 from attnbank.queries import open_bank
 from attnbank.sql.errors import BankError, CallError
 
@@ -33,7 +33,7 @@ class Ours:
         self.model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
         self.model.eval()
 
-    def read(self, sentence: GivenSentence) -> tuple[list[str], list[int | None], list[Any]]:
+    def read(self, sentence: PrecomputedSentence) -> tuple[list[str], list[int | None], list[Any]]:
         found = self.tokenizer(list(sentence.words), is_split_into_words=True, return_tensors="pt")
         with torch.inference_mode():
             maps = self.model(**found, output_attentions=True).attentions
@@ -62,7 +62,7 @@ def _rows(bank: Path, table: str) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
-def _uniform(run: GivenRun, *, causal: bool = False) -> Iterator[GivenSentence]:
+def _uniform(run: PrecomputedRun, *, causal: bool = False) -> Iterator[PrecomputedSentence]:
     for sentence in run.sentences():
         size = len(sentence.words) + (not causal) * 2
         maps = np.tril(np.ones((2, 3, size, size))) if causal else np.ones((2, 3, size, size))
@@ -77,7 +77,7 @@ def _uniform(run: GivenRun, *, causal: bool = False) -> Iterator[GivenSentence]:
 class OursByWord(Ours):
     """The same, for decoders: each word is read with the white space before it, nothing around."""
 
-    def read(self, sentence: GivenSentence) -> tuple[list[str], list[int | None], list[Any]]:
+    def read(self, sentence: PrecomputedSentence) -> tuple[list[str], list[int | None], list[Any]]:
         before = ["", *(" " * each for each in sentence.spaces)]
         own = [self.tokenizer.backend_tokenizer.encode(space + word).ids
                for space, word in zip(before, sentence.words, strict=False)]  # fmt: skip

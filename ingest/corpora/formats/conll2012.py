@@ -28,7 +28,7 @@ _BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}
 _LONGEST_MARK = 1000  # characters of a line that begins a document
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _NONE = ("", "-", "_", "*")
-_SCORED = {2: 0, 5: 3}
+_FORM_COLUMN = {2: 0, 5: 3}
 """The column of the word in files that the reference scorers of coreference read, by their number
 of columns: the word and its coreference; document, part, number, word and coreference."""
 _WITHHELD = ("[WORD]", "_")  # OntoNotes without its text, and as in CoNLL-U
@@ -83,13 +83,13 @@ class _ColumnReader:
                 yield self.parse_sentence(words, at - len(words))
                 words = []
             try:
-                self.mark(row.rstrip(), at)
+                self.read_mark(row.rstrip(), at)
             except FaultError as fault:
                 yield fault.problem
         if words:
             yield self.parse_sentence(words, self.line + 1 - len(words))
 
-    def mark(self, row: str, line: int) -> None:
+    def read_mark(self, row: str, line: int) -> None:
         """Begin or end a document. Other lines with # are comments."""
         if row.startswith("#begin document"):
             before = self.document if self.begun else None
@@ -122,8 +122,8 @@ class _ColumnReader:
             if len(rows) > MOST_WORDS:
                 raise FaultError("too-many-words", f"the sentence has {len(rows):,} words", line)
             words, cells, parse = _parse_words(rows, line)
-            spans = _spans(cells, line)
-            constituents, departures = self.tree(parse, line)
+            spans = _parse_spans(cells, line)
+            constituents, departures = self.parse_tree(parse, line)
             mentions, repeated = mentions_of(words, spans, line, constituents, strict=self.strict)
         except FaultError as fault:
             return fault.problem
@@ -134,12 +134,12 @@ class _ColumnReader:
             departures=(*departures, *repeated), constituents=constituents,
         )  # fmt: skip
 
-    def tree(
+    def parse_tree(
         self, cells: list[str], line: int
     ) -> tuple[tuple[Constituent, ...], tuple[Departure, ...]]:
         """The constituents of a sentence, or the departure that leaves it without any."""
         try:
-            return _constituents(cells, line), ()
+            return _parse_constituents(cells, line), ()
         except FaultError as fault:
             if self.strict:
                 raise
@@ -154,8 +154,8 @@ def _parse_words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str
     parse = []
     for at, row in enumerate(rows, start=line):
         cells = row.split("\t") if "\t" in row else row.split()
-        if len(cells) in _SCORED:  # as the scorers of coreference write it, without annotation
-            form, pos, coreferring = cells[_SCORED[len(cells)]].strip(), "", cells[-1].strip()
+        if len(cells) in _FORM_COLUMN:  # as the scorers of coreference write it, without annotation
+            form, pos, coreferring = cells[_FORM_COLUMN[len(cells)]].strip(), "", cells[-1].strip()
         elif len(cells) >= 6:
             form, pos, coreferring = (cells[column].strip() for column in (3, 4, -1))
         else:
@@ -171,7 +171,7 @@ def _parse_words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str
     return tuple(words), coreference, parse
 
 
-def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
+def _parse_constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
     """The phrases that are opened, `(NP*`, and closed, `*)`, around the words of a sentence."""
     if all(cell in _NONE for cell in cells):
         return ()
@@ -205,7 +205,7 @@ def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
     )
 
 
-def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
+def _parse_spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
     open_: dict[str, list[int]] = defaultdict(list)
     spans: list[tuple[int, int, str]] = []
     for index, cell in enumerate(cells, start=1):

@@ -70,7 +70,7 @@ def read_conllu(
     `strict`, a departure is a problem. Mentions of empty nodes are told as departures, too, and
     never are problems.
     """
-    reader = _RowReader(document, strict)
+    reader = _ConlluReader(document, strict)
     items = (reader.read_block(line, block) for line, block in blocks(lines))
     yield from (item for item in items if item is not None)
 
@@ -81,7 +81,7 @@ class _Comments:
     def __init__(self, rows: Iterable[str], line: int) -> None:
         self.values: dict[str, str] = {}  # of the comments that the format defines
         self.metadata: dict[str, str] = {}  # of the document that begins here
-        self.own: dict[str, str] = {}  # what is said of the sentence itself
+        self.sentence_metadata: dict[str, str] = {}  # what is said of the sentence itself
         self.lines: dict[str, int] = {}
         for at, row in enumerate(rows, start=line):
             key, equals, value = (part.strip() for part in row[1:].partition("="))
@@ -95,7 +95,7 @@ class _Comments:
             elif key.startswith(_META):
                 self.metadata[key[len(_META) :]] = value
             elif key and equals and not key.startswith(_GLOBAL):
-                self.own[key] = value  # the last of those that name a key twice
+                self.sentence_metadata[key] = value  # the last of those that name a key twice
             self.lines[key] = at
 
     @property
@@ -103,7 +103,7 @@ class _Comments:
         return self.values.get("sent_id") or None
 
 
-class _RowReader:
+class _ConlluReader:
     def __init__(self, document: str, strict: bool) -> None:
         self.strict = strict
         self.stem = document
@@ -118,7 +118,7 @@ class _RowReader:
         self.unnamed = 0
         self.paragraph = 0
         self.notation = COREFUD
-        self.columns: _Columns | None = None  # if they are not the ten of CoNLL-U
+        self.columns: _PlusColumns | None = None  # if they are not the ten of CoNLL-U
 
     def read_block(self, line: int, block: bytes) -> Sentence | Problem | None:
         name: str | None = None
@@ -128,7 +128,7 @@ class _RowReader:
             first = next((i for i, row in enumerate(lines) if not row.startswith("#")), len(lines))
             comments = _Comments(lines[:first], line)
             name, seen = comments.sent_id, first
-            self.take_in(comments)
+            self.read_comments(comments)
             if first == len(lines):
                 if name is None and "text" not in comments.values:
                     return None  # loose comments, such as a licence
@@ -136,14 +136,14 @@ class _RowReader:
             words, at, is_final = lines[first:], line + first, not block.endswith(b"\n")
             _check_shape(words, at)
             if self.columns is not None:
-                words = self.columns.plain(words, at, is_final)
+                words = self.columns.to_conllu(words, at, is_final)
             sentence = _read_rows(words, at, is_final)
             return self.build_sentence(sentence, comments, line)
         except FaultError as fault:
-            self.salvage(block, seen, line)
+            self.read_starts(block, seen, line)
             return replace(fault.problem, sentence=name)
 
-    def take_in(self, comments: _Comments) -> None:
+    def read_comments(self, comments: _Comments) -> None:
         """Begin the document and the paragraph that comments announce."""
         fault: FaultError | None = None
         if "newdoc" in comments.lines:
@@ -153,7 +153,7 @@ class _RowReader:
             goes_on = name == self.document and name in self.documents and not self.strict
             if name in self.documents:
                 fact = f"a document above is also called {name}"
-                fault = self.departure("repeated-document", fact, comments.lines["newdoc"])
+                fault = self.note_departure("repeated-document", fact, comments.lines["newdoc"])
             if not goes_on:
                 self.begin_document(name)
         if self.pending is not None:
@@ -162,14 +162,14 @@ class _RowReader:
             self.paragraph += 1
         columns = comments.values.get("global.columns")
         if columns is not None:
-            self.columns = _Columns.parse_declaration(columns, comments.lines["global.columns"])
+            self.columns = _PlusColumns.parse_declaration(columns, comments.lines["global.columns"])
         entity = comments.values.get("global.Entity")
         if entity is not None:
             at = comments.lines["global.Entity"]
             self.notation = Notation.parse_declaration(entity, at)
             if not self.notation.is_grouped:
                 fact = f"{entity!r} has neither eid nor GRP"
-                fault = self.departure("no-entity-group", fact, at) or fault
+                fault = self.note_departure("no-entity-group", fact, at) or fault
         if fault:
             raise fault
 
@@ -185,22 +185,22 @@ class _RowReader:
         self.sentences = set()
         self.documents.add(self.pending)
 
-    def departure(self, id: str, fact: str, line: int) -> FaultError | None:
+    def note_departure(self, id: str, fact: str, line: int) -> FaultError | None:
         """Note a departure for the next sentence; if they are refused, the error that it is."""
         if self.strict:
             return FaultError(id, fact, line)
         self.departures.append(Departure(id, fact, line))
         return None
 
-    def salvage(self, block: bytes, seen: int, line: int) -> None:
+    def read_starts(self, block: bytes, seen: int, line: int) -> None:
         """Take in the documents and paragraphs that begin within a faulty block."""
         for row in split_lines(block.decode("utf-8", "replace"))[seen:]:
             if row.startswith("#"):
                 with suppress(FaultError):  # one problem a sentence is enough
-                    self.take_in(_Comments([row], line))
+                    self.read_comments(_Comments([row], line))
 
     def build_sentence(self, sentence: _SentenceRows, comments: _Comments, line: int) -> Sentence:
-        text, own = comments.values.get("text"), comments.own
+        text, own = comments.values.get("text"), comments.sentence_metadata
         if sentence.blanks == len(sentence.words) and not all(
             word.upos in _SIGNS for word in sentence.words
         ):
@@ -213,11 +213,11 @@ class _RowReader:
         fault: FaultError | None = None
         spelled = "".join(form for form, _ in sentence.tokens)
         if text is not None and (fact := _text_fact(text, spelled)):
-            fault = self.departure("text-mismatch", fact, comments.lines["text"])
+            fault = self.note_departure("text-mismatch", fact, comments.lines["text"])
             own["text"] = text  # kept, since the words spell another
             text = None
         elif text is not None and (fact := _respace(sentence, text)):
-            fault = self.departure("space-mismatch", fact, comments.lines["text"])
+            fault = self.note_departure("space-mismatch", fact, comments.lines["text"])
         words = tuple(sentence.words)
         if not self.notation.is_grouped:
             spans = [
@@ -230,9 +230,11 @@ class _RowReader:
         name = comments.sent_id
         if name in self.sentences:
             fact = "an earlier sentence of this document has the same sent_id"
-            fault = fault or self.departure("duplicate-sent-id", fact, comments.lines["sent_id"])
+            fault = fault or self.note_departure(
+                "duplicate-sent-id", fact, comments.lines["sent_id"]
+            )
         for noted in sentence.noted:
-            fault = fault or self.departure(*noted)
+            fault = fault or self.note_departure(*noted)
         if fault:
             raise fault
         self.departures += [
@@ -343,7 +345,7 @@ class _SentenceRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
+class _PlusColumns:
     """The columns of CoNLL-U Plus: where the ten of CoNLL-U stand, and the others by name."""
 
     count: int
@@ -351,7 +353,7 @@ class _Columns:
     others: tuple[tuple[str, int], ...]
 
     @classmethod
-    def parse_declaration(cls, text: str, line: int) -> _Columns | None:
+    def parse_declaration(cls, text: str, line: int) -> _PlusColumns | None:
         """Read `# global.columns`; None for those of CoNLL-U. Raises FaultError."""
         names = text.split()
         if names == [*_NAMES]:
@@ -367,7 +369,7 @@ class _Columns:
         extra = tuple((name, at) for name, at in columns.items() if name not in _NAMES)
         return cls(len(names), tuple(map(columns.get, _NAMES)), extra)
 
-    def plain(self, rows: Sequence[str], line: int, final: bool) -> list[str]:
+    def to_conllu(self, rows: Sequence[str], line: int, final: bool) -> list[str]:
         """The rows in CoNLL-U; what stands in other columns goes to MISC. Raises FaultError."""
         standard = []
         for at, row in enumerate(rows, start=line):
@@ -390,7 +392,7 @@ class _Columns:
 
 
 @dataclass(slots=True)
-class _Range:
+class _MultiwordToken:
     """The multiword token that the words at hand belong to."""
 
     first: int = 0
@@ -407,9 +409,9 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
     sentence = _SentenceRows(line=line)
     words, nodes = sentence.words, sentence.nodes
     heads: list[int] = []
-    loose: list[tuple[int, str]] = []  # line and fact of each word without a head
+    without_head: list[tuple[int, str]] = []  # line and fact of each word without a head
     enhanced: list[tuple[int, str]] = []  # line, DEPS, where the tree does not say the same
-    token = _Range()
+    token = _MultiwordToken()
     index = 0
     empty = 0  # empty nodes since the last word
     for at, row in enumerate(rows, start=line):
@@ -424,7 +426,7 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
         expected = _IDS[index + 1] if index < 511 else str(index + 1)
         if id != expected:
             if _RANGE.fullmatch(id):
-                token = _range(id, form, misc, index, token, at)
+                token = _parse_range(id, form, misc, index, token, at)
                 sentence.tokens.append((form, token.space_after))
                 continue
             if not _EMPTY.fullmatch(id):
@@ -437,24 +439,24 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
             if deps != "_":
                 enhanced.append((at, deps))
             if "Entity=" in misc:
-                _misc(misc, sentence, at)
+                _parse_misc(misc, sentence, at)
             nodes.append(0)
             continue
         index += 1
         empty = 0
         if upos not in _UPOS:
-            upos = _other_upos(upos, form, sentence, at)
+            upos = _normalise_upos(upos, form, sentence, at)
         if deprel.split() != [deprel]:
             raise FaultError("bad-deprel", f"DEPREL is {deprel!r} for {form!r}", at)
-        if feats != "_" and (wrong := _fault_of_feats(feats)):
+        if feats != "_" and (wrong := _check_feats(feats)):
             raise FaultError("bad-feats", f"{wrong} for {form!r}", at)
         if (head_index := _HEAD.get(head, NO_HEAD)) == NO_HEAD and head != "_":
             head_index = _parse_head(head, at)
         if head_index == NO_HEAD:
-            loose.append((at, f"{form!r} has no head"))
+            without_head.append((at, f"{form!r} has no head"))
         elif deprel == "_":
             head_index = NO_HEAD
-            loose.append((at, f"HEAD is {head} but DEPREL is _"))
+            without_head.append((at, f"HEAD is {head} but DEPREL is _"))
         heads.append(head_index)
         if deps != "_" and deps != f"{head}:{deprel}":
             enhanced.append((at, deps))
@@ -464,7 +466,7 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
             sentence.blanks += 1
             if lemma.strip("_") or not (upos == "_" or upos in _SIGNS):
                 sentence.noted.append(("withheld-form", f"the form of word {index} is {form}", at))
-        space_after, other_misc = _NO_MISC if misc == "_" else _misc(misc, sentence, at)
+        space_after, other_misc = _NO_MISC if misc == "_" else _parse_misc(misc, sentence, at)
         surface = token_start = None
         if index <= token.last:
             surface, token_start = token.surface, token.first
@@ -490,9 +492,9 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
         )
     _check_sentence(rows, line, heads, token)
     if any(head != NO_HEAD for head in heads):
-        sentence.noted += [("missing-head", fact, at) for at, fact in loose]
+        sentence.noted += [("missing-head", fact, at) for at, fact in without_head]
     else:
-        unlabelled = next((word for word in loose if word[1].startswith("HEAD")), None)
+        unlabelled = next((word for word in without_head if word[1].startswith("HEAD")), None)
         if unlabelled is not None:
             raise FaultError("empty-deprel", unlabelled[1], unlabelled[0])
     if enhanced:
@@ -500,7 +502,9 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
     return sentence
 
 
-def _check_sentence(rows: Sequence[str], line: int, heads: list[int], token: _Range) -> None:
+def _check_sentence(
+    rows: Sequence[str], line: int, heads: list[int], token: _MultiwordToken
+) -> None:
     if not heads:
         raise FaultError("no-words", "the sentence has only multiword tokens or empty nodes", line)
     if token.last > len(heads):
@@ -529,7 +533,7 @@ def _check_enhanced(
                 raise FaultError("bad-deps", fact, at)
 
 
-def _misc(misc: str, sentence: _SentenceRows, line: int) -> tuple[bool, str | None]:
+def _parse_misc(misc: str, sentence: _SentenceRows, line: int) -> tuple[bool, str | None]:
     """Split MISC into whether a space follows and what is kept; note Entity and NewPar."""
     if misc == "SpaceAfter=No":
         return False, None
@@ -547,7 +551,7 @@ def _misc(misc: str, sentence: _SentenceRows, line: int) -> tuple[bool, str | No
     return space_after, "|".join(items) or None
 
 
-def _fault_of_feats(feats: str) -> str | None:
+def _check_feats(feats: str) -> str | None:
     """What is wrong with FEATS; what is short is looked at once."""
     return _feats_fact(feats) if len(feats) < 1000 else _feats_fact.__wrapped__(feats)
 
@@ -565,7 +569,7 @@ def _feats_fact(feats: str) -> str | None:
     return None
 
 
-def _other_upos(upos: str, form: str, sentence: _SentenceRows, line: int) -> str:
+def _normalise_upos(upos: str, form: str, sentence: _SentenceRows, line: int) -> str:
     """The tag that one of UD 1, or one in other case, means. Raises FaultError: bad-upos."""
     known = _VERSION_1.get(upos, upos.upper())
     if known not in _UPOS:
@@ -589,14 +593,16 @@ def _check_deprel(deprel: str, head: int, line: int) -> None:
         raise FaultError("root-deprel", f"HEAD is {head} but DEPREL is {deprel!r}", line)
 
 
-def _range(id: str, form: str, misc: str, index: int, before: _Range, line: int) -> _Range:
+def _parse_range(
+    id: str, form: str, misc: str, index: int, before: _MultiwordToken, line: int
+) -> _MultiwordToken:
     start, last = (int(end) for end in id.split("-"))
     if start <= before.last:
         fact = f"multiword tokens {id} and {before.surface!r} share word {start}"
         raise FaultError("range-overlap", fact, line)
     if start != index + 1 or last <= start:
         raise FaultError("range-order", f"multiword token {id} above word {index + 1}", line)
-    return _Range(start, last, form, "SpaceAfter=No" not in misc.split("|"))
+    return _MultiwordToken(start, last, form, "SpaceAfter=No" not in misc.split("|"))
 
 
 def _column_fault(cells: list[str], line: int, last: bool, expected: int = _COLUMNS) -> FaultError:

@@ -61,7 +61,7 @@ def read_docbin(
         docbin = DocBin().from_bytes(data)
         check_docs(docbin)
         for number, doc in enumerate(docbin.get_docs(Vocab()), start=1):
-            start = _start(doc.user_data, f"{document}-{number}", names)
+            start = _document_start(doc.user_data, f"{document}-{number}", names)
             names.add(start.name)
             if all(is_space(token) for token in doc):
                 yield Problem("empty-document", f"document {start.name} has no words")
@@ -72,7 +72,7 @@ def read_docbin(
         yield Problem("bad-docbin", f"spaCy cannot read it: {reason}")
 
 
-def _start(user_data: dict[Any, Any], default: str, names: set[str]) -> DocumentStart:
+def _document_start(user_data: dict[Any, Any], default: str, names: set[str]) -> DocumentStart:
     texts = {k: v for k, v in user_data.items() if isinstance(k, str) and isinstance(v, str)}
     name = next((texts[key] for key in _NAME_KEYS if texts.get(key)), default)
     if name in names:
@@ -115,7 +115,9 @@ def doc_sentences(
             if len(tokens) > MOST_WORDS:
                 raise FaultError("too-many-words", f"the sentence has {len(tokens):,} words")
             words = _words_of_tokens(tokens)
-            entity_spans = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
+            entity_spans = _spans_in_sentence(
+                own, span, {t.i: k for k, t in enumerate(tokens, start=1)}
+            )
             mentioned, departures = mentions_of(words, entity_spans, line, strict=strict)
         except FaultError as fault:
             yield replace(fault.problem, line=line, sentence=f"{number}{where}")
@@ -159,7 +161,7 @@ def _heads(tokens: Sequence[Token]) -> list[int]:
     known: dict[int, Token] = {}
     heads = []
     for number, token in enumerate(tokens, start=1):
-        head = _past_spaces(token, known)
+        head = _head_past_spaces(token, known)
         if is_space(head):
             first = promoted.setdefault(head.i, number)
             heads.append(0 if first == number else first)
@@ -174,7 +176,7 @@ def _heads(tokens: Sequence[Token]) -> list[int]:
     return heads
 
 
-def _past_spaces(token: Token, known: dict[int, Token]) -> Token:
+def _head_past_spaces(token: Token, known: dict[int, Token]) -> Token:
     """The head of a word, or of the spaces that it hangs from, which are `known` from then on."""
     head = token.head
     climbed: set[int] = set()
@@ -191,7 +193,7 @@ def _mentions(doc: Doc) -> list[tuple[str, Span]]:
     return sorted(mentions, key=lambda item: (item[1].start, -item[1].end))
 
 
-def _in_sentence(
+def _spans_in_sentence(
     mentions: Sequence[tuple[str, Span]], sentence: Span, index: dict[int, int]
 ) -> list[EntitySpan]:
     spans = []

@@ -21,9 +21,11 @@ from attnbank.ingest.corpora.source import BOM, CorpusFile, decode
 _FIRST = 2**16  # bytes that are looked through for an empty line
 _WHITE = BOM + b" \t\r\n\f\v"
 _PROSE = 0.25  # the share of lines from which on a text is prose
-_SEVERAL = re.compile(  # the end of a sentence, no short abbreviation, and how the next one begins
-    r"(?:[^\W\d_]{3}|[^\w\s.,])[.!?\u2026][^\w\s]{0,3}\s{1,3}[^\w\s]?([^\W\d_])"
-    r"|[\u3002\uff01\uff1f][^\w\s]{0,3}(\w)|[\u061f\u06d4\u0964]\s(\w)"
+_SENTENCE_END_INSIDE = (
+    re.compile(  # the end of a sentence, no short abbreviation, and how the next one begins
+        r"(?:[^\W\d_]{3}|[^\w\s.,])[.!?\u2026][^\w\s]{0,3}\s{1,3}[^\w\s]?([^\W\d_])"
+        r"|[\u3002\uff01\uff1f][^\w\s]{0,3}(\w)|[\u061f\u06d4\u0964]\s(\w)"
+    )
 )
 _ENDS = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964][^\w\s]{0,3}$")
 
@@ -77,7 +79,10 @@ def prose_fact(start: bytes) -> str | None:
     """
     rows = [row.strip() for row in start.decode("utf-8", "replace").split("\n")]
     lines = [row for row in rows if row]
-    starts = ([match[match.lastindex or 0] for match in _SEVERAL.finditer(row)] for row in lines)
+    starts = (
+        [match[match.lastindex or 0] for match in _SENTENCE_END_INSIDE.finditer(row)]
+        for row in lines
+    )
     several = sum(any(not letter.islower() for letter in begun) for begun in starts)
     if several > _PROSE * len(lines):
         return f"{several:,} of its first {len(lines):,} lines have several sentences"

@@ -38,7 +38,7 @@ def read_text(lines: Iterable[bytes], document: str, spacy: str) -> Iterator[Sen
     pipeline = _load_pipeline(spacy)
     start: DocumentStart | None = DocumentStart(document)
     problems: list[Problem] = []
-    for doc, (text, line, paragraph) in _piped(pipeline, _pieces(lines, problems)):
+    for doc, (text, line, paragraph) in _annotate(pipeline, _pieces(lines, problems)):
         yield from problems
         problems.clear()
         _check_parsed(doc, spacy)
@@ -113,7 +113,7 @@ def _pieces(lines: Iterable[bytes], problems: list[Problem]) -> Iterator[_Piece]
         yield text[begin:], line, paragraph
 
 
-def _piped(pipeline: Language, pieces: Iterable[_Piece]) -> Iterator[tuple[Doc, _Piece]]:
+def _annotate(pipeline: Language, pieces: Iterable[_Piece]) -> Iterator[tuple[Doc, _Piece]]:
     """The Docs of pieces of text, annotated a batch at a time, each with what is known of it.
 
     spaCy alone would take 1,000 of them together, whatever their length.
@@ -121,7 +121,7 @@ def _piped(pipeline: Language, pieces: Iterable[_Piece]) -> Iterator[tuple[Doc, 
     batch: list[tuple[str, _Piece]] = []
     size = 0
     for piece in pieces:
-        tokens = _tokens(piece[0])
+        tokens = _estimate_tokens(piece[0])
         if batch and (len(batch) == _BATCH or size + tokens > _MOST_TOGETHER):
             yield from pipeline.pipe(batch, as_tuples=True, batch_size=_BATCH)
             batch, size = [], 0
@@ -130,7 +130,7 @@ def _piped(pipeline: Language, pieces: Iterable[_Piece]) -> Iterator[tuple[Doc, 
     yield from pipeline.pipe(batch, as_tuples=True, batch_size=_BATCH)
 
 
-def _tokens(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     """About how many tokens a text is, rather too many: some languages write without spaces."""
     spaces = text.count(" ") + text.count("\n")
     return max(spaces + 1, len(text) // (5 if text.isascii() else 2))
