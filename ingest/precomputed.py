@@ -1,13 +1,13 @@
-"""Runs of maps that the caller computed: another library's, another hook's, another model's.
+"""Writes runs of attention maps that the caller computed, with any library or model.
 
     with add_run("gum.duckdb", "gum-dev", "my-model", layers=12, heads=12) as run:
         for sentence in run.sentences():
             tokens, word_of_token, maps = ...
             run.add(sentence, tokens, word_of_token, maps)
 
-What is given is checked as what a model returns is, and written as by `ingest`: in whole batches,
-so that a run that was stopped goes on with the sentences that it does not have. Its model has the
-architecture "given", and its device is "given".
+The maps are checked like those that a model returns, and written like those of `ingest`: in whole
+batches, so that an interrupted run resumes with the sentences that it does not have. The model has
+the architecture "given" and the device "given".
 """
 
 from __future__ import annotations
@@ -60,24 +60,24 @@ from attnbank.sql.bank.opening import existing
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 from attnbank.sql.lookup import find_corpus
 
+# The 0-based index of a token's word, the first and the last of several words that share it, or
+# None for a special token.
 WordOf = int | tuple[int, int] | None
-"""The 0-based index of a token's word, the first and the last of several words that share it, or
-None for a special token."""
 
 _GIVEN = "given"
-_UNKNOWN_ID = 1  # what stands for the id of [UNK]; other tokens have 0
+_UNKNOWN_ID = 1  # stored for [UNK], so that unknown words are counted; other tokens have id 0
 _TOKENS_AT_ONCE = 1024
-_CAUSAL_TOLERANCE = 1e-6  # what rounding may leave above the diagonal
+_CAUSAL_TOLERANCE = 1e-6  # rounding may leave this above the diagonal
 _SPECIAL_KINDS = ("cls", "sep", "special")
 
 
 @dataclass(frozen=True)
 class PrecomputedSentence:
-    """A sentence of the corpus that the run has no maps of yet.
+    """A sentence of the corpus whose maps are to be computed.
 
-    `words` are what `ingest` gives to a tokenizer: its words, and as one each multiword token that
-    its words do not spell (French du), unless the run reads the parts of these. `spaces` says after
-    which of them white space follows.
+    `words` are what `ingest` gives to a tokenizer: its words, with each multiword token that its
+    words do not spell (French du) as one word, unless the run has `multiword="parts"`. `spaces`
+    says which of them are followed by white space.
     """
 
     name: str | None
@@ -113,14 +113,16 @@ def add_run(
     spelled: bool = True,
     over: bool = False,
 ) -> PrecomputedRun:
-    """A context in which the maps of a model over single sentences of a corpus are written.
+    """Return a context manager that writes a run of maps over the sentences of a corpus.
 
-    The bank must have the corpus (`ingest CORPUS --model none` writes the text alone). `digest`
-    tells the model's weights from others of the name: any text, of which the SHA-256 is kept.
-    Tokens must spell their words, unless they are not `spelled` (a model that reads sounds). The
-    other arguments are those of `IngestOptions` and of table `model`. Where the run was begun
-    before, it goes on, unless it is to start `over`. Raises CallError for what does not fit, and
-    for a run that is finished; BankError where there is no bank, or it cannot be written.
+    The bank must have the corpus (`ingest CORPUS --model none` writes the text alone). `digest` is
+    any text that distinguishes the model's weights from others of the same name; its SHA-256 is
+    stored. Tokens must spell their words unless `spelled` is False (as for a model of speech). The
+    other arguments are those of `IngestOptions` and of table `model`. A run that was interrupted
+    resumes, unless `over` is True: then it starts over.
+
+    Raises CallError for invalid arguments, and for a run that is finished; BankError if there is no
+    bank, or it cannot be written.
     """
     options = IngestOptions(
         (corpus,), Path(bank), model=model, unit=unit, subword=subword, multiword=multiword,
@@ -128,22 +130,22 @@ def add_run(
         device=_GIVEN,
     )  # fmt: skip
     check_options(options)
-    most = 2**15 - 1  # both are SMALLINT
+    most = 2**15 - 1  # layers and heads are SMALLINT
     if not (0 < layers <= most and 0 < heads <= most and layers * heads <= MOST_HEADS):
         raise CallError(
             f"A model cannot have {layers} layers of {heads} heads.",
             f"Give 1 or more, and at most {MOST_HEADS:,} heads in all.",
         )
-    known = hashlib.sha256(f"{_GIVEN}\n{digest or model}".encode()).hexdigest()
+    sha256 = hashlib.sha256(f"{_GIVEN}\n{digest or model}".encode()).hexdigest()
     facts = ModelFacts(
-        model, None, known, _GIVEN, layers, heads, random_seed, _GIVEN, known, None, None, sinks,
+        model, None, sha256, _GIVEN, layers, heads, random_seed, _GIVEN, sha256, None, None, sinks,
         causal,
     )  # fmt: skip
     return PrecomputedRun(options, facts, spelled=spelled)
 
 
 class PrecomputedRun:
-    """A run that is being given; see `add_run`. `name` is its name, once it is entered."""
+    """A run of precomputed maps; see `add_run`. `name` is set when the context is entered."""
 
     def __init__(self, options: IngestOptions, facts: ModelFacts, *, spelled: bool) -> None:
         self.name = ""
@@ -152,13 +154,13 @@ class PrecomputedRun:
         self._is_open = False
         self._heads = 1 if options.measure in OF_LAYERS else facts.heads
         self._inputs: list[_SentenceMaps] = []
-        self._tokens = 0  # of them
-        self._done_sequences: set[int] = set()  # the sequences that the run has, or was given
+        self._tokens = 0  # of `_inputs`
+        self._done_sequences: set[int] = set()  # sequences that the bank has, or `_inputs`
         self._example = ""  # of a word that its tokens do not spell
 
     def __enter__(self) -> Self:
         options = self._options
-        existing(options.bank)  # which an ingest would make
+        existing(options.bank)  # `ingesting` would make a missing bank
         with ExitStack() as stack:
             self._connection = stack.enter_context(
                 ingesting(options.bank, has_deleted=options.replace)
@@ -168,7 +170,7 @@ class PrecomputedRun:
                 "Write its text first: attnbank ingest CORPUS --model none",
             )  # fmt: skip
             model = runs.model_id(self._connection, self._facts)
-            # As `ingest` does: heads of causal models rest on whatever is first.
+            # As in `ingest`: heads of causal models attend to whatever is first by default.
             first_word: FirstWord | None = "special" if self._facts.causal else None
             wanted = runs.Wanted(
                 corpus, model, self._facts, options, 32_000, device=_GIVEN, first_word=first_word,
@@ -207,10 +209,10 @@ class PrecomputedRun:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Finish the run; after an error, keep what is whole and leave it unfinished."""
+        """Finish the run; after an error, keep its complete batches and leave it unfinished."""
         self._is_open = False
         if error is not None:
-            self._stack.__exit__(kind, error, trace)  # which makes a BankError of DuckDB's
+            self._stack.__exit__(kind, error, trace)  # raises DuckDB's errors as BankError
             return
         with self._stack:
             self._flush(self._skips())
@@ -220,11 +222,14 @@ class PrecomputedRun:
             ((wrong,),) = self._connection.execute(statement, [self._run.run]).fetchall()
         if wrong:
             example = self._example and f", as {self._example}"
-            message = f"The tokens of {wrong:,} words of {self.name} do not spell them{example}."
+            message = (
+                f"The tokens of {wrong:,} words of {self.name} do not match the words'"
+                f" text{example}."
+            )
             warnings.warn(message, AttnbankWarning, stacklevel=2)
 
     def sentences(self) -> Iterator[PrecomputedSentence]:
-        """The sentences of the corpus that the run does not have yet, in order."""
+        """Yield the sentences of the corpus that the run does not have yet, in order."""
         for number, row in enumerate(self._sentence_rows()):
             if row[6] and self._run.first_sequence + number not in self._done_sequences:
                 yield self._sentence_of_row(row, number)
@@ -239,32 +244,30 @@ class PrecomputedRun:
     ) -> None:
         """Add the maps of a sentence.
 
-        `tokens` are the T tokens that the model read, special ones included, `words` the word of
-        each, `maps` an array [layers, heads, T, T] of what each token gives to each, or a list of
-        one [heads, T, T] (or [1, heads, T, T]) for each layer: of NumPy, torch, or anything with
-        `__array__` or DLPack. `kinds` are those of the special tokens, in order (cls, sep, or
-        special); otherwise the first of several is cls, and the last sep.
+        `tokens` are the T tokens of the model's input, including special tokens, and `words` the
+        word of each. `maps` is an array [layers, heads, T, T] of the attention from each token
+        (row) to each, or a list of one [heads, T, T] (or [1, heads, T, T]) per layer: of NumPy,
+        torch, or anything with `__array__` or DLPack. `kinds` are the kinds of the special tokens,
+        in order (cls, sep or special); by default the first of several is cls, and the last sep.
 
-        The tokens of a word must spell it, marks (##, Ġ, ▁, </w>), case and accents aside; [UNK]
-        and <unk> stand for anything. Where those of single words do not, that is counted, and told
-        at the end (`run.misspelled_words`).
+        The tokens of a word must spell it, apart from marks (##, Ġ, ▁, </w>), case and accents;
+        [UNK] and <unk> match any text. Single words that their tokens do not spell are counted
+        (`run.misspelled_words`), with a warning at the end.
 
-        Raises CallError for what does not fit together, for tokens that stand at other words than
-        their own, and for rows that are not what the run's measure says: shares that sum to 1, of a
-        model with sinks to less; nothing negative, nothing that is not finite; zero above the
-        diagonal of a causal model. What was given before is not lost.
+        Raises CallError for arguments that do not match, for tokens that are assigned to the wrong
+        words, and for rows that the run's measure cannot have: shares must sum to 1 (with sinks: to
+        at most 1), all values must be finite and not negative, and those above the diagonal of a
+        causal model 0. Sentences that were added before are kept.
         """
         where = f"sentence {sentence.name or sentence._row.id}"
         sequence = self._run.first_sequence + sentence._sequence if self._is_open else 0
         if sentence._run is not self or not self._is_open:
             raise CallError(
                 f"The run is not open: {where} cannot be added.",
-                "Give it within its `with add_run`.",
+                "Call add within the `with add_run(...)` block.",
             )
         if sequence in self._done_sequences:
-            raise CallError(
-                f"The run already has the maps of {where}.", "Give those of each sentence once."
-            )
+            raise CallError(f"The run already has the maps of {where}.", "Add each sentence once.")
         tokens = _as_texts(tokens, where)
         shape = (self._facts.layers, self._heads, len(tokens), len(tokens))
         weights = _as_array(maps, shape, where)
@@ -299,18 +302,20 @@ class PrecomputedRun:
     def _check_maps(self, weights: NDArray[np.float32], where: str) -> None:
         flat = weights.reshape(-1, *weights.shape[-2:])
         if not np.isfinite(flat).all():
-            raise CallError(f"A map of {where} has a value that is not finite.", "Leave it out.")
+            raise CallError(
+                f"A map of {where} has a value that is not finite.", "Leave out the sentence."
+            )
         if is_unnormalised(flat, self._kind_of_rows) or float(flat.min(initial=0)) < 0:
             sums = flat.sum(-1)
             raise CallError(
                 f"The rows of {where} sum to {sums.min():.4g} to {sums.max():.4g}, with values from"
-                f" {flat.min():.4g}, which those of {self._options.measure} do not.",
-                "Give them after the softmax, sinks=True, or the measure that they are (measure=).",
+                f" {flat.min():.4g}: not valid for the measure {self._options.measure}.",
+                "Add maps after the softmax, or set sinks=True or measure=.",
             )
         if self._facts.causal and float(np.triu(flat, 1).max(initial=0)) > _CAUSAL_TOLERANCE:
             raise CallError(
-                f"A token of {where} looks at a later one, and the model is causal.",
-                "Give causal=False, or [from, to] and not [to, from].",
+                f"A token of {where} attends to a later one, but the model is causal.",
+                "Set causal=False, or transpose the maps to [from, to].",
             )
 
     def _encode(
@@ -321,19 +326,18 @@ class PrecomputedRun:
         kinds: Sequence[str] | None,
         where: str,
     ) -> tuple[tuple[Span, ...], Encoded, int]:
-        """The spans and positions of the tokens, which must be all words, in order.
+        """Return the spans and positions of the tokens, and how many words they do not spell.
 
-        And how many words they do not spell.
+        Raises CallError unless the tokens cover all words, in order.
         """
         owned = _word_ranges(words, where)
         ranges = [*dict.fromkeys(owner for owner in owned if owner is not None)]
         own = sentence._row.spans
         if len(owned) != len(tokens) or not _covers_in_order(owned, ranges, len(own)):
             raise CallError(
-                f"The {len(tokens)} tokens of {where} are not those of its {len(own)} words, in"
-                " order.",
-                f"Give each its word, 0 to {len(own) - 1}, every word a token, and None to special"
-                " tokens.",
+                f"The {len(tokens)} tokens of {where} do not cover its {len(own)} words in order.",
+                f"Give each token its word, 0 to {len(own) - 1}, each word at least one token, and"
+                " None for special tokens.",
             )
         special = _special_kinds(owned, kinds, where)
         spans = tuple(
@@ -369,9 +373,9 @@ class PrecomputedRun:
         numbers: Sequence[int | None],
         where: str,
     ) -> int:
-        """How many words their tokens do not spell; `numbers` has the word of each token.
+        """Count the words that their tokens do not spell; `numbers` is the word of each token.
 
-        Raises CallError where the tokens stand at other words than their own.
+        Raises CallError if the tokens seem to be assigned to the wrong words.
         """
         if not self._spelled:
             return 0
@@ -396,7 +400,8 @@ class PrecomputedRun:
             raise CallError(
                 f"The tokens of {where} are not those of its words: word {number}, {quoted[1]}, has"
                 f" {quoted[0]}.",
-                f"Give each token its own word, 0 to {len(words) - 1}, and None to special tokens.",
+                f"Give each token its own word, 0 to {len(words) - 1}, and None for special"
+                " tokens.",
             )
         self._example = self._example or f"{quoted[0]} for {quoted[1]} in {where}"
         return len(wrong)
@@ -439,7 +444,7 @@ class PrecomputedRun:
 
 @dataclass
 class _SentenceMaps:
-    """A sentence that was given: its maps [layers, heads, T, T]."""
+    """An added sentence that is not written yet, with its maps [layers, heads, T, T]."""
 
     input: Input
     maps: NDArray[np.float32]
@@ -452,7 +457,7 @@ _WordRange = tuple[int, int] | None
 def _covers_in_order(
     owned: Sequence[_WordRange], ranges: Sequence[tuple[int, int]], words: int
 ) -> bool:
-    """Whether tokens are of all words, from the first to the last, and none is taken up again."""
+    """Whether tokens cover all words from first to last, without returning to an earlier one."""
     of_words = [owner for owner in owned if owner is not None]
     ends = [-1, *(last for _, last in ranges)]
     follow = (
@@ -465,17 +470,17 @@ def _covers_in_order(
 def _special_kinds(
     owned: Sequence[_WordRange], kinds: Sequence[str] | None, where: str
 ) -> dict[int, str]:
-    """The kind of each special token, by its place."""
-    places = [at for at, owner in enumerate(owned) if owner is None]
-    named = ["cls", *["special"] * (len(places) - 2), "sep"][: len(places)]
+    """Return the kind of each special token, by its index."""
+    indices = [at for at, owner in enumerate(owned) if owner is None]
+    named = ["cls", *["special"] * (len(indices) - 2), "sep"][: len(indices)]
     if kinds is not None:
         named = [*kinds]
-    if len(named) != len(places) or not {*named} <= {*_SPECIAL_KINDS}:
+    if len(named) != len(indices) or not {*named} <= {*_SPECIAL_KINDS}:
         raise CallError(
-            f"The {len(places)} special tokens of {where} cannot be of the kinds {named}.",
-            f"Give one of {', '.join(_SPECIAL_KINDS)} for each.",
+            f"The {len(indices)} special tokens of {where} cannot have the kinds {named}.",
+            f"Give each of them one of {', '.join(_SPECIAL_KINDS)}.",
         )
-    return dict(zip(places, named, strict=True))
+    return dict(zip(indices, named, strict=True))
 
 
 def _join_span_texts(spans: Sequence[Span]) -> str:
@@ -489,13 +494,13 @@ def _as_texts(tokens: Sequence[str], where: str) -> list[str]:
     except (TypeError, UnicodeEncodeError) as error:
         raise CallError(
             f"The tokens of {where} are not text: {first_line(error)}.",
-            "Give them as they are written.",
+            "Give a list of str.",
         ) from error
     return texts
 
 
 def _word_ranges(words: Sequence[WordOf], where: str) -> list[_WordRange]:
-    """The first and the last word of each token; None for special tokens."""
+    """Return the first and the last word of each token; None for special tokens."""
     owners: list[_WordRange] = []
     try:
         for word in words:
@@ -505,15 +510,16 @@ def _word_ranges(words: Sequence[WordOf], where: str) -> list[_WordRange]:
     except (TypeError, ValueError) as error:
         raise CallError(
             f"The words of the tokens of {where} are not numbers: {first_line(error)}.",
-            "Give each its word, 0 or more, the first and the last of several, or None.",
+            "Give each token an index from 0, a (first, last) pair, or None.",
         ) from error
     return owners
 
 
 def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float32]:
-    """A copy of the maps as one array [layers, heads, T, T]; a list has one for each layer.
+    """Copy maps into one array [layers, heads, T, T]; a list has one array for each layer.
 
-    A copy, since the caller may use the memory again. What float32 cannot hold becomes infinite.
+    They are copied because the caller may reuse the memory before they are written. Values beyond
+    float32 become infinite, which is refused later.
     """
     try:
         layers = (
@@ -535,27 +541,27 @@ def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float
             with np.errstate(over="ignore", invalid="ignore"):
                 for at, layer in enumerate(layers):
                     array[at] = layer
-    except Exception as error:  # whatever an object of the caller's raises
+    except Exception as error:  # the caller's objects may raise anything
         raise CallError(
             f"The maps of {where} are not an array of numbers: {first_line(error)}",
-            "Give an array of NumPy or torch, or a list with one for each layer.",
+            "Give an array of NumPy or torch, or a list of one per layer.",
         ) from error
     if own != shape:
         raise CallError(
             f"The maps of {where} have the shape {own}; expected {shape}.",
-            "Give (layers, heads, tokens, tokens), special tokens included.",
+            "Give (layers, heads, tokens, tokens), including special tokens.",
         )
     return array
 
 
 def _as_numpy(value: Any) -> NDArray[Any]:
-    """An array of NumPy of any type of number. Raises what an object of the caller's raises."""
+    """Convert to a NumPy array of numbers; TypeError for an array of anything else."""
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         value = torch.utils.dlpack.from_dlpack(value)
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
     array = np.asarray(value)
-    if array.dtype.kind not in "biufV":  # V: those of other packages, such as bfloat16
+    if array.dtype.kind not in "biufV":  # V: types of other packages, such as bfloat16
         raise TypeError(f"they are of type {array.dtype}")
     return array

@@ -42,22 +42,22 @@ from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
 from attnbank.sql.run_choice import behaviour_lines
 
-# Sizes in a bank, as measured. The key says whether weights are unrounded.
+# Bytes in a bank, as measured on real runs. The key: whether the weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
-_BYTES_PER_LARGEST = {True: 4.35, False: 3.2}  # of --keep top:K: with its position, or the rest
+_BYTES_PER_LARGEST = {True: 4.35, False: 3.2}  # a weight of --keep top:K, with its position
 _BYTES_PER_POSITION = 27.0  # of each map: its peaks and the lists of its sums
 _BYTES_PER_MAP = 220.0
 _BYTES_PER_GRADIENT = 4.2
-LARGE = 10_000_000_000  # bytes of a run that are told before it is begun
+LARGE = 10_000_000_000  # bytes of a run that a warning tells before it starts
+# What to do where every input was skipped, by reason; the last reason that occurs decides.
 _REMEDIES = {
     "unpaired": "Segments of a pair come from one document: use another --context.",
     "no-pieces": "Use a tokenizer that knows this script: another --model.",
-    "not-placed": "Leave --edges share out: words are then read one by one, without offsets.",
+    "not-placed": "Leave out --edges share: words are then tokenized one by one, without offsets.",
     "not-normalised": "Use another model: the attention of this one is not a distribution.",
     "too-long": "Give a larger --max-tokens, or --context document, which cuts what is longer.",
 }
-"""What to do where nothing was kept, by the reason; the last that is there counts."""
-_SMALLEST_BATCH = 32  # tokens of the smallest batch that is advised
+_SMALLEST_BATCH = 32  # tokens; no smaller --batch-tokens is suggested
 
 
 def ingest(
@@ -66,14 +66,14 @@ def ingest(
     loaded: models.Model | None = None,
     checked: corpora.CheckedCorpus | None = None,
 ) -> Report:
-    """Run a model over a corpus and write what its heads look at into a bank.
+    """Run a model over a corpus and write its attention into a bank.
 
-    An ingest that was interrupted goes on where it stopped; one that is complete adds nothing. The
-    model may be `loaded` already, by these options, and the corpus `checked` (`find_checked`).
+    An interrupted ingest resumes where it stopped; a complete one adds nothing. Pass `loaded` if
+    the model has been loaded with these options, `checked` if the corpus has been checked.
 
     Raises CorpusError for a corpus that cannot be read (the bank is not touched), CallError for
-    options that do not fit, ModelError for a model that does not return its attention, BankError if
-    the bank cannot be written; KeyboardInterrupt, with what is kept, for an interrupt.
+    invalid options, ModelError for a model that does not return its attention, BankError if the
+    bank cannot be written, KeyboardInterrupt (its message says what was written) on an interrupt.
     """
     if options.series is not None:
         raise CallError("--series makes several runs.", "Use ingest_series (attnbank ingest does).")
@@ -88,9 +88,9 @@ def ingest_run(
     loaded: models.Model | None = None,
     checked: corpora.CheckedCorpus | None = None,
 ) -> Report:
-    """Do what `ingest` does, with another way to run the batches: see `run_batches`.
+    """Do what `ingest` does, but run the batches with `batch_runner` (see `run_batches`).
 
-    The model may be the checkpoint of a `series`, which the run then shares its plan with.
+    With a `series`, the model is its current checkpoint, and the run shares the plan of the others.
     """
     check_run(options)
     problems: list[Problem] = []
@@ -112,7 +112,7 @@ def ingest_run(
         model_id = runs.model_id(connection, model.facts)
         spec = runs.Wanted(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
-            model.batching, tokenizer.first_word, None if tokenizer.bos is None else tokenizer.bos.text,
+            model.batching, tokenizer.first_word, tokenizer.bos and tokenizer.bos.text,
         )  # fmt: skip
         run = runs.find_same_run(connection, spec)
         plans = None if series is None else series.plans
@@ -174,7 +174,10 @@ def ingest_run(
 def load_model(
     options: IngestOptions, device: str | None = None
 ) -> tuple[models.Model, MaskedPasses | None]:
-    """The model on `device`, and its passes over masked inputs if the options ask for any."""
+    """Load the model of the options; also its passes over masked inputs, if they need any.
+
+    `device` overrides that of the options.
+    """
     model = models.load(
         options.model,
         random_seed=options.random_weights,
@@ -194,24 +197,23 @@ def _kind_of_rows(options: IngestOptions, model: models.Model) -> Rows:
 
 
 def _smaller_batch_remedy(batch_tokens: int) -> str:
-    if batch_tokens // 2 < _SMALLEST_BATCH:  # the inputs go alone by now
+    if batch_tokens // 2 < _SMALLEST_BATCH:  # each batch is a single input by now
         return (
-            "Start over with shorter inputs or on the processor: --replace with --max-tokens"
-            " or --device cpu."
+            "Start over with shorter inputs or on the CPU: --replace with --max-tokens or"
+            " --device cpu."
         )
     return (
-        f"Type the same command with --batch-tokens {batch_tokens // 2}: it goes on where it"
-        " stopped."
+        f"Repeat the command with --batch-tokens {batch_tokens // 2}: it resumes where it stopped."
     )
 
 
 def _refuse_empty_run(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
-    """The report on a run; AttnbankError for one that keeps nothing, which is deleted."""
+    """Return the report; if the run has no inputs, delete it and raise AttnbankError."""
     if report.inputs:
         return report
     delete_run(connection, run)
     left_out = ", ".join(f"{count:,} {reason}" for reason, count in report.skipped.items())
-    remedies = ["Check the corpus and the options: --dry-run counts what would be kept."]
+    remedies = ["Check the corpus and the options: --dry-run counts what would be written."]
     remedies += [remedy for reason, remedy in _REMEDIES.items() if reason in report.skipped]
     raise AttnbankError(
         f"No input of {report.corpus} could be used, so no run was made. Skipped:"
@@ -227,7 +229,7 @@ def estimate(
 ) -> Estimate:
     """Count what an ingest would write, without running the model or touching the bank.
 
-    Raises as `ingest` does, as far as that shows without the model's weights.
+    Raises the errors of `ingest` that can be detected without the model's weights.
     """
     check_run(options)
     corpus = None
@@ -261,8 +263,8 @@ def estimate(
             if not is_full_disk(error):
                 raise
             raise AttnbankError(
-                f"The disk of {Path(folder).parent} is full, which a dry run uses; nothing was"
-                " written elsewhere.",
+                f"The disk of {Path(folder).parent} is full; a dry run writes a temporary bank"
+                " there.",
                 "Free some space, or name another folder for temporary files (TMPDIR).",
             ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
@@ -276,7 +278,10 @@ def estimate(
 def _complete_estimate(
     result: Estimate, positions: int, stored: int, maps: int, options: IngestOptions
 ) -> int:
-    """Complete an estimate of one map of each input: its weights and bytes; those of its peaks."""
+    """Scale an estimate of one map per input to all maps, and fill in its bytes.
+
+    Returns the bytes of peaks and sums alone, which --keep peaks would write.
+    """
     result.weights *= maps
     of_kind = _BYTES_PER_WEIGHT if options.largest is None else _BYTES_PER_LARGEST
     weights = maps * stored * of_kind[options.decimals is None or options.decimals > 5]
@@ -294,7 +299,7 @@ def _warn_if_large(
     options: IngestOptions,
     on_progress: OnProgress,
 ) -> None:
-    """Warn of a run of long inputs whose weights take more than most disks or memories hold."""
+    """Warn if a run of long inputs takes more bytes than LARGE, the free disk or the memory."""
     if options.context == "sentence" or options.keep == "peaks":
         return
     ((words,),) = connection.execute(
@@ -305,7 +310,7 @@ def _warn_if_large(
     free = shutil.disk_usage(options.bank.absolute().parent).free
     large = min(LARGE, free, memory())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
-        return  # counting what the run takes takes a while
+        return  # an upper bound is enough: an exact count tokenizes the whole corpus
     expected, sums = _estimate_size(connection, corpus, planner, maps, options, on_progress)
     if expected.bytes < large:
         return
@@ -327,7 +332,7 @@ def _estimate_size(
     options: IngestOptions,
     on_progress: OnProgress,
 ) -> tuple[Estimate, int]:
-    """About how much a run takes, and how many bytes its peaks and sums alone."""
+    """Estimate a run; also the bytes of its peaks and sums alone."""
     expected, positions, stored = _estimate_run(
         connection, corpus, planner, [], options.largest, on_progress
     )
@@ -337,7 +342,7 @@ def _estimate_size(
 def _with_step(
     facts: models.ModelFacts, options: IngestOptions, series: Series | None
 ) -> models.ModelFacts:
-    """The facts of a model with its step, if it is a checkpoint: of a series, or of a revision."""
+    """Add the training step to a model's facts if it is a checkpoint, by series or revision."""
     if series is not None and series.checkpoint is not None:
         checkpoint = series.checkpoint
         return replace(
@@ -357,9 +362,10 @@ def _estimate_run(
     largest: int | None,
     on_progress: OnProgress,
 ) -> tuple[Estimate, int, int]:
-    """What a run over a corpus comes to, with the weights of one map of each input.
+    """Count the inputs of a run, with the weights of one attention map per input.
 
-    Then its positions, and how many weights of one map of each input are kept, the rest as one.
+    Also returns the number of positions, and of the weights of one map per input that are stored:
+    with `largest`, that many from each position and the sum of the others as one more.
     """
     result = Estimate(problems=problems, departures=corpora.violations_of(connection, corpus))
     ((result.documents, result.empty_nodes),) = connection.execute(
@@ -394,7 +400,7 @@ def planner_of(
     max_tokens: int,
     shared: SharedPlans | None = None,
 ) -> Planner:
-    """What makes the batches of a run with these options; runs may share their plans."""
+    """Return the planner of a run with these options; runs of a series share their plans."""
     return Planner(
         opened, options.unit, max_tokens, options.batch_tokens, options.context, options.truncate,
         options.limit, options.seed, options.multiword, edges=options.edges,
@@ -405,16 +411,18 @@ def planner_of(
 def opened_tokenizer(
     options: IngestOptions, input_tokenizer: InputTokenizer, *, is_causal: bool | None = None
 ) -> InputTokenizer:
-    """The tokenizer with what the options put before the text, or make of the first word.
+    """Return the tokenizer with the BOS token and the kind of the first word set by the options.
 
-    `is_causal` is None where only the model's weights would tell.
+    `is_causal` is None if it is not known, as before the model's weights are loaded. Raises
+    CallError for options that do not apply to this tokenizer or model.
     """
     name = options.model
     if options.bos or options.bos_token is not None:
         if input_tokenizer.start_token is not None:
             raise CallError(
-                f"The tokenizer of {name} puts {input_tokenizer.start_token} before the text anyway.",
-                "Leave --bos and --bos-token out.",
+                f"The tokenizer of {name} already puts {input_tokenizer.start_token} before the"
+                " text.",
+                "Leave out --bos and --bos-token.",
             )
         if options.bos_token is None:
             id, fact = input_tokenizer.own_bos, f"The tokenizer of {name} has no BOS token."
@@ -427,10 +435,11 @@ def opened_tokenizer(
     applies = is_causal and input_tokenizer.start_token is None
     if options.first_word == "word" and is_causal is not None and not applies:
         opens = input_tokenizer.start_token
-        reason = f"{opens} stands before it" if opens else "the model looks both ways"
+        reason = f"{opens} precedes the text" if opens else "the attention is not causal"
         raise CallError(
-            f"--first-word is for causal models with nothing before the text; of {name}, {reason}.",
-            "Leave --first-word out.",
+            f"--first-word is for causal models without a token before the text; in {name},"
+            f" {reason}.",
+            "Leave out --first-word.",
         )
     return replace(input_tokenizer, first_word=options.first_word) if applies else input_tokenizer
 
@@ -438,27 +447,27 @@ def opened_tokenizer(
 def longest_input(
     options: IngestOptions, input_tokenizer: InputTokenizer, limit: int | None
 ) -> int:
-    """The most tokens of an input: as the options say, else the default of its context.
+    """Return the most tokens of an input: --max-tokens, or the default of its context.
 
     `limit` is the model's own, if it has one. Raises CallError for more than that, and for so few
     that there is no room for text.
     """
     if options.max_tokens is None:
-        usual = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
-        return min(limit or 32_000, usual)
+        default = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
+        return min(limit or 32_000, default)
     if limit is not None and options.max_tokens > limit:
         raise CallError(
-            f"{options.model} takes at most {limit} tokens, and --max-tokens is"
-            f" {options.max_tokens}.",
-            f"Give at most {limit}, or leave it out.",
+            f"--max-tokens is {options.max_tokens}, but {options.model} takes at most {limit}"
+            " tokens.",
+            f"Use --max-tokens {limit}, or leave it out.",
         )
     special = (input_tokenizer.pair if options.context == "pair" else input_tokenizer.single).count
     least = special + (2 if options.context == "pair" else 1)
     if options.max_tokens < least:
         raise CallError(
-            f"--max-tokens {options.max_tokens} leaves no room for text beside {special} special"
-            " tokens.",
-            f"Give at least {least}.",
+            f"--max-tokens {options.max_tokens} leaves no room for text: {special} tokens are"
+            " special.",
+            f"Use --max-tokens {least} or more.",
         )
     return min(options.max_tokens, 32_000)
 
@@ -484,7 +493,7 @@ def _report(
 
 
 def report_columns(connection: DuckDBPyConnection, run: int) -> dict[str, Any]:
-    """What the tables of a bank say of a run for its report, by name."""
+    """Return the columns of a run's report that the bank has, by name."""
     rows = connection.execute(registry.internal_statement("ingest/run_totals"), {"run": run})
     (row,) = rows_by_name(rows)
     return row

@@ -1,4 +1,4 @@
-"""A run for each checkpoint of a training, by its step; all of them share one plan."""
+"""Ingests every checkpoint of a training, in the order of steps; the runs share one plan."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def ingest_series(
     on_progress: OnProgress = ignore_progress,
     on_estimate: Callable[[int, int, int], None] = lambda count, size, peaks: None,
 ) -> Iterator[Report]:
-    """Make a run of each checkpoint of `options.model` that fits `options.series`, by step.
+    """Ingest each checkpoint of `options.model` that matches `options.series`, by step.
 
-    `tell` is first given the number of runs that are to be made, their bytes, and those of their
-    peaks and sums alone. What is finished is passed over, and what was interrupted goes on.
+    Finished runs are skipped, an interrupted one resumes. Before the first run is written,
+    `on_estimate` is called with the number of runs to make, their bytes, and the bytes of their
+    peaks and sums alone.
 
-    Raises CallError for checkpoints that do not belong together, before anything is written, and as
-    `ingest` does.
+    Raises the errors of `ingest`; CallError, before anything is written, for checkpoints that are
+    not of one training.
     """
     check_run(options)
     assert options.series is not None
@@ -45,7 +46,7 @@ def ingest_series(
 def estimate_series(
     options: IngestOptions, on_progress: OnProgress = ignore_progress
 ) -> tuple[int, Estimate]:
-    """How many runs a series has, and what one of them would write. Raises as `ingest_series`."""
+    """Return the number of checkpoints of a series, and the estimate of one run."""
     check_run(options)
     assert options.series is not None
     members = checkpoints(options.model, options.series)
@@ -58,7 +59,7 @@ def _options_of(checkpoint: Checkpoint, options: IngestOptions) -> IngestOptions
 
 
 def _check_alike(members: list[Checkpoint], options: IngestOptions) -> None:
-    """Raise CallError where checkpoints differ in more than their weights."""
+    """Raise CallError if checkpoints differ in more than their weights."""
     first = None
     for checkpoint in members:
         description = loading.describe(
@@ -80,5 +81,5 @@ def _check_alike(members: list[Checkpoint], options: IngestOptions) -> None:
             raise CallError(
                 f"{checkpoint.revision or checkpoint.name} has another {what} than"
                 f" {members[0].revision or members[0].name}: they are not of one training.",
-                "Give a pattern that leaves it out.",
+                "Use a --series pattern that does not match it.",
             )

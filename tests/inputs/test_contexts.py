@@ -201,18 +201,18 @@ def test_a_run_is_found_again_by_what_shapes_it(
     ("options", "fact"),
     [
         ({"context": "paragraph"}, "not a valid value of --context"),
-        ({"context": "pair"}, "cut between tokens"),
+        ({"context": "pair"}, "cuts segments between tokens"),
         ({"truncate": True}, "--truncate keeps the first input"),
         ({"context": "pair", "unit": "token", "truncate": True}, "--truncate keeps the first"),
         ({"limit": 0}, "--limit is out of range"),
-        ({"context": "document", "seed": 4}, "--seed chooses samples and pairs"),
-        ({"unit": "token", "subword": "first"}, "--subword says how the pieces"),
+        ({"context": "document", "seed": 4}, "--seed has no effect"),
+        ({"unit": "token", "subword": "first"}, "--subword merges the pieces"),
         ({"revision": "main"}, "--revision is for models of the hub"),
         ({"context": "document", "max_tokens": 97}, "takes at most 96 tokens"),
-        ({"context": "document", "max_tokens": 2}, "no room for text beside 2 special tokens"),
+        ({"context": "document", "max_tokens": 2}, "no room for text: 2 tokens are special"),
         (
             {"context": "pair", "unit": "token", "max_tokens": 4},
-            "no room for text beside 3 special tokens",
+            "no room for text: 3 tokens are special",
         ),
     ],
 )

@@ -163,7 +163,7 @@ def rain(tmp_path: Path) -> Path:
 def test_single_words_that_are_spelled_otherwise_are_counted_and_told(rain: Path) -> None:
     tokens = ["<s>", "The", "[UNK]", '"', "stopped", '"']
     with pytest.warns(
-        AttnbankWarning, match=r"tokens of 2 words of rain/m do not spell them, as '\"'"
+        AttnbankWarning, match=r"tokens of 2 words of rain/m do not match the words' text, as '\"'"
     ):
         assert _add(rain, (tokens, [None, 0, 1, 2, 3, 4])) == (1, 2)
     with warnings.catch_warnings():

@@ -282,9 +282,9 @@ def test_arrays_of_any_kind(bank: Path) -> None:
         ({"scale": float("nan")}, "not finite"),
         ({"scale": -1.0}, "sum to -1 to -1"),
         ({"maps": [["a"]]}, "are not an array of numbers"),
-        ({"drop": True}, "tokens of sentence .* are not those of its"),
-        ({"words": [0]}, "are not those of its"),
-        ({"kinds": ["cls", "end"]}, "cannot be of the kinds"),
+        ({"drop": True}, "tokens of sentence .* do not cover its"),
+        ({"words": [0]}, "do not cover its"),
+        ({"kinds": ["cls", "end"]}, "cannot have the kinds"),
     ],
 )
 def test_what_does_not_fit_is_refused(bank: Path, change: dict[str, Any], fact: str) -> None:
@@ -303,7 +303,7 @@ def test_a_causal_model_does_not_look_ahead(bank: Path) -> None:
     with add_run(bank, "stories", "mine", layers=1, heads=1, causal=True) as run:
         sentence = next(run.sentences())
         size = len(sentence.words)
-        with pytest.raises(CallError, match="looks at a later one"):
+        with pytest.raises(CallError, match="attends to a later one"):
             run.add(sentence, sentence.words, range(size), np.full((1, 1, size, size), 1 / size))
 
 
@@ -320,13 +320,13 @@ def test_a_bank_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "fact"),
     [
-        (["--dry-run"], "--model none writes the text alone: there is no run to count"),
+        (["--dry-run"], "--model none writes the text alone, without a run"),
         (
             ["--measure", "norms"],
-            "--model none writes the text alone, and --measure is about a run",
+            "--model none writes the text alone, but --measure is about a run",
         ),
-        (["--unit", "token"], "--model none writes the text alone, and --unit is about a run"),
-        (["--engine", "spark", "--to", "x"], "--model none writes the text alone: there is no run"),
+        (["--unit", "token"], "--model none writes the text alone, but --unit is about a run"),
+        (["--engine", "spark", "--to", "x"], "--model none writes the text alone, without a run"),
     ],
 )
 def test_options_of_a_run_without_a_model(
