@@ -112,7 +112,7 @@ def ingest_run(
         model_id = runs.model_id(connection, model.facts)
         spec = runs.Wanted(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
-            model.batching, tokenizer.first_word, tokenizer.bos and tokenizer.bos.text,
+            model.batching, tokenizer.first_word, tokenizer.bos.text if tokenizer.bos else None,
         )  # fmt: skip
         run = runs.find_same_run(connection, spec)
         plans = None if series is None else series.plans

@@ -2,8 +2,8 @@
 
 `(e1-person-2` opens a mention, `e1)` closes it, `(e1-person-1)` is a mention of one word, and
 `(e5[1/2]-...` the first of two parts of a discontinuous mention. `# global.Entity` names the
-fields between the hyphens. Brackets carry the entity's id, so mentions may cross. Where no field is
-one (Coptic Scriptorium: `(place-Alexandria)person)`), they carry the first field.
+fields between the hyphens. Brackets have the entity's id, so mentions may cross. Where no field is
+an id (Coptic Scriptorium: `(place-Alexandria)person)`), they have the first field instead.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from attnbank.ingest.corpora.bounds import MOST_DIGITS
 from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered
 
-# Possessive, and matched from a place on: a long value without brackets would take for ever.
+# Possessive quantifiers: backtracking over a long value without brackets would take very long.
 _CHUNK = re.compile(r"\(([^()]++)(\)?)|([^()]++)\)")
-_HEAD_FIELDS = ("head", "minspan")  # CorefUD's and GUM's; of both, the one that means the head
+_HEAD_FIELDS = ("head", "minspan")  # of CorefUD and of GUM; if both are declared, head decides
 _PART = re.compile(r"(.+)\[([1-9][0-9]{0,3})/([1-9][0-9]{0,3})\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """Where the fields of an opening bracket stand: 0-based places, None if absent."""
+    """The order of the fields in an opening bracket: 0-based indices, None if absent."""
 
     count: int
     entity: int
     type: int | None
-    heads: tuple[tuple[str, int], ...]  # the fields that name the head, first the one that decides
+    heads: tuple[tuple[str, int], ...]  # the fields that name the head, in order of precedence
     identity: int | None
     is_grouped: bool = True  # whether a field names the entity
 
     @classmethod
     def parse_declaration(cls, text: str, line: int = 0) -> Notation:
-        """Read the value of `# global.Entity`, on a line. Raises FaultError: bad-global-entity."""
+        """Parse the value of `# global.Entity`. Raises FaultError (bad-global-entity)."""
         names = [name.strip() for name in text.split("-")]
         column = {name: at for at, name in enumerate(names)}
         if "" in column or len(column) < len(names):
@@ -54,7 +54,7 @@ COREFUD = Notation.parse_declaration("eid-etype-head-other")  # where no global.
 
 @dataclass(slots=True)
 class _OpenMention:
-    """A mention on its way: the pieces (start, end) of it that are closed, 0-based nodes."""
+    """A mention that is being parsed, with the (start, end) of its closed parts, 0-based nodes."""
 
     entity: str
     values: list[str]
@@ -103,7 +103,7 @@ class _BracketParser:
             self.mentions.append(mention)
         else:
             waiting = self.partial.get((entity, parts), [])
-            before = [m for m in waiting if m.parts_opened == part - 1]
+            before = [open_ for open_ in waiting if open_.parts_opened == part - 1]
             if not before:
                 fact = f"{id} begins before part {part - 1} has ended"
                 raise FaultError("entity-parts", fact, line)
@@ -132,7 +132,7 @@ class _BracketParser:
 
 
 def _parse_part(id: str, line: int) -> tuple[str, int, int]:
-    """The entity of an id such as e5[1/2], the part, and the number of parts."""
+    """Parse an id such as e5[1/2] into the entity, the part and the number of parts."""
     if "[" not in id:
         return id, 1, 1
     match = _PART.fullmatch(id)
@@ -147,13 +147,13 @@ def _parse_part(id: str, line: int) -> tuple[str, int, int]:
 def entity_spans(
     cells: Sequence[tuple[int, int, str]], nodes: Sequence[int], notation: Notation
 ) -> tuple[list[EntitySpan], list[tuple[str, int]]]:
-    """Read the mentions of a sentence, outer before inner, in the order of the text.
+    """Parse the mentions of a sentence, in the order of the text, outer before inner.
 
-    Then the entity and the line of each mention of empty nodes alone (dropped pronouns).
+    Also returns the entity and the line of each mention of empty nodes alone (dropped pronouns).
 
-    `cells` are, for each node with an Entity, its 0-based place in `nodes`, its line and the value;
-    `nodes` the index of each word in the sentence and 0 for each empty node, as they stand.
-    Raises FaultError: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
+    `cells` has, for each node with an Entity, its 0-based index in `nodes`, its line and the value.
+    `nodes` has the index of each word in the sentence, and 0 for each empty node, in order. Raises
+    FaultError: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
     too-many-mentions.
     """
     brackets = _BracketParser(notation)
@@ -183,15 +183,15 @@ def _entity_span(mention: _OpenMention, nodes: Sequence[int], notation: Notation
 def _head_words(
     mention: _OpenMention, covered: Sequence[int], notation: Notation
 ) -> tuple[tuple[int, ...], str | None]:
-    """The words that the source names as the head, and the field that names them.
+    """Return the words that the source names as the head, and the field that names them.
 
     The head of CorefUD counts empty nodes, as udapi does. The minspan of GUM counts words alone:
     of "one (10.1 product) or a few products", minspan 5 is `products`.
     """
-    for name, place in notation.heads:
+    for name, column in notation.heads:
         counted = covered if name == "head" else [index for index in covered if index]
         words = set()
-        value = mention.field_value(place) if counted else None
+        value = mention.field_value(column) if counted else None
         for position in (value or "").split(","):
             is_number = position.isdecimal() and len(position) <= MOST_DIGITS
             if position and not (is_number and 1 <= int(position) <= len(counted)):

@@ -1,7 +1,6 @@
-"""Data frames of words as corpora: written out as CoNLL-U, and read, checked and told as that is.
+"""Data frames of words as corpora: they are written to a CoNLL-U file, which is then read.
 
-A frame has a row for each word, in the order of the text, and columns that are called as those of
-table `word`.
+A frame has a row for each word, in the order of the text, and the columns of table `word`.
 """
 
 from __future__ import annotations
@@ -29,16 +28,17 @@ _EMPTY_NODE = re.compile(r"(?:^|\|)([0-9]{1,5})\.([0-9]{1,2}):")
 
 
 def is_frame(corpus: object) -> bool:
-    """Whether a corpus is a data frame: of Polars, pandas, pyarrow or whatever streams Arrow."""
+    """Whether a corpus is a data frame, of Polars, pandas, pyarrow or anything streaming Arrow."""
     return hasattr(corpus, "__arrow_c_stream__") or hasattr(corpus, "iloc")
 
 
 def frame_source(frame: Any, folder: Path, name: str, keep: object) -> CorpusFile:
-    """Write a frame into a folder, as the CoNLL-U file of this name, whose digest is the content's.
+    """Write a frame to a CoNLL-U file of this name in a folder; its digest is that of the content.
 
-    Sentences are told apart by `sent_id`, their name, or by `sentence` (text is a name, a number is
-    not); rows of one must follow each other. Columns that are not known are left out. Raises
-    CallError for a frame that has no words, no sentences, or values that no CoNLL-U file can hold.
+    Consecutive rows with the same `sent_id` (its name) or `sentence` (its name if text) are a
+    sentence. Unknown columns are ignored. `keep` is held by the result, so that the folder lives as
+    long. Raises CallError for a frame without words or sentences, or with values that a CoNLL-U
+    file cannot have.
     """
     rows = _frame_rows(frame)
     path = folder / f"{Path(name).name}.conllu"
@@ -61,8 +61,9 @@ def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
         table = table.select(named)
         for name in {*named} & {*_NUMBERS}:
             at = named.index(name)
-            table = table.set_column(at, name, table[name].cast(pa.int64()))  # 3.0 of pandas is 3
-    except Exception as error:  # whatever an object of the caller's raises
+            # pandas makes floats (3.0) of integers where some are missing.
+            table = table.set_column(at, name, table[name].cast(pa.int64()))
+    except Exception as error:  # the caller's object may raise anything
         raise CallError(
             f"The frame cannot be read: {first_line(error)}",
             "Give a frame of Polars or pandas with a row for each word.",
@@ -76,7 +77,7 @@ def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
 
 
 def _conllu_lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
-    """The lines of a CoNLL-U file, each with the row that it is about."""
+    """Yield the lines of a CoNLL-U file, each with the number of the row it comes from."""
     before: Any = None
     numbered = enumerate(rows, start=1)
     by_sentence = groupby(
@@ -102,7 +103,10 @@ def _conllu_lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
 
 
 def _empty_nodes(words: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """The lines of the empty nodes that `deps` names, by the word before: frames have no rows."""
+    """Return lines for the empty nodes that `deps` refers to, by the index of the word before.
+
+    Frames have no rows for empty nodes, but in CoNLL-U a head in DEPS must be a node.
+    """
     most: dict[str, int] = defaultdict(int)
     for word in words:
         for before, number in _EMPTY_NODE.findall(str(word.get("deps") or "")):
@@ -116,7 +120,7 @@ def _word_index(word: Mapping[str, Any], at: int) -> Any:
 
 
 def _token_row(words: Sequence[tuple[int, Mapping[str, Any]]], at: int) -> str:
-    """The line of the multiword token that begins with the first of these words."""
+    """Return the line of the multiword token that begins with the first of these words."""
     (row, first), start = words[0], words[0][1]["token_start"]
     parts = [word for _, word in words if word.get("token_start") == start]
     last = _word_index(parts[-1], at + len(parts) - 1)

@@ -1,8 +1,8 @@
-"""A made corpus: random tokens that come twice, which nothing but their first time predicts.
+"""A generated corpus: random tokens, repeated once; only the first half predicts the second.
 
-Olsson et al. (2022) find induction heads on such inputs. Each is a document of one sentence, whose
-words are single tokens: those of which a text, read word by word as every other corpus is, gives
-back that token and no other. So the model reads exactly what was drawn, and the run is like others.
+Olsson et al. (2022) find induction heads with such inputs. Each input is a document of one sentence
+whose words are single tokens: only tokens are used that the text of the word is tokenized into, so
+that the model's input is exactly what was drawn, and the run is like any other.
 """
 
 from __future__ import annotations
@@ -19,32 +19,31 @@ if TYPE_CHECKING:
     from attnbank.ingest.models.tokenizer import InputTokenizer
     from attnbank.ingest.models.word_splitting import WordEncoder
 
-REPEAT = "repeat"
-"""The format of such a corpus."""
+REPEAT = "repeat"  # `corpus.format` of such a corpus
 USUAL_INPUTS = 100
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """What such a corpus is drawn by: the same of all gives the same corpus."""
+    """The parameters of such a corpus; equal parameters make the same corpus."""
 
-    length: int  # tokens that come twice in each input
+    length: int  # tokens that are repeated in each input
     inputs: int
     seed: int
 
     @property
     def name(self) -> str:
-        """What the corpus is called unless the user says: repeat-50, repeat-50-seed7."""
+        """The default name of the corpus: repeat-50, repeat-50-seed7."""
         return f"repeat-{self.length}" + (f"-seed{self.seed}" if self.seed else "")
 
     def __str__(self) -> str:
         return f"--repeat {self.length} --limit {self.inputs} --seed {self.seed}"
 
     def draw_sentences(self, input_tokenizer: InputTokenizer) -> Iterator[Sentence]:
-        """Draw the inputs; a document's metadata tell the ids, and how many were passed over.
+        """Yield the inputs; the metadata of a document have the ids, and how many were rejected.
 
-        A smaller number of inputs is the beginning of a larger one. Raises CallError where the
-        vocabulary has too few tokens that a text gives back.
+        With more inputs, the first ones stay the same. Raises CallError if too few tokens of the
+        vocabulary are usable.
         """
         tokenizer = input_tokenizer.tokenizer
         special = tokenizer.get_added_tokens_decoder().keys()
@@ -67,9 +66,9 @@ class Repeated:
     def _draw(
         self, input_tokenizer: InputTokenizer, usual: Sequence[int], rng: random.Random
     ) -> tuple[list[tuple[int, str, bool]], int]:
-        """Different tokens: id, form and whether white space is before it; and those passed over.
+        """Draw distinct tokens (id, form, whether white space precedes); also count the rejected.
 
-        The first one is read at the start of the text and, the second time, after another.
+        The first token must be usable both at the start of the text and after another token.
         """
         reading = input_tokenizer.split_rules
         tokens: list[tuple[int, str, bool]] = []
@@ -77,10 +76,11 @@ class Repeated:
         while len(tokens) < self.length:
             if len(seen) == len(usual):
                 raise CallError(
-                    f"The vocabulary has {len(tokens):,} tokens that a text gives back, and"
-                    f" --repeat is {self.length:,}.",
-                    f"Give at most --repeat {len(tokens)}.",
+                    f"Only {len(tokens):,} tokens of the vocabulary are what their own text is"
+                    f" tokenized into; --repeat is {self.length:,}.",
+                    f"Use --repeat {len(tokens)} or less.",
                 )
+            # Not rng.choice, whose algorithm may change between versions of Python.
             id = usual[int(rng.random() * len(usual))]
             if id in seen:
                 continue

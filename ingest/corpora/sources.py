@@ -1,4 +1,4 @@
-"""From the files, folders and standard input that a user names to a stream of sentences."""
+"""Finds the files of a corpus (files, folders, standard input, frames), and reads them."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _GZIP = b"\x1f\x8b"
 _START = 1 << 16  # bytes by which a format is recognised
 _LONGEST_NAME = 4096  # characters, as of paths on Linux
 _BY_LINES = "read each line as a sentence: --format lines."
-_PATIENCE = 2.0  # seconds that a pipe may be silent before that is told
+_PATIENCE = 2.0  # seconds without data in a pipe before a warning
 
 
 class _Folder:
-    """A temporary folder that goes when the last source in it does, or at the end."""
+    """A temporary folder, deleted with the last source that refers to it, or at exit."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="attnbank-"))
@@ -61,25 +61,24 @@ def find_sources(
     stdin: BinaryIO | None = None,
     bad: list[Problem] | None = None,
 ) -> list[CorpusFile]:
-    """Find the files that the CORPUS arguments of a command mean, in their order.
+    """Resolve the CORPUS arguments of a command to files, in order.
 
-    Folders are searched to the bottom for known endings (with `format` for its own, if there are
-    such files), sorted by path; plain text in one that holds annotated files, too, is left out: it
-    is their text or their licence. `-` is standard
-    input (or `stdin`), copied to a temporary file. Any file may be gzip-compressed, and one that is
-    met twice is taken once. A data frame of words is written to a temporary file that is called
-    `name`. By default each file's content tells its `format`, and plain text that
-    no spaCy pipeline (`spacy`) annotates is lines. Files that cannot be read are added to `bad` and
-    left out, if there are others.
+    Folders are searched recursively for known endings (with `format`: for its own, if there are
+    such files), and sorted by path. Plain text in a folder that also has annotated files is
+    skipped: it is their text or their licence. `-` is standard input (or `stdin`), copied to a
+    temporary file. Any file may be gzip-compressed; duplicates are read once. A data frame of words
+    is written to a temporary file called `name`. By default the `format` is recognised from each
+    file's content, and plain text without a spaCy pipeline (`spacy`) is read as lines. If `bad` is
+    given, files that cannot be read are added to it and skipped, as long as others are left.
 
-    Raises CallError for arguments that name no corpus, or do not fit it, and for a folder of
-    several formats unless `format` names one; CorpusError (empty-file,
-    unknown-format, bad-gzip or inflates-too-far), whose `problems` name every such file.
+    Raises CallError for arguments that are no corpus or do not match its format, and for a folder
+    of several formats without `format`; CorpusError (empty-file, unknown-format, bad-gzip or
+    inflates-too-far), whose `problems` list every such file.
     """
     if format is not None and format not in formats():
         raise CallError(f"Unknown format {format!r}.", f"Use one of {', '.join(formats())}.")
     if not corpus:
-        remedy = "Name files or folders, or - for standard input; or have one made: --repeat N."
+        remedy = "Name files or folders, or - for standard input; or generate one: --repeat N."
         raise CallError("No corpus given.", remedy)
     if [argument for argument in corpus if isinstance(argument, str)].count(STDIN) > 1:
         raise CallError("Standard input (-) is given twice.", "Give - once.")
@@ -141,7 +140,7 @@ def find_sources(
 
 
 def _as_lines(source: CorpusFile) -> CorpusFile:
-    """Plain text to be read line by line. Raises CallError for prose: nobody asked for that."""
+    """Return plain text as a source of format lines. Raises CallError if it is prose."""
     with source.open() as file:
         fact = prose_fact(file.read(_START))
     if fact is not None:
@@ -151,7 +150,7 @@ def _as_lines(source: CorpusFile) -> CorpusFile:
 
 
 def _check_name(name: str) -> None:
-    """Raise CallError for a file name that is not valid text: it becomes text in a bank."""
+    """Raise CallError for a file name that is not valid text, as it must be in a bank."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -164,7 +163,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_formats(folder: Path, sources: Sequence[CorpusFile]) -> None:
-    """Raise CallError for files of several formats: they may well be layers of one text."""
+    """Raise CallError for files of several formats: they may be layers of the same text."""
     of_format: dict[str, list[CorpusFile]] = {}
     for source in sources:
         of_format.setdefault(source.format, []).append(source)
@@ -175,8 +174,8 @@ def _check_formats(folder: Path, sources: Sequence[CorpusFile]) -> None:
         )
         raise CallError(
             f"The folder {folder} has files of several formats: {listed}.",
-            "Name the files of one of them, or its --format, which takes the files of a folder that"
-            f" end as its files do ({_by_endings()}).",
+            "Name the files of one of them, or add --format, which reads only files with the"
+            f" endings of that format ({_by_endings()}).",
         )
 
 
@@ -189,7 +188,7 @@ def _by_endings() -> str:
 
 
 def _unread_format(source: CorpusFile) -> str | None:
-    """What a file is that looks like text and that no format reads."""
+    """Return what a file that looks like text is, if no format reads it."""
     with source.open() as file:
         return unread_format(Start(file.read(_START)))
 
@@ -211,9 +210,10 @@ def _files_in_folder(folder: Path, format: str | None) -> list[Path]:
 
 
 def _spool(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
-    """Copy what can be read only once; of no known format, as /dev/zero, which has no end, a bit.
+    """Copy standard input or a pipe, which can be read only once, to a temporary file.
 
-    Raises CallError where it has no end within MOST_PIPE, or no room on the disk.
+    If its format is not recognised, only the start is copied: it may be endless, as /dev/zero is.
+    Raises CallError if it is longer than MOST_PIPE, or does not fit on the disk.
     """
     folder = _Folder()
     path = folder.path / ("stdin" if name == STDIN else Path(name).name)
@@ -243,7 +243,7 @@ def _spool(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
 
 
 def _spool_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile:
-    """A data frame as a file that can be read again. Raises CallError as `frame_source` does."""
+    """Write a data frame to a temporary file. Raises CallError for an invalid frame."""
     if name is None:
         raise CallError("A data frame has no name.", "Give the corpus one: name=NAME.")
     if format is not None:
@@ -257,10 +257,11 @@ def _spool_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile
 
 
 def _open_pipe(name: str) -> BinaryIO:
-    """Open a named pipe to read, telling (AttnbankWarning) where nobody writes into it.
+    """Open a named pipe to read; warn (AttnbankWarning) while nobody writes to it.
 
-    Raises CallError for what is neither a file nor a pipe: a device, a socket.
+    Raises CallError for a device or a socket.
     """
+    # Without O_NONBLOCK, open itself would wait for a writer, without a chance to warn.
     handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not stat.S_ISFIFO(os.fstat(handle).st_mode):
@@ -268,7 +269,7 @@ def _open_pipe(name: str) -> BinaryIO:
         waiting = select.poll()
         waiting.register(handle, select.POLLIN)
         if not waiting.poll(int(1000 * _PATIENCE)):
-            message = f"nothing has been written to the pipe {name} yet; waiting."
+            message = f"Nothing has been written to the pipe {name} yet; waiting."
             warnings.warn(message, AttnbankWarning, stacklevel=2)
             waiting.poll()
         os.set_blocking(handle, True)
@@ -279,9 +280,9 @@ def _open_pipe(name: str) -> BinaryIO:
 
 
 def _identify(source: CorpusFile, format: str | None) -> CorpusFile:
-    """The source with its digest and its format.
+    """Return the source with its digest and format.
 
-    Raises FaultError (empty-file, unknown-format) and as `Source.open` does.
+    Raises FaultError (empty-file, unknown-format) and the errors of `CorpusFile.open`.
     """
     _check_name(source.name)
     try:
@@ -303,10 +304,10 @@ def _identify(source: CorpusFile, format: str | None) -> CorpusFile:
 
 
 def digest_corpus(sources: Sequence[CorpusFile]) -> str:
-    """Give the sha256 of a corpus in hexadecimal.
+    """Return the SHA-256 of a corpus in hexadecimal.
 
-    Of one file: its own. Of several: that of the lines `sha256  name`, as sha256sum prints them
-    within the folder, in the order given; the folder itself plays no part.
+    For one file, that of the file. For several, that of the lines `sha256  name` as sha256sum
+    prints them, in the order of `sources`; the folder does not matter.
     """
     if len(sources) == 1:
         return sources[0].sha256
@@ -321,16 +322,16 @@ def read_corpus(
     *,
     strict: bool = False,
 ) -> Iterator[Sentence | Problem]:
-    """Read a corpus, file by file, from what `find_sources` found.
+    """Read a corpus file by file, from the sources of `find_sources`.
 
-    `spacy` is the name or folder of the pipeline that annotates plain text, `split` that of every
-    document (by default each file's name tells). `strict` makes a `Problem` of each departure.
+    `spacy` is the name or folder of the pipeline that annotates plain text. `split` is that of
+    every document (default: from the name of its file). If `strict`, departures are problems.
 
     Yields sentences, and a `Problem` for each faulty sentence or file. The first sentence of each
-    document carries its `DocumentStart`, with file and split. Names of documents are unique: where
-    another file has a document of the same name above, ` (FILE)` is added.
+    document has its `DocumentStart`, with file and split. Names of documents are made unique by
+    adding ` (FILE)` where an earlier file has a document of the same name.
 
-    Raises CallError where the pipeline cannot be loaded, or does not find sentences or trees.
+    Raises CallError if the pipeline cannot be loaded, or does not find sentences or trees.
     """
     names: set[str] = set()
     for source in sources:
@@ -348,8 +349,8 @@ def read_corpus(
 def _check_sentences(
     items: Iterable[Sentence | Problem], strict: bool
 ) -> Iterator[Sentence | Problem]:
-    """The same, with a problem for each sentence that no bank can hold, and without marks."""
-    pending: DocumentStart | None = None  # of a sentence that was left out
+    """Replace sentences that no bank can store by problems; remove byte-order marks."""
+    pending: DocumentStart | None = None  # of a skipped sentence: it begins with the next one
     for item in items:
         if isinstance(item, Sentence):
             if item.document is None and pending is not None:
@@ -376,9 +377,9 @@ def _size_problem(sentence: Sentence) -> Problem | None:
 
 
 def _without_marks(sentence: Sentence, strict: bool) -> Sentence | Problem:
-    """The same without byte-order marks in its words: no one sees them, and no one searches them.
+    """Remove byte-order marks from words, where they are invisible and break searches.
 
-    Each such word is a departure; if it is `strict`, the first is a problem.
+    Each such word is a departure; if `strict`, the first is a problem.
     """
     if _MARK not in (sentence.text or "".join(word.form for word in sentence.words)):
         return sentence
@@ -395,7 +396,7 @@ def _without_marks(sentence: Sentence, strict: bool) -> Sentence | Problem:
 
 
 def _without_mark(word: Word) -> Word:
-    """The same without marks in its form and its lemma, unless nothing would be left of them."""
+    """Remove the marks from form and lemma, unless nothing would be left."""
     form, lemma = word.form.replace(_MARK, ""), (word.lemma or "").replace(_MARK, "")
     if form in ("", word.form):
         return word
@@ -405,7 +406,7 @@ def _without_mark(word: Word) -> Word:
 def _with_location(
     item: Sentence | Problem, source: CorpusFile, split: str | None, names: set[str]
 ) -> Sentence | Problem:
-    """The same with the file that it is from, and a document name that is none above's."""
+    """Add the file to an item, and make the name of its document unique among `names`."""
     if isinstance(item, Problem):
         return replace(item, file=source.name, line=source.line(item.line))
     if item.departures or source.line_numbers:

@@ -1,6 +1,7 @@
-"""Tells text from files of other programs, which read as sentences would be words and markup.
+"""Recognises text files that no format reads, such as XML, JSON and tables.
 
-What a format reads is asked first (`recognise`): this is about what is left, plain text or not.
+Read as plain text they would become sentences of markup. `format.recognise` is tried first; this
+module is about the files that it takes for plain text.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Sequence
 
 from attnbank.ingest.corpora.format import Start
 
-_MOST_SHARE = 0.9  # of the lines, from which on all of them are taken for what most are
-_LEAST_ROWS = 3  # of fewer lines it cannot be told whether they are rows of a table
+_MOST_SHARE = 0.9  # of the lines that must match
+_LEAST_ROWS = 3  # fewer lines may look like a table by chance
 _XML = re.compile(r"\ufeff?<[?!/A-Za-z]")
 _PHRASE = re.compile(r"\s*\(\s*(\(|[A-Z][^\s()]*\s*(\(|$)|[^\s()]+ [^\s()]+\))")
 _BRAT = re.compile(r"T\d+\t\S+ \d+ \d+|[REAMN]\d+\t\S+ |\*\t\S+ T\d+|#\d*\t\S+ [TREAMN]\d+\t")
@@ -21,7 +22,7 @@ _LABELLED = re.compile(r"\S.*[ \t](O|[BIESLU]-\S+)\s*$")
 
 
 def unread_format(start: Start) -> str | None:
-    """What a file is, by its first lines, that no format reads; None for text."""
+    """Return what a file is, by its first lines, if it is not text; None for text."""
     lines = start.lines
     if not lines:
         return None
@@ -29,7 +30,7 @@ def unread_format(start: Start) -> str | None:
         return "XML or a vertical file: its first line begins with <"
     if lines[0].lstrip()[0] == "{" or lines[0].strip() == "[" or lines[0].startswith('[{"'):
         return f"JSON: its first line begins with {lines[0].lstrip()[0]}"
-    # Where the file goes on, its last line here may be cut short.
+    # Of a longer file the last line is cut off somewhere.
     complete = lines if len(start.data) < 1 << 16 else lines[:-1] or lines
     for pattern, what in (
         (_BRAT, "annotation of brat: its lines begin with T1, R1 and the like"),
@@ -51,11 +52,11 @@ def _is_bracketed(line: str) -> bool:
 
 
 def _looks_like_table(lines: Sequence[str]) -> str | None:
-    """Whether the lines are rows of a table: all with as many tabs, or commas without a space."""
+    """Return what table the lines are rows of, if most have the same number of delimiters."""
     if len(lines) < _LEAST_ROWS:
         return None
     for delimiter, name in (("\t", "tabs"), (",", "commas"), (";", "semicolons")):
-        # A tab is never within quotation marks, which may stand alone in a text.
+        # Without quoting for tabs: a text may have unpaired quotation marks.
         rows = csv.reader(lines, delimiter=delimiter, quotechar=None if name == "tabs" else '"')
         sizes: Counter[int] = Counter()
         spaced = 0

@@ -1,7 +1,7 @@
-"""Reads CoNLL-U and CoNLL-U Plus: documents, paragraphs, sentences, trees and coreference.
+"""Parses CoNLL-U and CoNLL-U Plus: documents, paragraphs, sentences, trees and coreference.
 
-A faulty sentence gives a `Problem`, and reading goes on after the next blank line; a document or
-paragraph that a faulty sentence begins still begins, with the next sound sentence.
+A faulty sentence becomes a `Problem`, and parsing resumes after the next blank line. A document or
+paragraph that a faulty sentence should have begun begins with the next valid sentence.
 """
 
 from __future__ import annotations
@@ -37,38 +37,37 @@ _ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")
 
 _TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _"
 _UPOS = frozenset(_TAGS.split())
-_SIGNS = frozenset({"PUNCT", "SYM", "X"})  # of a word that may be an underscore
-_VERSION_1 = {"CONJ": "CCONJ"}  # tags of UD 1 that mean what another one does now
+_SIGNS = frozenset({"PUNCT", "SYM", "X"})  # tags with which the form may really be an underscore
+_VERSION_1 = {"CONJ": "CCONJ"}  # tags of UD 1 that were renamed in UD 2
 _COLUMNS = 10
 _NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 _EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 _NODE = re.compile(r"(0|[1-9][0-9]{0,8})(\.[1-9][0-9]{0,8})?")
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
-# Most sentences are shorter than this, and a look-up is faster than str() and int().
+# Most sentences are shorter than this, and a lookup is faster than str() and int().
 _IDS = [str(i) for i in range(512)]
 _HEAD = {id: i for i, id in enumerate(_IDS)}
 _NO_MISC: tuple[bool, str | None] = (True, None)
 _DEFINED = {"sent_id", "text", "newdoc", "newpar", "global.Entity", "global.columns"}
-_META = "meta::"  # begins what is said of the document
-_GLOBAL = "global."  # begins what is said of the file
+_META = "meta::"  # prefix of comments about the document
+_GLOBAL = "global."  # prefix of comments about the file
 _LONGEST_NORMALISED = 20_000  # characters
 
 
 def read_conllu(
     lines: Iterable[bytes], document: str = "document", *, strict: bool = False
 ) -> Iterator[Sentence | Problem]:
-    """Read the raw lines of a CoNLL-U file, in UTF-8 with their line ends (LF or CRLF).
+    """Parse the raw lines of a CoNLL-U file, in UTF-8 with their line ends (LF or CRLF).
 
-    `document` is the name of the document if the file has no `# newdoc`; documents that `# newdoc`
-    leaves unnamed are called after it, with their number.
+    `document` is the name of the document if the file has no `# newdoc`; a `# newdoc` without a
+    name gets it with a number.
 
-    Yields a `Sentence` for each sound sentence and a `Problem` for each faulty one, in order. Where
-    `# text` is missing, or is not what the words spell (a departure), the text is rebuilt. The
-    other departures are names and mentions that repeat, mentions that belong to no entity, words
-    without a head in a tree, single words whose form is withheld, and tags of UD 1; if it is
-    `strict`, a departure is a problem. Mentions of empty nodes are told as departures, too, and
-    never are problems.
+    Yields a `Sentence` for each valid sentence and a `Problem` for each faulty one, in order. If
+    `# text` is missing, or differs from the words (a departure), the text is rebuilt from them. The
+    other departures are repeated names and mentions, mentions that belong to no entity, words
+    without a head in a tree, single words whose form is withheld, and tags of UD 1; if `strict`,
+    they are problems. Mentions of empty nodes are departures, but never problems.
     """
     reader = _ConlluReader(document, strict)
     items = (reader.read_block(line, block) for line, block in blocks(lines))
@@ -76,12 +75,12 @@ def read_conllu(
 
 
 class _Comments:
-    """The comments above a sentence, and the line that each kind of them stands on."""
+    """The comments above a sentence, by key, and the line of each key."""
 
     def __init__(self, rows: Iterable[str], line: int) -> None:
-        self.values: dict[str, str] = {}  # of the comments that the format defines
+        self.values: dict[str, str] = {}  # of the keys that the format defines
         self.metadata: dict[str, str] = {}  # of the document that begins here
-        self.sentence_metadata: dict[str, str] = {}  # what is said of the sentence itself
+        self.sentence_metadata: dict[str, str] = {}
         self.lines: dict[str, int] = {}
         for at, row in enumerate(rows, start=line):
             key, equals, value = (part.strip() for part in row[1:].partition("="))
@@ -111,10 +110,10 @@ class _ConlluReader:
         self.metadata: dict[str, str] = {}  # of the pending document
         self.is_marked = False  # whether a newdoc has begun it
         self.documents: set[str] = set()
-        self.document = document  # the one that is being read, as it is written
+        self.document = document  # the current one, as named in the file
         self.departures: list[Departure] = []  # since the last sentence
-        self.mentions = 0  # of no entity, so far
-        self.sentences: set[str] = set()  # of the document: ids need be unique in it only
+        self.mentions = 0  # without an entity, so far
+        self.sentences: set[str] = set()  # ids, which need only be unique within the document
         self.unnamed = 0
         self.paragraph = 0
         self.notation = COREFUD
@@ -122,7 +121,7 @@ class _ConlluReader:
 
     def read_block(self, line: int, block: bytes) -> Sentence | Problem | None:
         name: str | None = None
-        seen = 0  # rows whose comments have been taken in
+        seen = 0  # rows whose comments have been read
         try:
             lines = split_lines(decode(block, line))
             first = next((i for i, row in enumerate(lines) if not row.startswith("#")), len(lines))
@@ -144,17 +143,17 @@ class _ConlluReader:
             return replace(fault.problem, sentence=name)
 
     def read_comments(self, comments: _Comments) -> None:
-        """Begin the document and the paragraph that comments announce."""
+        """Begin the document and paragraph, and set the columns, that comments declare."""
         fault: FaultError | None = None
         if "newdoc" in comments.lines:
             named = comments.values["newdoc"]
             self.unnamed += not named
             name = named or f"{self.stem}-{self.unnamed}"
-            goes_on = name == self.document and name in self.documents and not self.strict
+            is_same = name == self.document and name in self.documents and not self.strict
             if name in self.documents:
                 fact = f"a document above is also called {name}"
                 fault = self.note_departure("repeated-document", fact, comments.lines["newdoc"])
-            if not goes_on:
+            if not is_same:
                 self.begin_document(name)
         if self.pending is not None:
             self.metadata.update(comments.metadata)
@@ -174,7 +173,7 @@ class _ConlluReader:
             raise fault
 
     def begin_document(self, name: str) -> None:
-        """Begin a document, whose name in the bank is one that no document above has."""
+        """Begin a document; its name in the bank is made unique."""
         self.document = self.pending = name
         self.is_marked = True
         if not self.strict:
@@ -186,14 +185,17 @@ class _ConlluReader:
         self.documents.add(self.pending)
 
     def note_departure(self, id: str, fact: str, line: int) -> FaultError | None:
-        """Note a departure for the next sentence; if they are refused, the error that it is."""
+        """Note a departure for the next sentence; if `strict`, return it as an error instead.
+
+        It is returned rather than raised so that the rest of the comments are still read.
+        """
         if self.strict:
             return FaultError(id, fact, line)
         self.departures.append(Departure(id, fact, line))
         return None
 
     def read_starts(self, block: bytes, seen: int, line: int) -> None:
-        """Take in the documents and paragraphs that begin within a faulty block."""
+        """Read the documents and paragraphs that begin within a faulty block."""
         for row in split_lines(block.decode("utf-8", "replace"))[seen:]:
             if row.startswith("#"):
                 with suppress(FaultError):  # one problem a sentence is enough
@@ -214,7 +216,7 @@ class _ConlluReader:
         spelled = "".join(form for form, _ in sentence.tokens)
         if text is not None and (fact := _text_fact(text, spelled)):
             fault = self.note_departure("text-mismatch", fact, comments.lines["text"])
-            own["text"] = text  # kept, since the words spell another
+            own["text"] = text  # kept as metadata, since the text is rebuilt from the words
             text = None
         elif text is not None and (fact := _respace(sentence, text)):
             fault = self.note_departure("space-mismatch", fact, comments.lines["text"])
@@ -262,7 +264,7 @@ class _ConlluReader:
 
 
 def _check_shape(rows: list[str], line: int) -> None:
-    """Refuse comments between the words of a sentence (a form may begin with #)."""
+    """Raise FaultError for a comment between the words of a sentence."""
     for at, row in enumerate(rows, start=line):
         if row.startswith("#"):
             key = row[1:].partition("=")[0].strip()
@@ -275,10 +277,10 @@ def _check_shape(rows: list[str], line: int) -> None:
 
 
 def _text_fact(text: str, spelled: str) -> str | None:
-    """What differs between # text and the words, spaces aside (see `_respace`)."""
+    """Return the first difference between # text and the words, ignoring spaces (`_respace`)."""
     if text.replace(" ", "") == spelled.replace(" ", ""):
         return None
-    if len(text) > _LONGEST_NORMALISED:  # marks without a letter are sorted one by one
+    if len(text) > _LONGEST_NORMALISED:  # NFC takes quadratic time for many combining marks
         return f"# text of {len(text):,} characters does not match the words"
     wanted, got = (unicodedata.normalize("NFC", "".join(t.split())) for t in (text, spelled))
     if wanted == got:
@@ -288,10 +290,10 @@ def _text_fact(text: str, spelled: str) -> str | None:
 
 
 def _respace(sentence: _SentenceRows, text: str) -> str | None:
-    """Give the words the spaces that # text has between them, and say what SpaceAfter says else.
+    """Set the spaces after words as in # text, and return where SpaceAfter differs, if anywhere.
 
-    Nothing is changed where the words differ from the text in more than spaces: in how an accent
-    is written, say. What follows the last word is not in the text.
+    Nothing is changed if words and text differ in more than spaces (for example in how an accent is
+    encoded). The last word keeps its space: # text does not show it.
     """
     if text == "".join(form + " " * space for form, space in sentence.tokens).rstrip():
         return None
@@ -319,7 +321,7 @@ def _respace(sentence: _SentenceRows, text: str) -> str | None:
         index
         for index, (word, after) in enumerate(zip_longest(sentence.words, sentence.words[1:]))
         if word.token_start is None or after is None or after.token_start != word.token_start
-    ]  # of the tokens, the last word
+    ]  # the index of the last word of each token
     for number in differing:
         index = ends[number]
         sentence.words[index] = replace(sentence.words[index], space_after=written[number])
@@ -346,7 +348,7 @@ class _SentenceRows:
 
 @dataclass(frozen=True, slots=True)
 class _PlusColumns:
-    """The columns of CoNLL-U Plus: where the ten of CoNLL-U stand, and the others by name."""
+    """The columns of CoNLL-U Plus: the indices of the ten of CoNLL-U, and of the others by name."""
 
     count: int
     places: tuple[int | None, ...]
@@ -354,7 +356,7 @@ class _PlusColumns:
 
     @classmethod
     def parse_declaration(cls, text: str, line: int) -> _PlusColumns | None:
-        """Read `# global.columns`; None for those of CoNLL-U. Raises FaultError."""
+        """Parse `# global.columns`; None for those of CoNLL-U. Raises FaultError."""
         names = text.split()
         if names == [*_NAMES]:
             return None
@@ -370,7 +372,7 @@ class _PlusColumns:
         return cls(len(names), tuple(map(columns.get, _NAMES)), extra)
 
     def to_conllu(self, rows: Sequence[str], line: int, final: bool) -> list[str]:
-        """The rows in CoNLL-U; what stands in other columns goes to MISC. Raises FaultError."""
+        """Convert rows to CoNLL-U, with other columns in MISC. Raises FaultError."""
         standard = []
         for at, row in enumerate(rows, start=line):
             cells = row.split("\t")
@@ -393,7 +395,7 @@ class _PlusColumns:
 
 @dataclass(slots=True)
 class _MultiwordToken:
-    """The multiword token that the words at hand belong to."""
+    """A multiword token: the range of its words and its form."""
 
     first: int = 0
     last: int = 0
@@ -402,9 +404,12 @@ class _MultiwordToken:
 
 
 def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
-    """Read the word lines of a sentence, the first of which is line `line` of its file.
+    """Parse the word lines of a sentence, the first of which is line `line` of its file.
 
-    If it is `final`, the last row ends the file without a line end, so it may be cut short.
+    If `final`, the last row ends the file without a line end, so it may be cut short.
+
+    This is the inner loop of reading: it runs for every word of a corpus, so cheap tests of the
+    common case come first, and functions are called only for the rest.
     """
     sentence = _SentenceRows(line=line)
     words, nodes = sentence.words, sentence.nodes
@@ -534,7 +539,7 @@ def _check_enhanced(
 
 
 def _parse_misc(misc: str, sentence: _SentenceRows, line: int) -> tuple[bool, str | None]:
-    """Split MISC into whether a space follows and what is kept; note Entity and NewPar."""
+    """Parse MISC: whether a space follows, and the other items; note Entity and NewPar."""
     if misc == "SpaceAfter=No":
         return False, None
     space_after = True
@@ -552,7 +557,7 @@ def _parse_misc(misc: str, sentence: _SentenceRows, line: int) -> tuple[bool, st
 
 
 def _check_feats(feats: str) -> str | None:
-    """What is wrong with FEATS; what is short is looked at once."""
+    """Return what is wrong with FEATS; cached, unless it is so long that the cache would grow."""
     return _feats_fact(feats) if len(feats) < 1000 else _feats_fact.__wrapped__(feats)
 
 
@@ -570,7 +575,7 @@ def _feats_fact(feats: str) -> str | None:
 
 
 def _normalise_upos(upos: str, form: str, sentence: _SentenceRows, line: int) -> str:
-    """The tag that one of UD 1, or one in other case, means. Raises FaultError: bad-upos."""
+    """Return the tag of UD 2 for one of UD 1 or in another case. Raises FaultError (bad-upos)."""
     known = _VERSION_1.get(upos, upos.upper())
     if known not in _UPOS:
         raise FaultError("bad-upos", f"UPOS is {upos!r} for {form!r}", line)
