@@ -1,8 +1,8 @@
-"""Fills a bank: runs a model over an annotated corpus and writes what its heads attend to.
+"""Runs a model over an annotated corpus and writes its attention into a bank.
 
 `ingest(IngestOptions(...))` does all of it; `estimate` counts what it would write;
-`ingest_to_export` fills an export, with an engine that runs the model elsewhere. Heavy packages
-(torch, transformers, spacy) are imported only when one of the three is used.
+`ingest_to_export` writes an export, with an engine that runs the model elsewhere. Heavy packages
+(torch, transformers, spacy) are imported only when one of these functions is first used.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ __all__ = [
     "merge_banks", "save_relation", "surprisal",
 ]  # fmt: skip
 
+# Packages of the extra `ingest` without which no bank can be filled.
 FILLING = ("torch", "transformers", "tokenizers", "tqdm")
-"""The modules of the extra `ingest` that filling a bank imports."""
+# Where the exported names are defined; `__getattr__` imports the module on first use.
 _MODULES = {
     "IngestOptions": "options",
     "annotate": "store.annotations",
@@ -52,10 +53,10 @@ _MODULES = {
 
 
 def wait_passively() -> None:
-    """Make OpenMP's threads sleep while they wait; call it before torch is imported.
+    """Make OpenMP's threads sleep while they wait. Has no effect once torch is imported.
 
-    By default they spin, which takes the processor away from the threads that read and write.
-    Settings that the user made in the environment are not changed.
+    By default they spin, which takes CPU time from the threads that read and write. Environment
+    variables that are already set are not changed.
     """
     if "torch" not in sys.modules and "GOMP_SPINCOUNT" not in os.environ:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -22,36 +22,32 @@ Unit = Literal["word", "token"]
 Subword = Literal["mean", "first"]
 Ablate = Literal["heads", "layers"]
 Replacement = Literal["uniform", "zero"]
+# How a multiword token that its words do not spell is read: as written, or as its words.
 Multiword = Literal["written", "parts"]
-"""How a multiword token that its words do not spell is read: as written, or its words instead."""
+# Whether the tokenizer is given each word by itself, or the text.
 Edges = Literal["cut", "share"]
-"""Whether the tokenizer is given each word by itself, or the text."""
-_KEEP = re.compile(r"weights|peaks|top:([1-9][0-9]{0,3})")
+# What the matrices of a run contain: see attention/measures.py.
 Measure = Literal["weights", "norms", "residual-norms", "rollout", "value-zeroing"]
-"""What the matrices of a run hold: see attention/measures.py."""
+# The kind of the first word of an input of a causal model without a token before the text.
 FirstWord = Literal["special", "word"]
-"""What the first word of an input with nothing before it counts as."""
 
 DEFAULT_MODEL = "google-bert/bert-base-uncased"
-MINILM = "minilm"
-"""The name of the small model that comes as a package of its own."""
-NO_MODEL = "none"
-"""What is named instead of a model where only the text is written."""
+MINILM = "minilm"  # the small model that is installed as a package of its own
+NO_MODEL = "none"  # as --model: write the text alone
 DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
-MOST_RANDOM = 2**31 - 1
-"""The largest seed of random weights, and the largest count: their columns are INTEGER."""
-_MOST_DRAWN = 10_000_000
+MOST_RANDOM = 2**31 - 1  # the largest seed of random weights, and count: columns are INTEGER
+MOST_SEED = 2**63 - 1  # the largest seed of samples, pairs and masks, and sample: BIGINT
+_KEEP = re.compile(r"weights|peaks|top:([1-9][0-9]{0,3})")
+_MOST_RANDOM_TOKENS = 10_000_000  # of --repeat, which draws a whole corpus before it is written
 _LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
-MOST_SEED = 2**63 - 1
-"""The largest seed of samples, pairs and masks, and the largest sample."""
 
 
 def option(default: Any, help: str, group: str = "", **more: Any) -> Any:
-    """A field of options that is an option of the command line too, below the heading `group`.
+    """Return a dataclass field that is also a command-line option, under the heading `group`.
 
-    `more` may have `choices`; the bounds of a number, `least` and `most` (unless it is
-    MOST_RANDOM), or `above` and `below`, which are out of bounds themselves; `is_bytes` for a size;
-    `metavar`; `flag`, where it is not called as the field; and `short`, a short flag.
+    `more` may have `choices`; the inclusive bounds of a number, `least` and `most` (default:
+    MOST_RANDOM), or the exclusive ones, `above` and `below`; `is_bytes` for a size; `metavar`;
+    `flag`, if it is not named like the field; and `short`, a short flag.
     """
     if "least" in more and "below" not in more:
         more.setdefault("most", MOST_RANDOM)
@@ -59,37 +55,37 @@ def option(default: Any, help: str, group: str = "", **more: Any) -> Any:
 
 
 TRUST_HELP = (
-    "Run the Python code that some models come with, to load them. Only for a model whose makers"
-    " you trust: that code can do what you can."
+    "Run the Python code that some models come with, to load them. Only for models whose authors"
+    " you trust: the code can do whatever you can."
 )
 CORPUS, MODEL, INPUTS = "Corpus", "Model", "Inputs"
 PART, KEEP = "Part of the corpus", "What is kept"
 _of_corpus, _of_model, _of_inputs, _of_part, _of_result = (
-    partial(option, group=each) for each in (CORPUS, MODEL, INPUTS, PART, KEEP)
+    partial(option, group=heading) for heading in (CORPUS, MODEL, INPUTS, PART, KEEP)
 )
 
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """Everything that shapes an ingest; each field is an option of `attnbank ingest`.
+    """The options of an ingest; each field is an option of `attnbank ingest`.
 
-    `corpora` are files or folders, or - for standard input, or data frames of words (Polars,
-    pandas, whatever streams Arrow; `ingest/corpora/frames.py`), which need a `name`; and none where
-    `repeat` makes a corpus. `bank` is the file to fill. What is None is found from the corpus, or
-    left to the model.
+    `corpora` are files, folders, - for standard input, or data frames of words (Polars, pandas or
+    anything that streams Arrow; see `ingest/corpora/frames.py`), which need a `name`. It is empty
+    where `repeat` makes the corpus. `bank` is the file to write to. The default of a field that is
+    None depends on the corpus or the model; its help says how.
     """
 
     corpora: tuple[Any, ...]
     bank: Path
     model: str = _of_model(
         DEFAULT_MODEL,
-        "A model of the Hugging Face hub, a folder with one, or minilm (no download); none writes"
+        "A model of the Hugging Face hub, the folder of one, or minilm (no download); none: write"
         " the text alone.",
         short="-m",
         metavar="NAME",
     )
     format: str | None = _of_corpus(
-        None, "Format of the corpus. Otherwise recognised by what stands in the file."
+        None, "Format of the corpus. Default: recognised from its content."
     )
     spacy: str | None = _of_corpus(
         None,
@@ -98,77 +94,79 @@ class IngestOptions:
         metavar="PIPELINE",
     )
     name: str | None = _of_corpus(
-        None, "Name of the corpus. Otherwise the stem of its file.", metavar="NAME"
+        None, "Name of the corpus. Default: the stem of its file.", metavar="NAME"
     )
     language: str | None = _of_corpus(
         None,
-        "Language of the corpus: fr, he, zh-Hant. Otherwise from the name of its file, if that"
-        " begins as in Universal Dependencies (fr_gsd-ud-dev.conllu) or is fr-dev.conllu.",
+        "Language of the corpus: fr, he, zh-Hant. Default: from the name of its file, if that is"
+        " like those of Universal Dependencies (fr_gsd-ud-dev.conllu) or like fr-dev.conllu.",
         metavar="TAG",
     )
     licence: str | None = _of_corpus(
         None,
         "Licence of the corpus (CC BY-SA 4.0), which decides whether its text may be published."
-        " Otherwise what the README beside its files says.",
+        " Default: the licence in the README beside its files.",
         metavar="TEXT",
     )
     citation: str | None = _of_corpus(
         None,
-        "How the corpus is cited. Otherwise the first BibTeX entry of the README beside its files.",
+        "How to cite the corpus. Default: the first BibTeX entry in the README beside its files.",
         metavar="TEXT",
     )
     split: str | None = _of_corpus(
         None,
-        "Split of its documents: train, dev or test. Otherwise from the names of the files.",
+        "Split of the documents: train, dev or test. Default: from the names of the files.",
         metavar="SPLIT",
     )
     repeat: int | None = _of_corpus(
         None,
-        "Make the corpus, instead of reading one: inputs of N random tokens of the model's"
-        " vocabulary, twice over. --limit says how many (otherwise 100), --seed which.",
+        "Make a corpus instead of reading one: inputs of N random tokens of the model's"
+        " vocabulary, repeated once. --limit is the number of inputs (default: 100), --seed the"
+        " seed.",
         least=1,
         most=15_000,
         metavar="N",
     )
-    skip_bad: bool = _of_corpus(False, "List what cannot be read, and go on without it.")
+    skip_bad: bool = _of_corpus(False, "Skip sentences and files that cannot be read; list them.")
     strict: bool = _of_corpus(
         False,
-        "Refuse what is otherwise read all the same and told: # text that its words do not spell.",
+        "Treat warnings about the corpus as errors: for example, a # text line that differs from"
+        " its words.",
     )
     revision: str | None = _of_model(
         None, "Commit, branch or tag of the model on the hub.", metavar="COMMIT"
     )
     series: str | None = _of_model(
         None,
-        "Make a run of each checkpoint of a training whose name fits this pattern ('step*'), by its"
-        " step: of the folders in the folder --model, or the branches of a model of the hub.",
+        "Make a run of each checkpoint of a training whose name matches this pattern ('step*'), in"
+        " the order of steps: of the folders in --model, or of the branches of a model of the hub.",
         metavar="PATTERN",
     )
     trust_remote_code: bool = _of_model(False, TRUST_HELP)
     random_weights: int | None = _of_model(
         None,
-        "Give the model random weights from this seed: a control. 1..5 makes a run of each of the"
-        " five seeds.",
+        "Give the model random weights from this seed, as a control. 1..5 makes a run for each of"
+        " the five seeds.",
         least=0,
         metavar="SEED|FIRST..LAST",
     )
     device: str = _of_model(
         "auto",
-        "Where the model runs: cpu, cuda, cuda:1, mps; auto is cuda where there is one, else cpu.",
+        "Device of the model: cpu, cuda, cuda:1, mps; auto is cuda if available, else cpu.",
         metavar="DEVICE",
     )
     batch_tokens: int = _of_model(
-        1024, "Tokens in one pass of the model, padding counted.", least=1, metavar="N"
+        1024, "Tokens in one forward pass, including padding.", least=1, metavar="N"
     )
     context: str = _of_inputs(
         "sentence",
-        "What one input of the model is: a sentence, whole sentences of a document, or a pair of"
-        " segments of one ([CLS] A [SEP] B [SEP]).",
+        "The inputs of the model: sentences, whole sentences of a document, or pairs of segments of"
+        " a document ([CLS] A [SEP] B [SEP]).",
         choices=("sentence", "document", "pair"),
     )
     unit: Unit = _of_inputs(
         "word",
-        "What attention is kept between: words (pieces merged) or tokens.",
+        "Store attention between words (their pieces merged) or between tokens.",
         choices=get_args(Unit),
     )
     subword: Subword = _of_inputs(
@@ -179,89 +177,87 @@ class IngestOptions:
     )
     multiword: Multiword = _of_inputs(
         "written",
-        "How a multiword token that its words do not spell (French du: de + le) is read: as"
-        " written, its words sharing a position, or as its parts.",
+        "How to read a multiword token that its words do not spell (French du: de + le): as"
+        " written (its words share a position) or as its parts.",
         choices=get_args(Multiword),
     )
     edges: Edges = _of_inputs(
         "cut",
-        "Where the tokenizer, given the text, reads across an edge of words: cut (it is given each"
-        " word by itself) or share (the text; words that a piece joins share a position).",
+        "Where the tokenizer would read across a word boundary: cut (tokenize each word by itself)"
+        " or share (tokenize the text; words that a piece joins share a position).",
         choices=get_args(Edges),
     )
     bos: bool = _of_inputs(
         False,
-        "Put the tokenizer's own token for the beginning of a text before each input, where it puts"
-        " nothing there by itself, as those of many decoders.",
+        "Put the tokenizer's BOS token before each input. For tokenizers that have one but do not"
+        " add it, such as those of many decoders.",
     )
     bos_token: str | None = _of_inputs(
-        None, "Put this token of the vocabulary there instead (<|endoftext|>).", metavar="TOKEN"
+        None, "Like --bos, with this token of the vocabulary (<|endoftext|>).", metavar="TOKEN"
     )
     first_word: FirstWord = _of_inputs(
         "special",
-        "What the first word of an input is to a causal model with nothing before it: special, left"
-        " out of maxima as [CLS] is, since heads rest on it; or a word like others.",
+        "How to treat the first word of an input of a causal model without a token before the text:"
+        " special (excluded from maxima like [CLS], since heads attend to it by default) or word.",
         choices=get_args(FirstWord),
     )
     max_tokens: int | None = _of_inputs(
         None,
-        "Longest input, special tokens counted: longer sentences are left out, documents and pairs"
-        " are cut to it. Otherwise 128 for documents and pairs, what the model takes for"
-        " sentences.",
+        "Longest input, including special tokens: longer sentences are skipped, documents and pairs"
+        " are cut to it. Default: 128 for documents and pairs; the model's limit for sentences.",
         least=1,
         metavar="N",
     )
     truncate: bool = _of_inputs(
         False,
-        "With --context document: keep the first input of each document only, as in the paper.",
+        "With --context document: only the first input of each document, as in the paper.",
     )
     shard: str | None = _of_part(
         None,
-        "Take a part of the documents, always the same ones: 3/16 is every sixteenth from the third"
-        " on. Give each shard a bank of its own.",
+        "Read one shard of the documents: 3/16 is every sixteenth, from the third on. Write each"
+        " shard to its own bank.",
         metavar="K/N",
     )
     limit: int | None = _of_part(
         None,
-        "Take N inputs at random. Otherwise all of them. With --repeat, make so many.",
+        "Use N inputs, drawn at random. Default: all. With --repeat: make N inputs.",
         least=1,
         most=MOST_SEED,
         metavar="N",
     )
     seed: int = _of_part(
         0,
-        "Seed of --limit, of --repeat, and of where --context pair parts its segments.",
+        "Seed of --limit, of --repeat, and of the segments of --context pair.",
         least=0,
         most=MOST_SEED,
         metavar="SEED",
     )
     measure: Measure = _of_result(
         "weights",
-        "What is kept of attention: its weights; norms, the lengths of the weighted value vectors"
-        " (Kobayashi et al. 2020); of whole layers residual-norms (with the residual connection and"
-        " the layer norm if it comes after that, 2021), rollout (Abnar and Zuidema 2020; --unit"
-        " token), or value-zeroing (Mohebbi et al. 2023; a pass for each word, so take a sample:"
-        " --limit).",
+        "What to store: attention weights; norms of the weighted value vectors (Kobayashi et al."
+        " 2020); or, for whole layers, residual-norms (with the residual connection, and the layer"
+        " norm if it follows; 2021), rollout (Abnar and Zuidema 2020; needs --unit token) or"
+        " value-zeroing (Mohebbi et al. 2023; one forward pass per word, so add --limit).",
         choices=get_args(Measure),
     )
     keep: str = _of_result(
         "weights",
-        "What is kept of each attention map: all weights; only its peaks and sums, which take a"
-        " small part of the room of long inputs and answer all analyses but a few; or these and, as"
-        " in top:8, the largest weights from each position, for requests and pictures.",
+        "What to keep of each attention map: all weights; peaks and sums only, which are much"
+        " smaller for long inputs and enough for almost all analyses; or, with top:8, also the 8"
+        " largest weights from each position, for find, show and plot.",
         metavar="weights|peaks|top:K",
     )
     decimals: int | None = _of_result(
         None,
-        "Round the weights; 5 makes the bank a third smaller. Otherwise unrounded.",
+        "Round the weights; 5 makes the bank a third smaller. Default: not rounded.",
         least=1,
         most=7,
         metavar="N",
     )
     gradients: bool = _of_result(
         False,
-        "Also store the gradient of the masked-language-model loss by every attention weight (needs"
-        " a model with that head, and --unit token).",
+        "Also store the gradient of the masked-language-model loss with respect to every attention"
+        " weight (needs a model with that head, and --unit token).",
     )
     ablate: Ablate | None = _of_result(
         None,
@@ -270,16 +266,16 @@ class IngestOptions:
     )
     replacement: Replacement = _of_result(
         "uniform",
-        "What the weights of a disabled head become: 1/L over the L tokens of the input, or 0.",
+        "Replace the weights of a disabled head by 1/L, over the L tokens of the input, or by 0.",
         choices=get_args(Replacement),
     )
     mask_seed: int = _of_result(
         0, "Seed of the masks of --gradients and --ablate.", least=0, most=MOST_SEED, metavar="SEED"
     )
-    replace: bool = _of_result(False, "Start the run over if the bank has it.")
+    replace: bool = _of_result(False, "Delete the run if the bank has it, and start over.")
 
     def __post_init__(self) -> None:
-        # In Python a path may be text or a Path, and one corpus need not be in a tuple.
+        # Callers in Python may pass a Path, or one corpus without a tuple around it.
         several = (self.corpora,) if isinstance(self.corpora, str | Path) else self.corpora
         corpora = tuple(str(corpus) if isinstance(corpus, Path) else corpus for corpus in several)
         object.__setattr__(self, "corpora", corpora)
@@ -287,35 +283,35 @@ class IngestOptions:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The corpora as text: a data frame is one (frame)."""
-        return tuple(each if isinstance(each, str) else "(frame)" for each in self.corpora)
+        """The corpora as text; a data frame as "(frame)"."""
+        return tuple(corpus if isinstance(corpus, str) else "(frame)" for corpus in self.corpora)
 
     @property
     def largest(self) -> int | None:
-        """How many weights of each distribution are kept, K of `--keep top:K`; None for all.
+        """The K of `--keep top:K`; 0 for peaks and sums alone, None for all weights.
 
-        0 stands for peaks and sums alone. Raises CallError for what is not a value of `--keep`.
+        Raises CallError for an invalid value of `--keep`.
         """
-        found = _KEEP.fullmatch(self.keep)
-        if found is None:
+        match = _KEEP.fullmatch(self.keep)
+        if match is None:
             raise CallError(
                 f"{self.keep[:40]!r} is not a valid value of --keep.",
                 "Use weights, peaks, or top:K with K from 1 to 9999 (top:8).",
             )
-        return None if self.keep == "weights" else int(found[1] or 0)
+        return None if self.keep == "weights" else int(match[1] or 0)
 
     @property
     def masked(self) -> bool:
-        """Whether inputs are also masked, which needs the model's masked-language-model head."""
+        """Whether inputs are also run with masked tokens, which needs the model's MLM head."""
         return self.gradients or self.ablate is not None
 
 
 @dataclass(frozen=True)
 class Departures:
-    """Departures of one kind of a corpus from its format that were read nevertheless.
+    """How often a corpus departs from its format in one way, without an error.
 
-    Or, where `is_left_out`, what a sound corpus has and a bank does not. `id` is that of the fault
-    or of what is left out; `fact` and `place` (file:line) describe the first of `count`.
+    Or, if `is_left_out`, how often a valid corpus has something that a bank does not store. `id` is
+    that of the fault, or of what is not stored; `fact` and `place` (file:line) describe the first.
     """
 
     id: str
@@ -325,13 +321,13 @@ class Departures:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the bank leaves something out of a sound source: --strict accepts it."""
+        """Whether it is valid, but not stored in a bank: --strict accepts it."""
         return self.id in LEFT_OUT
 
 
 @dataclass(frozen=True)
 class TextReport:
-    """What an ingest without a model did: the corpus, and what is odd about it."""
+    """The result of an ingest without a model."""
 
     corpus: str
     problems: list[Problem]
@@ -341,17 +337,16 @@ class TextReport:
 
 @dataclass
 class Report:
-    """What an ingest did.
+    """The result of an ingest.
 
     `state` is new, resumed or unchanged. Counts are of the whole run; `sentences` are those in its
-    inputs. `unknown_words` are the words with a piece that the tokenizer's vocabulary lacks (None
-    for a run of an older version); `joined_words` are those that the tokenizer reads otherwise
-    within the text than by themselves. `inner_dependencies` are between two words of one position,
-    so that no head can find them; `empty_nodes` are nodes of the corpus that are not words. `keep`,
-    `measure`, `first_word` and `bos` are as in table `run`. `skipped` has the number of sentences
-    left out by reason, `notes` say how a corpus was made, and how the model attends where that is
-    unusual, `problems` what could not be read. `replaced` is what was deleted with the run that
-    this one replaces, if any.
+    inputs. `unknown_words` have a piece that the tokenizer's vocabulary lacks (None for a run of an
+    older version); `joined_words` are tokenized differently within the text than by themselves.
+    `inner_dependencies` are between two words of one position, so that no head can find them;
+    `empty_nodes` are nodes of the corpus that are not words. `keep`, `measure`, `first_word` and
+    `bos` are as in table `run`. `skipped` maps a reason to the number of skipped sentences, `notes`
+    say how the corpus was made, and how the model attends if that is unusual, `problems` what could
+    not be read. `replaced` is what was deleted with the run that this one replaces, if any.
     """
 
     corpus: str
@@ -382,7 +377,7 @@ class Report:
 class Estimate:
     """What an ingest would write: counts, and the expected size of the bank in bytes.
 
-    `passes` are those of each layer where value zeroing takes one for each position.
+    `passes` are the forward passes per layer of value zeroing (one for each position), else 0.
     """
 
     documents: int = 0
@@ -403,96 +398,96 @@ class Estimate:
 
 
 def check_run(options: IngestOptions) -> None:
-    """Raise CallError as `check_options`, and for options without a model."""
+    """Check the options like `check_options`; raise CallError if they name no model."""
     check_options(options)
     if options.model == NO_MODEL:
         raise CallError(
-            f"--model {NO_MODEL} writes the text alone: there is no run to count or to make.",
-            "Leave --dry-run and --engine out (in Python: add_text), or name a model.",
+            f"--model {NO_MODEL} writes the text alone, without a run.",
+            "Leave out --dry-run and --engine (in Python: add_text), or name a model.",
         )
 
 
 def check_options(options: IngestOptions) -> None:
-    """Raise CallError for options that are out of range, or do not go together."""
+    """Raise CallError for options that are out of range or exclude each other."""
     shard = read_shard(options.shard)
-    for own in fields(options):
-        flag = f"--{own.name.replace('_', '-')}"
-        _check_value(flag, getattr(options, own.name), own.metadata)
-    of_hub = options.model != MINILM and not Path(options.model).is_dir()
-    drawn = {options.limit, options.repeat} != {None} or options.context == "pair"
+    for option in fields(options):
+        flag = f"--{option.name.replace('_', '-')}"
+        _check_value(flag, getattr(options, option.name), option.metadata)
+    is_of_hub = options.model != MINILM and not Path(options.model).is_dir()
+    is_random = {options.limit, options.repeat} != {None} or options.context == "pair"
     reads = [
         *options.corpora,
-        *(f"--{each}" for each in ("format", "spacy") if vars(options)[each]),
+        *(f"--{name}" for name in ("format", "spacy") if vars(options)[name]),
     ]
     leave_out = "Leave one of them out."
-    asked_of_model = next(
+    run_option = next(  # the first option about a run, which --model none does not make
         (
-            f"--{each.name.replace('_', '-')}"
-            for each in fields(options)
-            if each.metadata.get("group") in (MODEL, INPUTS, KEEP)
-            and each.name != "model"
-            and getattr(options, each.name) != each.default
+            f"--{option.name.replace('_', '-')}"
+            for option in fields(options)
+            if option.metadata.get("group") in (MODEL, INPUTS, KEEP)
+            and option.name != "model"
+            and getattr(options, option.name) != option.default
         ),
         "",
     )
     for is_wrong, fact, remedy in (
         (
             options.repeat is not None and reads,
-            f"--repeat makes the corpus, and {(reads or [''])[0]} reads one.",
+            f"--repeat makes a corpus, but {(reads or [''])[0]} reads one.",
             leave_out,
         ),
         (
             options.repeat is not None and options.edges == "share",
-            "--repeat draws tokens for words that are read one by one, and --edges share reads the"
+            "--repeat makes words that are tokenized one by one, but --edges share tokenizes the"
             " text.",
             leave_out,
         ),
         (
             options.repeat is not None and options.model == NO_MODEL,
             "--repeat draws from the vocabulary of a model.",
-            "Name it: --model MODEL.",
+            "Name one: --model MODEL.",
         ),
         (
-            (options.repeat or 0) * (options.limit or 0) > _MOST_DRAWN,
-            f"--repeat and --limit draw more than {_MOST_DRAWN:,} tokens.",
-            "Give a smaller --limit.",
+            (options.repeat or 0) * (options.limit or 0) > _MOST_RANDOM_TOKENS,
+            f"--repeat and --limit make more than {_MOST_RANDOM_TOKENS:,} tokens.",
+            "Use a smaller --limit.",
         ),
         (
             options.keep == "peaks" and options.decimals is not None,
-            "--decimals rounds the weights, and --keep peaks keeps none.",
+            "--decimals rounds the weights, but --keep peaks keeps none.",
             leave_out,
         ),
         (
             options.largest is not None and options.gradients,
-            "--gradients keeps a gradient for every weight, and --keep"
+            "--gradients stores a gradient for every weight, but --keep"
             f" {options.keep} does not keep every weight.",
             leave_out,
         ),
         (
             options.context == "pair" and options.unit == "word",
-            "The segments of a pair are cut between tokens, and so within words.",
+            "--context pair cuts segments between tokens, which may be within a word.",
             "Add --unit token.",
         ),
         (
             options.truncate and options.context != "document",
-            "--truncate keeps the first input of each document, and the inputs are"
+            "--truncate keeps the first input of each document, but the inputs are"
             f" {options.context}s.",
-            "Add --context document, or leave --truncate out.",
+            "Add --context document, or leave out --truncate.",
         ),
         (
             options.subword != "mean" and options.unit == "token",
-            "--subword says how the pieces of a word are merged, and the positions are tokens.",
-            "Leave --subword out, or --unit token.",
+            "--subword merges the pieces of words, but --unit token stores tokens.",
+            "Leave out --subword or --unit token.",
         ),
         (
-            options.seed and not drawn,
-            "--seed chooses samples and pairs, and nothing is drawn at random.",
-            "Give --limit, --repeat or --context pair too, or leave --seed out.",
+            options.seed and not is_random,
+            "--seed has no effect: nothing is drawn at random.",
+            "Add --limit, --repeat or --context pair, or leave out --seed.",
         ),
         *(
             (
                 options.series is not None and is_given,
-                f"--series makes a run of each checkpoint, and {flag} is about one model.",
+                f"--series makes a run of each checkpoint, but {flag} is about one model.",
                 leave_out,
             )
             for flag, is_given in (
@@ -503,45 +498,45 @@ def check_options(options: IngestOptions) -> None:
             )
         ),
         (
-            options.revision is not None and not of_hub,
-            f"--revision is for models of the hub, and {options.model} is not from the hub.",
-            "Leave --revision out.",
+            options.revision is not None and not is_of_hub,
+            f"--revision is for models of the hub, but {options.model} is not from the hub.",
+            "Leave out --revision.",
         ),
         (
             options.gradients and options.unit != "token",
-            "--gradients are by the attention between tokens: the merged weights of words are"
-            " not variables of the model.",
-            "Give --unit token.",
+            "--gradients needs attention between tokens: the merged weights of words are not"
+            " variables of the model.",
+            "Add --unit token.",
         ),
         (
-            options.model == NO_MODEL and asked_of_model,
-            f"--model {NO_MODEL} writes the text alone, and {asked_of_model} is about a run.",
+            options.model == NO_MODEL and run_option,
+            f"--model {NO_MODEL} writes the text alone, but {run_option} is about a run.",
             "Leave it out, or name a model.",
         ),
         (
             options.measure != "weights" and options.masked,
-            "--gradients and --ablate are about the weights of heads, and --measure keeps"
+            "--gradients and --ablate are about the weights of heads, but --measure stores"
             f" {options.measure}.",
             leave_out,
         ),
         (
             options.measure == "rollout" and options.unit == "word",
-            "Rollout multiplies the maps of tokens: those of words cannot be made of them.",
+            "--measure rollout multiplies attention maps of tokens; it is not defined for words.",
             "Add --unit token.",
         ),
         (
             options.replacement != IngestOptions.replacement and options.ablate is None,
-            "--replacement says how heads are disabled.",
-            "Give --ablate too.",
+            "--replacement says how heads are disabled, but none are.",
+            "Add --ablate, or leave out --replacement.",
         ),
         (
             options.mask_seed and not options.masked,
-            "--mask-seed says which tokens are masked, and none are.",
-            "Give --gradients or --ablate too.",
+            "--mask-seed chooses the masked tokens, but none are masked.",
+            "Add --gradients or --ablate, or leave out --mask-seed.",
         ),
         (
             not shard.is_whole and options.limit is not None and options.repeat is None,
-            "--limit draws from the whole corpus, and --shard reads a part of it.",
+            "--limit draws from the whole corpus, but --shard reads a part of it.",
             leave_out,
         ),
     ):
@@ -549,16 +544,16 @@ def check_options(options: IngestOptions) -> None:
             raise CallError(fact, remedy)
 
 
-def _check_value(flag: str, value: Any, known: Mapping[str, Any]) -> None:
-    """Check a value of an option, of which `known` are the choices or bounds (`options.option`)."""
+def _check_value(flag: str, value: Any, metadata: Mapping[str, Any]) -> None:
+    """Raise CallError for a value that is not among the choices or bounds in a field's metadata."""
     if value is None:
         return
-    if "choices" in known and value not in known["choices"]:
-        usable = " or ".join(known["choices"])
-        raise CallError(f"{value!r} is not a valid value of {flag}.", f"Use {usable}.")
-    if "least" in known and not known["least"] <= value <= known["most"]:
-        usable = f"{known['least']:,} to {known['most']:,}"
-        raise CallError(f"{flag} is out of range.", f"Give a number from {usable}.")
+    if "choices" in metadata and value not in metadata["choices"]:
+        valid = " or ".join(metadata["choices"])
+        raise CallError(f"{value!r} is not a valid value of {flag}.", f"Use {valid}.")
+    if "least" in metadata and not metadata["least"] <= value <= metadata["most"]:
+        valid = f"{metadata['least']:,} to {metadata['most']:,}"
+        raise CallError(f"{flag} is out of range.", f"Use a number from {valid}.")
     if isinstance(value, str):
         try:
             value.encode()

@@ -1,13 +1,13 @@
-"""Runs of maps that the caller computed: another library's, another hook's, another model's.
+"""Writes runs of attention maps that the caller computed, with any library or model.
 
     with add_run("gum.duckdb", "gum-dev", "my-model", layers=12, heads=12) as run:
         for sentence in run.sentences():
             tokens, word_of_token, maps = ...
             run.add(sentence, tokens, word_of_token, maps)
 
-What is given is checked as what a model returns is, and written as by `ingest`: in whole batches,
-so that a run that was stopped goes on with the sentences that it does not have. Its model has the
-architecture "given", and its device is "given".
+The maps are checked like those that a model returns, and written like those of `ingest`: in whole
+batches, so that an interrupted run resumes with the sentences that it does not have. The model has
+the architecture "given" and the device "given".
 """
 
 from __future__ import annotations
@@ -60,24 +60,24 @@ from attnbank.sql.bank.opening import existing
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 from attnbank.sql.run_choice import find_corpus
 
+# The 0-based index of a token's word, the first and the last of several words that share it, or
+# None for a special token.
 WordOf = int | tuple[int, int] | None
-"""The 0-based index of a token's word, the first and the last of several words that share it, or
-None for a special token."""
 
 _GIVEN = "given"
-_UNKNOWN = 1  # what stands for the id of [UNK]; other tokens have 0
+_UNKNOWN_ID = 1  # stored for [UNK], so that unknown words are counted; other tokens have id 0
 _TOKENS_AT_ONCE = 1024
-_CAUSAL = 1e-6  # what rounding may leave above the diagonal
-_KINDS = ("cls", "sep", "special")
+_CAUSAL_TOLERANCE = 1e-6  # rounding may leave this above the diagonal
+_SPECIAL_KINDS = ("cls", "sep", "special")
 
 
 @dataclass(frozen=True)
-class GivenSentence:
-    """A sentence of the corpus that the run has no maps of yet.
+class PrecomputedSentence:
+    """A sentence of the corpus whose maps are to be computed.
 
-    `words` are what `ingest` gives to a tokenizer: its words, and as one each multiword token that
-    its words do not spell (French du), unless the run reads the parts of these. `spaces` says after
-    which of them white space follows.
+    `words` are what `ingest` gives to a tokenizer: its words, with each multiword token that its
+    words do not spell (French du) as one word, unless the run has `multiword="parts"`. `spaces`
+    says which of them are followed by white space.
     """
 
     name: str | None
@@ -85,7 +85,7 @@ class GivenSentence:
     spaces: tuple[bool, ...]
     _row: TokenisedSentence = field(repr=False)
     _sequence: int = field(repr=False)
-    _run: GivenRun = field(repr=False, compare=False)
+    _run: PrecomputedRun = field(repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -112,15 +112,17 @@ def add_run(
     random_seed: int | None = None,
     spelled: bool = True,
     over: bool = False,
-) -> GivenRun:
-    """A context in which the maps of a model over single sentences of a corpus are written.
+) -> PrecomputedRun:
+    """Return a context manager that writes a run of maps over the sentences of a corpus.
 
-    The bank must have the corpus (`ingest CORPUS --model none` writes the text alone). `digest`
-    tells the model's weights from others of the name: any text, of which the SHA-256 is kept.
-    Tokens must spell their words, unless they are not `spelled` (a model that reads sounds). The
-    other arguments are those of `IngestOptions` and of table `model`. Where the run was begun
-    before, it goes on, unless it is to start `over`. Raises CallError for what does not fit, and
-    for a run that is finished; BankError where there is no bank, or it cannot be written.
+    The bank must have the corpus (`ingest CORPUS --model none` writes the text alone). `digest` is
+    any text that distinguishes the model's weights from others of the same name; its SHA-256 is
+    stored. Tokens must spell their words unless `spelled` is False (as for a model of speech). The
+    other arguments are those of `IngestOptions` and of table `model`. A run that was interrupted
+    resumes, unless `over` is True: then it starts over.
+
+    Raises CallError for invalid arguments, and for a run that is finished; BankError if there is no
+    bank, or it cannot be written.
     """
     options = IngestOptions(
         (corpus,), Path(bank), model=model, unit=unit, subword=subword, multiword=multiword,
@@ -128,22 +130,22 @@ def add_run(
         device=_GIVEN,
     )  # fmt: skip
     check_options(options)
-    most = 2**15 - 1  # both are SMALLINT
+    most = 2**15 - 1  # layers and heads are SMALLINT
     if not (0 < layers <= most and 0 < heads <= most and layers * heads <= MOST_HEADS):
         raise CallError(
             f"A model cannot have {layers} layers of {heads} heads.",
             f"Give 1 or more, and at most {MOST_HEADS:,} heads in all.",
         )
-    known = hashlib.sha256(f"{_GIVEN}\n{digest or model}".encode()).hexdigest()
+    sha256 = hashlib.sha256(f"{_GIVEN}\n{digest or model}".encode()).hexdigest()
     facts = ModelFacts(
-        model, None, known, _GIVEN, layers, heads, random_seed, _GIVEN, known, None, None, sinks,
+        model, None, sha256, _GIVEN, layers, heads, random_seed, _GIVEN, sha256, None, None, sinks,
         causal,
     )  # fmt: skip
-    return GivenRun(options, facts, spelled=spelled)
+    return PrecomputedRun(options, facts, spelled=spelled)
 
 
-class GivenRun:
-    """A run that is being given; see `add_run`. `name` is its name, once it is entered."""
+class PrecomputedRun:
+    """A run of precomputed maps; see `add_run`. `name` is set when the context is entered."""
 
     def __init__(self, options: IngestOptions, facts: ModelFacts, *, spelled: bool) -> None:
         self.name = ""
@@ -151,14 +153,14 @@ class GivenRun:
         self._stack = ExitStack()
         self._is_open = False
         self._heads = 1 if options.measure in OF_LAYERS else facts.heads
-        self._inputs: list[_Given] = []
-        self._tokens = 0  # of them
-        self._had: set[int] = set()  # the sequences that the run has, or was given
+        self._inputs: list[_SentenceMaps] = []
+        self._tokens = 0  # of `_inputs`
+        self._done_sequences: set[int] = set()  # sequences that the bank has, or `_inputs`
         self._example = ""  # of a word that its tokens do not spell
 
     def __enter__(self) -> Self:
         options = self._options
-        existing(options.bank)  # which an ingest would make
+        existing(options.bank)  # `ingesting` would make a missing bank
         with ExitStack() as stack:
             self._connection = stack.enter_context(
                 ingesting(options.bank, has_deleted=options.replace)
@@ -168,7 +170,7 @@ class GivenRun:
                 "Write its text first: attnbank ingest CORPUS --model none",
             )  # fmt: skip
             model = runs.model_id(self._connection, self._facts)
-            # As `ingest` does: heads of causal models rest on whatever is first.
+            # As in `ingest`: heads of causal models attend to whatever is first by default.
             first_word: FirstWord | None = "special" if self._facts.causal else None
             wanted = runs.Wanted(
                 corpus, model, self._facts, options, 32_000, device=_GIVEN, first_word=first_word,
@@ -189,11 +191,13 @@ class GivenRun:
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
                 run.id, corpus, run.first_sequence, options.subword, options.decimals,
-                unknown=_UNKNOWN, largest=options.largest, rows=self._new_rows,
+                unknown=_UNKNOWN_ID, largest=options.largest, rows=self._kind_of_rows,
                 measure=options.measure,
             )  # fmt: skip
             had = "select id from sequence where run = ?"
-            self._had = {id for (id,) in self._connection.execute(had, [run.id]).fetchall()}
+            self._done_sequences = {
+                id for (id,) in self._connection.execute(had, [run.id]).fetchall()
+            }
             self._writer = stack.enter_context(Writer(self._connection, self._run))
             self._stack = stack.pop_all()
         self._is_open = True
@@ -205,31 +209,34 @@ class GivenRun:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Finish the run; after an error, keep what is whole and leave it unfinished."""
+        """Finish the run; after an error, keep its complete batches and leave it unfinished."""
         self._is_open = False
         if error is not None:
-            self._stack.__exit__(kind, error, trace)  # which makes a BankError of DuckDB's
+            self._stack.__exit__(kind, error, trace)  # raises DuckDB's errors as BankError
             return
         with self._stack:
-            self._flush(self._left_out())
+            self._flush(self._skips())
             self._writer.commit()
             runs.finish_run(self._connection, self._run.run)
             statement = "select misspelled_words from run where id = ?"
             ((wrong,),) = self._connection.execute(statement, [self._run.run]).fetchall()
         if wrong:
             example = self._example and f", as {self._example}"
-            told = f"The tokens of {wrong:,} words of {self.name} do not spell them{example}."
-            warnings.warn(told, AttnbankWarning, stacklevel=2)
+            message = (
+                f"The tokens of {wrong:,} words of {self.name} do not match the words'"
+                f" text{example}."
+            )
+            warnings.warn(message, AttnbankWarning, stacklevel=2)
 
-    def sentences(self) -> Iterator[GivenSentence]:
-        """The sentences of the corpus that the run does not have yet, in order."""
+    def sentences(self) -> Iterator[PrecomputedSentence]:
+        """Yield the sentences of the corpus that the run does not have yet, in order."""
         for number, row in enumerate(self._sentence_rows()):
-            if row[6] and self._run.first_sequence + number not in self._had:
+            if row[6] and self._run.first_sequence + number not in self._done_sequences:
                 yield self._sentence_of_row(row, number)
 
     def add(
         self,
-        sentence: GivenSentence,
+        sentence: PrecomputedSentence,
         tokens: Sequence[str],
         words: Sequence[WordOf],
         maps: Any,
@@ -237,101 +244,100 @@ class GivenRun:
     ) -> None:
         """Add the maps of a sentence.
 
-        `tokens` are the T tokens that the model read, special ones included, `words` the word of
-        each, `maps` an array [layers, heads, T, T] of what each token gives to each, or a list of
-        one [heads, T, T] (or [1, heads, T, T]) for each layer: of NumPy, torch, or anything with
-        `__array__` or DLPack. `kinds` are those of the special tokens, in order (cls, sep, or
-        special); otherwise the first of several is cls, and the last sep.
+        `tokens` are the T tokens of the model's input, including special tokens, and `words` the
+        word of each. `maps` is an array [layers, heads, T, T] of the attention from each token
+        (row) to each, or a list of one [heads, T, T] (or [1, heads, T, T]) per layer: of NumPy,
+        torch, or anything with `__array__` or DLPack. `kinds` are the kinds of the special tokens,
+        in order (cls, sep or special); by default the first of several is cls, and the last sep.
 
-        The tokens of a word must spell it, marks (##, Ġ, ▁, </w>), case and accents aside; [UNK]
-        and <unk> stand for anything. Where those of single words do not, that is counted, and told
-        at the end (`run.misspelled_words`).
+        The tokens of a word must spell it, apart from marks (##, Ġ, ▁, </w>), case and accents;
+        [UNK] and <unk> match any text. Single words that their tokens do not spell are counted
+        (`run.misspelled_words`), with a warning at the end.
 
-        Raises CallError for what does not fit together, for tokens that stand at other words than
-        their own, and for rows that are not what the run's measure says: shares that sum to 1, of a
-        model with sinks to less; nothing negative, nothing that is not finite; zero above the
-        diagonal of a causal model. What was given before is not lost.
+        Raises CallError for arguments that do not match, for tokens that are assigned to the wrong
+        words, and for rows that the run's measure cannot have: shares must sum to 1 (with sinks: to
+        at most 1), all values must be finite and not negative, and those above the diagonal of a
+        causal model 0. Sentences that were added before are kept.
         """
         where = f"sentence {sentence.name or sentence._row.id}"
         sequence = self._run.first_sequence + sentence._sequence if self._is_open else 0
         if sentence._run is not self or not self._is_open:
             raise CallError(
                 f"The run is not open: {where} cannot be added.",
-                "Give it within its `with add_run`.",
+                "Call add within the `with add_run(...)` block.",
             )
-        if sequence in self._had:
-            raise CallError(
-                f"The run already has the maps of {where}.", "Give those of each sentence once."
-            )
+        if sequence in self._done_sequences:
+            raise CallError(f"The run already has the maps of {where}.", "Add each sentence once.")
         tokens = _as_texts(tokens, where)
         shape = (self._facts.layers, self._heads, len(tokens), len(tokens))
-        given = _as_array(maps, shape, where)
-        spans, encoded, wrong = self._encoded(sentence, tokens, words, kinds, where)
-        self._check_maps(given, where)
-        self._had.add(sequence)
+        weights = _as_array(maps, shape, where)
+        spans, encoded, wrong = self._encode(sentence, tokens, words, kinds, where)
+        self._check_maps(weights, where)
+        self._done_sequences.add(sequence)
         row = sentence._row
-        one = Input(sentence._sequence, row.document, (row,), spans, encoded)
-        self._inputs.append(_Given(one, given, wrong))
+        input = Input(sentence._sequence, row.document, (row,), spans, encoded)
+        self._inputs.append(_SentenceMaps(input, weights, wrong))
         self._tokens += len(tokens)
         if self._tokens >= _TOKENS_AT_ONCE:
             self._flush()
 
     def _flush(self, skips: Sequence[Skip] = ()) -> None:
-        given, self._inputs, self._tokens = self._inputs, [], 0
-        if not given and not skips:
+        added, self._inputs, self._tokens = self._inputs, [], 0
+        if not added and not skips:
             return
         self._batch += 1
-        batch = Batch(self._batch, [each.input for each in given], [*skips])
-        layers = ([each.maps[at] for each in given] for at in range(self._facts.layers))
-        maps = Maps(self._facts.layers, self._heads, layers) if given else None
+        batch = Batch(self._batch, [item.input for item in added], [*skips])
+        layers = ([item.maps[at] for item in added] for at in range(self._facts.layers))
+        maps = Maps(self._facts.layers, self._heads, layers) if added else None
         rows = rows_of_batch(batch, maps, self._run)
-        rows.misspelled_words = sum(each.misspelled for each in given)
+        rows.misspelled_words = sum(item.misspelled for item in added)
         self._writer.add(rows)
 
     @property
-    def _new_rows(self) -> Rows:
+    def _kind_of_rows(self) -> Rows:
         if self._options.measure not in SHARES:
             return "lengths"
         return "parts" if self._facts.sinks else "shares"
 
-    def _check_maps(self, given: NDArray[np.float32], where: str) -> None:
-        flat = given.reshape(-1, *given.shape[-2:])
+    def _check_maps(self, weights: NDArray[np.float32], where: str) -> None:
+        flat = weights.reshape(-1, *weights.shape[-2:])
         if not np.isfinite(flat).all():
-            raise CallError(f"A map of {where} has a value that is not finite.", "Leave it out.")
-        if is_unnormalised(flat, self._new_rows) or float(flat.min(initial=0)) < 0:
+            raise CallError(
+                f"A map of {where} has a value that is not finite.", "Leave out the sentence."
+            )
+        if is_unnormalised(flat, self._kind_of_rows) or float(flat.min(initial=0)) < 0:
             sums = flat.sum(-1)
             raise CallError(
                 f"The rows of {where} sum to {sums.min():.4g} to {sums.max():.4g}, with values from"
-                f" {flat.min():.4g}, which those of {self._options.measure} do not.",
-                "Give them after the softmax, sinks=True, or the measure that they are (measure=).",
+                f" {flat.min():.4g}: not valid for the measure {self._options.measure}.",
+                "Add maps after the softmax, or set sinks=True or measure=.",
             )
-        if self._facts.causal and float(np.triu(flat, 1).max(initial=0)) > _CAUSAL:
+        if self._facts.causal and float(np.triu(flat, 1).max(initial=0)) > _CAUSAL_TOLERANCE:
             raise CallError(
-                f"A token of {where} looks at a later one, and the model is causal.",
-                "Give causal=False, or [from, to] and not [to, from].",
+                f"A token of {where} attends to a later one, but the model is causal.",
+                "Set causal=False, or transpose the maps to [from, to].",
             )
 
-    def _encoded(
+    def _encode(
         self,
-        sentence: GivenSentence,
+        sentence: PrecomputedSentence,
         tokens: Sequence[str],
         words: Sequence[WordOf],
         kinds: Sequence[str] | None,
         where: str,
     ) -> tuple[tuple[Span, ...], Encoded, int]:
-        """The spans and positions of the tokens, which must be all words, in order.
+        """Return the spans and positions of the tokens, and how many words they do not spell.
 
-        And how many words they do not spell.
+        Raises CallError unless the tokens cover all words, in order.
         """
-        owned = _owners(words, where)
-        ranges = [*dict.fromkeys(each for each in owned if each is not None)]
+        owned = _word_ranges(words, where)
+        ranges = [*dict.fromkeys(owner for owner in owned if owner is not None)]
         own = sentence._row.spans
-        if len(owned) != len(tokens) or not _is_in_order(owned, ranges, len(own)):
+        if len(owned) != len(tokens) or not _covers_in_order(owned, ranges, len(own)):
             raise CallError(
-                f"The {len(tokens)} tokens of {where} are not those of its {len(own)} words, in"
-                " order.",
-                f"Give each its word, 0 to {len(own) - 1}, every word a token, and None to special"
-                " tokens.",
+                f"The {len(tokens)} tokens of {where} do not cover its {len(own)} words in order.",
+                f"Give each token its word, 0 to {len(own) - 1}, each word at least one token, and"
+                " None for special tokens.",
             )
         special = _special_kinds(owned, kinds, where)
         spans = tuple(
@@ -340,9 +346,9 @@ class GivenRun:
             for first, last in ranges
         )  # fmt: skip
         positions: list[Position] = []
-        numbers = {each: number for number, each in enumerate(ranges)}
-        for at, each in enumerate(owned):
-            number = None if each is None else numbers[each]
+        numbers = {words_range: number for number, words_range in enumerate(ranges)}
+        for at, owner in enumerate(owned):
+            number = None if owner is None else numbers[owner]
             if number is None:
                 positions.append(Position(special[at], None, tokens[at], at, at + 1))
             elif self._options.unit == "token":
@@ -353,30 +359,32 @@ class GivenRun:
                 positions.append(Position("word", number, spans[number].text, at, at + 1))
         if self._facts.causal and 0 not in special:
             positions[0] = replace(positions[0], kind="first")
-        wrong = self._misspelled(spans, tokens, [each and numbers[each] for each in owned], where)
-        ids = tuple(_UNKNOWN if is_unknown(each) else 0 for each in tokens)
+        wrong = self._count_misspelled(
+            spans, tokens, [owner and numbers[owner] for owner in owned], where
+        )
+        ids = tuple(_UNKNOWN_ID if is_unknown(token) else 0 for token in tokens)
         encoded = Encoded(ids, (0,) * len(tokens), tuple(tokens), tuple(positions))
         return spans, encoded, wrong
 
-    def _misspelled(
+    def _count_misspelled(
         self,
         spans: Sequence[Span],
         tokens: Sequence[str],
         numbers: Sequence[int | None],
         where: str,
     ) -> int:
-        """How many words their tokens do not spell; `numbers` has the word of each token.
+        """Count the words that their tokens do not spell; `numbers` is the word of each token.
 
-        Raises CallError where the tokens stand at other words than their own.
+        Raises CallError if the tokens seem to be assigned to the wrong words.
         """
         if not self._spelled:
             return 0
-        words = [each.text for each in spans]
+        words = [span.text for span in spans]
         own: list[list[int]] = [[] for _ in words]
         for at, number in enumerate(numbers):
             if number is not None:
                 own[number].append(at)
-        texts = [tuple(tokens[at] for at in each) for each in own]
+        texts = [tuple(tokens[at] for at in indices) for indices in own]
         wrong = misspelled(words, texts)
         if not wrong:
             return 0
@@ -384,28 +392,29 @@ class GivenRun:
         def special(at: int) -> str | None:
             return tokens[at] if 0 <= at < len(tokens) and numbers[at] is None else None
 
-        beside = [(special(each[0] - 1), special(each[-1] + 1)) for each in own]
-        found = misplaced(words, texts, wrong, beside)
-        number = wrong[0] if found is None else found
-        shown = f"{' '.join(texts[number])!r:.50}", f"{words[number]!r:.50}"
-        if found is not None:
+        beside = [(special(indices[0] - 1), special(indices[-1] + 1)) for indices in own]
+        misplaced_word = misplaced(words, texts, wrong, beside)
+        number = wrong[0] if misplaced_word is None else misplaced_word
+        quoted = f"{' '.join(texts[number])!r:.50}", f"{words[number]!r:.50}"
+        if misplaced_word is not None:
             raise CallError(
-                f"The tokens of {where} are not those of its words: word {number}, {shown[1]}, has"
-                f" {shown[0]}.",
-                f"Give each token its own word, 0 to {len(words) - 1}, and None to special tokens.",
+                f"The tokens of {where} are not those of its words: word {number}, {quoted[1]}, has"
+                f" {quoted[0]}.",
+                f"Give each token its own word, 0 to {len(words) - 1}, and None for special"
+                " tokens.",
             )
-        self._example = self._example or f"{shown[0]} for {shown[1]} in {where}"
+        self._example = self._example or f"{quoted[0]} for {quoted[1]} in {where}"
         return len(wrong)
 
-    def _left_out(self) -> list[Skip]:
-        found = []
+    def _skips(self) -> list[Skip]:
+        skips = []
         for number, row in enumerate(self._sentence_rows()):
-            if self._run.first_sequence + number not in self._had:
-                one = self._sentence_of_row(row, number)._row
+            if self._run.first_sequence + number not in self._done_sequences:
+                sentence = self._sentence_of_row(row, number)._row
                 empty = "empty", "the sentence has no words"
                 missing = "not-given", "the run was finished without its maps"
-                found.append(one.skip(*(missing if one.spans else empty)))
-        return found
+                skips.append(sentence.skip(*(missing if sentence.spans else empty)))
+        return skips
 
     def _sentence_rows(self) -> Iterator[tuple[Any, ...]]:
         named = {"corpus": self._run.corpus}
@@ -415,37 +424,41 @@ class GivenRun:
         ((_, _, least, most),) = extent.fetchall()
         for start in range(least, most + 1, WINDOW):
             window = named | {"first": start, "last": start + WINDOW - 1}
-            found = self._connection.execute(
+            rows = self._connection.execute(
                 registry.internal_statement("ingest/sentence_window"), window
             )
-            yield from found.fetchall()
+            yield from rows.fetchall()
 
-    def _sentence_of_row(self, row: tuple[Any, ...], number: int) -> GivenSentence:
-        id, document, document_index, index, name, place = row[:6]
+    def _sentence_of_row(self, row: tuple[Any, ...], number: int) -> PrecomputedSentence:
+        id, document, document_index, index, name, location = row[:6]
         spans = spans_of(row[6:], self._options.multiword)
-        held = TokenisedSentence(id, document, document_index, index, name, place, spans)
-        words, spaces = (
-            tuple(each.text for each in spans),
-            tuple(each.space_after for each in spans),
+        tokenised_sentence = TokenisedSentence(
+            id, document, document_index, index, name, location, spans
         )
-        return GivenSentence(name, words, spaces, held, number, self)
+        words, spaces = (
+            tuple(span.text for span in spans),
+            tuple(span.space_after for span in spans),
+        )
+        return PrecomputedSentence(name, words, spaces, tokenised_sentence, number, self)
 
 
 @dataclass
-class _Given:
-    """A sentence that was given: its maps [layers, heads, T, T]."""
+class _SentenceMaps:
+    """An added sentence that is not written yet, with its maps [layers, heads, T, T]."""
 
     input: Input
     maps: NDArray[np.float32]
     misspelled: int
 
 
-_Owner = tuple[int, int] | None
+_WordRange = tuple[int, int] | None
 
 
-def _is_in_order(owned: Sequence[_Owner], ranges: Sequence[tuple[int, int]], words: int) -> bool:
-    """Whether tokens are of all words, from the first to the last, and none is taken up again."""
-    of_words = [each for each in owned if each is not None]
+def _covers_in_order(
+    owned: Sequence[_WordRange], ranges: Sequence[tuple[int, int]], words: int
+) -> bool:
+    """Whether tokens cover all words from first to last, without returning to an earlier one."""
+    of_words = [owner for owner in owned if owner is not None]
     ends = [-1, *(last for _, last in ranges)]
     follow = (
         before < first <= last and first == before + 1
@@ -455,97 +468,100 @@ def _is_in_order(owned: Sequence[_Owner], ranges: Sequence[tuple[int, int]], wor
 
 
 def _special_kinds(
-    owned: Sequence[_Owner], kinds: Sequence[str] | None, where: str
+    owned: Sequence[_WordRange], kinds: Sequence[str] | None, where: str
 ) -> dict[int, str]:
-    """The kind of each special token, by its place."""
-    places = [at for at, each in enumerate(owned) if each is None]
-    named = ["cls", *["special"] * (len(places) - 2), "sep"][: len(places)]
+    """Return the kind of each special token, by its index."""
+    indices = [at for at, owner in enumerate(owned) if owner is None]
+    named = ["cls", *["special"] * (len(indices) - 2), "sep"][: len(indices)]
     if kinds is not None:
         named = [*kinds]
-    if len(named) != len(places) or not {*named} <= {*_KINDS}:
+    if len(named) != len(indices) or not {*named} <= {*_SPECIAL_KINDS}:
         raise CallError(
-            f"The {len(places)} special tokens of {where} cannot be of the kinds {named}.",
-            f"Give one of {', '.join(_KINDS)} for each.",
+            f"The {len(indices)} special tokens of {where} cannot have the kinds {named}.",
+            f"Give each of them one of {', '.join(_SPECIAL_KINDS)}.",
         )
-    return dict(zip(places, named, strict=True))
+    return dict(zip(indices, named, strict=True))
 
 
 def _join_span_texts(spans: Sequence[Span]) -> str:
-    return "".join(each.text + " " * each.space_after for each in spans).strip()
+    return "".join(span.text + " " * span.space_after for span in spans).strip()
 
 
 def _as_texts(tokens: Sequence[str], where: str) -> list[str]:
     try:
-        found = [*tokens]
-        "".join(found).encode()
+        texts = [*tokens]
+        "".join(texts).encode()
     except (TypeError, UnicodeEncodeError) as error:
         raise CallError(
             f"The tokens of {where} are not text: {first_line(error)}.",
-            "Give them as they are written.",
+            "Give a list of str.",
         ) from error
-    return found
+    return texts
 
 
-def _owners(words: Sequence[WordOf], where: str) -> list[_Owner]:
-    """The first and the last word of each token; None for special tokens."""
-    found: list[_Owner] = []
+def _word_ranges(words: Sequence[WordOf], where: str) -> list[_WordRange]:
+    """Return the first and the last word of each token; None for special tokens."""
+    owners: list[_WordRange] = []
     try:
-        for each in words:
-            ends = each if isinstance(each, tuple) else each is not None and (each, each)
+        for word in words:
+            ends = word if isinstance(word, tuple) else word is not None and (word, word)
             first, last = map(operator.index, ends or (-1, -1))
-            found.append((first, last) if ends else None)
+            owners.append((first, last) if ends else None)
     except (TypeError, ValueError) as error:
         raise CallError(
             f"The words of the tokens of {where} are not numbers: {first_line(error)}.",
-            "Give each its word, 0 or more, the first and the last of several, or None.",
+            "Give each token an index from 0, a (first, last) pair, or None.",
         ) from error
-    return found
+    return owners
 
 
 def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float32]:
-    """A copy of the maps as one array [layers, heads, T, T]; a list has one for each layer.
+    """Copy maps into one array [layers, heads, T, T]; a list has one array for each layer.
 
-    A copy, since the caller may use the memory again. What float32 cannot hold becomes infinite.
+    They are copied because the caller may reuse the memory before they are written. Values beyond
+    float32 become infinite, which is refused later.
     """
     try:
         layers = (
-            [_as_numpy(each) for each in maps]
+            [_as_numpy(layer) for layer in maps]
             if isinstance(maps, list | tuple)
             else _as_numpy(maps)
         )
         if isinstance(layers, list):
-            layers = [each[0] if each.ndim == 4 and len(each) == 1 else each for each in layers]
-            shapes = {each.shape for each in layers}
+            layers = [
+                layer[0] if layer.ndim == 4 and len(layer) == 1 else layer for layer in layers
+            ]
+            shapes = {layer.shape for layer in layers}
             own = (len(layers), *(shapes.pop() if len(shapes) == 1 else (shapes or "")))
         else:
             layers = layers[0] if layers.ndim == 5 and len(layers) == 1 else layers
             own = layers.shape
         if own == shape:
-            found = np.empty(shape, np.float32)
+            array = np.empty(shape, np.float32)
             with np.errstate(over="ignore", invalid="ignore"):
-                for at, each in enumerate(layers):
-                    found[at] = each
-    except Exception as error:  # whatever an object of the caller's raises
+                for at, layer in enumerate(layers):
+                    array[at] = layer
+    except Exception as error:  # the caller's objects may raise anything
         raise CallError(
             f"The maps of {where} are not an array of numbers: {first_line(error)}",
-            "Give an array of NumPy or torch, or a list with one for each layer.",
+            "Give an array of NumPy or torch, or a list of one per layer.",
         ) from error
     if own != shape:
         raise CallError(
             f"The maps of {where} have the shape {own}; expected {shape}.",
-            "Give (layers, heads, tokens, tokens), special tokens included.",
+            "Give (layers, heads, tokens, tokens), including special tokens.",
         )
-    return found
+    return array
 
 
-def _as_numpy(one: Any) -> NDArray[Any]:
-    """An array of NumPy of any type of number. Raises what an object of the caller's raises."""
-    if hasattr(one, "__dlpack__") and not hasattr(one, "__array__"):
-        one = torch.utils.dlpack.from_dlpack(one)
-    if isinstance(one, torch.Tensor):
-        one = one.detach().cpu()
-        one = one.float().numpy() if one.dtype == torch.bfloat16 else one.numpy()
-    found = np.asarray(one)
-    if found.dtype.kind not in "biufV":  # V: those of other packages, such as bfloat16
-        raise TypeError(f"they are of type {found.dtype}")
-    return found
+def _as_numpy(value: Any) -> NDArray[Any]:
+    """Convert to a NumPy array of numbers; TypeError for an array of anything else."""
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        value = torch.utils.dlpack.from_dlpack(value)
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        value = value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufV":  # V: types of other packages, such as bfloat16
+        raise TypeError(f"they are of type {array.dtype}")
+    return array

@@ -9,16 +9,16 @@ from threading import Lock
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a step is: `done` of `total`, which is None if it is not known.
+    """The progress of a stage: `done` of `total` units (None: total not known).
 
-    The stages checking, reading, running, counting, averaging and scoring count sentences; planning
-    (of a sample) and computing count inputs; judging counts pairs; training counts epochs, keeping
-    (of `compute --all`) answers, answering (of a report, or of what is published) sections, and
-    drawing sentences.
+    The units are sentences for the stages checking, reading, running, counting, averaging, scoring
+    and drawing; inputs for planning (of a sample) and computing; pairs for judging; epochs for
+    training; answers for keeping (`compute --all`); sections for answering (a report, or what is
+    published).
 
-    Within one stage `done` never falls and `total` stays the same. `done` ends at `total`, except
-    in a training that stops early. `share`, in [0, 1], is how much of the time is over, where that
-    is known better than by `done`: long sentences come last, and take longer.
+    Within a stage `done` never falls and `total` does not change. `done` ends at `total`, except
+    in a training that stops early. `share`, in [0, 1], is the elapsed share of the time, where that
+    is known better than from `done`: long sentences come last, and take longer.
     """
 
     stage: str
@@ -27,16 +27,15 @@ class Progress:
     share: float | None = field(default=None, kw_only=True)
 
 
-OnProgress = Callable[[Progress], None]
-"""It is called often, so it must be quick."""
+OnProgress = Callable[[Progress], None]  # called often: it must be quick
 
 
 def ignore_progress(progress: Progress) -> None:
-    """Ignore the progress; the default where a function takes an OnProgress."""
+    """Do nothing: the default OnProgress."""
 
 
 class Counter:
-    """Reports how many sentences of a run are done; any thread may use it."""
+    """Counts the finished sentences of a run and reports them; thread-safe."""
 
     def __init__(self, on_progress: OnProgress, stage: str = "running") -> None:
         self.stage = stage
@@ -47,16 +46,16 @@ class Counter:
         self._lock = Lock()  # the reading and the writing thread both report
 
     def looked(self, inputs: int) -> None:
-        """Report from how many inputs a sample was drawn so far."""
+        """Report how many inputs have been read so far to draw a sample from."""
         self._on_progress(Progress("planning", inputs, None))
 
     def begun(self, before: int, effort: float, total: int) -> None:
-        """Report how many sentences an earlier ingest has done, and how many there are in all."""
+        """Set the total, and add the sentences that an interrupted ingest has done already."""
         self.total = total
         self.add(before, effort)
 
     def add(self, sentences: int, effort: float) -> None:
-        """Report that more sentences are done, which took as long as `effort` usual ones."""
+        """Add finished sentences, which took as long as `effort` average ones."""
         with self._lock:
             self.done += sentences
             self.effort += effort

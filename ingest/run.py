@@ -17,7 +17,7 @@ from attnbank.ingest.attention.merging import Rows
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.inputs.candidate_inputs import asking
-from attnbank.ingest.inputs.plan import Planner, Shared
+from attnbank.ingest.inputs.plan import Planner, SharedPlans
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned, memory
@@ -42,22 +42,22 @@ from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
 from attnbank.sql.run_choice import behaviour_lines
 
-# Sizes in a bank, as measured. The key says whether weights are unrounded.
+# Bytes in a bank, as measured on real runs. The key: whether the weights are unrounded.
 _BYTES_PER_WEIGHT = {True: 3.6, False: 2.5}
-_BYTES_PER_LARGEST = {True: 4.35, False: 3.2}  # of --keep top:K: with its position, or the rest
+_BYTES_PER_LARGEST = {True: 4.35, False: 3.2}  # a weight of --keep top:K, with its position
 _BYTES_PER_POSITION = 27.0  # of each map: its peaks and the lists of its sums
 _BYTES_PER_MAP = 220.0
 _BYTES_PER_GRADIENT = 4.2
-LARGE = 10_000_000_000  # bytes of a run that are told before it is begun
+LARGE = 10_000_000_000  # bytes of a run that a warning tells before it starts
+# What to do where every input was skipped, by reason; the last reason that occurs decides.
 _REMEDIES = {
     "unpaired": "Segments of a pair come from one document: use another --context.",
     "no-pieces": "Use a tokenizer that knows this script: another --model.",
-    "not-placed": "Leave --edges share out: words are then read one by one, without offsets.",
+    "not-placed": "Leave out --edges share: words are then tokenized one by one, without offsets.",
     "not-normalised": "Use another model: the attention of this one is not a distribution.",
     "too-long": "Give a larger --max-tokens, or --context document, which cuts what is longer.",
 }
-"""What to do where nothing was kept, by the reason; the last that is there counts."""
-_SMALLEST_BATCH = 32  # tokens of the smallest batch that is advised
+_SMALLEST_BATCH = 32  # tokens; no smaller --batch-tokens is suggested
 
 
 def ingest(
@@ -66,14 +66,14 @@ def ingest(
     loaded: models.Model | None = None,
     checked: corpora.CheckedCorpus | None = None,
 ) -> Report:
-    """Run a model over a corpus and write what its heads look at into a bank.
+    """Run a model over a corpus and write its attention into a bank.
 
-    An ingest that was interrupted goes on where it stopped; one that is complete adds nothing. The
-    model may be `loaded` already, by these options, and the corpus `checked` (`find_checked`).
+    An interrupted ingest resumes where it stopped; a complete one adds nothing. Pass `loaded` if
+    the model has been loaded with these options, `checked` if the corpus has been checked.
 
     Raises CorpusError for a corpus that cannot be read (the bank is not touched), CallError for
-    options that do not fit, ModelError for a model that does not return its attention, BankError if
-    the bank cannot be written; KeyboardInterrupt, with what is kept, for an interrupt.
+    invalid options, ModelError for a model that does not return its attention, BankError if the
+    bank cannot be written, KeyboardInterrupt (its message says what was written) on an interrupt.
     """
     if options.series is not None:
         raise CallError("--series makes several runs.", "Use ingest_series (attnbank ingest does).")
@@ -83,14 +83,14 @@ def ingest(
 def ingest_run(
     options: IngestOptions,
     on_progress: OnProgress,
-    runs_batches: BatchRunner,
+    batch_runner: BatchRunner,
     series: Series | None = None,
     loaded: models.Model | None = None,
     checked: corpora.CheckedCorpus | None = None,
 ) -> Report:
-    """Do what `ingest` does, with another way to run the batches: see `run_batches`.
+    """Do what `ingest` does, but run the batches with `batch_runner` (see `run_batches`).
 
-    The model may be the checkpoint of a `series`, which the run then shares its plan with.
+    With a `series`, the model is its current checkpoint, and the run shares the plan of the others.
     """
     check_run(options)
     problems: list[Problem] = []
@@ -105,66 +105,68 @@ def ingest_run(
     if options.repeat is not None:
         corpus = corpora.random_corpus(options, model.input_tokenizer)
         options = corpus.options
-    opened = opened_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
-    max_tokens = longest_input(options, opened, model.facts.max_positions)
+    tokenizer = opened_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
+    max_tokens = longest_input(options, tokenizer, model.facts.max_positions)
     with gc_frozen(), ingesting(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
         model_id = runs.model_id(connection, model.facts)
-        wanted = runs.Wanted(
+        spec = runs.Wanted(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
-            model.batching, opened.first_word, None if opened.bos is None else opened.bos.text,
+            model.batching, tokenizer.first_word, tokenizer.bos.text if tokenizer.bos else None,
         )  # fmt: skip
-        run = runs.find_same_run(connection, wanted)
+        run = runs.find_same_run(connection, spec)
         plans = None if series is None else series.plans
         if run is None:
             maps = model.facts.layers * (1 if options.measure in OF_LAYERS else model.facts.heads)
-            counting = planner_of(options, opened, max_tokens, plans)
+            counting = planner_of(options, tokenizer, max_tokens, plans)
             if series is None:
                 _warn_if_large(connection, corpus_id, counting, maps, options, on_progress)
-            elif not series.is_told:
+            elif not series.has_estimate:
                 counting = replace(counting, batching=model.batching)
-                size, sums = _sized(connection, corpus_id, counting, maps, options, on_progress)
-                series.is_told = True
-                series.tell(size.bytes * series.left, sums * series.left)
+                size, sums = _estimate_size(
+                    connection, corpus_id, counting, maps, options, on_progress
+                )
+                series.has_estimate = True
+                series.on_estimate(size.bytes * series.left, sums * series.left)
         replaced = None
         if run is not None and options.replace:
             replaced = delete_run(connection, run.id)
             run = None
         if run is None:
-            state, run = "new", runs.start_run(connection, wanted)
+            state, run = "new", runs.start_run(connection, spec)
         else:
             runs.check_same(run, options, str(model.device))
             if run.finished:
                 report = _report(connection, run.id, "unchanged", problems, corpus.notes)
-                return _checked_report(connection, report, run.id)
+                return _refuse_empty_run(connection, report, run.id)
             state, run = "resumed", runs.with_smaller_batches(connection, run, options.batch_tokens)
         planner = replace(
-            planner_of(options, opened, max_tokens, plans),
+            planner_of(options, tokenizer, max_tokens, plans),
             batch_tokens=run.batch_tokens,
             batching=model.batching,
             earlier_batch_tokens=run.earlier_batch_tokens,
         )
         facts = RunFacts(
             run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
-            options.context, opened.unknown, options.largest, _empty_rows(options, model),
+            options.context, tokenizer.unknown, options.largest, _kind_of_rows(options, model),
             model.facts.layer_numbers, options.measure,
         )  # fmt: skip
         try:
             with malloc_tuned():
                 done, progress = run.batches, Counter(on_progress)
-                runs_batches(Remaining(connection, model, planner, facts, done, progress, masked))
+                batch_runner(Remaining(connection, model, planner, facts, done, progress, masked))
         except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
             if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
                 raise
             report = _report(connection, run.id, "interrupted", problems, corpus.notes)
-            kept = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
+            written = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(kept) from error
+                raise KeyboardInterrupt(written) from error
             raise AttnbankError(
-                f"The device ran out of memory; {kept}.", _smaller(run.batch_tokens)
+                f"The device ran out of memory; {written}.", _smaller_batch_remedy(run.batch_tokens)
             ) from error
         report = _report(connection, run.id, state, problems, corpus.notes)
-        report = _checked_report(connection, report, run.id)
+        report = _refuse_empty_run(connection, report, run.id)
         runs.finish_run(connection, run.id)
         return replace(report, replaced=replaced)
 
@@ -172,7 +174,10 @@ def ingest_run(
 def load_model(
     options: IngestOptions, device: str | None = None
 ) -> tuple[models.Model, MaskedPasses | None]:
-    """The model on `device`, and its passes over masked inputs if the options ask for any."""
+    """Load the model of the options; also its passes over masked inputs, if they need any.
+
+    `device` overrides that of the options.
+    """
     model = models.load(
         options.model,
         random_seed=options.random_weights,
@@ -185,31 +190,30 @@ def load_model(
     return model, masked_passes(model.masked_lm, options)
 
 
-def _empty_rows(options: IngestOptions, model: models.Model) -> Rows:
+def _kind_of_rows(options: IngestOptions, model: models.Model) -> Rows:
     if options.measure not in SHARES:
         return "lengths"
     return "parts" if model.facts.sinks and options.measure == "weights" else "shares"
 
 
-def _smaller(batch_tokens: int) -> str:
-    if batch_tokens // 2 < _SMALLEST_BATCH:  # the inputs go alone by now
+def _smaller_batch_remedy(batch_tokens: int) -> str:
+    if batch_tokens // 2 < _SMALLEST_BATCH:  # each batch is a single input by now
         return (
-            "Start over with shorter inputs or on the processor: --replace with --max-tokens"
-            " or --device cpu."
+            "Start over with shorter inputs or on the CPU: --replace with --max-tokens or"
+            " --device cpu."
         )
     return (
-        f"Type the same command with --batch-tokens {batch_tokens // 2}: it goes on where it"
-        " stopped."
+        f"Repeat the command with --batch-tokens {batch_tokens // 2}: it resumes where it stopped."
     )
 
 
-def _checked_report(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
-    """The report on a run; AttnbankError for one that keeps nothing, which is deleted."""
+def _refuse_empty_run(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
+    """Return the report; if the run has no inputs, delete it and raise AttnbankError."""
     if report.inputs:
         return report
     delete_run(connection, run)
     left_out = ", ".join(f"{count:,} {reason}" for reason, count in report.skipped.items())
-    remedies = ["Check the corpus and the options: --dry-run counts what would be kept."]
+    remedies = ["Check the corpus and the options: --dry-run counts what would be written."]
     remedies += [remedy for reason, remedy in _REMEDIES.items() if reason in report.skipped]
     raise AttnbankError(
         f"No input of {report.corpus} could be used, so no run was made. Skipped:"
@@ -225,7 +229,7 @@ def estimate(
 ) -> Estimate:
     """Count what an ingest would write, without running the model or touching the bank.
 
-    Raises as `ingest` does, as far as that shows without the model's weights.
+    Raises the errors of `ingest` that can be detected without the model's weights.
     """
     check_run(options)
     corpus = None
@@ -243,42 +247,47 @@ def estimate(
     if corpus is None:
         corpus = corpora.random_corpus(options, described.input_tokenizer)
         options = corpus.options
-    opened = opened_tokenizer(options, described.input_tokenizer)
-    max_tokens = longest_input(options, opened, described.max_positions)
+    tokenizer = opened_tokenizer(options, described.input_tokenizer)
+    max_tokens = longest_input(options, tokenizer, described.max_positions)
     maps = described.layers * (1 if options.measure in OF_LAYERS else described.heads)
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         path = Path(folder, "estimate.duckdb")
         try:
             with open_to_write(path, provenance.version(), WRITER) as connection:
                 corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
-                planner = planner_of(options, opened, max_tokens)
-                found, positions, kept = _estimate_run(
+                planner = planner_of(options, tokenizer, max_tokens)
+                result, positions, stored = _estimate_run(
                     connection, corpus_id, planner, problems, options.largest, on_progress
                 )
         except (duckdb.Error, AttnbankError, OSError) as error:
             if not is_full_disk(error):
                 raise
             raise AttnbankError(
-                f"The disk of {Path(folder).parent} is full, which a dry run uses; nothing was"
-                " written elsewhere.",
+                f"The disk of {Path(folder).parent} is full; a dry run writes a temporary bank"
+                " there.",
                 "Free some space, or name another folder for temporary files (TMPDIR).",
             ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
-    found.notes = corpus.notes
-    found.passes = positions if options.measure == "value-zeroing" else 0
-    _expect(found, positions, kept, maps, options)
-    found.bytes += text
-    return found
+    result.notes = corpus.notes
+    result.passes = positions if options.measure == "value-zeroing" else 0
+    _complete_estimate(result, positions, stored, maps, options)
+    result.bytes += text
+    return result
 
 
-def _expect(found: Estimate, positions: int, kept: int, maps: int, options: IngestOptions) -> int:
-    """Complete an estimate of one map of each input: its weights and bytes; those of its peaks."""
-    found.weights *= maps
+def _complete_estimate(
+    result: Estimate, positions: int, stored: int, maps: int, options: IngestOptions
+) -> int:
+    """Scale an estimate of one map per input to all maps, and fill in its bytes.
+
+    Returns the bytes of peaks and sums alone, which --keep peaks would write.
+    """
+    result.weights *= maps
     of_kind = _BYTES_PER_WEIGHT if options.largest is None else _BYTES_PER_LARGEST
-    weights = maps * kept * of_kind[options.decimals is None or options.decimals > 5]
-    gradients = found.weights * _BYTES_PER_GRADIENT * options.gradients
-    sums = maps * (positions * _BYTES_PER_POSITION + found.inputs * _BYTES_PER_MAP)
-    found.bytes = round(weights + gradients + sums)
+    weights = maps * stored * of_kind[options.decimals is None or options.decimals > 5]
+    gradients = result.weights * _BYTES_PER_GRADIENT * options.gradients
+    sums = maps * (positions * _BYTES_PER_POSITION + result.inputs * _BYTES_PER_MAP)
+    result.bytes = round(weights + gradients + sums)
     return round(sums)
 
 
@@ -290,7 +299,7 @@ def _warn_if_large(
     options: IngestOptions,
     on_progress: OnProgress,
 ) -> None:
-    """Warn of a run of long inputs whose weights take more than most disks or memories hold."""
+    """Warn if a run of long inputs takes more bytes than LARGE, the free disk or the memory."""
     if options.context == "sentence" or options.keep == "peaks":
         return
     ((words,),) = connection.execute(
@@ -301,20 +310,21 @@ def _warn_if_large(
     free = shutil.disk_usage(options.bank.absolute().parent).free
     large = min(LARGE, free, memory())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
-        return  # counting what the run takes takes a while
-    found, sums = _sized(connection, corpus, planner, maps, options, on_progress)
-    if found.bytes < large:
+        return  # an upper bound is enough: an exact count tokenizes the whole corpus
+    expected, sums = _estimate_size(connection, corpus, planner, maps, options, on_progress)
+    if expected.bytes < large:
         return
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
     warnings.warn(
-        f"The run will take about {found.bytes / 1e9:,.1f} GB ({found.weights:,} weights); the disk"
-        f" has {free / 1e9:,.1f} GB free, the machine {memory() / 1e9:,.1f} GB of memory.{less}",
+        f"The run will take about {expected.bytes / 1e9:,.1f} GB ({expected.weights:,} weights);"
+        f" the disk has {free / 1e9:,.1f} GB free, the machine {memory() / 1e9:,.1f} GB of"
+        f" memory.{less}",
         AttnbankWarning,
         stacklevel=2,
     )
 
 
-def _sized(
+def _estimate_size(
     connection: DuckDBPyConnection,
     corpus: int,
     planner: Planner,
@@ -322,24 +332,26 @@ def _sized(
     options: IngestOptions,
     on_progress: OnProgress,
 ) -> tuple[Estimate, int]:
-    """About how much a run takes, and how many bytes its peaks and sums alone."""
-    found, positions, kept = _estimate_run(
+    """Estimate a run; also the bytes of its peaks and sums alone."""
+    expected, positions, stored = _estimate_run(
         connection, corpus, planner, [], options.largest, on_progress
     )
-    return found, _expect(found, positions, kept, maps, options)
+    return expected, _complete_estimate(expected, positions, stored, maps, options)
 
 
 def _with_step(
     facts: models.ModelFacts, options: IngestOptions, series: Series | None
 ) -> models.ModelFacts:
-    """The facts of a model with its step, if it is a checkpoint: of a series, or of a revision."""
+    """Add the training step to a model's facts if it is a checkpoint, by series or revision."""
     if series is not None and series.checkpoint is not None:
-        each = series.checkpoint
-        return replace(facts, series=series.name, step=each.step, tokens_seen=each.tokens_seen)
-    told = None if options.revision is None else step_of(options.revision)
-    if told is None:
+        checkpoint = series.checkpoint
+        return replace(
+            facts, series=series.name, step=checkpoint.step, tokens_seen=checkpoint.tokens_seen
+        )
+    step = None if options.revision is None else step_of(options.revision)
+    if step is None:
         return facts
-    return replace(facts, series=options.model, step=told[0], tokens_seen=told[1])
+    return replace(facts, series=options.model, step=step[0], tokens_seen=step[1])
 
 
 def _estimate_run(
@@ -350,41 +362,45 @@ def _estimate_run(
     largest: int | None,
     on_progress: OnProgress,
 ) -> tuple[Estimate, int, int]:
-    """What a run over a corpus comes to, with the weights of one map of each input.
+    """Count the inputs of a run, with the weights of one attention map per input.
 
-    Then its positions, and how many weights of one map of each input are kept, the rest as one.
+    Also returns the number of positions, and of the weights of one map per input that are stored:
+    with `largest`, that many from each position and the sum of the others as one more.
     """
-    found = Estimate(problems=problems, departures=corpora.violations_of(connection, corpus))
-    ((found.documents, found.empty_nodes),) = connection.execute(
+    result = Estimate(problems=problems, departures=corpora.violations_of(connection, corpus))
+    ((result.documents, result.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
     ).fetchall()
-    found.skipped.update(problem.id for problem in problems)
-    counted = positions = kept = 0
+    result.skipped.update(problem.id for problem in problems)
+    counted = positions = stored = 0
     plan = planner.plan(asking(connection.cursor()), corpus)
     on_progress(Progress("counting", counted, plan.sentences))
     for batch in plan.batches:
         counted += batch.sentence_count
         on_progress(Progress("counting", counted, plan.sentences))
-        found.skipped.update(skip.reason for skip in batch.skips)
-        for each in batch.inputs:
-            found.inputs += 1
-            found.sentences += len(each.sentences)
-            found.words += len(each.words)
-            found.joined_words += each.joined_words
-            found.unknown_words += each.encoded.words_with(planner.input_tokenizer.unknown)
-            found.pieces += len(each.encoded.ids)
-            size = len(each.encoded.positions)
-            found.weights += size**2
+        result.skipped.update(skip.reason for skip in batch.skips)
+        for input in batch.inputs:
+            result.inputs += 1
+            result.sentences += len(input.sentences)
+            result.words += len(input.words)
+            result.joined_words += input.joined_words
+            result.unknown_words += input.encoded.words_with(planner.input_tokenizer.unknown)
+            result.pieces += len(input.encoded.ids)
+            size = len(input.encoded.positions)
+            result.weights += size**2
             positions += size
-            kept += size * (size if largest is None else min(largest, size) + bool(largest))
-    return found, positions, kept
+            stored += size * (size if largest is None else min(largest, size) + bool(largest))
+    return result, positions, stored
 
 
 def planner_of(
-    options: IngestOptions, opened: InputTokenizer, max_tokens: int, shared: Shared | None = None
+    options: IngestOptions,
+    opened: InputTokenizer,
+    max_tokens: int,
+    shared: SharedPlans | None = None,
 ) -> Planner:
-    """What makes the batches of a run with these options; runs may share their plans."""
+    """Return the planner of a run with these options; runs of a series share their plans."""
     return Planner(
         opened, options.unit, max_tokens, options.batch_tokens, options.context, options.truncate,
         options.limit, options.seed, options.multiword, edges=options.edges,
@@ -395,16 +411,18 @@ def planner_of(
 def opened_tokenizer(
     options: IngestOptions, input_tokenizer: InputTokenizer, *, is_causal: bool | None = None
 ) -> InputTokenizer:
-    """The tokenizer with what the options put before the text, or make of the first word.
+    """Return the tokenizer with the BOS token and the kind of the first word set by the options.
 
-    `is_causal` is None where only the model's weights would tell.
+    `is_causal` is None if it is not known, as before the model's weights are loaded. Raises
+    CallError for options that do not apply to this tokenizer or model.
     """
     name = options.model
     if options.bos or options.bos_token is not None:
-        if input_tokenizer.opens is not None:
+        if input_tokenizer.start_token is not None:
             raise CallError(
-                f"The tokenizer of {name} puts {input_tokenizer.opens} before the text anyway.",
-                "Leave --bos and --bos-token out.",
+                f"The tokenizer of {name} already puts {input_tokenizer.start_token} before the"
+                " text.",
+                "Leave out --bos and --bos-token.",
             )
         if options.bos_token is None:
             id, fact = input_tokenizer.own_bos, f"The tokenizer of {name} has no BOS token."
@@ -413,14 +431,15 @@ def opened_tokenizer(
             fact = f"The vocabulary of {name} has no token {options.bos_token}."
         if id is None:
             raise CallError(fact, "Name one that it has: --bos-token TOKEN.")
-        input_tokenizer = input_tokenizer.opened_by(id)
-    applies = is_causal and input_tokenizer.opens is None
+        input_tokenizer = input_tokenizer.with_start_token(id)
+    applies = is_causal and input_tokenizer.start_token is None
     if options.first_word == "word" and is_causal is not None and not applies:
-        opens = input_tokenizer.opens
-        reason = f"{opens} stands before it" if opens else "the model looks both ways"
+        opens = input_tokenizer.start_token
+        reason = f"{opens} precedes the text" if opens else "the attention is not causal"
         raise CallError(
-            f"--first-word is for causal models with nothing before the text; of {name}, {reason}.",
-            "Leave --first-word out.",
+            f"--first-word is for causal models without a token before the text; in {name},"
+            f" {reason}.",
+            "Leave out --first-word.",
         )
     return replace(input_tokenizer, first_word=options.first_word) if applies else input_tokenizer
 
@@ -428,27 +447,27 @@ def opened_tokenizer(
 def longest_input(
     options: IngestOptions, input_tokenizer: InputTokenizer, limit: int | None
 ) -> int:
-    """The most tokens of an input: as the options say, else the default of its context.
+    """Return the most tokens of an input: --max-tokens, or the default of its context.
 
     `limit` is the model's own, if it has one. Raises CallError for more than that, and for so few
     that there is no room for text.
     """
     if options.max_tokens is None:
-        usual = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
-        return min(limit or 32_000, usual)
+        default = DEFAULT_MAX_TOKENS.get(options.context, 32_000)  # positions are SMALLINT
+        return min(limit or 32_000, default)
     if limit is not None and options.max_tokens > limit:
         raise CallError(
-            f"{options.model} takes at most {limit} tokens, and --max-tokens is"
-            f" {options.max_tokens}.",
-            f"Give at most {limit}, or leave it out.",
+            f"--max-tokens is {options.max_tokens}, but {options.model} takes at most {limit}"
+            " tokens.",
+            f"Use --max-tokens {limit}, or leave it out.",
         )
     special = (input_tokenizer.pair if options.context == "pair" else input_tokenizer.single).count
     least = special + (2 if options.context == "pair" else 1)
     if options.max_tokens < least:
         raise CallError(
-            f"--max-tokens {options.max_tokens} leaves no room for text beside {special} special"
-            " tokens.",
-            f"Give at least {least}.",
+            f"--max-tokens {options.max_tokens} leaves no room for text: {special} tokens are"
+            " special.",
+            f"Use --max-tokens {least} or more.",
         )
     return min(options.max_tokens, 32_000)
 
@@ -460,21 +479,21 @@ def _report(
     problems: list[Problem],
     notes: list[str],
 ) -> Report:
-    found = report_columns(connection, run)
-    departures = corpora.violations_of(connection, found.pop("corpus_id"))
+    columns = report_columns(connection, run)
+    departures = corpora.violations_of(connection, columns.pop("corpus_id"))
     conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
-    notes = notes + behaviour_lines(*(found.pop(each) for each in conduct))
+    notes = notes + behaviour_lines(*(columns.pop(column) for column in conduct))
     rows = connection.execute(
         registry.internal_statement("ingest/skipped_counts"), {"run": run}
     ).fetchall()
     return Report(
-        **found, state=state, skipped=dict(rows), notes=notes, problems=problems,
+        **columns, state=state, skipped=dict(rows), notes=notes, problems=problems,
         departures=departures,
     )  # fmt: skip
 
 
 def report_columns(connection: DuckDBPyConnection, run: int) -> dict[str, Any]:
-    """What the tables of a bank say of a run for its report, by name."""
-    found = connection.execute(registry.internal_statement("ingest/run_totals"), {"run": run})
-    (row,) = rows_by_name(found)
+    """Return the columns of a run's report that the bank has, by name."""
+    rows = connection.execute(registry.internal_statement("ingest/run_totals"), {"run": run})
+    (row,) = rows_by_name(rows)
     return row

@@ -1,4 +1,4 @@
-"""A run for each checkpoint of a training, by its step; all of them share one plan."""
+"""Ingests every checkpoint of a training, in the order of steps; the runs share one plan."""
 
 from __future__ import annotations
 
@@ -18,62 +18,68 @@ from attnbank.sql.errors import CallError
 def ingest_series(
     options: IngestOptions,
     on_progress: OnProgress = ignore_progress,
-    tell: Callable[[int, int, int], None] = lambda count, size, peaks: None,
+    on_estimate: Callable[[int, int, int], None] = lambda count, size, peaks: None,
 ) -> Iterator[Report]:
-    """Make a run of each checkpoint of `options.model` that fits `options.series`, by step.
+    """Ingest each checkpoint of `options.model` that matches `options.series`, by step.
 
-    `tell` is first given the number of runs that are to be made, their bytes, and those of their
-    peaks and sums alone. What is finished is passed over, and what was interrupted goes on.
+    Finished runs are skipped, an interrupted one resumes. Before the first run is written,
+    `on_estimate` is called with the number of runs to make, their bytes, and the bytes of their
+    peaks and sums alone.
 
-    Raises CallError for checkpoints that do not belong together, before anything is written, and as
-    `ingest` does.
+    Raises the errors of `ingest`; CallError, before anything is written, for checkpoints that are
+    not of one training.
     """
     check_run(options)
     assert options.series is not None
-    found = checkpoints(options.model, options.series)
-    _check_alike(found, options)
+    members = checkpoints(options.model, options.series)
+    _check_alike(members, options)
     shared = Series(
         str(Path(options.model)) if Path(options.model).is_dir() else options.model,
-        len(found),
-        lambda size, peaks: tell(shared.left, size, peaks),
+        len(members),
+        lambda size, peaks: on_estimate(shared.left, size, peaks),
     )
-    for at, each in enumerate(found):
-        shared.checkpoint, shared.left = each, len(found) - at
-        yield ingest_run(_options_of(each, options), on_progress, run_batches, shared)
+    for at, checkpoint in enumerate(members):
+        shared.checkpoint, shared.left = checkpoint, len(members) - at
+        yield ingest_run(_options_of(checkpoint, options), on_progress, run_batches, shared)
 
 
 def estimate_series(
     options: IngestOptions, on_progress: OnProgress = ignore_progress
 ) -> tuple[int, Estimate]:
-    """How many runs a series has, and what one of them would write. Raises as `ingest_series`."""
+    """Return the number of checkpoints of a series, and the estimate of one run."""
     check_run(options)
     assert options.series is not None
-    found = checkpoints(options.model, options.series)
-    _check_alike(found, options)
-    return len(found), estimate(_options_of(found[0], options), on_progress)
+    members = checkpoints(options.model, options.series)
+    _check_alike(members, options)
+    return len(members), estimate(_options_of(members[0], options), on_progress)
 
 
-def _options_of(each: Checkpoint, options: IngestOptions) -> IngestOptions:
-    return replace(options, model=each.name, revision=each.revision, series=None)
+def _options_of(checkpoint: Checkpoint, options: IngestOptions) -> IngestOptions:
+    return replace(options, model=checkpoint.name, revision=checkpoint.revision, series=None)
 
 
-def _check_alike(found: list[Checkpoint], options: IngestOptions) -> None:
-    """Raise CallError where checkpoints differ in more than their weights."""
+def _check_alike(members: list[Checkpoint], options: IngestOptions) -> None:
+    """Raise CallError if checkpoints differ in more than their weights."""
     first = None
-    for each in found:
-        told = loading.describe(
-            each.name,
-            revision=each.revision,
+    for checkpoint in members:
+        description = loading.describe(
+            checkpoint.name,
+            revision=checkpoint.revision,
             masked_lm=options.masked,
             trust_remote_code=options.trust_remote_code,
             measure=options.measure,
         )
-        own = (told.layers, told.heads, told.max_positions, told.tokenizer_sha256)
+        own = (
+            description.layers,
+            description.heads,
+            description.max_positions,
+            description.tokenizer_sha256,
+        )
         first = first or own
         if own != first:
             what = "tokenizer" if own[:3] == first[:3] else "layers, heads or longest input"
             raise CallError(
-                f"{each.revision or each.name} has another {what} than"
-                f" {found[0].revision or found[0].name}: they are not of one training.",
-                "Give a pattern that leaves it out.",
+                f"{checkpoint.revision or checkpoint.name} has another {what} than"
+                f" {members[0].revision or members[0].name}: they are not of one training.",
+                "Use a --series pattern that does not match it.",
             )

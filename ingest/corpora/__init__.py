@@ -1,1 +1,1 @@
-"""Reads corpora into sentences of annotated words, and reports what is wrong with them."""
+"""Parses corpora into sentences of annotated words, and reports what is wrong with them."""

@@ -1,8 +1,8 @@
 """How large the parts of a corpus may be.
 
-A corpus that somebody else made may hold a line without end, a few bytes that inflate to billions,
-or brackets by the thousand. Every bound here is far above what text has, and keeps what a reader
-holds at a time well below 3 GB. A whole file may be of any size: it is read piece by piece.
+A corpus from elsewhere may have an endless line, a few bytes that decompress to billions, or
+thousands of brackets. Every bound here is far above what text has, and keeps a reader's memory well
+below 3 GB. A file as a whole may have any size: it is read piece by piece.
 """
 
 MOST_LINE = 16 * 2**20  # bytes; a sentence of 32,767 words has 0.2 MB, a book's paragraph 0.02 MB
@@ -14,10 +14,10 @@ MOST_WORDS = 32_767  # of a sentence: word.index is a SMALLINT
 MOST_CONSTITUENTS = 32_767  # of a sentence: constituent.number is a SMALLINT
 MOST_CHARACTERS = 32_767  # of a word
 MOST_COVERED = 1_000_000  # words in a sentence's mentions, those in several counted several times
-MOST_DIGITS = 9  # of an id or a head: Python refuses to read more than 4,300
-MOST_FACTOR = 200  # bytes that a byte of a gzip file becomes, unless it is SMALL; of text, 3 to 20
-SMALL = 64 * 2**20  # bytes of an inflated file
-MOST_DOCBIN = 512 * 2**20  # bytes, inflated: 4 million words with all their annotation
+MOST_DIGITS = 9  # of an id or a head; int() itself raises ValueError from 4,301 on
+MOST_FACTOR = 200  # compression ratio of a gzip file; text has 3 to 20
+SMALL = 64 * 2**20  # bytes of a decompressed file, below which any ratio is accepted
+MOST_DOCBIN = 512 * 2**20  # bytes, decompressed: 4 million words with all their annotation
 MOST_ITEMS = 4_000_000  # strings, numbers and lists in a DocBin, or in the user data of a Doc of it
 MOST_TOKENS = 1_000_000  # of a Doc; spaCy itself refuses a text of a million characters
 MOST_PIPE = 2 * 2**30  # bytes copied from standard input or a pipe, which can be read only once

@@ -1,7 +1,7 @@
-"""What the readers hand over: sentences of annotated words, in the order of the text.
+"""The output of the corpus readers: sentences of annotated words, in the order of the text.
 
-Indices are 1-based within a sentence, as in CoNLL-U. A reader yields a stream of
-`Sentence` and `Problem`, so that a corpus of any length passes through in little memory.
+Indices are 1-based within a sentence, as in CoNLL-U. A reader yields a stream of `Sentence` and
+`Problem`, so that a corpus of any length needs little memory.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from attnbank.ingest.corpora.faults import FAULTS
 from attnbank.sql.errors import AttnbankError
 
-NO_HEAD = -1  # in a list of heads, for a word that the source gives none
+NO_HEAD = -1  # in a list of heads: the source has no head for the word
 _LONGEST_FACT = 300  # characters: a fact may quote what a file holds
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A syntactic word. `None` stands for what the source does not annotate."""
+    """A syntactic word. None: not annotated in the source."""
 
     form: str
     lemma: str | None = None
@@ -35,16 +35,19 @@ class Word:
 
     @property
     def edges(self) -> list[tuple[int, str]]:
-        """Head (0 is the root) and relation of its enhanced dependencies on words, each once."""
+        """The head (0: root) and relation of each enhanced dependency on a word, without repeats.
+
+        Those on empty nodes are left out.
+        """
         if self.deps is None:
             return []
-        found = (edge.partition(":") for edge in self.deps.split("|"))
-        return list(dict.fromkeys((int(head), name) for head, _, name in found if "." not in head))
+        parts = (edge.partition(":") for edge in self.deps.split("|"))
+        return list(dict.fromkeys((int(head), name) for head, _, name in parts if "." not in head))
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention of an entity. `entity` is the source's own name for it, unique in a document."""
+    """A mention of an entity. `entity` is the source's id of it, unique in a document."""
 
     entity: str
     first: int  # index of its first word
@@ -60,7 +63,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Constituent:
-    """A phrase of a bracketed tree; its number is its place in `Sentence.constituents`, from 1."""
+    """A phrase of a bracketed tree; its number is its 1-based index in `Sentence.constituents`."""
 
     label: str
     first: int  # index of its first word
@@ -81,15 +84,15 @@ class DocumentStart:
 
 
 ZERO_MENTION = "zero-mention"
+# Ids of what is valid in a source but not stored in a bank; not an error with --strict.
 LEFT_OUT = frozenset({ZERO_MENTION})
-"""Ids of what a sound source has and a bank does not, which --strict has nothing against."""
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Where a source departs from its format, or has what no bank holds: it is read all the same.
+    """A violation of the format that does not prevent reading, or content that no bank stores.
 
-    `id` is that of a fault of the catalogue, which --strict makes of it, or one of LEFT_OUT.
+    `id` is that of a fault of the catalogue, which it becomes with --strict, or one of LEFT_OUT.
     """
 
     id: str
@@ -117,7 +120,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a sentence or a file cannot be read. `id` is that of a fault of the catalogue."""
+    """Why a sentence or a file cannot be read. `id` is that of a fault in the catalogue."""
 
     id: str
     fact: str
@@ -131,17 +134,17 @@ class Problem:
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """What the user can do about it."""
         return FAULTS[self.id].remedy
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
+        location = f"{self.file}:{self.line}" if self.line else self.file
         where = f" (sentence {self.sentence})" if self.sentence else ""
-        return f"{place}: {self.id}: {self.fact}{where}. {self.remedy}"
+        return f"{location}: {self.id}: {self.fact}{where}. {self.remedy}"
 
 
 class FaultError(AttnbankError):
-    """A file or a sentence turns out to be faulty; its `problem` is what is reported."""
+    """A fault of a file or sentence. Readers catch it and yield its `problem`."""
 
     def __init__(self, id: str, fact: str, line: int = 0) -> None:
         super().__init__(fact, FAULTS[id].remedy)
@@ -149,7 +152,7 @@ class FaultError(AttnbankError):
 
 
 class CorpusError(AttnbankError):
-    """The corpus cannot be read as it is. `problems` says where and why."""
+    """The corpus cannot be read. `problems` says where and why."""
 
     def __init__(self, problems: list[Problem], remedy: str = "") -> None:
         super().__init__("\n".join(str(problem) for problem in problems), remedy)
@@ -157,14 +160,14 @@ class CorpusError(AttnbankError):
 
 
 def check_tree(heads: Sequence[int], line_of: Callable[[int], int] = lambda word: 0) -> None:
-    """Raise FaultError, the first that is found, unless the heads of a sentence form a tree.
+    """Raise FaultError (the first fault) unless the heads of a sentence form a tree.
 
-    `heads` are 1-based, 0 for the root and NO_HEAD where there is none: the others must form a part
-    of a tree. `line_of` gives the line of a word by its 1-based index.
+    `heads` are 1-based, 0 for the root. Words with NO_HEAD are ignored: the others must form a part
+    of a tree. `line_of` returns the line of a word, by its 1-based index, for the error.
     """
     count = len(heads)
     if max(heads) > count:
-        word, head = next(each for each in enumerate(heads, start=1) if each[1] > count)
+        word, head = next(pair for pair in enumerate(heads, start=1) if pair[1] > count)
         fact = f"head {head} in a sentence of {count} words"
         raise FaultError("head-out-of-range", fact, line_of(word))
     for word, head in enumerate(heads, start=1):

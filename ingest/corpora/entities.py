@@ -2,8 +2,8 @@
 
 `(e1-person-2` opens a mention, `e1)` closes it, `(e1-person-1)` is a mention of one word, and
 `(e5[1/2]-...` the first of two parts of a discontinuous mention. `# global.Entity` names the
-fields between the hyphens. Brackets carry the entity's id, so mentions may cross. Where no field is
-one (Coptic Scriptorium: `(place-Alexandria)person)`), they carry the first field.
+fields between the hyphens. Brackets have the entity's id, so mentions may cross. Where no field is
+an id (Coptic Scriptorium: `(place-Alexandria)person)`), they have the first field instead.
 """
 
 from __future__ import annotations
@@ -18,64 +18,64 @@ from attnbank.ingest.corpora.bounds import MOST_DIGITS
 from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered
 
-# Possessive, and matched from a place on: a long value without brackets would take for ever.
+# Possessive quantifiers: backtracking over a long value without brackets would take very long.
 _CHUNK = re.compile(r"\(([^()]++)(\)?)|([^()]++)\)")
-_HEAD_FIELDS = ("head", "minspan")  # CorefUD's and GUM's; of both, the one that means the head
+_HEAD_FIELDS = ("head", "minspan")  # of CorefUD and of GUM; if both are declared, head decides
 _PART = re.compile(r"(.+)\[([1-9][0-9]{0,3})/([1-9][0-9]{0,3})\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """Where the fields of an opening bracket stand: 0-based places, None if absent."""
+    """The order of the fields in an opening bracket: 0-based indices, None if absent."""
 
     count: int
     entity: int
     type: int | None
-    heads: tuple[tuple[str, int], ...]  # the fields that name the head, first the one that decides
+    heads: tuple[tuple[str, int], ...]  # the fields that name the head, in order of precedence
     identity: int | None
     is_grouped: bool = True  # whether a field names the entity
 
     @classmethod
     def parse_declaration(cls, text: str, line: int = 0) -> Notation:
-        """Read the value of `# global.Entity`, on a line. Raises FaultError: bad-global-entity."""
+        """Parse the value of `# global.Entity`. Raises FaultError (bad-global-entity)."""
         names = [name.strip() for name in text.split("-")]
-        place = {name: at for at, name in enumerate(names)}
-        if "" in place or len(place) < len(names):
+        column = {name: at for at, name in enumerate(names)}
+        if "" in column or len(column) < len(names):
             fact = f"{text!r} has an empty or repeated field"
             raise FaultError("bad-global-entity", fact, line)
-        entity = place.get("eid", place.get("GRP"))
-        type = place.get("etype", place.get("entity"))
-        heads = tuple((name, place[name]) for name in _HEAD_FIELDS if name in place)
-        return cls(len(names), entity or 0, type, heads, place.get("identity"), entity is not None)
+        entity = column.get("eid", column.get("GRP"))
+        type = column.get("etype", column.get("entity"))
+        heads = tuple((name, column[name]) for name in _HEAD_FIELDS if name in column)
+        return cls(len(names), entity or 0, type, heads, column.get("identity"), entity is not None)
 
 
 COREFUD = Notation.parse_declaration("eid-etype-head-other")  # where no global.Entity is declared
 
 
 @dataclass(slots=True)
-class _Open:
-    """A mention on its way: the pieces (start, end) of it that are closed, 0-based nodes."""
+class _OpenMention:
+    """A mention that is being parsed, with the (start, end) of its closed parts, 0-based nodes."""
 
     entity: str
     values: list[str]
     line: int
     start: int
     parts: int
-    begun: int = 1  # parts opened so far
+    parts_opened: int = 1  # parts opened so far
     pieces: list[tuple[int, int]] = field(default_factory=list)
 
-    def field_value(self, place: int | None) -> str | None:
-        if place is None or place >= len(self.values) or self.values[place] in ("", "_"):
+    def field_value(self, index: int | None) -> str | None:
+        if index is None or index >= len(self.values) or self.values[index] in ("", "_"):
             return None
-        return self.values[place]
+        return self.values[index]
 
 
-class _Brackets:
+class _BracketParser:
     def __init__(self, notation: Notation) -> None:
         self.notation = notation
-        self.mentions: list[_Open] = []  # in the order of opening
-        self.open: dict[str, list[_Open]] = {}  # by the id as written, with [1/2]
-        self.partial: dict[tuple[str, int], list[_Open]] = {}  # between two parts
+        self.mentions: list[_OpenMention] = []  # in the order of opening
+        self.open: dict[str, list[_OpenMention]] = {}  # by the id as written, with [1/2]
+        self.partial: dict[tuple[str, int], list[_OpenMention]] = {}  # between two parts
 
     def read_cell(self, value: str, node: int, line: int) -> None:
         at = 0
@@ -85,9 +85,9 @@ class _Brackets:
             if opening:
                 id = self.open_mention(opening, node, line)
                 if single:
-                    self.end(id, node, line)
+                    self.close_mention(id, node, line)
             else:
-                self.end(closing.partition("-")[0], node, line)
+                self.close_mention(closing.partition("-")[0], node, line)
         if at != len(value) or not value:
             fact = f"cannot read Entity={value} from {value[at:]!r} on"
             raise FaultError("bad-entity", fact, line)
@@ -97,29 +97,29 @@ class _Brackets:
         id = values[self.notation.entity] if len(values) > self.notation.entity else ""
         if not id:
             raise FaultError("bad-entity", f"({text} has no entity id", line)
-        entity, part, parts = _part_of(id, line)
+        entity, part, parts = _parse_part(id, line)
         if part == 1:
-            mention = _Open(entity, values, line, node, parts)
+            mention = _OpenMention(entity, values, line, node, parts)
             self.mentions.append(mention)
         else:
             waiting = self.partial.get((entity, parts), [])
-            before = [each for each in waiting if each.begun == part - 1]
+            before = [open_ for open_ in waiting if open_.parts_opened == part - 1]
             if not before:
                 fact = f"{id} begins before part {part - 1} has ended"
                 raise FaultError("entity-parts", fact, line)
             mention = before[-1]
             waiting.remove(mention)
-            mention.begun, mention.start = part, node
+            mention.parts_opened, mention.start = part, node
         self.open.setdefault(id, []).append(mention)
         return id
 
-    def end(self, id: str, node: int, line: int) -> None:
+    def close_mention(self, id: str, node: int, line: int) -> None:
         mentions = self.open.get(id)
         if not mentions:
             raise FaultError("unbalanced-entity", f"{id}) closes a mention that is not open", line)
         mention = mentions.pop()  # of nested mentions of one entity the inner one ends first
         mention.pieces.append((mention.start, node))
-        if mention.begun < mention.parts:
+        if mention.parts_opened < mention.parts:
             self.partial.setdefault((mention.entity, mention.parts), []).append(mention)
 
     def check_closed(self) -> None:
@@ -127,12 +127,12 @@ class _Brackets:
             fact = f"the mention of entity {mention.entity} is not closed"
             raise FaultError("unclosed-entity", fact, mention.line)
         for mention in chain(*self.partial.values()):
-            fact = f"part {mention.begun + 1} of {mention.parts} of entity {mention.entity}"
+            fact = f"part {mention.parts_opened + 1} of {mention.parts} of entity {mention.entity}"
             raise FaultError("entity-parts", f"{fact} is missing", mention.line)
 
 
-def _part_of(id: str, line: int) -> tuple[str, int, int]:
-    """The entity of an id such as e5[1/2], the part, and the number of parts."""
+def _parse_part(id: str, line: int) -> tuple[str, int, int]:
+    """Parse an id such as e5[1/2] into the entity, the part and the number of parts."""
     if "[" not in id:
         return id, 1, 1
     match = _PART.fullmatch(id)
@@ -147,22 +147,22 @@ def _part_of(id: str, line: int) -> tuple[str, int, int]:
 def entity_spans(
     cells: Sequence[tuple[int, int, str]], nodes: Sequence[int], notation: Notation
 ) -> tuple[list[EntitySpan], list[tuple[str, int]]]:
-    """Read the mentions of a sentence, outer before inner, in the order of the text.
+    """Parse the mentions of a sentence, in the order of the text, outer before inner.
 
-    Then the entity and the line of each mention of empty nodes alone (dropped pronouns).
+    Also returns the entity and the line of each mention of empty nodes alone (dropped pronouns).
 
-    `cells` are, for each node with an Entity, its 0-based place in `nodes`, its line and the value;
-    `nodes` the index of each word in the sentence and 0 for each empty node, as they stand.
-    Raises FaultError: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
+    `cells` has, for each node with an Entity, its 0-based index in `nodes`, its line and the value.
+    `nodes` has the index of each word in the sentence, and 0 for each empty node, in order. Raises
+    FaultError: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
     too-many-mentions.
     """
-    brackets = _Brackets(notation)
+    brackets = _BracketParser(notation)
     for node, line, value in cells:
         brackets.read_cell(value, node, line)
     brackets.check_closed()
     sizes = [end + 1 - start for mention in brackets.mentions for start, end in mention.pieces]
     check_covered(sizes, cells[0][1] if cells else 0)
-    spans = [_span(mention, nodes, notation) for mention in brackets.mentions]
+    spans = [_entity_span(mention, nodes, notation) for mention in brackets.mentions]
     zeros = [
         (mention.entity, mention.line)
         for mention, span in zip(brackets.mentions, spans, strict=True)
@@ -171,7 +171,7 @@ def entity_spans(
     return sorted((s for s in spans if s.words), key=lambda s: (s.words[0], -s.words[-1])), zeros
 
 
-def _span(mention: _Open, nodes: Sequence[int], notation: Notation) -> EntitySpan:
+def _entity_span(mention: _OpenMention, nodes: Sequence[int], notation: Notation) -> EntitySpan:
     covered = [nodes[at] for start, end in mention.pieces for at in range(start, end + 1)]
     words = tuple(index for index in covered if index)
     head, field = _head_words(mention, covered, notation)
@@ -181,17 +181,17 @@ def _span(mention: _Open, nodes: Sequence[int], notation: Notation) -> EntitySpa
 
 
 def _head_words(
-    mention: _Open, covered: Sequence[int], notation: Notation
+    mention: _OpenMention, covered: Sequence[int], notation: Notation
 ) -> tuple[tuple[int, ...], str | None]:
-    """The words that the source names as the head, and the field that names them.
+    """Return the words that the source names as the head, and the field that names them.
 
     The head of CorefUD counts empty nodes, as udapi does. The minspan of GUM counts words alone:
     of "one (10.1 product) or a few products", minspan 5 is `products`.
     """
-    for name, place in notation.heads:
+    for name, column in notation.heads:
         counted = covered if name == "head" else [index for index in covered if index]
         words = set()
-        value = mention.field_value(place) if counted else None
+        value = mention.field_value(column) if counted else None
         for position in (value or "").split(","):
             is_number = position.isdecimal() and len(position) <= MOST_DIGITS
             if position and not (is_number and 1 <= int(position) <= len(counted)):

@@ -1,6 +1,6 @@
-"""The catalogue of everything that can be wrong with a corpus, read from faults.toml.
+"""The catalogue of everything that can be wrong with a corpus, from faults.toml.
 
-Messages, the docs and the tests list the same faults, each by its stable id in kebab-case.
+Messages, docs and tests refer to a fault by its id, which is stable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ANY = "any"  # faults of the file itself, whatever its format
 class FaultKind:
     """A kind of fault: its id, the formats that it occurs in, its meaning and its remedy.
 
-    What `is_mended` is read all the same, as a departure, unless strictness is asked for.
+    A fault that `is_mended` is an error only with --strict; by default it is a `Departure`.
     """
 
     id: str
@@ -30,6 +30,6 @@ class FaultKind:
 
 _TEXT = files("attnbank.ingest.corpora").joinpath("faults.toml").read_text(encoding="utf-8")
 FAULTS = {
-    id: FaultKind(id, tuple(each.pop("formats")), **each)
-    for id, each in tomllib.loads(_TEXT).items()
+    id: FaultKind(id, tuple(entry.pop("formats")), **entry)
+    for id, entry in tomllib.loads(_TEXT).items()
 }

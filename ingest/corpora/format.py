@@ -1,6 +1,6 @@
-"""The corpus formats: every module of the folder `formats` that has a FORMAT is one.
+"""The corpus formats: each module in the folder `formats` that has a FORMAT.
 
-A file's format is recognised by what stands in it, not by its name.
+The format of a file is recognised from its content, not from its name.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class Start:
 
     @cached_property
     def uncommented(self) -> tuple[str, ...]:
-        """The lines that are not comments either."""
+        """The `lines` that are not comments."""
         return tuple(line for line in self.lines if not line.startswith("#"))
 
     @cached_property
     def is_text(self) -> bool:
-        """Whether it is text of any kind: a few control characters are a fault of their own."""
+        """Whether at most 1 % are control characters; those of a text are reported as a fault."""
         control = len(self.data) - len(self.data.translate(None, _CONTROL))
         return control * 100 <= max(len(self.data), 1000)
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is read: the spaCy pipeline that annotates plain text, and how strictly."""
+    """How to read a file: the spaCy pipeline for plain text, and whether departures are errors."""
 
     spacy: str | None = None
     strict: bool = False
@@ -52,35 +52,39 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Format:
-    """A corpus format. `read` yields a Problem for each sentence that is faulty."""
+    """A corpus format. `read` yields a Problem for each faulty sentence."""
 
     name: str  # what --format takes
     title: str
-    endings: tuple[str, ...]  # of the files that are taken from a folder
-    rank: int  # formats are asked whether a file is theirs by this, the smallest first
-    recognises: Callable[[Start], bool] | None  # None: never
+    endings: tuple[str, ...]  # of the files that are read from a folder
+    rank: int  # the order in which `recognises` is called: the lowest first
+    recognises: Callable[[Start], bool] | None  # None: only with --format
     read: Callable[[CorpusFile, ReadOptions], Iterator[Sentence | Problem]]
 
 
 @cache
 def formats() -> dict[str, Format]:
-    """Every format by its name, in the order in which they are asked whether a file is theirs."""
-    names = (f"{folder.__name__}.{each.name}" for each in iter_modules(folder.__path__))
-    found = [module.FORMAT for module in map(import_module, names) if hasattr(module, "FORMAT")]
-    return {each.name: each for each in sorted(found, key=lambda each: (each.rank, each.name))}
+    """Return the formats by name, in the order in which they are tried on a file."""
+    names = (f"{folder.__name__}.{module.name}" for module in iter_modules(folder.__path__))
+    modules = [import_module(name) for name in names]
+    by_rank = sorted(
+        (module.FORMAT for module in modules if hasattr(module, "FORMAT")),
+        key=lambda format: (format.rank, format.name),
+    )
+    return {format.name: format for format in by_rank}
 
 
 @cache
 def endings() -> tuple[str, ...]:
-    """The endings of the names of corpus files, without that of a compressed one."""
-    return tuple(ending for each in formats().values() for ending in each.endings)
+    """Return the endings of the names of corpus files, without .gz."""
+    return tuple(ending for format in formats().values() for ending in format.endings)
 
 
 def recognise(start: bytes) -> str | None:
-    """The name of the format of a file's first bytes (some 64 KiB, decompressed), or None.
+    """Return the name of the format of a file's first bytes (some 64 KiB, decompressed), or None.
 
-    It is text for lines, too: the difference does not show.
+    It is never "lines", which nothing distinguishes from "text".
     """
     seen = Start(start)
-    found = (name for name, f in formats().items() if f.recognises and f.recognises(seen))
-    return next(found, None)
+    recognised = (name for name, f in formats().items() if f.recognises and f.recognises(seen))
+    return next(recognised, None)

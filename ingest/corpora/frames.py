@@ -1,7 +1,6 @@
-"""Data frames of words as corpora: written out as CoNLL-U, and read, checked and told as that is.
+"""Data frames of words as corpora: they are written to a CoNLL-U file, which is then read.
 
-A frame has a row for each word, in the order of the text, and columns that are called as those of
-table `word`.
+A frame has a row for each word, in the order of the text, and the columns of table `word`.
 """
 
 from __future__ import annotations
@@ -25,20 +24,21 @@ _NUMBERS = ("index", "head_index", "token_start")
 _NAMES = ("sentence", "sent_id")
 _KNOWN = (*_TEXTS, *_NUMBERS, *_NAMES, "space_after")
 _BREAKS = frozenset("\t\n\r")
-_EMPTY = re.compile(r"(?:^|\|)([0-9]{1,5})\.([0-9]{1,2}):")
+_EMPTY_NODE = re.compile(r"(?:^|\|)([0-9]{1,5})\.([0-9]{1,2}):")
 
 
 def is_frame(corpus: object) -> bool:
-    """Whether a corpus is a data frame: of Polars, pandas, pyarrow or whatever streams Arrow."""
+    """Whether a corpus is a data frame, of Polars, pandas, pyarrow or anything streaming Arrow."""
     return hasattr(corpus, "__arrow_c_stream__") or hasattr(corpus, "iloc")
 
 
 def frame_source(frame: Any, folder: Path, name: str, keep: object) -> CorpusFile:
-    """Write a frame into a folder, as the CoNLL-U file of this name, whose digest is the content's.
+    """Write a frame to a CoNLL-U file of this name in a folder; its digest is that of the content.
 
-    Sentences are told apart by `sent_id`, their name, or by `sentence` (text is a name, a number is
-    not); rows of one must follow each other. Columns that are not known are left out. Raises
-    CallError for a frame that has no words, no sentences, or values that no CoNLL-U file can hold.
+    Consecutive rows with the same `sent_id` (its name) or `sentence` (its name if text) are a
+    sentence. Unknown columns are ignored. `keep` is held by the result, so that the folder lives as
+    long. Raises CallError for a frame without words or sentences, or with values that a CoNLL-U
+    file cannot have.
     """
     rows = _frame_rows(frame)
     path = folder / f"{Path(name).name}.conllu"
@@ -50,19 +50,20 @@ def frame_source(frame: Any, folder: Path, name: str, keep: object) -> CorpusFil
             digest.update(content)
             file.write(content)
             places.append(row)
-    return CorpusFile(name, path, "conllu", digest.hexdigest(), keep=keep, places=places)
+    return CorpusFile(name, path, "conllu", digest.hexdigest(), keep=keep, line_numbers=places)
 
 
 def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
     try:
         streams = hasattr(frame, "__arrow_c_stream__")
         table = pa.table(frame) if streams else pa.Table.from_pandas(frame, preserve_index=False)
-        named = [each for each in table.column_names if each in _KNOWN]
+        named = [name for name in table.column_names if name in _KNOWN]
         table = table.select(named)
         for name in {*named} & {*_NUMBERS}:
             at = named.index(name)
-            table = table.set_column(at, name, table[name].cast(pa.int64()))  # 3.0 of pandas is 3
-    except Exception as error:  # whatever an object of the caller's raises
+            # pandas makes floats (3.0) of integers where some are missing.
+            table = table.set_column(at, name, table[name].cast(pa.int64()))
+    except Exception as error:  # the caller's object may raise anything
         raise CallError(
             f"The frame cannot be read: {first_line(error)}",
             "Give a frame of Polars or pandas with a row for each word.",
@@ -76,10 +77,12 @@ def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
 
 
 def _conllu_lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
-    """The lines of a CoNLL-U file, each with the row that it is about."""
+    """Yield the lines of a CoNLL-U file, each with the number of the row it comes from."""
     before: Any = None
     numbered = enumerate(rows, start=1)
-    by_sentence = groupby(numbered, lambda each: [each[1].get(k) for k in ("document", *_NAMES)])
+    by_sentence = groupby(
+        numbered, lambda item: [item[1].get(column) for column in ("document", *_NAMES)]
+    )
     for (document, sentence, sent_id), group in by_sentence:
         words = [*group]
         first = words[0][0]
@@ -92,38 +95,41 @@ def _conllu_lines(rows: Iterator[dict[str, Any]]) -> Iterator[tuple[int, str]]:
         empty = _empty_nodes([word for _, word in words])
         yield from ((first, line) for line in empty["0"])
         for at, (row, word) in enumerate(words):
-            if word.get("token_start") is not None and word["token_start"] == _index(word, at):
-                yield row, _token(words[at:], at)
-            yield row, _conllu_row(word, at, row)
-            yield from ((row, line) for line in empty[str(_index(word, at))])
+            if word.get("token_start") is not None and word["token_start"] == _word_index(word, at):
+                yield row, _token_row(words[at:], at)
+            yield row, _word_row(word, at, row)
+            yield from ((row, line) for line in empty[str(_word_index(word, at))])
         yield words[-1][0], ""
 
 
 def _empty_nodes(words: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """The lines of the empty nodes that `deps` names, by the word before: frames have no rows."""
+    """Return lines for the empty nodes that `deps` refers to, by the index of the word before.
+
+    Frames have no rows for empty nodes, but in CoNLL-U a head in DEPS must be a node.
+    """
     most: dict[str, int] = defaultdict(int)
     for word in words:
-        for before, number in _EMPTY.findall(str(word.get("deps") or "")):
+        for before, number in _EMPTY_NODE.findall(str(word.get("deps") or "")):
             most[before] = max(most[before], int(number))
-    found = {at: [f"{at}.{n}" + "\t_" * 9 for n in range(1, last + 1)] for at, last in most.items()}
-    return defaultdict(list, found)
+    nodes = {at: [f"{at}.{n}" + "\t_" * 9 for n in range(1, last + 1)] for at, last in most.items()}
+    return defaultdict(list, nodes)
 
 
-def _index(word: Mapping[str, Any], at: int) -> Any:
+def _word_index(word: Mapping[str, Any], at: int) -> Any:
     return word.get("index", at + 1)
 
 
-def _token(words: Sequence[tuple[int, Mapping[str, Any]]], at: int) -> str:
-    """The line of the multiword token that begins with the first of these words."""
+def _token_row(words: Sequence[tuple[int, Mapping[str, Any]]], at: int) -> str:
+    """Return the line of the multiword token that begins with the first of these words."""
     (row, first), start = words[0], words[0][1]["token_start"]
     parts = [word for _, word in words if word.get("token_start") == start]
-    last = _index(parts[-1], at + len(parts) - 1)
+    last = _word_index(parts[-1], at + len(parts) - 1)
     misc = "_" if parts[-1].get("space_after") is not False else "SpaceAfter=No"
     surface = _cell_to_text(first.get("surface"), row, "surface")
     return "\t".join([f"{start}-{last}", surface, *"_" * 7, misc])
 
 
-def _conllu_row(word: Mapping[str, Any], at: int, row: int) -> str:
+def _word_row(word: Mapping[str, Any], at: int, row: int) -> str:
     def column_text(name: str) -> str:
         return _cell_to_text(word.get(name), row, name)
 
@@ -135,15 +141,15 @@ def _conllu_row(word: Mapping[str, Any], at: int, row: int) -> str:
         column_text(name)
         for name in ("lemma", "upos", "xpos", "feats", "head_index", "deprel", "deps")
     ]
-    index = _cell_to_text(_index(word, at), row, "index")
+    index = _cell_to_text(_word_index(word, at), row, "index")
     return "\t".join([index, form, *cells, "|".join(misc) or "_"])
 
 
 def _cell_to_text(value: Any, row: int, column: str) -> str:
-    found = "_" if value is None else str(value)
-    if not _BREAKS.isdisjoint(found):
+    text = "_" if value is None else str(value)
+    if not _BREAKS.isdisjoint(text):
         raise CallError(
             f"Row {row:,} of the frame has a tab or a line break in column {column}.",
             "Replace it by a space.",
         )
-    return found
+    return text

@@ -1,7 +1,7 @@
-"""Under which licence a corpus is, as the README beside its files says, and how it is cited.
+"""The licence and the citation of a corpus, from the README beside its files.
 
-A treebank of Universal Dependencies has both in its README: a line `License: CC BY-SA 4.0`, and an
-entry for BibTeX.
+The README of a treebank of Universal Dependencies has a line `License: CC BY-SA 4.0`, and a BibTeX
+entry.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 _NAMES = ("README.md", "README.txt", "README")
-_MOST_BYTES = 1_000_000
-_LONGEST = 500
-_LONGEST_CITATION = 4000
+_MOST_BYTES = 1_000_000  # of a README
+_LONGEST = 500  # characters of a licence
+_LONGEST_CITATION = 4000  # characters
 _LICENCE = re.compile(
     r"^[ \t>*_#-]*licen[sc]e[*_]*[ \t]*:[*_ \t]*(\S[^\n]*)$", re.IGNORECASE | re.MULTILINE
 )
@@ -22,17 +22,17 @@ _ENTRY = re.compile(r"^[ \t]*@[a-z]+\{", re.IGNORECASE | re.MULTILINE)
 
 
 class Declared(NamedTuple):
-    """What stands beside a corpus: its licence and how to cite it, None where nothing does."""
+    """The licence and the citation of a corpus, None if unknown."""
 
     licence: str | None = None
     citation: str | None = None
 
 
 def licence_of_files(files: Iterable[Path]) -> Declared:
-    """What the READMEs beside some files say; None where they say nothing, or differ."""
-    folders = {each.resolve().parent for each in files}
-    found = {_licence_of_folder(each) for each in folders}
-    return found.pop() if len(found) == 1 else Declared()
+    """Return what the READMEs beside files declare; nothing if they differ."""
+    folders = {path.resolve().parent for path in files}
+    licences = {_licence_of_folder(folder) for folder in folders}
+    return licences.pop() if len(licences) == 1 else Declared()
 
 
 def _licence_of_folder(folder: Path) -> Declared:
@@ -42,14 +42,14 @@ def _licence_of_folder(folder: Path) -> Declared:
                 text = file.read(_MOST_BYTES).decode("utf-8", errors="replace")
         except OSError:
             continue
-        licences = {" ".join(each.split()).strip("*_ ") for each in _LICENCE.findall(text)}
+        licences = {" ".join(match.split()).strip("*_ ") for match in _LICENCE.findall(text)}
         licence = licences.pop()[:_LONGEST] if len(licences) == 1 else None
         return Declared(licence, _entry(text))
     return Declared()
 
 
 def _entry(text: str) -> str | None:
-    """The first entry for BibTeX, to the bracket that closes it."""
+    """Return the first BibTeX entry, up to its closing brace."""
     start = _ENTRY.search(text)
     if start is None:
         return None

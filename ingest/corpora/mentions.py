@@ -1,9 +1,9 @@
 """The head word and the kind of a mention.
 
 Section 4.3 of the paper asks whether the head word of a mention attends to the head word of an
-antecedent, so each mention needs one. Where the source names it (the head field of CorefUD), that
-is it; else the tree decides, without a tree the minspan of GUM, the phrases of a bracketed parse,
-else the surface.
+antecedent, so each mention needs a head word. It is taken from the source if that names it (the
+head field of CorefUD), else from the tree, the minspan of GUM, the phrases of a bracketed parse, or
+the surface, whichever comes first.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ _ARABIC = re.compile(
     r"(PRON|NOUN|ADJ|ADV|VERB|PV|IV|CV|PREP|CONJ|PART|ABBREV|NUM|DET|INTERJ|PUNC)(?=[_+.0-9]|$).*"
 )
 _NOUNS = ("noun", "proper", "pronoun")
+# Labels of phrases headed by a noun, in the Penn Treebank and in Alpino's trees of Dutch.
 _NOMINAL = frozenset({"NP", "N", "MWU", "NML", "NX", "WHNP", "NAC"})
-"""Labels of phrases that are headed by a noun: of Penn, of Alpino's trees of Dutch."""
-_DEEPEST = 100  # phrases within phrases that are looked into
+_DEEPEST = 100  # levels of phrases that `_phrase_head` descends
 UNKNOWN = "unknown"
 
 
 @cache
 def pronouns() -> frozenset[str]:
-    """The forms, in lower case, that are pronouns in text without tags: view english_pronoun."""
+    """Return the pronouns, in lower case, of text without tags: those of view english_pronoun."""
     rows = statements.values_rows(registry.script("4_pronouns"))
     return frozenset(form for row in rows if row[-1] for form in str(row[0]).split())
 
 
 @dataclass(frozen=True, slots=True)
 class EntitySpan:
-    """What a source says of a mention. Indices are 1-based within the sentence, ascending."""
+    """A mention as annotated in the source. Indices are 1-based in the sentence, ascending."""
 
     entity: str
     words: tuple[int, ...]  # without the gaps of a discontinuous mention
@@ -83,7 +83,7 @@ class EntitySpan:
 
 
 class Phrases:
-    """The phrases of more than one word of a sentence, by where they are."""
+    """The phrases of a sentence that have more than one word, by their extent."""
 
     def __init__(self, constituents: Iterable[Constituent]) -> None:
         self.is_nominal: dict[tuple[int, int], bool] = {}  # by first and last word
@@ -101,7 +101,7 @@ class Phrases:
         return bool(self.is_nominal)
 
     def within(self, first: int, last: int) -> list[tuple[int, int]]:
-        """The largest phrases that are a part of the words from the first to the last."""
+        """Return the largest phrases that are a proper part of the words from first to last."""
         extents = []
         at = first
         while at <= last:
@@ -115,7 +115,7 @@ class Phrases:
 
 
 def check_covered(sizes: Sequence[int], line: int) -> None:
-    """Raise FaultError (too-many-mentions) where they cover over MOST_COVERED words."""
+    """Raise FaultError (too-many-mentions) if mentions cover more than MOST_COVERED words."""
     if sum(sizes) > MOST_COVERED:
         fact = f"{len(sizes):,} mentions cover {sum(sizes):,} words"
         raise FaultError("too-many-mentions", fact, line)
@@ -129,10 +129,10 @@ def mentions_of(
     *,
     strict: bool = False,
 ) -> tuple[tuple[Mention, ...], tuple[Departure, ...]]:
-    """Make the mentions of a sentence, each once, as scorers of coreference count them.
+    """Make the mentions of a sentence, without repeats, as coreference scorers count them.
 
-    Where spans repeat one of the same entity that is a departure, and so is each mention whose kind
-    the tag of its head does not tell; if it is `strict`, a FaultError.
+    A repeated span of an entity is a departure, and so is a mention whose head has an unknown tag.
+    If `strict`, raises FaultError for them.
     """
     once: dict[tuple[str, tuple[int, ...]], EntitySpan] = {}
     repeated = []
@@ -160,7 +160,7 @@ def mentions_of(
 
 
 def mention_of(words: Sequence[Word], span: EntitySpan, phrases: Phrases | None = None) -> Mention:
-    """Make the mention of a span (of one word at least) of a sentence's words."""
+    """Make a mention of a span of at least one word."""
     first, last = span.words[0], span.words[-1]
     head, rule = head_of(words, span.words, span.head, span.head_field, phrases)
     kind, kind_rule = kind_of(words, span.words, head)
@@ -176,31 +176,31 @@ def head_of(
     field: str | None = None,
     phrases: Phrases | None = None,
 ) -> tuple[int, str]:
-    """Find the head word of a span: its 1-based index in the sentence, and the rule that found it.
+    """Return the head word of a span, as its 1-based index in the sentence, and the rule applied.
 
-    head: the word that this field of the source names; of several words (`named`) as by the tree.
-    tree: the word whose own head lies outside the span, where every word of it has one; of several
-    the first noun, pronoun or verb that does not modify what follows it, else the first word of
-    which the same is true.
-    minspan: without a tree, the first word that this field of the source names. With one it is not
-    asked: where several heads lie outside, it names the last of these words.
-    phrase: without either, the last noun or pronoun that stands in the mention outside of any
-    smaller phrase; where there is none, the head of the first noun phrase in it (in Chinese, whose
-    phrases end with their head, of the last).
-    surface: the last word before the first preposition (by the tag, where it tells; else English),
-    relative word, comma or the like (the span's first word aside); closing punctuation and 's do
-    not count.
+    head: the word that this field of the source names; of several (`named`), by the tree rule.
+    tree: the word whose head is outside the span, if every word of the span has a head; of several
+    such words, the first noun, pronoun or verb that does not modify what follows, else the first
+    word that does not.
+    minspan: without a tree, the first word that this field of the source names. With a tree it is
+    ignored: where several heads are outside the span, it names the last of these words.
+    phrase: without either, the last noun or pronoun of the mention that is in no smaller phrase; if
+    there is none, the head of its first noun phrase (in Chinese, whose phrases end with their head,
+    of the last).
+    surface: the last word before the first preposition (by the tag if there is one, else by a list
+    of English ones), relative word, comma or the like that is not the span's first word, ignoring
+    final punctuation and 's.
 
-    Of the 13,959 mentions of 48 GUM documents 173 have several heads outside. Of the first hundred
-    of such mentions in gum-dev and gum-train, read by people, the tree finds the head of 99 (the
-    last of the words that minspan names: 24). With the tree hidden, minspan is the tree's head for
-    94 % and, for the 7,551 mentions of more than one word, the surface finds it for 83 %.
+    Of the 13,959 mentions of 48 GUM documents, 173 have several heads outside. Of the first hundred
+    such mentions in gum-dev and gum-train, checked by hand, the tree rule finds the head of 99 (the
+    last word of minspan: 24). Without the tree, minspan agrees with the tree rule for 94 %, and the
+    surface rule for 83 % of the 7,551 mentions of more than one word.
     """
     has_tree = all(words[i - 1].head_index is not None for i in span)
     if named and field != "minspan":
-        return _top(words, named) if has_tree else named[0], field or "head"
+        return _syntactic_head(words, named) if has_tree else named[0], field or "head"
     if has_tree:
-        return _top(words, span), "tree"
+        return _syntactic_head(words, span), "tree"
     if named:
         return named[0], "minspan"
     if phrases and len(span) > 1:
@@ -208,8 +208,8 @@ def head_of(
     return _surface_head(words, span), "surface"
 
 
-def _top(words: Sequence[Word], span: Sequence[int]) -> int:
-    """The word of a span whose head lies outside of it; of several that which it is about."""
+def _syntactic_head(words: Sequence[Word], span: Sequence[int]) -> int:
+    """Return the word of a span whose head is outside; of several, the one the span is about."""
     if len(span) == 1:
         return span[0]
     inside: Collection[int] = (
@@ -226,7 +226,7 @@ def _top(words: Sequence[Word], span: Sequence[int]) -> int:
 
 
 def _phrase_head(words: Sequence[Word], first: int, last: int, phrases: Phrases) -> int:
-    """The head of the words from the first to the last, by the phrases of their sentence."""
+    """Return the head of the words from first to last, by the phrases of their sentence."""
     for _ in range(_DEEPEST):
         largest = phrases.within(first, last)
         covered = {at for start, end in largest for at in range(start, end + 1)}
@@ -255,7 +255,7 @@ def _surface_head(words: Sequence[Word], span: Sequence[int]) -> int:
 
 
 def _ends_head(word: Word) -> bool:
-    """Whether what stands before a word has the head: by its tag, or as an English preposition."""
+    """Whether the head of a mention precedes this word: a preposition, relative word or comma."""
     if word.form.lower() in _STOPS - PREPOSITIONS:
         return True
     if word.upos is not None:
@@ -267,14 +267,14 @@ def _ends_head(word: Word) -> bool:
 
 
 def kind_of(words: Sequence[Word], span: Sequence[int], head: int) -> tuple[str, str]:
-    """Classify a mention by its head: pronoun, proper or nominal, and the rule that told it.
+    """Classify a mention by its head as pronoun, proper or nominal; also return the rule.
 
     tag: by UPOS, else XPOS. A determiner is a pronoun if it is the whole mention or possessive.
-    unknown: nominal, since the tag is of no set that is known here (Penn, the Chinese and Arabic
-    treebanks, CGN).
-    form (no tags): by a closed list of pronouns, else by capitals; the capital of a sentence's
-    first word and of words in a sentence all in capitals says nothing. On the mentions named at
-    `head_of`, with trees and tags hidden, 96 % have the kind that tag gives.
+    unknown: nominal, because the tag is in no known set (Penn, the Chinese and Arabic treebanks,
+    CGN).
+    form (no tags): by a closed list of pronouns, else by capitals, ignoring the sentence's first
+    word and sentences all in capitals. Of the mentions described at `head_of`, 96 % have the same
+    kind by form as by tag.
     """
     word = words[head - 1]
     alone = len(span) == 1
@@ -290,14 +290,14 @@ def kind_of(words: Sequence[Word], span: Sequence[int], head: int) -> tuple[str,
         if kind == "pronoun" or (alone and kind == "determiner"):
             return "pronoun", "tag"
         return ("proper" if kind == "proper" else "nominal"), "tag"
-    if word.form.lower() in pronouns() and word.form != "US":
+    if word.form.lower() in pronouns() and word.form != "US":  # the country, not the pronoun
         return "pronoun", "form"
-    return ("proper" if _capital_tells(words, head) else "nominal"), "form"
+    return ("proper" if _is_capitalised(words, head) else "nominal"), "form"
 
 
 @cache
 def _tag_kind(tag: str | None) -> str | None:
-    """Tell pronouns, proper names, nouns, determiners and others apart; None for unknown tags."""
+    """Return pronoun, proper, noun, determiner or other; None for an unknown tag."""
     if tag is None:
         return None
     if dutch := _CGN.fullmatch(tag):
@@ -322,7 +322,7 @@ def _tag_kind(tag: str | None) -> str | None:
     return "noun" if tag in _NOMINAL_TAGS else "other"
 
 
-def _capital_tells(words: Sequence[Word], head: int) -> bool:
+def _is_capitalised(words: Sequence[Word], head: int) -> bool:
     if head == 1 or not words[head - 1].form[0].isupper():
         return False
     return not all(word.form.isupper() for word in words if word.form[0].isalpha())

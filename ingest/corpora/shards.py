@@ -1,4 +1,4 @@
-"""The shard of a corpus that an ingest reads, so that n machines can each take one."""
+"""Shards of a corpus: a part of its documents, so that several machines can share an ingest."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from attnbank.sql.shards import MOST, Shards, read_shards
 
 
 def read_shard(text: str | None) -> Shards:
-    """The one shard that a text like 3/16 names; the whole corpus for None, and for 1/1.
+    """Parse a shard such as 3/16; None and 1/1 are the whole corpus.
 
-    Raises CallError if the text names none, or several.
+    Raises CallError if the text is not one shard.
     """
     with suppress(ValueError):
-        found = read_shards(text)
-        if len(found.numbers) == 1:
-            return found
+        shards = read_shards(text)
+        if len(shards.numbers) == 1:
+            return shards
     raise CallError(
-        f"--shard takes K/N with K from 1 to N, and N up to {MOST:,}, not {str(text)[:40]!r}.",
-        "For example, the third of 16 shards is --shard 3/16.",
+        f"--shard is not K/N, with K from 1 to N and N up to {MOST:,}: {str(text)[:40]!r}.",
+        "For example, for the third of 16 shards: --shard 3/16.",
     )
 
 
 def items_of_shard(
     items: Iterable[Sentence | Problem], shard: Shards
 ) -> Iterator[Sentence | Problem]:
-    """What belongs to a shard, in the order of the text; everything as it is of a whole.
+    """Yield the sentences and problems of a shard, in order; if it is the whole, unchanged.
 
-    Each document has its place in the whole corpus (`DocumentStart.index`). What cannot be read
-    belongs to the document that it stands in, as far as one has begun, so that it is in one shard.
+    Documents get their index in the whole corpus (`DocumentStart.index`). A problem belongs to the
+    document it is in (or the first), so that it is reported by one shard only.
     """
     if shard.is_whole:
         yield from items
         return
     document = 0
-    for each in items:
-        if isinstance(each, Sentence) and each.document is not None:
+    for item in items:
+        if isinstance(item, Sentence) and item.document is not None:
             document += 1
-            each = replace(each, document=replace(each.document, index=document))
+            item = replace(item, document=replace(item.document, index=document))
         if shard.has_document(max(document, 1)):
-            yield each
+            yield item

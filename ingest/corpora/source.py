@@ -1,4 +1,4 @@
-"""A corpus file, and what the line-based formats share: blocks of lines, and their text."""
+"""Corpus files, and the parsing that line-based formats share: blocks of lines, and decoding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attnbank.sql.errors import AttnbankError, CallError
 
 STDIN = "-"
 BOM = b"\xef\xbb\xbf"
-_CHUNK = 1 << 18
+_CHUNK = 1 << 18  # bytes of a decompression buffer
 _SPLIT = re.compile(r"(?<![a-z])(train|dev|test)(?![a-z])")
 _BLANK = frozenset({b"\n", b"\r\n"})
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -36,28 +36,30 @@ class CorpusFile:
     format: str = TEXT  # the name of a format
     sha256: str = ""  # of the bytes as they are on the disk, in hexadecimal
     compressed: bool = False
-    keep: object = field(default=None, repr=False, compare=False)  # holds a temporary folder
-    places: Sequence[int] = field(default=(), repr=False)  # what the lines are called, if otherwise
+    keep: object = field(default=None, repr=False, compare=False)  # keeps a temporary folder alive
+    line_numbers: Sequence[int] = field(
+        default=(), repr=False
+    )  # what the lines are called, if otherwise
 
     @property
     def stem(self) -> str:
-        """The file's name without its folder and endings: it names a document without a name."""
+        """The file's name without folder and endings, for documents without a name."""
         name = self.path.name.removesuffix(".gz")
         return Path(name).stem or name
 
     @property
     def split(self) -> str | None:
-        """The split that the file's name tells: train, dev or test as a word in it, else None."""
+        """The split in the file's name (train, dev or test as a word of it), else None."""
         match = _SPLIT.search(self.path.name.lower())
         return match[1] if match else None
 
     def line(self, number: int) -> int:
-        """What a line is called: by its number, or that of the row of a data frame."""
-        return self.places[number - 1] if self.places and number else number
+        """Return the number to report for a line: its own, or the row of the data frame."""
+        return self.line_numbers[number - 1] if self.line_numbers and number else number
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """The file, decompressed. Raises FaultError (bad-gzip, inflates-too-far), CallError."""
+        """Open it, decompressed. Raises FaultError (bad-gzip, inflates-too-far) or CallError."""
         try:
             with self.path.open("rb") as file:
                 if not self.compressed:
@@ -68,10 +70,10 @@ class CorpusFile:
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise FaultError("bad-gzip", str(error)) from None
         except OSError as error:
-            raise unreadable(self.name, error) from None
+            raise read_error(self.name, error) from None
 
     def lines(self) -> Iterator[bytes]:
-        """The raw lines. Raises as `open` does; FaultError (line-too-long, blank-lines)."""
+        """Yield the raw lines. Also raises FaultError (line-too-long, blank-lines)."""
         blank = 0
         with self.open() as file:
             for number, line in enumerate(iter(lambda: file.readline(MOST_LINE + 1), b""), start=1):
@@ -85,16 +87,16 @@ class CorpusFile:
                 yield line
 
     def data(self) -> bytes:
-        """Read the whole file, decompressed. Raises as `open` does; FaultError (bad-docbin)."""
+        """Read the whole file, decompressed. Also raises FaultError (bad-docbin) if too large."""
         with self.open() as file:
-            found = file.read(bounds.MOST_DOCBIN + 1)
-        if len(found) > bounds.MOST_DOCBIN:
+            data = file.read(bounds.MOST_DOCBIN + 1)
+        if len(data) > bounds.MOST_DOCBIN:
             raise FaultError("bad-docbin", f"it has more than {bounds.MOST_DOCBIN:,} bytes")
-        return found
+        return data
 
 
 class _Inflated(io.RawIOBase):
-    """A gzip file, decompressed as it is read, up to a number of bytes. Raises FaultError there."""
+    """A gzip file, decompressed as it is read. Raises FaultError beyond `most` bytes."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._packed = gzip.GzipFile(fileobj=file)
@@ -112,19 +114,19 @@ class _Inflated(io.RawIOBase):
         return size
 
 
-def unreadable(name: str, error: OSError) -> AttnbankError:
-    """The error for a file that the system does not let us read."""
+def read_error(name: str, error: OSError) -> AttnbankError:
+    """Return the error for a file that cannot be read."""
     return CallError(f"Cannot read {name}: {error.strerror or error}.", "Check the file.")
 
 
 def blocks(
     lines: Iterable[bytes], most: int = MOST_SENTENCE, most_rows: int = MOST_ROWS
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield each run of lines that are not blank, with the 1-based number of its first line.
+    """Yield each block of non-blank lines, with the 1-based number of its first line.
 
-    Byte-order marks at the start of a run are dropped: files may have been joined. The last block
-    need not be followed by a blank line. Of a run with more than `most_rows` lines or `most` bytes
-    only as much is kept as `decode` needs to refuse it.
+    Byte-order marks at the start of a block are dropped: files may have been concatenated. The last
+    block need not be followed by a blank line. A block of more than `most_rows` lines or `most`
+    bytes is truncated just beyond the limit, so that `decode` refuses it.
     """
     block: list[bytes] = []
     begin = size = 0
@@ -145,10 +147,10 @@ def blocks(
 
 
 def decode(block: bytes, line: int, most: int = MOST_SENTENCE, most_rows: int = MOST_ROWS) -> str:
-    """Decode a block that begins at `line`, and drop spaces and carriage returns at line ends.
+    """Decode a block that begins at `line`, without spaces and carriage returns at line ends.
 
-    Raises FaultError: sentence-too-long, not-utf8, control-character, carriage-return or
-    byte-order-mark, with the line that it stands on.
+    Raises FaultError, with its line: sentence-too-long, not-utf8, control-character,
+    carriage-return or byte-order-mark.
     """
     sizes = ((len(block), most, "bytes"), (block.count(b"\n"), most_rows, "lines"))
     for size, bound, unit in sizes:
@@ -176,5 +178,5 @@ def decode(block: bytes, line: int, most: int = MOST_SENTENCE, most_rows: int = 
 
 
 def split_lines(text: str) -> list[str]:
-    """Split a block at its line feeds (alone: U+2028 and the like may stand in a word)."""
+    """Split a block at line feeds alone: words may contain U+2028, where splitlines splits."""
     return text.removesuffix("\n").split("\n")

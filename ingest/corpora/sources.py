@@ -1,4 +1,4 @@
-"""From the files, folders and standard input that a user names to a stream of sentences."""
+"""Finds the files of a corpus (files, folders, standard input, frames), and reads them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from attnbank.ingest.corpora.faults import LINES, TEXT
 from attnbank.ingest.corpora.format import ReadOptions, Start, endings, formats, recognise
 from attnbank.ingest.corpora.formats.lines import prose_fact
 from attnbank.ingest.corpora.frames import frame_source, is_frame
-from attnbank.ingest.corpora.source import BOM, STDIN, CorpusFile, unreadable
+from attnbank.ingest.corpora.source import BOM, STDIN, CorpusFile, read_error
 from attnbank.ingest.corpora.unread import unread_format
 from attnbank.sql.errors import AttnbankWarning, CallError
 
@@ -41,11 +41,11 @@ _GZIP = b"\x1f\x8b"
 _START = 1 << 16  # bytes by which a format is recognised
 _LONGEST_NAME = 4096  # characters, as of paths on Linux
 _BY_LINES = "read each line as a sentence: --format lines."
-_PATIENCE = 2.0  # seconds that a pipe may be silent before that is told
+_PATIENCE = 2.0  # seconds without data in a pipe before a warning
 
 
 class _Folder:
-    """A temporary folder that goes when the last source in it does, or at the end."""
+    """A temporary folder, deleted with the last source that refers to it, or at exit."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="attnbank-"))
@@ -61,57 +61,56 @@ def find_sources(
     stdin: BinaryIO | None = None,
     bad: list[Problem] | None = None,
 ) -> list[CorpusFile]:
-    """Find the files that the CORPUS arguments of a command mean, in their order.
+    """Resolve the CORPUS arguments of a command to files, in order.
 
-    Folders are searched to the bottom for known endings (with `format` for its own, if there are
-    such files), sorted by path; plain text in one that holds annotated files, too, is left out: it
-    is their text or their licence. `-` is standard
-    input (or `stdin`), copied to a temporary file. Any file may be gzip-compressed, and one that is
-    met twice is taken once. A data frame of words is written to a temporary file that is called
-    `name`. By default each file's content tells its `format`, and plain text that
-    no spaCy pipeline (`spacy`) annotates is lines. Files that cannot be read are added to `bad` and
-    left out, if there are others.
+    Folders are searched recursively for known endings (with `format`: for its own, if there are
+    such files), and sorted by path. Plain text in a folder that also has annotated files is
+    skipped: it is their text or their licence. `-` is standard input (or `stdin`), copied to a
+    temporary file. Any file may be gzip-compressed; duplicates are read once. A data frame of words
+    is written to a temporary file called `name`. By default the `format` is recognised from each
+    file's content, and plain text without a spaCy pipeline (`spacy`) is read as lines. If `bad` is
+    given, files that cannot be read are added to it and skipped, as long as others are left.
 
-    Raises CallError for arguments that name no corpus, or do not fit it, and for a folder of
-    several formats unless `format` names one; CorpusError (empty-file,
-    unknown-format, bad-gzip or inflates-too-far), whose `problems` name every such file.
+    Raises CallError for arguments that are no corpus or do not match its format, and for a folder
+    of several formats without `format`; CorpusError (empty-file, unknown-format, bad-gzip or
+    inflates-too-far), whose `problems` list every such file.
     """
     if format is not None and format not in formats():
         raise CallError(f"Unknown format {format!r}.", f"Use one of {', '.join(formats())}.")
     if not corpus:
-        remedy = "Name files or folders, or - for standard input; or have one made: --repeat N."
+        remedy = "Name files or folders, or - for standard input; or generate one: --repeat N."
         raise CallError("No corpus given.", remedy)
-    if [each for each in corpus if isinstance(each, str)].count(STDIN) > 1:
+    if [argument for argument in corpus if isinstance(argument, str)].count(STDIN) > 1:
         raise CallError("Standard input (-) is given twice.", "Give - once.")
-    found: dict[Path, CorpusFile] = {}
+    sources_by_path: dict[Path, CorpusFile] = {}
     problems: list[Problem] = []
-    for each in corpus:
-        if is_frame(each):
-            source = _spooled_frame(each, name, format)
-            found[source.path] = source
+    for argument in corpus:
+        if is_frame(argument):
+            source = _spool_frame(argument, name, format)
+            sources_by_path[source.path] = source
             continue
-        if not isinstance(each, str):
+        if not isinstance(argument, str):
             raise CallError(
-                f"A corpus cannot be a {type(each).__name__}.",
+                f"A corpus cannot be a {type(argument).__name__}.",
                 "Give paths as text, or data frames.",
             )
-        _check_name(each)
-        path = Path(each)
-        is_folder = path.is_dir() and each != STDIN
+        _check_name(argument)
+        path = Path(argument)
+        is_folder = path.is_dir() and argument != STDIN
         if is_folder:
-            named = [CorpusFile(str(file), file) for file in _in_folder(path, format)]
-        elif path.is_file() and each != STDIN:
-            named = [CorpusFile(each, path)]
-        elif each == STDIN or path.exists():
-            named = [_spooled(each, stdin, format)]
+            named = [CorpusFile(str(file), file) for file in _files_in_folder(path, format)]
+        elif path.is_file() and argument != STDIN:
+            named = [CorpusFile(argument, path)]
+        elif argument == STDIN or path.exists():
+            named = [_spool(argument, stdin, format)]
         else:
-            raise CallError(f"{each} does not exist.", "Check the path.")
+            raise CallError(f"{argument} does not exist.", "Check the path.")
         sources = []
-        for one in named:
+        for file in named:
             try:
-                sources.append(_identified(one, format))
+                sources.append(_identify(file, format))
             except FaultError as fault:
-                problems.append(replace(fault.problem, file=one.name))
+                problems.append(replace(fault.problem, file=file.name))
         if is_folder and format is None:
             plain = {*formats()[TEXT].endings}
             annotated = [
@@ -120,28 +119,28 @@ def find_sources(
             sources = annotated or sources
             _check_formats(path, sources)
         for source in sources:
-            found.setdefault(source.path.resolve(), source)
+            sources_by_path.setdefault(source.path.resolve(), source)
     if format is None:
-        for path, source in [*found.items()]:
-            if source.format == TEXT and (fact := _unread(source)):
+        for path, source in [*sources_by_path.items()]:
+            if source.format == TEXT and (fact := _unread_format(source)):
                 problems.append(Problem("unknown-format", fact, file=source.name))
-                del found[path]
-    if problems and (bad is None or not found):
+                del sources_by_path[path]
+    if problems and (bad is None or not sources_by_path):
         raise CorpusError(problems)
     if bad is not None:
         bad.extend(problems)
-    plain_text = [source.name for source in found.values() if source.format == TEXT]
+    plain_text = [source.name for source in sources_by_path.values() if source.format == TEXT]
     if spacy is not None and not plain_text:
         raise CallError("--spacy annotates plain text, but none was given.", "Leave out --spacy.")
     if spacy is None and format == TEXT:
         remedy = "Name a spaCy pipeline to annotate it (e.g. --spacy en_core_web_sm), or "
         raise CallError(f"{plain_text[0]} is plain text without annotation.", remedy + _BY_LINES)
     as_lines = spacy is None
-    return [_as_lines(s) if as_lines and s.format == TEXT else s for s in found.values()]
+    return [_as_lines(s) if as_lines and s.format == TEXT else s for s in sources_by_path.values()]
 
 
 def _as_lines(source: CorpusFile) -> CorpusFile:
-    """Plain text to be read line by line. Raises CallError for prose: nobody asked for that."""
+    """Return plain text as a source of format lines. Raises CallError if it is prose."""
     with source.open() as file:
         fact = prose_fact(file.read(_START))
     if fact is not None:
@@ -151,18 +150,20 @@ def _as_lines(source: CorpusFile) -> CorpusFile:
 
 
 def _check_name(name: str) -> None:
-    """Raise CallError for a file name that is not valid text: it becomes text in a bank."""
+    """Raise CallError for a file name that is not valid text, as it must be in a bank."""
     try:
         name.encode()
     except UnicodeEncodeError:
-        shown = name.encode("utf-8", "backslashreplace").decode()
-        raise CallError(f"The file name {shown} is not valid UTF-8.", "Rename the file.") from None
+        escaped = name.encode("utf-8", "backslashreplace").decode()
+        raise CallError(
+            f"The file name {escaped} is not valid UTF-8.", "Rename the file."
+        ) from None
     if "\0" in name or len(name) > _LONGEST_NAME:
         raise CallError(f"{name[:100]!r} does not exist.", "Check the path.")
 
 
 def _check_formats(folder: Path, sources: Sequence[CorpusFile]) -> None:
-    """Raise CallError for files of several formats: they may well be layers of one text."""
+    """Raise CallError for files of several formats: they may be layers of the same text."""
     of_format: dict[str, list[CorpusFile]] = {}
     for source in sources:
         of_format.setdefault(source.format, []).append(source)
@@ -173,24 +174,26 @@ def _check_formats(folder: Path, sources: Sequence[CorpusFile]) -> None:
         )
         raise CallError(
             f"The folder {folder} has files of several formats: {listed}.",
-            "Name the files of one of them, or its --format, which takes the files of a folder that"
-            f" end as its files do ({_by_endings()}).",
+            "Name the files of one of them, or add --format, which reads only files with the"
+            f" endings of that format ({_by_endings()}).",
         )
 
 
 def _by_endings() -> str:
     return ", ".join(
-        f"{name}: {' '.join(each.endings)}" for name, each in formats().items() if each.endings
+        f"{name}: {' '.join(format.endings)}"
+        for name, format in formats().items()
+        if format.endings
     )
 
 
-def _unread(source: CorpusFile) -> str | None:
-    """What a file is that looks like text and that no format reads."""
+def _unread_format(source: CorpusFile) -> str | None:
+    """Return what a file that looks like text is, if no format reads it."""
     with source.open() as file:
         return unread_format(Start(file.read(_START)))
 
 
-def _in_folder(folder: Path, format: str | None) -> list[Path]:
+def _files_in_folder(folder: Path, format: str | None) -> list[Path]:
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -206,10 +209,11 @@ def _in_folder(folder: Path, format: str | None) -> list[Path]:
     return [path for path in paths if path.name.removesuffix(".gz").endswith(own)] or paths
 
 
-def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
-    """Copy what can be read only once; of no known format, as /dev/zero, which has no end, a bit.
+def _spool(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFile:
+    """Copy standard input or a pipe, which can be read only once, to a temporary file.
 
-    Raises CallError where it has no end within MOST_PIPE, or no room on the disk.
+    If its format is not recognised, only the start is copied: it may be endless, as /dev/zero is.
+    Raises CallError if it is longer than MOST_PIPE, or does not fit on the disk.
     """
     folder = _Folder()
     path = folder.path / ("stdin" if name == STDIN else Path(name).name)
@@ -234,12 +238,12 @@ def _spooled(name: str, stdin: BinaryIO | None, format: str | None) -> CorpusFil
                 copy.write(chunk)
                 chunk = file.read(1 << 20)
     except OSError as error:
-        raise unreadable(name, error) from None
+        raise read_error(name, error) from None
     return CorpusFile(name, path, keep=folder)
 
 
-def _spooled_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile:
-    """A data frame as a file that can be read again. Raises CallError as `frame_source` does."""
+def _spool_frame(frame: Any, name: str | None, format: str | None) -> CorpusFile:
+    """Write a data frame to a temporary file. Raises CallError for an invalid frame."""
     if name is None:
         raise CallError("A data frame has no name.", "Give the corpus one: name=NAME.")
     if format is not None:
@@ -249,14 +253,15 @@ def _spooled_frame(frame: Any, name: str | None, format: str | None) -> CorpusFi
     try:
         return frame_source(frame, folder.path, name, folder)
     except OSError as error:
-        raise unreadable(name, error) from None
+        raise read_error(name, error) from None
 
 
 def _open_pipe(name: str) -> BinaryIO:
-    """Open a named pipe to read, telling (AttnbankWarning) where nobody writes into it.
+    """Open a named pipe to read; warn (AttnbankWarning) while nobody writes to it.
 
-    Raises CallError for what is neither a file nor a pipe: a device, a socket.
+    Raises CallError for a device or a socket.
     """
+    # Without O_NONBLOCK, open itself would wait for a writer, without a chance to warn.
     handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not stat.S_ISFIFO(os.fstat(handle).st_mode):
@@ -264,8 +269,8 @@ def _open_pipe(name: str) -> BinaryIO:
         waiting = select.poll()
         waiting.register(handle, select.POLLIN)
         if not waiting.poll(int(1000 * _PATIENCE)):
-            told = f"nothing has been written to the pipe {name} yet; waiting."
-            warnings.warn(told, AttnbankWarning, stacklevel=2)
+            message = f"Nothing has been written to the pipe {name} yet; waiting."
+            warnings.warn(message, AttnbankWarning, stacklevel=2)
             waiting.poll()
         os.set_blocking(handle, True)
     except BaseException:
@@ -274,10 +279,10 @@ def _open_pipe(name: str) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-def _identified(source: CorpusFile, format: str | None) -> CorpusFile:
-    """The source with its digest and its format.
+def _identify(source: CorpusFile, format: str | None) -> CorpusFile:
+    """Return the source with its digest and format.
 
-    Raises FaultError (empty-file, unknown-format) and as `Source.open` does.
+    Raises FaultError (empty-file, unknown-format) and the errors of `CorpusFile.open`.
     """
     _check_name(source.name)
     try:
@@ -286,7 +291,7 @@ def _identified(source: CorpusFile, format: str | None) -> CorpusFile:
             file.seek(0)
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise unreadable(source.name, error) from None
+        raise read_error(source.name, error) from None
     source = replace(source, sha256=sha256, compressed=compressed)
     with source.open() as file:
         start = file.read(_START)
@@ -299,10 +304,10 @@ def _identified(source: CorpusFile, format: str | None) -> CorpusFile:
 
 
 def digest_corpus(sources: Sequence[CorpusFile]) -> str:
-    """Give the sha256 of a corpus in hexadecimal.
+    """Return the SHA-256 of a corpus in hexadecimal.
 
-    Of one file: its own. Of several: that of the lines `sha256  name`, as sha256sum prints them
-    within the folder, in the order given; the folder itself plays no part.
+    For one file, that of the file. For several, that of the lines `sha256  name` as sha256sum
+    prints them, in the order of `sources`; the folder does not matter.
     """
     if len(sources) == 1:
         return sources[0].sha256
@@ -317,52 +322,52 @@ def read_corpus(
     *,
     strict: bool = False,
 ) -> Iterator[Sentence | Problem]:
-    """Read a corpus, file by file, from what `find_sources` found.
+    """Read a corpus file by file, from the sources of `find_sources`.
 
-    `spacy` is the name or folder of the pipeline that annotates plain text, `split` that of every
-    document (by default each file's name tells). `strict` makes a `Problem` of each departure.
+    `spacy` is the name or folder of the pipeline that annotates plain text. `split` is that of
+    every document (default: from the name of its file). If `strict`, departures are problems.
 
     Yields sentences, and a `Problem` for each faulty sentence or file. The first sentence of each
-    document carries its `DocumentStart`, with file and split. Names of documents are unique: where
-    another file has a document of the same name above, ` (FILE)` is added.
+    document has its `DocumentStart`, with file and split. Names of documents are made unique by
+    adding ` (FILE)` where an earlier file has a document of the same name.
 
-    Raises CallError where the pipeline cannot be loaded, or does not find sentences or trees.
+    Raises CallError if the pipeline cannot be loaded, or does not find sentences or trees.
     """
     names: set[str] = set()
     for source in sources:
         reader = formats()[source.format]
         item = None
         try:
-            for item in _within_bounds(reader.read(source, ReadOptions(spacy, strict)), strict):
-                yield _placed(item, source, split or source.split, names)
+            for item in _check_sentences(reader.read(source, ReadOptions(spacy, strict)), strict):
+                yield _with_location(item, source, split or source.split, names)
             if item is None:
                 raise FaultError("no-sentences", "the file has no sentences")
         except FaultError as fault:
-            yield _placed(fault.problem, source, None, names)
+            yield _with_location(fault.problem, source, None, names)
 
 
-def _within_bounds(
+def _check_sentences(
     items: Iterable[Sentence | Problem], strict: bool
 ) -> Iterator[Sentence | Problem]:
-    """The same, with a problem for each sentence that no bank can hold, and without marks."""
-    pending: DocumentStart | None = None  # of a sentence that was left out
+    """Replace sentences that no bank can store by problems; remove byte-order marks."""
+    pending: DocumentStart | None = None  # of a skipped sentence: it begins with the next one
     for item in items:
         if isinstance(item, Sentence):
             if item.document is None and pending is not None:
                 item = replace(item, document=pending)
-            checked = _too_large(item) or _without_marks(item, strict)
+            checked = _size_problem(item) or _without_marks(item, strict)
             pending = item.document if isinstance(checked, Problem) else None
             item = checked
         yield item
 
 
-def _too_large(sentence: Sentence) -> Problem | None:
+def _size_problem(sentence: Sentence) -> Problem | None:
     words = sentence.words
     long = ((at, w.form) for at, w in enumerate(words, start=1) if len(w.form) > MOST_CHARACTERS)
     if len(words) > MOST_WORDS:
         id, fact = "too-many-words", f"the sentence has {len(words):,} words"
-    elif found := next(long, None):
-        at, form = found
+    elif first_long := next(long, None):
+        at, form = first_long
         id, fact = "word-too-long", f"word {at} has {len(form):,} characters: {form[:20]}..."
     elif sentence.empty_nodes > MOST_WORDS:
         id, fact = "too-many-words", f"the sentence has {sentence.empty_nodes:,} empty nodes"
@@ -372,9 +377,9 @@ def _too_large(sentence: Sentence) -> Problem | None:
 
 
 def _without_marks(sentence: Sentence, strict: bool) -> Sentence | Problem:
-    """The same without byte-order marks in its words: no one sees them, and no one searches them.
+    """Remove byte-order marks from words, where they are invisible and break searches.
 
-    Each such word is a departure; if it is `strict`, the first is a problem.
+    Each such word is a departure; if `strict`, the first is a problem.
     """
     if _MARK not in (sentence.text or "".join(word.form for word in sentence.words)):
         return sentence
@@ -391,22 +396,23 @@ def _without_marks(sentence: Sentence, strict: bool) -> Sentence | Problem:
 
 
 def _without_mark(word: Word) -> Word:
-    """The same without marks in its form and its lemma, unless nothing would be left of them."""
+    """Remove the marks from form and lemma, unless nothing would be left."""
     form, lemma = word.form.replace(_MARK, ""), (word.lemma or "").replace(_MARK, "")
     if form in ("", word.form):
         return word
     return replace(word, form=form, lemma=lemma or word.lemma)
 
 
-def _placed(
+def _with_location(
     item: Sentence | Problem, source: CorpusFile, split: str | None, names: set[str]
 ) -> Sentence | Problem:
-    """The same with the file that it is from, and a document name that is none above's."""
+    """Add the file to an item, and make the name of its document unique among `names`."""
     if isinstance(item, Problem):
         return replace(item, file=source.name, line=source.line(item.line))
-    if item.departures or source.places:
+    if item.departures or source.line_numbers:
         departures = tuple(
-            replace(each, file=source.name, line=source.line(each.line)) for each in item.departures
+            replace(departure, file=source.name, line=source.line(departure.line))
+            for departure in item.departures
         )
         item = replace(item, departures=departures, line=source.line(item.line))
     if item.document is None:

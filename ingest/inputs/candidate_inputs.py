@@ -108,7 +108,7 @@ class Draft:
     @property
     def tokens(self) -> int:
         """Its length in tokens, special tokens included."""
-        return self.special + sum(len(each) for each in self.segments)
+        return self.special + sum(len(segment) for segment in self.segments)
 
     def finish(self, input_tokenizer: InputTokenizer, unit: Unit, sequence: int) -> Input:
         """Give it its special tokens and its place; number its spans anew."""
@@ -122,7 +122,7 @@ class Draft:
                     spans.append(span)
                 pieces.append(Piece(id, text, len(spans) - 1))
             segments.append(pieces)
-        encoded = input_tokenizer.assemble(segments, [each.text for each in spans], unit)
+        encoded = input_tokenizer.assemble(segments, [span.text for span in spans], unit)
         return Input(sequence, self.sentences[0].document, self.sentences, tuple(spans), encoded)
 
 
@@ -139,7 +139,7 @@ class Input:
     @property
     def joined_words(self) -> int:
         """How many words the tokenizer reads otherwise within the text than by themselves."""
-        return sum(each.joined for each in self.spans)
+        return sum(span.joined for span in self.spans)
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -147,8 +147,8 @@ class Input:
         return tuple(id for span in self.spans for id in range(span.first, span.last + 1))
 
 
-def tokenised(
-    ask: Ask,
+def tokenise_sentences(
+    query: Ask,
     corpus: int,
     input_tokenizer: InputTokenizer,
     multiword: Multiword = "written",
@@ -159,31 +159,33 @@ def tokenised(
     `multiword` says how a multiword token that its words do not spell is read, `edges` whether the
     tokenizer is given each word by itself or the text of the sentence.
     """
-    (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
+    (extent,) = query("ingest/corpus_extent", {"corpus": corpus})
     document, space = 0, False  # of the sentence before: its document, and whether space follows
     for start in range(extent[2], extent[3] + 1, WINDOW):
         window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
-        rows = ask("ingest/sentence_window", window)
+        rows = query("ingest/sentence_window", window)
         spans = [spans_of(row[6:], multiword) for row in rows]
         texts = [_join_spans(own) for own in spans]
         alone = input_tokenizer.pieces(texts)
-        in_text = input_tokenizer.in_text(texts, [input_tokenizer.reading.start] * len(texts))
-        spans = [_with_joined(*each) for each in zip(spans, alone, in_text, strict=True)]
+        in_text = input_tokenizer.pieces_in_text(
+            texts, [input_tokenizer.split_rules.start] * len(texts)
+        )
+        spans = [_with_joined(*sentence) for sentence in zip(spans, alone, in_text, strict=True)]
         follows: dict[int, bool] = {}  # rows that text stands before, and whether space parts them
         for at, (row, own) in enumerate(zip(rows, spans, strict=True)):
             if own and row[1] == document:
                 follows[at] = space
             document, space = row[1], own[-1].space_after if own else space
         if edges == "share":
-            read = _by_text(input_tokenizer, spans, alone, in_text, follows)
+            sentences = _read_by_text(input_tokenizer, spans, alone, in_text, follows)
         else:
-            read = _read_singly(input_tokenizer, spans, alone, follows)
-        for row, each in zip(rows, read, strict=True):
-            yield _tokenise_row(row, *each)
+            sentences = _read_word_by_word(input_tokenizer, spans, alone, follows)
+        for row, sentence in zip(rows, sentences, strict=True):
+            yield _tokenise_row(row, *sentence)
 
 
 _Pieces = tuple[Piece, ...] | Unalignable
-_Read = tuple[tuple[Span, ...], _Pieces, _Pieces]
+_SentencePieces = tuple[tuple[Span, ...], _Pieces, _Pieces]
 """What a sentence is read as: its spans, its opening and its following pieces."""
 
 
@@ -196,8 +198,8 @@ def spans_of(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> t
     spaces between. `columns` are the words' ids, forms, whether white space follows, the token that
     each is a part of, and the index of that token's first word.
     """
-    found: list[Span] = []
-    rows = zip(*(each or () for each in columns), strict=True)
+    spans: list[Span] = []
+    rows = zip(*(column or () for column in columns), strict=True)
     for _, group in groupby(rows, key=lambda row: row[4] or -row[0]):
         words = list(group)
         first, last = words[0], words[-1]
@@ -205,33 +207,35 @@ def spans_of(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> t
         is_spelled = surface is None or "".join(form for _, form, *_ in words) == surface
         if surface is None or is_spelled or multiword == "parts":
             for id, form, space, *_ in words:
-                found.append(Span(id, id, form, space or (not is_spelled and id != last[0])))
+                spans.append(Span(id, id, form, space or (not is_spelled and id != last[0])))
         else:
-            found.append(Span(first[0], last[0], surface, last[2]))
-    return tuple(found)
+            spans.append(Span(first[0], last[0], surface, last[2]))
+    return tuple(spans)
 
 
 def _join_spans(spans: tuple[Span, ...]) -> tuple[list[str], list[bool]]:
-    return [each.text for each in spans], [each.space_after for each in spans]
+    return [span.text for span in spans], [span.space_after for span in spans]
 
 
 def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tuple[Span, ...]:
     """The words of a sentence, each with whether the tokenizer reads it otherwise in the text."""
     if isinstance(alone, Unalignable):
         return spans
-    in_text = _placed(in_text, alone)
-    own = _by_word(alone)
-    if _is_placed(*_united(spans, in_text, 0, alone)):
-        others, joins = _by_word(in_text.pieces), in_text.joins
+    in_text = _with_owners(in_text, alone)
+    own = _ids_by_word(alone)
+    if _spells_words(*_merge_spans(spans, in_text, 0, alone)):
+        within_text, joins = _ids_by_word(in_text.pieces), in_text.joins
         same = {
-            at for at in own if own[at] == others[at] and at not in joins and at - 1 not in joins
+            at
+            for at in own
+            if own[at] == within_text[at] and at not in joins and at - 1 not in joins
         }
     else:
-        same = _in_order(alone, in_text.pieces)
+        same = _words_in_order(alone, in_text.pieces)
     return tuple(span._replace(joined=int(at not in same)) for at, span in enumerate(spans))
 
 
-def _placed(in_text: InText, alone: _Pieces) -> InText:
+def _with_owners(in_text: InText, alone: _Pieces) -> InText:
     """What is read whole, with the words that its pieces are of.
 
     The tokenizer's offsets say so, and some are broken (huggingface/tokenizers 1688). Where the
@@ -242,113 +246,115 @@ def _placed(in_text: InText, alone: _Pieces) -> InText:
     return InText([*alone], set())
 
 
-def _is_placed(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
+def _spells_words(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
     """Whether the pieces spell the words that they are said to be of."""
     if isinstance(pieces, Unalignable):
         return False
     texts: dict[int, list[str]] = defaultdict(list)
     for _, text, word in pieces:
         texts[word].append(text)
-    return not misspelled([each.text for each in spans], [tuple(each) for each in texts.values()])
+    return not misspelled(
+        [span.text for span in spans], [tuple(tokens) for tokens in texts.values()]
+    )
 
 
-def _in_order(alone: Iterable[Piece], in_text: Iterable[Piece]) -> set[int]:
+def _words_in_order(alone: Iterable[Piece], in_text: Iterable[Piece]) -> set[int]:
     """The words whose own pieces are all among those of the text, in the longest common order."""
     own = [*alone]
     blocks = SequenceMatcher(None, _ids(own), _ids(in_text), autojunk=False).get_matching_blocks()
     common = {at for block in blocks for at in range(block.a, block.a + block.size)}
-    return {each.word for each in own} - {
-        each.word for at, each in enumerate(own) if at not in common
+    return {piece.word for piece in own} - {
+        piece.word for at, piece in enumerate(own) if at not in common
     }
 
 
 def _ids(pieces: Iterable[Piece]) -> list[int]:
-    return [each.id for each in pieces]
+    return [piece.id for piece in pieces]
 
 
-def _by_word(pieces: Iterable[Piece]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = defaultdict(list)
+def _ids_by_word(pieces: Iterable[Piece]) -> dict[int, list[int]]:
+    ids_of_word: dict[int, list[int]] = defaultdict(list)
     for id, _, word in pieces:
-        found[word].append(id)
-    return found
+        ids_of_word[word].append(id)
+    return ids_of_word
 
 
-def _read_singly(
+def _read_word_by_word(
     input_tokenizer: InputTokenizer,
     spans: Sequence[tuple[Span, ...]],
     alone: Sequence[_Pieces],
     follows: Mapping[int, bool],
-) -> Iterator[_Read]:
+) -> Iterator[_SentencePieces]:
     words = [spans[at][0].text for at in follows]
     after = input_tokenizer.following(words, list(follows.values()))
     first = dict(zip(follows, after, strict=True))
     for at, (own, opening) in enumerate(zip(spans, alone, strict=True)):
         following = first.get(at, opening)
         if at in first and not isinstance(following, Unalignable):
-            rest = () if isinstance(opening, Unalignable) else opening
-            following += tuple(each for each in rest if each.word)
+            own_pieces = () if isinstance(opening, Unalignable) else opening
+            following += tuple(piece for piece in own_pieces if piece.word)
         yield own, opening, following
 
 
-def _by_text(
+def _read_by_text(
     input_tokenizer: InputTokenizer,
     spans: Sequence[tuple[Span, ...]],
     alone: Sequence[_Pieces],
     in_text: Sequence[InText],
     follows: Mapping[int, bool],
-) -> Iterator[_Read]:
+) -> Iterator[_SentencePieces]:
     """The text of each sentence; words that a piece joins are one span."""
-    reading = input_tokenizer.reading
-    after = input_tokenizer.in_text(
+    reading = input_tokenizer.split_rules
+    after = input_tokenizer.pieces_in_text(
         [_join_spans(spans[at]) for at in follows],
-        [reading.spaced if each else reading.joined for each in follows.values()],
+        [reading.spaced if space else reading.joined for space in follows.values()],
     )
     following = dict(zip(follows, after, strict=True))
-    cut = _read_singly(input_tokenizer, spans, alone, follows)
+    cut = _read_word_by_word(input_tokenizer, spans, alone, follows)
     for at, (own, first, one_by_one) in enumerate(zip(spans, in_text, cut, strict=True)):
-        opening_spans, opening = _united(own, first, 0, one_by_one[1])
+        opening_spans, opening = _merge_spans(own, first, 0, one_by_one[1])
         if at in following:
-            further, pieces = _united(own, following[at], len(opening_spans), one_by_one[2])
+            further, pieces = _merge_spans(own, following[at], len(opening_spans), one_by_one[2])
             yield opening_spans + further, opening, pieces
         else:
             yield opening_spans, opening, opening
 
 
-def _united(
+def _merge_spans(
     spans: tuple[Span, ...], in_text: InText, begin: int, alone: _Pieces
 ) -> tuple[tuple[Span, ...], _Pieces]:
     """The spans that pieces make of words, and the pieces; they number the spans from `begin`.
 
     `alone` are the pieces of the words one by one.
     """
-    in_text = _placed(in_text, alone)
-    found: list[Span] = []
+    in_text = _with_owners(in_text, alone)
+    merged: list[Span] = []
     owner: list[int] = []
     for at, span in enumerate(spans):
         if at - 1 in in_text.joins:
-            before = found.pop()
+            before = merged.pop()
             text = before.text + " " * before.space_after + span.text
             span = span._replace(first=before.first, text=text, joined=before.joined + span.joined)
-        found.append(span)
-        owner.append(begin + len(found) - 1)
+        merged.append(span)
+        owner.append(begin + len(merged) - 1)
     pieces = tuple(Piece(id, text, owner[word]) for id, text, word in in_text.pieces)
-    if without_piece := set(owner) - {each.word for each in pieces}:
+    if without_piece := set(owner) - {piece.word for piece in pieces}:
         first = min(without_piece) - begin
         of = Unalignable if isinstance(alone, Unalignable) else Unplaced
-        return tuple(found), of(first, found[first].text)
-    return tuple(found), pieces
+        return tuple(merged), of(first, merged[first].text)
+    return tuple(merged), pieces
 
 
 def _tokenise_row(
     row: tuple[Any, ...], spans: tuple[Span, ...], opening: _Pieces, following: _Pieces
 ) -> TokenisedSentence:
-    id, document, document_index, index, name, place = row[:6]
-    sentence = TokenisedSentence(id, document, document_index, index, name, place, spans)
+    id, document, document_index, index, name, location = row[:6]
+    sentence = TokenisedSentence(id, document, document_index, index, name, location, spans)
     if not spans:
         return replace(sentence, fault=sentence.skip("empty", "the sentence has no words"))
-    for each in (opening, following):
-        if isinstance(each, Unalignable):
-            reason = "not-placed" if isinstance(each, Unplaced) else "no-pieces"
-            return replace(sentence, fault=sentence.skip(reason, str(each)))
+    for pieces in (opening, following):
+        if isinstance(pieces, Unalignable):
+            reason = "not-placed" if isinstance(pieces, Unplaced) else "no-pieces"
+            return replace(sentence, fault=sentence.skip(reason, str(pieces)))
     assert not isinstance(opening, Unalignable) and not isinstance(following, Unalignable)
     return replace(sentence, opening=opening, following=following)

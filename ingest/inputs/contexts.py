@@ -52,21 +52,21 @@ def document_drafts(
     document gives its first input alone, as in the paper, which cuts documents after 128 tokens.
     """
     document = None
-    given = False  # whether the document has its first input
+    has_input = False  # whether the document has its first input
     packed: list[TokenisedSentence] = []
     length = 0
     for sentence in sentences:
         new = sentence.document != document
-        unfit = room.why_skipped(sentence)
+        skip = room.why_skipped(sentence)
         full = length + len(sentence.following) > room.tokens
-        if packed and (new or unfit or full):
+        if packed and (new or skip or full):
             yield Draft(tuple(packed), (_join_sentences(packed),), room.special)
-            packed, length, given = [], 0, True
+            packed, length, has_input = [], 0, True
         if new:
-            document, given = sentence.document, False
-        if unfit:
-            yield unfit
-        elif given and first_only:
+            document, has_input = sentence.document, False
+        if skip:
+            yield skip
+        elif has_input and first_only:
             yield sentence.skip("truncated", "the document is cut after its first input")
         else:
             length += len(sentence.following if packed else sentence.opening)
@@ -94,7 +94,7 @@ def pair_drafts(
     length = 0
     for sentence in sentences:
         if sentence.document != document or sentence.fault:
-            yield from _pair(gathered, room, seed, parted)
+            yield from _make_pair(gathered, room, seed, parted)
             document, gathered, length = sentence.document, [], 0
         if sentence.fault:
             yield sentence.fault
@@ -102,17 +102,17 @@ def pair_drafts(
         length += len(sentence.following if gathered else sentence.opening)
         gathered.append(sentence)
         if length >= room.tokens and len(gathered) > 1:
-            yield from _pair(gathered, room, seed, parted)
+            yield from _make_pair(gathered, room, seed, parted)
             gathered, length = [], 0
-    yield from _pair(gathered, room, seed, parted)
+    yield from _make_pair(gathered, room, seed, parted)
 
 
-def _pair(
+def _make_pair(
     gathered: list[TokenisedSentence], room: Room, seed: int, parted: bool
 ) -> Iterator[Draft | Skip]:
     if len(gathered) < 2:
-        for each in gathered:
-            yield each.skip("unpaired", "no sentence is left to pair it with")
+        for sentence in gathered:
+            yield sentence.skip("unpaired", "no sentence is left to pair it with")
         return
     first = gathered[0]
     rng = random.Random(f"pair {seed} {first.document_index} {first.index}")
@@ -129,9 +129,11 @@ def _pair(
     a, b = a[slice(*range_a)], b[slice(*range_b)]
     left = {owner.id for owner, _ in (*a, *b)}
     detail = f"nothing of it is left in an input of {room.max_tokens} tokens"
-    held = tuple(each for each in gathered if each.id in left)
-    cut = tuple(each.skip("cut-off", detail) for each in gathered if each.id not in left)
-    yield Draft(held, (a, b), room.special, cut)
+    used = tuple(sentence for sentence in gathered if sentence.id in left)
+    cut = tuple(
+        sentence.skip("cut-off", detail) for sentence in gathered if sentence.id not in left
+    )
+    yield Draft(used, (a, b), room.special, cut)
 
 
 def _join_sentences(
@@ -139,7 +141,7 @@ def _join_sentences(
 ) -> tuple[OwnedPiece, ...]:
     """The pieces of whole sentences; `following` says that text stands before the first, too."""
     return tuple(
-        (each, piece)
-        for at, each in enumerate(sentences)
-        for piece in (each.following if at or following else each.opening)
+        (sentence, piece)
+        for at, sentence in enumerate(sentences)
+        for piece in (sentence.following if at or following else sentence.opening)
     )

@@ -12,7 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from attnbank.ingest.inputs.candidate_inputs import WINDOW, Ask, Draft, Input, Skip, tokenised
+from attnbank.ingest.inputs.candidate_inputs import (
+    WINDOW,
+    Ask,
+    Draft,
+    Input,
+    Skip,
+    tokenise_sentences,
+)
 from attnbank.ingest.inputs.contexts import Room, document_drafts, pair_drafts, sentence_drafts
 from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.tokenizer import InputTokenizer
@@ -34,7 +41,7 @@ class Batch:
     @property
     def sentence_count(self) -> int:
         """How many of the sentences that the plan counts it accounts for."""
-        inside = sum(len(each.sentences) for each in self.inputs)
+        inside = sum(len(input.sentences) for input in self.inputs)
         return inside if self.is_part else inside + len(self.skips)
 
 
@@ -46,9 +53,9 @@ class Plan:
     batches: Iterator[Batch]
 
 
-Key = tuple[int, int, Batching, tuple[tuple[int, int], ...]]
-Shared = dict[Key, tuple[int, list[Batch]]]
-_MOST_SHARED = 3_000_000
+PlanKey = tuple[int, int, Batching, tuple[tuple[int, int], ...]]
+SharedPlans = dict[PlanKey, tuple[int, list[Batch]]]
+_MOST_SHARED_TOKENS = 3_000_000
 """Tokens of a plan that is kept for the next run: some hundred megabytes."""
 
 
@@ -69,7 +76,7 @@ class Planner:
     edges: Edges = "cut"
     earlier_batch_tokens: tuple[tuple[int, int], ...] = ()
     """Up to which batch other budgets held before `batch_tokens`, in order: (batch, tokens)."""
-    shared: Shared | None = field(default=None, compare=False)
+    shared: SharedPlans | None = field(default=None, compare=False)
     """The batches that runs with the same plan share, kept from the first of them on."""
 
     @property
@@ -78,7 +85,7 @@ class Planner:
         return self.truncate or self.limit is not None
 
     def plan(
-        self, ask: Ask, corpus: int, looked: Callable[[int], None] = lambda inputs: None
+        self, query: Ask, corpus: int, on_inputs: Callable[[int], None] = lambda inputs: None
     ) -> Plan:
         """The batches of the run, and how many sentences they account for.
 
@@ -86,29 +93,31 @@ class Planner:
         `looked(inputs)` tells how many inputs were gone through so far.
         """
         if self.shared is None:
-            return self._planned(ask, corpus, looked)
+            return self._make_plan(query, corpus, on_inputs)
         key = (corpus, self.batch_tokens, self.batching, self.earlier_batch_tokens)
         if key in self.shared:
             sentences, batches = self.shared[key]
             return Plan(sentences, iter(batches))
-        plan = self._planned(ask, corpus, looked)
+        plan = self._make_plan(query, corpus, on_inputs)
         return Plan(plan.sentences, _shared_batches(plan, self.shared, key))
 
-    def _planned(self, ask: Ask, corpus: int, looked: Callable[[int], None]) -> Plan:
+    def _make_plan(self, ask: Ask, corpus: int, looked: Callable[[int], None]) -> Plan:
         if not self.is_part:
             (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
             return Plan(extent[0], self._batches(self._drafts(ask, corpus)))
         first = _report_every_thousand(self._drafts(ask, corpus), looked)
         drafts = self._drafts(ask, corpus)
         if self.limit is None:
-            held = sum(len(each.sentences) for each in first if isinstance(each, Draft))
-            return Plan(held, self._batches(drafts))
+            sentence_count = sum(
+                len(draft.sentences) for draft in first if isinstance(draft, Draft)
+            )
+            return Plan(sentence_count, self._batches(drafts))
         sample = sample_inputs(first, self.limit, self.seed)
-        return Plan(sum(sample.values()), self._batches(sampled(drafts, sample)))
+        return Plan(sum(sample.values()), self._batches(select_sampled(drafts, sample)))
 
-    def _drafts(self, ask: Ask, corpus: int) -> Iterator[Draft | Skip]:
+    def _drafts(self, query: Ask, corpus: int) -> Iterator[Draft | Skip]:
         tokenizer = self.input_tokenizer
-        sentences = tokenised(ask, corpus, tokenizer, self.multiword, self.edges)
+        sentences = tokenise_sentences(query, corpus, tokenizer, self.multiword, self.edges)
         frame = tokenizer.pair if self.context == "pair" else tokenizer.single
         room = Room(self.max_tokens, frame.count)
         if self.context == "pair":
@@ -126,11 +135,11 @@ class Planner:
         first batch.
         """
         number = sequences = 0
-        for drafts, skips in _windows(items):
+        for drafts, skips in _group_by_window(items):
             drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
             batch = Batch(number + 1, skips=skips, is_part=self.is_part)
-            held = sum(len(draft.sentences) for draft in drafts)
-            counted = held if self.is_part else held + len(skips)
+            sentence_count = sum(len(draft.sentences) for draft in drafts)
+            counted = sentence_count if self.is_part else sentence_count + len(skips)
             of_effort = counted / max(1, sum(map(_effort, drafts)))
             for draft in drafts:
                 if batch.inputs and not self._has_room(batch, draft):
@@ -156,17 +165,17 @@ class Planner:
         return padded * max(draft.tokens, USUAL_LENGTH) <= budget * USUAL_LENGTH
 
 
-def _shared_batches(plan: Plan, shared: Shared, key: Key) -> Iterator[Batch]:
+def _shared_batches(plan: Plan, shared: SharedPlans, key: PlanKey) -> Iterator[Batch]:
     """The batches of a plan, which are shared from their end on, if there are not too many."""
-    kept: list[Batch] = []
+    batches: list[Batch] = []
     tokens = 0
     for batch in plan.batches:
-        tokens += sum(len(each.encoded.ids) for each in batch.inputs)
-        if tokens <= _MOST_SHARED:
-            kept.append(batch)
+        tokens += sum(len(input.encoded.ids) for input in batch.inputs)
+        if tokens <= _MOST_SHARED_TOKENS:
+            batches.append(batch)
         yield batch
-    if tokens <= _MOST_SHARED:
-        shared[key] = plan.sentences, kept
+    if tokens <= _MOST_SHARED_TOKENS:
+        shared[key] = plan.sentences, batches
 
 
 def _effort(draft: Draft) -> int:
@@ -174,32 +183,32 @@ def _effort(draft: Draft) -> int:
     return draft.tokens * (draft.tokens + USUAL_LENGTH // 2)
 
 
-def _windows(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[Skip]]]:
+def _group_by_window(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[Skip]]]:
     """Inputs, and what is left out, of so many sentences at a time."""
     drafts: list[Draft] = []
     skips: list[Skip] = []
-    held = 0
-    for each in items:
-        if isinstance(each, Draft):
-            drafts.append(each)
-            skips.extend(each.cut)
-            held += len(each.sentences)
+    sentence_count = 0
+    for item in items:
+        if isinstance(item, Draft):
+            drafts.append(item)
+            skips.extend(item.cut)
+            sentence_count += len(item.sentences)
         else:
-            skips.append(each)
-        if held + len(skips) >= WINDOW:
+            skips.append(item)
+        if sentence_count + len(skips) >= WINDOW:
             yield drafts, skips
-            drafts, skips, held = [], [], 0
+            drafts, skips, sentence_count = [], [], 0
     yield drafts, skips
 
 
 def _report_every_thousand(
-    items: Iterator[Draft | Skip], looked: Callable[[int], None]
+    items: Iterator[Draft | Skip], on_inputs: Callable[[int], None]
 ) -> Iterator[Draft | Skip]:
     """The same drafts; `looked` is told their number after every thousand."""
-    for number, each in enumerate(items, start=1):
+    for number, item in enumerate(items, start=1):
         if number % 1000 == 0:
-            looked(number)
-        yield each
+            on_inputs(number)
+        yield item
 
 
 def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict[int, int]:
@@ -208,15 +217,17 @@ def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict
     The lot of an input depends on the seed and on where it begins alone, so that a smaller sample
     is a part of a larger one. Returns how many sentences each holds, by its 0-based place.
     """
-    inputs = (each for each in drafts if isinstance(each, Draft))
-    lots = ((_lot(each, seed), place, len(each.sentences)) for place, each in enumerate(inputs))
-    return {place: sentences for _, place, sentences in heapq.nsmallest(limit, lots)}
+    inputs = (item for item in drafts if isinstance(item, Draft))
+    lots = ((_lot(draft, seed), index, len(draft.sentences)) for index, draft in enumerate(inputs))
+    return {index: sentences for _, index, sentences in heapq.nsmallest(limit, lots)}
 
 
-def sampled(drafts: Iterable[Draft | Skip], places: Collection[int]) -> Iterator[Draft | Skip]:
+def select_sampled(
+    drafts: Iterable[Draft | Skip], places: Collection[int]
+) -> Iterator[Draft | Skip]:
     """The inputs at these places and every sentence that is left out, in the order of the text."""
-    place = count()
-    return (each for each in drafts if isinstance(each, Skip) or next(place) in places)
+    index = count()
+    return (item for item in drafts if isinstance(item, Skip) or next(index) in places)
 
 
 def _lot(draft: Draft, seed: int) -> int:

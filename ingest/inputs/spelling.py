@@ -19,8 +19,8 @@ _ANY = "\ufffd"
 _BYTE = re.compile(r"(?:<0x[0-9A-F]{2}>)+")
 _LEFT_OUT = frozenset("#▁@")  # the marks, and the words that are written alike
 _SEEN = (*range(33, 127), *range(161, 173), *range(174, 256))
-_UNSEEN = (each for each in range(256) if each not in _SEEN)
-BYTES = {chr(each): each for each in _SEEN} | {chr(256 + n): b for n, b in enumerate(_UNSEEN)}
+_UNSEEN = (byte for byte in range(256) if byte not in _SEEN)
+BYTES = {chr(byte): byte for byte in _SEEN} | {chr(256 + n): b for n, b in enumerate(_UNSEEN)}
 """The characters that byte-level tokenizers (GPT-2's and those after it) write bytes as: what can
 be seen of Latin-1 is itself, and the others are the characters from U+0100 on."""
 
@@ -30,7 +30,7 @@ def is_unknown(token: str) -> bool:
     return _UNKNOWN.fullmatch(token.strip(" ▁")) is not None
 
 
-def bare(text: str) -> str:
+def normalise(text: str) -> str:
     """What tokenizers leave of a text: no case, width, accent, mark, control or white space."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
@@ -50,11 +50,11 @@ def _is_compared(character: str) -> bool:
 @lru_cache(1 << 16)
 def spells(tokens: tuple[str, ...], text: str) -> bool:
     """Whether tokens spell a text, unknown ones whatever is left of it."""
-    wanted = bare(text.replace(_ANY, ""))
-    for found in _readings(tokens):
-        if found == wanted:
+    wanted = normalise(text.replace(_ANY, ""))
+    for spelled in _readings(tokens):
+        if spelled == wanted:
             return True
-        known = found.split(_ANY)
+        known = spelled.split(_ANY)
         if len(known) > 1 and re.fullmatch(".*".join(map(re.escape, known)), wanted, re.DOTALL):
             return True
     return False
@@ -62,22 +62,22 @@ def spells(tokens: tuple[str, ...], text: str) -> bool:
 
 def _readings(tokens: Sequence[str]) -> list[str]:
     """The text of tokens as it is written, and as bytes if they can be those of a byte level."""
-    written = [_ANY if is_unknown(each) else each.removesuffix("</w>") for each in tokens]
+    written = [_ANY if is_unknown(token) else token.removesuffix("</w>") for token in tokens]
     joined = "".join(written)
-    readings = [bare(_BYTE.sub(_decoded, joined) if "<0x" in joined else joined)]
+    readings = [normalise(_BYTE.sub(_decode_bytes, joined) if "<0x" in joined else joined)]
     if not joined.isascii():
-        parts = (BYTES.get(each) for each in joined if each != _ANY)
+        parts = (BYTES.get(character) for character in joined if character != _ANY)
         if None not in parts:
-            found = (
-                bytes(BYTES[each] for each in part).decode(errors="replace")
+            decoded = (
+                bytes(BYTES[character] for character in part).decode(errors="replace")
                 for part in joined.split(_ANY)
             )
-            readings.append(bare(_ANY.join(found)))
+            readings.append(normalise(_ANY.join(decoded)))
     return readings
 
 
-def _decoded(found: re.Match[str]) -> str:
-    return bytes.fromhex(found[0].replace("<0x", "").replace(">", "")).decode(errors="replace")
+def _decode_bytes(match: re.Match[str]) -> str:
+    return bytes.fromhex(match[0].replace("<0x", "").replace(">", "")).decode(errors="replace")
 
 
 def misspelled(words: Sequence[str], tokens: Sequence[tuple[str, ...]]) -> list[int]:
@@ -101,27 +101,27 @@ def misplaced(
     letter or digit are other letters and digits.
     """
     for at in wrong:
-        near = [words[each] for each in (at - 1, at + 1) if 0 <= each < len(words)]
-        special = [(each,) for each in beside[at] if each is not None and bare(words[at])]
+        near = [words[neighbour] for neighbour in (at - 1, at + 1) if 0 <= neighbour < len(words)]
+        special = [(token,) for token in beside[at] if token is not None and normalise(words[at])]
         if (
-            any(bare(word) and spells(tokens[at], word) for word in near)
-            or any(spells(each, words[at]) for each in special)
-            or any(_SPECIAL.fullmatch(each) for each in tokens[at])
+            any(normalise(word) and spells(tokens[at], word) for word in near)
+            or any(spells(token, words[at]) for token in special)
+            or any(_SPECIAL.fullmatch(token) for token in tokens[at])
         ):
             return at
-    for _, run in groupby(enumerate(wrong), lambda each: each[1] - each[0]):
+    for _, run in groupby(enumerate(wrong), lambda numbered: numbered[1] - numbered[0]):
         together = [at for _, at in run]
         every = tuple(token for at in together for token in tokens[at])
         if len(together) > 1 and spells(every, "".join(words[at] for at in together)):
             return together[0]
-    lettered = [_letters(each) for each in words]
-    others = [
+    lettered = [_letters(word) for word in words]
+    differing = [
         at
         for at in wrong
         if lettered[at] and lettered[at] not in map(_letters, _readings(tokens[at]))
     ]
-    return others[0] if 2 * len(others) > sum(map(bool, lettered)) else None
+    return differing[0] if 2 * len(differing) > sum(map(bool, lettered)) else None
 
 
 def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, bare(text)))
+    return "".join(filter(str.isalnum, normalise(text)))

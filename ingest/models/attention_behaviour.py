@@ -36,12 +36,12 @@ Attend = Callable[[Tensor, Tensor, Tensor], Sequence[Tensor]]
 
 
 @dataclass(frozen=True)
-class Shape:
+class AttentionShape:
     """The layers with attention and the number of heads of each."""
 
     layers: tuple[int, ...]  # 1-based
     heads: int
-    taken: tuple[int, ...]  # their 0-based places in what the model returns
+    map_indices: tuple[int, ...]  # their 0-based places in what the model returns
     sources: Sources | None = None  # where they come from, in order; None where that is not known
 
 
@@ -54,7 +54,7 @@ class AttentionBehaviour:
     batching: Batching
 
 
-def shape_of(name: str, module: Any, config: Any) -> Shape:
+def find_shape(name: str, module: Any, config: Any) -> AttentionShape:
     """Find the layers with attention, and their heads, by a forward pass, even on the meta device.
 
     Raises ModelError if it fails, or if the layers do not all return full maps of as many heads.
@@ -62,46 +62,57 @@ def shape_of(name: str, module: Any, config: Any) -> Shape:
     ids = torch.ones((1, 3), dtype=torch.int64, device=next(module.parameters()).device)
     layers = getattr(config, "num_hidden_layers", None)
     kind = type(module).__name__
-    with _trying(name, kind), torch.inference_mode(), _layers_heard(module, layers) as heard:
+    with (
+        _translate_model_errors(name, kind),
+        torch.inference_mode(),
+        _record_sources(module, layers) as returned_tensors,
+    ):
         output = module(input_ids=ids, output_attentions=True)
-    found = tuple(getattr(output, "attentions", None) or ())
+    returned = tuple(getattr(output, "attentions", None) or ())
     numbers: list[int | None]
     # The 1-based layer of each map; 0 for one without attention, None where it cannot be told.
-    if len(found) == (layers or len(found)):
-        able = layers_by(config, len(found))
+    if len(returned) == (layers or len(returned)):
+        able = attention_layers(config, len(returned))
         numbers = [
-            at if each is not None and at in able else 0 for at, each in enumerate(found, start=1)
+            at if maps is not None and at in able else 0
+            for at, maps in enumerate(returned, start=1)
         ]
     else:
         numbers = [
-            0 if each is None else (heard[id(each)].layer or None) if id(each) in heard else None
-            for each in found
+            0
+            if maps is None
+            else (returned_tensors[id(maps)].layer or None)
+            if id(maps) in returned_tensors
+            else None
+            for maps in returned
         ]
     if not any(numbers):
         raise ModelError(f"{name} ({kind}) returns no attention weights.", _OTHER_MODEL)
     if None in numbers:
         raise ModelError(
-            f"{name} has {layers} layers but returns {len(found)} attention maps, so it is unclear"
-            " which layers they belong to.",
+            f"{name} has {layers} layers but returns {len(returned)} attention maps, so it is"
+            " unclear which layers they belong to.",
             "Use a model with attention in every layer.",
         )
-    taken = tuple(at for at, number in enumerate(numbers) if number)
-    shapes = {tuple(found[at].shape) for at in taken}
-    heads = found[taken[0]].shape[1] if found[taken[0]].ndim == 4 else 0
+    indices = tuple(at for at, number in enumerate(numbers) if number)
+    shapes = {tuple(returned[at].shape) for at in indices}
+    heads = returned[indices[0]].shape[1] if returned[indices[0]].ndim == 4 else 0
     if shapes != {(1, heads, 3, 3)}:
-        raise _odd_shapes(name, shapes, 3)
-    sources = _sources(heard, [id(found[at]) for at in taken])
-    return Shape(tuple(number for number in numbers if number), heads, taken, sources)
+        raise _shape_error(name, shapes, 3)
+    sources = _sources(returned_tensors, [id(returned[at]) for at in indices])
+    return AttentionShape(tuple(number for number in numbers if number), heads, indices, sources)
 
 
-def _sources(heard: _Heard, maps: Sequence[int]) -> Sources | None:
+def _sources(tensors: _TensorSources, maps: Sequence[int]) -> Sources | None:
     """The modules that return these tensors (ids) first, if no other, and in their order."""
-    sources = {heard[each].module: heard[each].place for each in maps if each in heard}
-    from_them = [id for id, each in heard.items() if sources.get(each.module, -1) == each.place]
+    sources = {tensors[id].module: tensors[id].place for id in maps if id in tensors}
+    from_them = [
+        id for id, source in tensors.items() if sources.get(source.module, -1) == source.place
+    ]
     return sources if from_them == [*maps] else None
 
 
-def layers_by(config: Any, layers: int) -> list[int]:
+def attention_layers(config: Any, layers: int) -> list[int]:
     """The 1-based numbers of the layers that have attention, as far as the configuration says."""
     kinds = getattr(config, "layers_block_type", None) or getattr(config, "layer_types", None)
     kinds = kinds if isinstance(kinds, list | tuple) and len(kinds) == layers else [""] * layers
@@ -109,7 +120,7 @@ def layers_by(config: Any, layers: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _TensorSource:
     """The 1-based layer (0 for none), the module and the place in what that returned."""
 
     layer: int
@@ -117,7 +128,7 @@ class _Source:
     place: int
 
 
-_Heard = dict[int, _Source]
+_TensorSources = dict[int, _TensorSource]
 """By the id of a tensor, in the order in which modules returned them first."""
 
 
@@ -127,40 +138,42 @@ def sliding_window(config: Any) -> int | None:
     bounds = [
         getattr(config, name, None)
         for name, kind in (("sliding_window", "sliding"), ("attention_chunk_size", "chunked"))
-        if any(str(each).startswith(kind) for each in kinds)
+        if any(str(value).startswith(kind) for value in kinds)
     ]
-    return min((each for each in bounds if isinstance(each, int) and each > 0), default=None)
+    return min((bound for bound in bounds if isinstance(bound, int) and bound > 0), default=None)
 
 
 @contextmanager
-def _layers_heard(module: Any, count: int | None) -> Iterator[_Heard]:
+def _record_sources(module: Any, count: int | None) -> Iterator[_TensorSources]:
     """Within, note where each four-dimensional tensor, kept alive, is first among other outputs.
 
     What is an output alone (of dropout) is still at work. Hybrids return the maps of their layers
     with attention alone, without the numbers of these.
     """
-    heard: _Heard = {}
-    kept: list[Any] = []
+    tensors: _TensorSources = {}
+    alive: list[Any] = []
     now = 0
 
-    def enter(number: int, owner: Any, given: Any) -> None:
+    def enter(number: int, owner: Any, inputs: Any) -> None:
         nonlocal now
         now = number
 
-    def listen(owner: Any, given: Any, output: Any) -> None:
-        for at, each in enumerate(output if isinstance(output, tuple | list) else ()):
-            if isinstance(each, Tensor) and each.ndim == 4:
-                kept.append(each)
-                heard.setdefault(id(each), _Source(now, owner, at))
+    def record(owner: Any, inputs: Any, output: Any) -> None:
+        for at, tensor in enumerate(output if isinstance(output, tuple | list) else ()):
+            if isinstance(tensor, Tensor) and tensor.ndim == 4:
+                alive.append(tensor)
+                tensors.setdefault(id(tensor), _TensorSource(now, owner, at))
 
-    lists = (each for each in module.modules() if isinstance(each, torch.nn.ModuleList))
-    found = next((each for each in lists if len(each) == count), ())
+    lists = (
+        submodule for submodule in module.modules() if isinstance(submodule, torch.nn.ModuleList)
+    )
+    layers = next((modules for modules in lists if len(modules) == count), ())
     with ExitStack() as hooks:
-        for number, layer in enumerate(found, start=1):
+        for number, layer in enumerate(layers, start=1):
             hooks.enter_context(layer.register_forward_pre_hook(partial(enter, number)))
-        for each in module.modules():
-            hooks.enter_context(each.register_forward_hook(listen))
-        yield heard
+        for submodule in module.modules():
+            hooks.enter_context(submodule.register_forward_hook(record))
+        yield tensors
 
 
 def detect_behaviour(
@@ -179,24 +192,24 @@ def detect_behaviour(
         ids[row, :length] = torch.tensor([words[at % len(words)] for at in places])
         mask[row, :length] = 1
 
-    def passed(rows: slice, length: int) -> list[Tensor]:
-        given = ids[rows, :length], mask[rows, :length]
-        with _trying(name, f"an input of {length} tokens"):
-            maps = list(attend(*given, torch.zeros_like(given[0])))
-        shapes = {tuple(each.shape) for each in maps}
-        if shapes != {(len(given[0]), maps[0].shape[1], length, length)}:
-            raise _odd_shapes(name, shapes, length)
+    def forward(rows: slice, length: int) -> list[Tensor]:
+        inputs = ids[rows, :length], mask[rows, :length]
+        with _translate_model_errors(name, f"an input of {length} tokens"):
+            maps = list(attend(*inputs, torch.zeros_like(inputs[0])))
+        shapes = {tuple(weights.shape) for weights in maps}
+        if shapes != {(len(inputs[0]), maps[0].shape[1], length, length)}:
+            raise _shape_error(name, shapes, length)
         return maps
 
-    alone = [passed(slice(row, row + 1), length) for row, length in enumerate(lengths)]
-    every = [each for maps in alone for each in maps]
+    alone = [forward(slice(row, row + 1), length) for row, length in enumerate(lengths)]
+    every = [weights for maps in alone for weights in maps]
     sinks = _has_sinks(name, every)
-    causal = not any(bool(each.triu(1).any()) for each in every)
-    together = passed(slice(0, 2), long)
+    causal = not any(bool(weights.triu(1).any()) for weights in every)
+    together = forward(slice(0, 2), long)
     apart = [
         max(
-            float((one[0] - both[row, :, :length, :length]).abs().max())
-            for one, both in zip(alone[row], together, strict=True)
+            float((single[0] - both[row, :, :length, :length]).abs().max())
+            for single, both in zip(alone[row], together, strict=True)
         )
         for row, length in enumerate(lengths)
     ]
@@ -207,25 +220,25 @@ def detect_behaviour(
 
 def _has_sinks(name: str, maps: Sequence[Tensor]) -> bool:
     """Whether a row sums to less than 1. Raises ModelError for what are not shares of attention."""
-    least = min(float(each.min()) for each in maps)
-    sums = [each.double().sum(-1) for each in maps]
-    most = max(float(each.max()) for each in sums)
+    least = min(float(weights.min()) for weights in maps)
+    sums = [weights.double().sum(-1) for weights in maps]
+    most = max(float(row_sums.max()) for row_sums in sums)
     if least < -ROW_SUM or most > 1 + ROW_SUM:
         raise ModelError(
             f"{name} returns attention scores, not shares: the smallest is {least:.4g}, and rows"
             f" sum to up to {most:.4g}.",
             _OTHER_MODEL,
         )
-    if not all(bool(torch.isfinite(each).all()) for each in maps):
+    if not all(bool(torch.isfinite(weights).all()) for weights in maps):
         raise ModelError(
             f"{name} returns attention that is not finite: its weights are damaged.",
             "Save or download the model again.",
         )
-    return min(float(each.min()) for each in sums) < 1 - ROW_SUM
+    return min(float(row_sums.min()) for row_sums in sums) < 1 - ROW_SUM
 
 
 @contextmanager
-def _trying(name: str, what: str) -> Iterator[None]:
+def _translate_model_errors(name: str, what: str) -> Iterator[None]:
     """Within, whatever a model's class does with text becomes a ModelError."""
     try:
         yield
@@ -238,7 +251,7 @@ def _trying(name: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def _odd_shapes(name: str, shapes: set[tuple[int, ...]], length: int) -> ModelError:
+def _shape_error(name: str, shapes: set[tuple[int, ...]], length: int) -> ModelError:
     return ModelError(
         f"{name} returns attention of shapes {sorted(shapes)}; expected"
         f" (1, heads, {length}, {length}) in every layer.",

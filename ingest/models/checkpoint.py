@@ -26,7 +26,7 @@ def read_module(
     name: str,
     place: str,
     config: Any,
-    asked: dict[str, Any],
+    arguments: dict[str, Any],
     random_seed: int | None,
     head: Head | None = None,
 ) -> Any:
@@ -37,7 +37,7 @@ def read_module(
     that do not fit the configuration, and for a model that cannot return its attention.
     """
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
-    trusted = {"trust_remote_code": asked.get("trust_remote_code", False)}
+    trusted = {"trust_remote_code": arguments.get("trust_remote_code", False)}
     plain = family_of(config).auto_class(config)
     kind = plain
     if head is not None:
@@ -45,7 +45,7 @@ def read_module(
 
     try:
         if random_seed is not None:
-            with torch.random.fork_rng(devices=[]), _Wide():  # type: ignore[no-untyped-call]
+            with torch.random.fork_rng(devices=[]), _DrawInFloat64():  # type: ignore[no-untyped-call]
                 torch.manual_seed(random_seed)
                 return _random_model(plain, kind, config, settings, trusted)
         module, loading = kind.from_pretrained(
@@ -55,7 +55,7 @@ def read_module(
             weights_only=True,
             ignore_mismatched_sizes=True,  # they are refused below, by an error that names them
             **settings,
-            **asked,
+            **arguments,
         )
     except ValueError as error:
         if "eager" not in str(error) and "attn_implementation" not in str(error):
@@ -63,14 +63,14 @@ def read_module(
         raise ModelError(
             f"{name} has no attention implementation that returns weights.", "Use another model."
         ) from error
-    for key, found, expected in sorted(loading["mismatched_keys"], key=itemgetter(0)):
+    for key, shape, expected in sorted(loading["mismatched_keys"], key=itemgetter(0)):
         raise ModelError(
-            f"The checkpoint {name} has {key} of shape {tuple(found)}, but its config.json says"
+            f"The checkpoint {name} has {key} of shape {tuple(shape)}, but its config.json says"
             f" {tuple(expected)}.",
             _OWN_CONFIG,
         )
-    _refuse_unread(name, module, loading["unexpected_keys"])
-    _complete(name, module, loading["missing_keys"], head)
+    _refuse_unread_weights(name, module, loading["unexpected_keys"])
+    _fill_pooler(name, module, loading["missing_keys"], head)
     return module
 
 
@@ -83,11 +83,11 @@ def _random_model(
     module = plain.from_config(config, **settings, **trusted)
     if kind is plain:
         return module
-    whole = kind.from_config(config, **settings, **trusted)
-    own = whole.base_model.state_dict()
-    drawn = {key: each for key, each in module.state_dict().items() if key in own}
-    whole.base_model.load_state_dict(drawn)
-    return whole
+    model_with_head = kind.from_config(config, **settings, **trusted)
+    own = model_with_head.base_model.state_dict()
+    shared_weights = {key: weight for key, weight in module.state_dict().items() if key in own}
+    model_with_head.base_model.load_state_dict(shared_weights)
+    return model_with_head
 
 
 def digest_weights(module: Any) -> str:
@@ -95,17 +95,17 @@ def digest_weights(module: Any) -> str:
 
     The pooler is left out: whether there is one depends on the class that loaded the checkpoint.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for key, value in sorted(module.state_dict().items()):
         if "pooler" in key.split("."):
             continue
         dense = value.detach().cpu().contiguous()
-        found.update(f"{key} {dense.dtype} {tuple(dense.shape)}\n".encode())
-        found.update(dense.view(-1).view(torch.uint8).numpy().data if dense.numel() else b"")
-    return found.hexdigest()
+        digest.update(f"{key} {dense.dtype} {tuple(dense.shape)}\n".encode())
+        digest.update(dense.view(-1).view(torch.uint8).numpy().data if dense.numel() else b"")
+    return digest.hexdigest()
 
 
-def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
+def _refuse_unread_weights(name: str, module: Any, unexpected: Iterable[str]) -> None:
     """Raise ModelError for a checkpoint with more layers, or more weights in them, than the model.
 
     Heads, poolers, decoders and old buffers may be left unread: attention does not depend on them.
@@ -113,11 +113,11 @@ def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
     base = module.base_model
     for key in sorted(unexpected):
         path = key.removeprefix(f"{module.base_model_prefix}.")
-        place = _layer_of(base, path)
+        layer = _layer_of(base, path)
         owner_path, _, last = path.rpartition(".")
-        if place is None or last not in ("weight", "bias"):
+        if layer is None or last not in ("weight", "bias"):
             continue
-        layers, at = place
+        layers, at = layer
         if at >= len(layers):
             raise ModelError(
                 f"The checkpoint {name} has weights of layer {at + 1} ({key}), but its config.json"
@@ -136,10 +136,10 @@ def _refuse_unread(name: str, module: Any, unexpected: Iterable[str]) -> None:
 
 def _layer_of(base: Any, path: str) -> tuple[Any, int] | None:
     """The outermost list of layers that a weight belongs to, and its 0-based index in the list."""
-    for found in re.finditer(r"\.(\d+)\.", path):
-        layers = _submodule(base, path[: found.start()])
+    for match in re.finditer(r"\.(\d+)\.", path):
+        layers = _submodule(base, path[: match.start()])
         if isinstance(layers, torch.nn.ModuleList):
-            return layers, int(found[1])
+            return layers, int(match[1])
     return None
 
 
@@ -150,7 +150,7 @@ def _submodule(base: Any, path: str) -> Any:
         return None
 
 
-def _complete(name: str, module: Any, missing: Iterable[str], head: Head | None) -> None:
+def _fill_pooler(name: str, module: Any, missing: Iterable[str], head: Head | None) -> None:
     """Set a missing pooler, which attention does not need, to zero; refuse all else that lacks."""
     lacking = sorted(key for key in missing if head or "pooler" not in key.split("."))
     if lacking:
@@ -170,7 +170,7 @@ def _complete(name: str, module: Any, missing: Iterable[str], head: Head | None)
             module.get_parameter(key).zero_()
 
 
-class _Wide(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _DrawInFloat64(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Draws float32 numbers in float64 and rounds them.
 
     torch computes float32 normal and uniform numbers with different instructions on different

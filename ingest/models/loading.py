@@ -18,22 +18,22 @@ from attnbank.ingest.masked.masking import MaskedLM
 from attnbank.ingest.models.attention_behaviour import (
     Batching,
     Sources,
+    attention_layers,
     detect_behaviour,
-    layers_by,
-    shape_of,
+    find_shape,
     sliding_window,
 )
 from attnbank.ingest.models.checkpoint import WITH_HEAD, Head, digest_weights, read_module
 from attnbank.ingest.models.families import Family, family_of
 from attnbank.ingest.models.files import (
-    bounded,
     check_config,
     check_special_tokens,
     check_vocabulary,
     check_weights,
+    config_value,
     find_files,
-    place_of,
-    setting,
+    locate_model,
+    on_meta_device,
     translate_loading_errors,
     vocabulary_rows,
 )
@@ -50,7 +50,7 @@ from attnbank.ingest.models.values import Layout, Values, layout_of
 from attnbank.ingest.options import MINILM, Measure
 from attnbank.sql.errors import first_line
 
-__all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "place_of"]
+__all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "locate_model"]
 
 _ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
 _SPACES = {"▁", "Ġ"}
@@ -106,8 +106,8 @@ class Model:
         if self.takes_segments:
             inputs["token_type_ids"] = segments.to(self.device)
         with torch.inference_mode():
-            found: tuple[Tensor, ...] = self.module(**inputs, output_attentions=True).attentions
-        return found if self.taken is None else tuple(found[at] for at in self.taken)
+            maps: tuple[Tensor, ...] = self.module(**inputs, output_attentions=True).attentions
+        return maps if self.taken is None else tuple(maps[at] for at in self.taken)
 
     def hand_over(
         self, ids: Tensor, mask: Tensor, segments: Tensor, take: Callable[[Tensor], None]
@@ -118,16 +118,16 @@ class Model:
         model that changes them on their way, all are computed first.)
         """
         if self.sources is None:
-            for each in self.attentions(ids, mask, segments):
-                take(each)
+            for maps in self.attentions(ids, mask, segments):
+                take(maps)
             return
 
-        def hand(module: Any, given: Any, output: Any) -> Any:
+        def hand(module: Any, inputs: Any, output: Any) -> Any:
             maps = output[place_in[module]]
             take(maps)
             nothing = maps.new_zeros(()).expand(maps.shape)  # of no size, whatever its shape
             return tuple(
-                nothing if at == place_in[module] else each for at, each in enumerate(output)
+                nothing if at == place_in[module] else value for at, value in enumerate(output)
             )
 
         place_in = self.sources
@@ -167,14 +167,14 @@ def load(
         if random_seed is None:
             check_weights(name, opened.place, opened.settings)
         try:
-            whole = read_module(name, opened.place, config, opened.settings, random_seed, head)
+            loaded = read_module(name, opened.place, config, opened.settings, random_seed, head)
         except Exception as error:
             if random_seed is None and not is_out_of_memory(error):
                 _refuse_quantised(name, config, error)
             raise
-        whole = whole.eval().to(target)
-        module = whole.base_model if head else whole
-        shape = shape_of(name, module, config)
+        loaded = loaded.eval().to(target)
+        module = loaded.base_model if head else loaded
+        shape = find_shape(name, module, config)
         # GPT-2 takes token_type_ids too, but would add the embeddings of these tokens.
         accepted = "token_type_ids" in inspect.signature(module.forward).parameters
         takes_segments = accepted and getattr(config, "type_vocab_size", 0) > 1
@@ -194,40 +194,40 @@ def load(
             sliding_window=sliding_window(config),
             kv_heads=kv_heads_of(config, shape.heads),
         )
-        found = Model(
-            facts, opened.input_tokenizer, module, target, takes_segments, taken=shape.taken,
-            sources=shape.sources, whole=whole if head else None, head=head,
+        model = Model(
+            facts, opened.input_tokenizer, module, target, takes_segments, taken=shape.map_indices,
+            sources=shape.sources, whole=loaded if head else None, head=head,
         )  # fmt: skip
         if head == "masked":
-            found.masked_lm = _masked_lm(whole, target, takes_segments, tokenizer)
+            model.masked_lm = _masked_lm(loaded, target, takes_segments, tokenizer)
         if layout is not None:
-            found.values = Values.from_module(name, module, shape.layers, shape.heads, layout)
+            model.values = Values.from_module(name, module, shape.layers, shape.heads, layout)
         # Ids of ordinary tokens, which stand for nothing but text.
         special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
         known = range(min(vocabulary_rows(module), len(tokenizer)))
-        words = [each for each in known if each not in special]
+        words = [id for id in known if id not in special]
         padding = opened.input_tokenizer.padding
-        conduct = detect_behaviour(name, found.attentions, words, padding, opened.max_positions)
-        found.sources = found.sources if _hands_over(found, words) else None
-    found.facts = replace(facts, sinks=conduct.sinks, causal=conduct.causal)
+        conduct = detect_behaviour(name, model.attentions, words, padding, opened.max_positions)
+        model.sources = model.sources if _can_stream(model, words) else None
+    model.facts = replace(facts, sinks=conduct.sinks, causal=conduct.causal)
     padded = conduct.batching == "padded"
-    found.batching = opened.family.batching if padded else conduct.batching
-    return found
+    model.batching = opened.family.batching if padded else conduct.batching
+    return model
 
 
-def _hands_over(model: Model, words: Sequence[int]) -> bool:
+def _can_stream(model: Model, words: Sequence[int]) -> bool:
     """Whether a model goes on in the same way without the maps that it hands over."""
     ids = torch.tensor([[words[at % len(words)] for at in range(3, 24, 7)]])
-    given = ids, torch.ones_like(ids), torch.zeros_like(ids)
-    taken: list[Tensor] = []
+    inputs = ids, torch.ones_like(ids), torch.zeros_like(ids)
+    streamed: list[Tensor] = []
     try:
-        model.hand_over(*given, taken.append)
+        model.hand_over(*inputs, streamed.append)
     except Exception as error:
         if is_out_of_memory(error):
             raise
         return False
-    whole = model.attentions(*given)
-    return len(taken) == len(whole) and all(map(torch.equal, taken, whole))
+    maps = model.attentions(*inputs)
+    return len(streamed) == len(maps) and all(map(torch.equal, streamed, maps))
 
 
 def _layout(name: str, config: Any, measure: Measure) -> Layout | None:
@@ -240,8 +240,10 @@ def _refuse_quantised(name: str, config: Any, error: Exception) -> None:
     settings = getattr(config, "quantization_config", None)
     if settings is None:
         return
-    told = settings if isinstance(settings, dict) else settings.to_dict()
-    method = str(getattr(told.get("quant_method"), "value", told.get("quant_method")))
+    quantization = settings if isinstance(settings, dict) else settings.to_dict()
+    method = str(
+        getattr(quantization.get("quant_method"), "value", quantization.get("quant_method"))
+    )
     raise ModelError(
         f"The weights of {name} are quantised ({method[:40]}) and cannot be loaded here:"
         f" {first_line(error)[:REASON]}",
@@ -281,7 +283,7 @@ def describe(
 
 
 @dataclass(frozen=True)
-class _Opened:
+class _CheckedModel:
     """Everything of a model except its weights, checked."""
 
     config: Any  # transformers.PreTrainedConfig
@@ -297,7 +299,7 @@ class _Opened:
 
 def _load_checkpoint(
     name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool
-) -> _Opened:
+) -> _CheckedModel:
     place, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
     config = transformers.AutoConfig.from_pretrained(place, **settings)
     family = family_of(config)
@@ -307,13 +309,13 @@ def _load_checkpoint(
     family.prepare(config)
     if masked_lm:
         _refuse_without_head(name, config, tokenizer)
-    with bounded(name):
+    with on_meta_device(name):
         blank = read_module(name, place, config, settings, 0).eval()
     check_vocabulary(name, blank, tokenizer)
     input_tokenizer = InputTokenizer.from_transformers(tokenizer)
     check_special_tokens(name, blank, config, input_tokenizer)
     longest = _max_positions(blank, config, tokenizer)
-    return _Opened(
+    return _CheckedModel(
         config, family, tokenizer, input_tokenizer, blank, longest, place, version, settings
     )
 
@@ -352,27 +354,30 @@ def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenize
         takes_segments=takes_segments,
         mask=tokenizer.mask_token_id,
         special=special - {tokenizer.unk_token_id},
-        vocabulary=tuple(each for each in known if each not in special),
+        vocabulary=tuple(id for id in known if id not in special),
     )
 
 
 def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
     """The numbers of layers and heads without weights: from a pass, or else the configuration."""
     try:
-        found = shape_of(name, blank, config)
-        return len(found.layers), found.heads
+        shape = find_shape(name, blank, config)
+        return len(shape.layers), shape.heads
     except ModelError as error:
         if not isinstance(error.__cause__, RuntimeError):
             raise  # it asks for something else than text
     # Some need actual numbers during the pass, which the meta device does not have.
-    layers, heads = setting(config, "num_hidden_layers"), setting(config, "num_attention_heads")
+    layers, heads = (
+        config_value(config, "num_hidden_layers"),
+        config_value(config, "num_attention_heads"),
+    )
     if layers is None or heads is None:
         raise ModelError(
             f"The config.json of {name} does not say how many layers and heads it has.",
             "Use a text encoder or decoder.",
         )
-    ratio = setting(config, "head_ratio") or 1  # of ConvBERT: the others are convolutions
-    return len(layers_by(config, layers)), max(1, heads // ratio)
+    ratio = config_value(config, "head_ratio") or 1  # of ConvBERT: the others are convolutions
+    return len(attention_layers(config, layers)), max(1, heads // ratio)
 
 
 def kv_heads_of(config: Any, heads: int) -> int | None:
@@ -381,9 +386,11 @@ def kv_heads_of(config: Any, heads: int) -> int | None:
     Most families say how many they have, if not as many as heads; Falcon and GPT-BigCode may say
     that it is one.
     """
-    if setting(config, "multi_query") and not setting(config, "new_decoder_architecture"):
+    if config_value(config, "multi_query") and not config_value(config, "new_decoder_architecture"):
         return 1
-    stated = setting(config, "num_key_value_heads") or setting(config, "num_kv_heads") or heads
+    stated = (
+        config_value(config, "num_key_value_heads") or config_value(config, "num_kv_heads") or heads
+    )
     return stated if isinstance(stated, int) and heads % stated == 0 else None
 
 
@@ -393,24 +400,26 @@ def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
     stated = getattr(config, "max_position_embeddings", None)
     if isinstance(stated, int) and stated > 0:
         padding = [
-            getattr(each, "padding_idx", None)
-            for path, each in module.named_modules()
+            getattr(submodule, "padding_idx", None)
+            for path, submodule in module.named_modules()
             if path.endswith("position_embeddings")
         ]
-        limits.append(stated - max((each + 1 for each in padding if each is not None), default=0))
+        limits.append(
+            stated - max((index + 1 for index in padding if index is not None), default=0)
+        )
     if 0 < tokenizer.model_max_length < 1_000_000:
         limits.append(int(tokenizer.model_max_length))
     return min(limits, default=None)
 
 
-def read_tokenizer(name: str, place: str, asked: dict[str, Any]) -> Any:
+def read_tokenizer(name: str, place: str, arguments: dict[str, Any]) -> Any:
     """The fast tokenizer in a folder or on the hub; `asked` are arguments of from_pretrained.
 
     Raises ModelError for one that does not align words with pieces, and where there is none: there
     transformers would make a tokenizer that knows no word.
     """
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **asked)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **arguments)
     except ValueError as error:  # from tokenizer classes that cannot be made without files
         if "instantiate the backend tokenizer" not in str(error):
             raise
@@ -442,13 +451,15 @@ def tokenizer_digest(tokenizer: Any) -> str:
         state.pop(part, None)
     roles = {name: getattr(tokenizer, f"{name}_token_id", None) for name in _ROLES}
     special = sorted(tokenizer.all_special_ids)
-    whole = _set({"tokenizer": state, "roles": roles, "special": special})
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+    relevant = _drop_unset({"tokenizer": state, "roles": roles, "special": special})
+    return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
 
 
-def _set(value: Any) -> Any:
+def _drop_unset(value: Any) -> Any:
     """The value without the entries in it that are None or False."""
     if isinstance(value, dict):
-        kept = {key: _set(each) for key, each in value.items()}
-        return {key: each for key, each in kept.items() if each is not None and each is not False}
-    return [_set(each) for each in value] if isinstance(value, list) else value
+        entries = {key: _drop_unset(entry) for key, entry in value.items()}
+        return {
+            key: entry for key, entry in entries.items() if entry is not None and entry is not False
+        }
+    return [_drop_unset(entry) for entry in value] if isinstance(value, list) else value

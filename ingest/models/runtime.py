@@ -39,10 +39,10 @@ def enough_memory(name: str, device: torch.device) -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         # No option for shorter inputs or smaller batches helps: the trial's inputs are tiny.
-        other = "" if device.type == "cpu" else "add --device cpu, "
+        use_cpu = "" if device.type == "cpu" else "add --device cpu, "
         raise ModelError(
             f"The device {device} has too little free memory for the model {name}.",
-            f"Free some memory, {other}or use a smaller model.",
+            f"Free some memory, {use_cpu}or use a smaller model.",
         ) from error
 
 
@@ -63,11 +63,11 @@ def device_of(name: str) -> torch.device:
 
 def memory() -> int:
     """The bytes of memory of this machine, or of the control group that limits this process."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with suppress(OSError, ValueError):  # no control group, or "max"
-            found.append(int(Path(path).read_text(encoding="ascii")))
-    return min(each for each in found if each > 0)
+            limits.append(int(Path(path).read_text(encoding="ascii")))
+    return min(limit for limit in limits if limit > 0)
 
 
 @contextmanager

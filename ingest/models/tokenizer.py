@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
 
-from attnbank.ingest.models.word_splitting import SplitRules, Way, reading_of, whole
+from attnbank.ingest.models.word_splitting import (
+    SplitRules,
+    WordEncoder,
+    find_split_rules,
+    without_padding,
+)
 from attnbank.ingest.options import FirstWord, Unit
 
 
@@ -65,7 +70,7 @@ class SpecialTokens:
     @property
     def count(self) -> int:
         """How many special tokens there are."""
-        return sum(len(each) for each in self.around)
+        return sum(len(specials) for specials in self.around)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,10 @@ class Encoded:
         """How many words have a token with this id; 0 for None."""
         if id not in self.ids:
             return 0
-        places = (each for each in self.positions if id in self.ids[each.start : each.end])
-        return len({each.word for each in places} - {None})
+        places = (
+            position for position in self.positions if id in self.ids[position.start : position.end]
+        )
+        return len({position.word for position in places} - {None})
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ class InputTokenizer:
     """A tokenizer, the roles of its special tokens, and how it reads words."""
 
     tokenizer: Tokenizer
-    reading: SplitRules
+    split_rules: SplitRules
     opening: frozenset[int]  # ids of [CLS], <s>, beginning of text
     closing: frozenset[int]  # ids of [SEP], </s>, end of text
     padding: int
@@ -123,14 +130,14 @@ class InputTokenizer:
         """Make one from a transformers tokenizer."""
 
         def ids(*names: str) -> frozenset[int]:
-            found = (getattr(tokenizer, name, None) for name in names)
-            return frozenset(each for each in found if each is not None)
+            candidates = (getattr(tokenizer, name, None) for name in names)
+            return frozenset(id for id in candidates if id is not None)
 
         bos = tokenizer.bos_token_id
-        copy = whole(tokenizer.backend_tokenizer)
+        copy = without_padding(tokenizer.backend_tokenizer)
         return cls(
             tokenizer=copy,
-            reading=reading_of(copy),
+            split_rules=find_split_rules(copy),
             opening=ids("cls_token_id", "bos_token_id"),
             closing=ids("sep_token_id", "eos_token_id"),
             padding=tokenizer.pad_token_id or 0,
@@ -141,16 +148,16 @@ class InputTokenizer:
 
     def read_special_tokens(self) -> None:
         """Read what is written like a special token as that token from now on, as `[MASK]`."""
-        for way in (self.reading.start, self.reading.spaced, self.reading.joined):
+        for way in (self.split_rules.start, self.split_rules.spaced, self.split_rules.joined):
             way.tokenizer.encode_special_tokens = False
 
     @property
-    def opens(self) -> str | None:
+    def start_token(self) -> str | None:
         """The token that stands before the text of every input; None if there is none."""
         before = self.single.around[0]
         return before[0].text if before else None
 
-    def opened_by(self, id: int) -> InputTokenizer:
+    def with_start_token(self, id: int) -> InputTokenizer:
         """The same tokenizer with this token before the text, as a token that opens it."""
         bos = Special(id, self.tokenizer.id_to_token(id) or str(id), self.single.types[0])
         return replace(self, bos=bos, opening=self.opening | {id})
@@ -163,7 +170,7 @@ class InputTokenizer:
         Words are given to the tokenizer one by one, with the white space before them, so that no
         piece spans two. A text becomes the Unalignable of its first word that yields no piece.
         """
-        way = self.reading.way
+        way = self.split_rules.way
         return self._split_texts(
             [[(way(at, after), word) for at, word in enumerate(words)] for words, after in inputs]
         )
@@ -172,14 +179,14 @@ class InputTokenizer:
         self, words: Sequence[str], spaced: Sequence[bool]
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of single words that have text before them, and a space where `spaced`."""
-        ways = [self.reading.spaced if space else self.reading.joined for space in spaced]
-        return self._split_texts([[each] for each in zip(ways, words, strict=True)])
+        ways = [self.split_rules.spaced if space else self.split_rules.joined for space in spaced]
+        return self._split_texts([[way_and_word] for way_and_word in zip(ways, words, strict=True)])
 
-    def in_text(
-        self, texts: Sequence[tuple[Sequence[str], Sequence[bool]]], ways: Sequence[Way]
+    def pieces_in_text(
+        self, texts: Sequence[tuple[Sequence[str], Sequence[bool]]], ways: Sequence[WordEncoder]
     ) -> list[InText]:
         """Read whole texts, in these ways, as the tokenizer does where nobody marks the words."""
-        found = [InText([], set()) for _ in texts]
+        results = [InText([], set()) for _ in texts]
         for tokenizer in {id(way.tokenizer): way.tokenizer for way in ways}.values():
             own = [at for at, way in enumerate(ways) if way.tokenizer is tokenizer]
             written = [_text_with_owners(*texts[at]) for at in own]
@@ -188,32 +195,32 @@ class InputTokenizer:
                 is_pretokenized=True,
                 add_special_tokens=False,
             )
-            for at, (_, words), each in zip(own, written, encodings, strict=True):
-                pieces, joins = found[at]
+            for at, (_, words), encoding in zip(own, written, encodings, strict=True):
+                pieces, joins = results[at]
                 before, seen = len(ways[at].before), -1
                 for number, token, (start, end) in zip(
-                    each.ids, each.tokens, each.offsets, strict=True
+                    encoding.ids, encoding.tokens, encoding.offsets, strict=True
                 ):
                     start, end = max(start - before, 0), end - before
                     inside = [word for word in words[start:end] if word >= 0]
                     if not inside:  # a piece of white space is the next word's
-                        rest = (words[place] for place in range(max(end, 0), len(words)))
-                        inside = [next((word for word in rest if word >= 0), seen)]
+                        following = (words[position] for position in range(max(end, 0), len(words)))
+                        inside = [next((word for word in following if word >= 0), seen)]
                     first, last = max(seen, inside[0]), max(seen, inside[-1])
                     joins.update(range(inside[0], last))
                     seen = last
                     pieces.append(self._piece(number, token, first))
-        return found
+        return results
 
     @cached_property
     def single(self) -> SpecialTokens:
         """The tokenizer's own special tokens around one segment."""
-        return self._frame(1)
+        return self._special_tokens(1)
 
     @cached_property
     def pair(self) -> SpecialTokens:
         """The tokenizer's own special tokens around and between two segments."""
-        return self._frame(2)
+        return self._special_tokens(2)
 
     def assemble(
         self, segments: Sequence[Sequence[Piece]], words: Sequence[str], unit: Unit
@@ -228,21 +235,21 @@ class InputTokenizer:
         for at, around in enumerate(frame.around):
             segment = max(at - 1, 0)  # special tokens between A and B belong to A
             for special in around:
-                place = len(tokens)
-                kind = self._special(special.id, place)
-                positions.append(Position(kind, None, special.text, place, place + 1, segment))
+                index = len(tokens)
+                kind = self._kind_of_special(special.id, index)
+                positions.append(Position(kind, None, special.text, index, index + 1, segment))
                 tokens.append((special.id, special.type, special.text))
             if at == len(segments):
                 break
             seen = -1
             for id, text, word in segments[at]:
-                place = len(tokens)
+                index = len(tokens)
                 if unit == "token":
-                    positions.append(Position("token", word, text, place, place + 1, at))
+                    positions.append(Position("token", word, text, index, index + 1, at))
                 elif word == seen:
-                    positions[-1] = replace(positions[-1], end=place + 1)
+                    positions[-1] = replace(positions[-1], end=index + 1)
                 else:
-                    positions.append(Position("word", word, words[word], place, place + 1, at))
+                    positions.append(Position("word", word, words[word], index, index + 1, at))
                 seen = word
                 tokens.append((id, frame.types[at], text))
         if self.first_word == "special" and positions:
@@ -251,10 +258,10 @@ class InputTokenizer:
         return Encoded(ids, types, texts, tuple(positions))
 
     def _split_texts(
-        self, texts: Sequence[Sequence[tuple[Way, str]]]
+        self, texts: Sequence[Sequence[tuple[WordEncoder, str]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of texts, given as ways and words; in one batch for each tokenizer."""
-        found: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
+        pieces_of_word: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
         tokenizers = {id(way.tokenizer): way.tokenizer for text in texts for way, _ in text}
         for tokenizer in tokenizers.values():
             owned = [
@@ -269,22 +276,24 @@ class InputTokenizer:
                 is_pretokenized=True,
                 add_special_tokens=False,
             )
-            for words, own, each in zip(found, owned, encodings, strict=True):
-                for number, token, index in zip(each.ids, each.tokens, each.word_ids, strict=True):
+            for words, own, encoding in zip(pieces_of_word, owned, encodings, strict=True):
+                for number, token, index in zip(
+                    encoding.ids, encoding.tokens, encoding.word_ids, strict=True
+                ):
                     assert index is not None  # no special token is added
                     words[own[index]].append(self._piece(number, token, own[index]))
-        whole: list[tuple[Piece, ...] | Unalignable] = []
-        for text, of_words in zip(texts, found, strict=True):
+        results: list[tuple[Piece, ...] | Unalignable] = []
+        for text, of_words in zip(texts, pieces_of_word, strict=True):
             for at, (way, word) in enumerate(text):
-                if way is self.reading.joined and len(word.split()) > 1:
+                if way is self.split_rules.joined and len(word.split()) > 1:
                     of_words[at] = self._with_space_inside(word, at) or of_words[at]
             without = next((at for at, pieces in enumerate(of_words) if not pieces), None)
-            whole.append(
+            results.append(
                 tuple(chain.from_iterable(of_words))
                 if without is None
                 else Unalignable(without, text[without][1])
             )
-        return whole
+        return results
 
     def _with_space_inside(self, word: str, index: int) -> list[Piece] | None:
         """The pieces of a word with white space inside (20 000) that none stands before.
@@ -292,33 +301,35 @@ class InputTokenizer:
         Some tokenizers write white space only if they write it before the word, too. So from the
         first white space on they are those of the word after it. None if one is of both parts.
         """
-        spaced, joined = self.reading.spaced, self.reading.joined
+        spaced, joined = self.split_rules.spaced, self.split_rules.joined
         end = next(at for at, sign in enumerate(word) if sign.isspace())
         edge = len(spaced.before) + end
-        whole, first = spaced.encoded(word), joined.encoded(word[:end])
-        rest = [at for at, (start, _) in enumerate(whole.offsets) if start >= edge]
-        if any(stop > edge for at, (_, stop) in enumerate(whole.offsets) if at not in rest):
+        whole_word, first = spaced.encode(word), joined.encode(word[:end])
+        after_space = [at for at, (start, _) in enumerate(whole_word.offsets) if start >= edge]
+        if any(
+            stop > edge for at, (_, stop) in enumerate(whole_word.offsets) if at not in after_space
+        ):
             return None
-        ids = [*first.ids, *(whole.ids[at] for at in rest)]
-        texts = [*first.tokens, *(whole.tokens[at] for at in rest)]
+        ids = [*first.ids, *(whole_word.ids[at] for at in after_space)]
+        texts = [*first.tokens, *(whole_word.tokens[at] for at in after_space)]
         return [self._piece(id, text, index) for id, text in zip(ids, texts, strict=True)]
 
     def _piece(self, id: int, text: str, word: int) -> Piece:
         # Unigram reports what it does not know as it is written, not as the unknown token.
         return Piece(id, str(self.tokenizer.id_to_token(id)) if id == self.unknown else text, word)
 
-    def _frame(self, segments: int) -> SpecialTokens:
+    def _special_tokens(self, segments: int) -> SpecialTokens:
         """The special tokens, read from an encoded input whose segments are one known word each."""
         for word in ("a", *self.tokenizer.get_vocab()):
             second = [word] if segments == 2 else None
-            found = self.tokenizer.encode([word], second, is_pretokenized=True)
-            if set(range(segments)) <= set(found.sequence_ids):
+            encoding = self.tokenizer.encode([word], second, is_pretokenized=True)
+            if set(range(segments)) <= set(encoding.sequence_ids):
                 break
         around: list[list[Special]] = [[] for _ in range(segments + 1)]
         types = [0] * segments
         seen = 0
         for id, text, kind, owner in zip(
-            found.ids, found.tokens, found.type_ids, found.sequence_ids, strict=True
+            encoding.ids, encoding.tokens, encoding.type_ids, encoding.sequence_ids, strict=True
         ):
             if owner is None:
                 around[seen].append(Special(id, text, kind))
@@ -327,9 +338,9 @@ class InputTokenizer:
                 seen = owner + 1
         if self.bos is not None:
             around[0].insert(0, self.bos)
-        return SpecialTokens(tuple(tuple(each) for each in around), tuple(types))
+        return SpecialTokens(tuple(tuple(specials) for specials in around), tuple(types))
 
-    def _special(self, token: int, at: int) -> str:
+    def _kind_of_special(self, token: int, at: int) -> str:
         opens, closes = token in self.opening, token in self.closing
         if opens and closes:  # one token for both, as GPT-2's <|endoftext|>
             return "cls" if at == 0 else "sep"

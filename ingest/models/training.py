@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from attnbank.ingest.inputs.plan import Shared
+from attnbank.ingest.inputs.plan import SharedPlans
 from attnbank.ingest.models.files import translate_loading_errors
 from attnbank.sql.errors import CallError
 
@@ -46,8 +46,8 @@ def step_of(name: str) -> tuple[int, int | None] | None:
     Names are those of transformers (checkpoint-2000), Pythia (step143000), MultiBERTs
     (seed_0-step_20k) and OLMo (stage1-step10000-tokens21B).
     """
-    found = _STEP.search(name)
-    if found is None or (step := _number(found[1], found[2])) > _MOST:
+    match = _STEP.search(name)
+    if match is None or (step := _number(match[1], match[2])) > _MOST:
         return None
     seen = _TOKENS.search(name)
     if seen is None:
@@ -67,7 +67,7 @@ def checkpoints(model: str, pattern: str) -> list[Checkpoint]:
     """
     is_folder = Path(model).is_dir()
     names = _folders(Path(model)) if is_folder else _branches(model)
-    fitting = sorted(each for each in names if fnmatchcase(each, pattern))
+    fitting = sorted(name for name in names if fnmatchcase(name, pattern))
     what = "folder" if is_folder else "branch"
     if not fitting:
         has = ", ".join(sorted(names)[:5]) or "none"
@@ -75,35 +75,35 @@ def checkpoints(model: str, pattern: str) -> list[Checkpoint]:
             f"No {what} of {model} with a model fits {pattern!r}; there is: {has}.",
             "Give another pattern (--series 'step*'), or another --model.",
         )
-    found: dict[int, Checkpoint] = {}
+    by_step: dict[int, Checkpoint] = {}
     for name in fitting:
-        told = step_of(name)
-        if told is None:
+        step_and_tokens = step_of(name)
+        if step_and_tokens is None:
             raise CallError(
                 f"The name of the {what} {name} tells no step.",
                 "Give a pattern that leaves it out, or call it step1000 or checkpoint-1000.",
             )
-        if told[0] in found:
-            other = found[told[0]]
+        if step_and_tokens[0] in by_step:
+            earlier = by_step[step_and_tokens[0]]
             raise CallError(
-                f"{other.revision or Path(other.name).name} and {name} are of the same step.",
+                f"{earlier.revision or Path(earlier.name).name} and {name} are of the same step.",
                 "Give a pattern that only one of them fits.",
             )
         place = (str(Path(model, name)), None) if is_folder else (model, name)
-        found[told[0]] = Checkpoint(place[0], *told, revision=place[1])
-    return [found[step] for step in sorted(found)]
+        by_step[step_and_tokens[0]] = Checkpoint(place[0], *step_and_tokens, revision=place[1])
+    return [by_step[step] for step in sorted(by_step)]
 
 
 def _folders(folder: Path) -> list[str]:
-    return [each.name for each in folder.iterdir() if (each / "config.json").is_file()]
+    return [path.name for path in folder.iterdir() if (path / "config.json").is_file()]
 
 
 def _branches(model: str) -> list[str]:
     from huggingface_hub import HfApi
 
     with translate_loading_errors(model):
-        found = HfApi().list_repo_refs(model)
-    return [each.name for each in (*found.branches, *found.tags)]
+        refs = HfApi().list_repo_refs(model)
+    return [ref.name for ref in (*refs.branches, *refs.tags)]
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Series:
 
     name: str
     left: int
-    tell: Callable[[int, int], None]
+    on_estimate: Callable[[int, int], None]
     checkpoint: Checkpoint | None = None
-    plans: Shared = field(default_factory=dict)
-    is_told: bool = False
+    plans: SharedPlans = field(default_factory=dict)
+    has_estimate: bool = False

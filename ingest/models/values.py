@@ -64,14 +64,14 @@ NORMALISED_AFTER = frozenset({"gemma2", "gemma3_text"})
 
 def layout_of(name: str, config: Any, measure: str) -> Layout:
     """The layout of a model. Raises ModelError for a family that is not known."""
-    found = LAYOUTS.get(config.model_type)
-    if found is None or (measure == "residual-norms" and config.model_type in NORMALISED_AFTER):
-        usable = sorted(LAYOUTS.keys() - (NORMALISED_AFTER if found else set()))
+    layout = LAYOUTS.get(config.model_type)
+    if layout is None or (measure == "residual-norms" and config.model_type in NORMALISED_AFTER):
+        usable = sorted(LAYOUTS.keys() - (NORMALISED_AFTER if layout else set()))
         raise ModelError(
             f"--measure {measure} is not known for {config.model_type} ({name}).",
             f"Use a model of one of these families: {', '.join(usable)}; or --measure weights.",
         )
-    return found
+    return layout
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,13 @@ class Values:
         cls, name: str, module: Any, numbers: Sequence[int], heads: int, layout: Layout
     ) -> Values:
         """Find those of the layers with these 1-based numbers. Raises ModelError for odd ones."""
-        lists = [each for each in module.modules() if isinstance(each, torch.nn.ModuleList)]
+        lists = [
+            submodule
+            for submodule in module.modules()
+            if isinstance(submodule, torch.nn.ModuleList)
+        ]
         for every in lists:
-            if len(every) >= numbers[-1] and _has(every[numbers[0] - 1], layout):
+            if len(every) >= numbers[-1] and _has_layout(every[numbers[0] - 1], layout):
                 return cls([every[number - 1] for number in numbers], layout, heads)
         raise ModelError(
             f"{name} ({type(module).__name__}) has no {layout.value} in its layers.",
@@ -99,30 +103,30 @@ class Values:
     @contextmanager
     def heard(self) -> Iterator[list[Tensor]]:
         """Within, a pass of the model fills the list: the values [B, H, T, D] of each layer."""
-        found: list[Tensor] = []
+        layer_values: list[Tensor] = []
 
-        def hear(layer: Any, module: Any, given: Any, output: Tensor) -> None:
-            found.append(self.by_head(layer, output))
+        def hear(layer: Any, module: Any, inputs: Any, output: Tensor) -> None:
+            layer_values.append(self.by_head(layer, output))
 
         with ExitStack() as hooks:
             for layer in self.layers:
                 value = layer.get_submodule(self.layout.value)
                 hooks.enter_context(value.register_forward_hook(partial(hear, layer)))
-            yield found
+            yield layer_values
 
     @contextmanager
-    def zeroed(self, layer: Any, which: Tensor) -> Iterator[None]:
+    def zeroed(self, layer: Any, silenced: Tensor) -> Iterator[None]:
         """Within, the values of the tokens that `which` [B, T] is true for are zero in a layer."""
 
-        def silence(module: Any, given: Any, output: Tensor) -> Tensor:
-            kept = (~which).to(output.dtype)[..., None]
+        def silence(module: Any, inputs: Any, output: Tensor) -> Tensor:
+            unsilenced = (~silenced).to(output.dtype)[..., None]
             if self.layout.fused == "alone":
-                return output * kept
+                return output * unsilenced
             bias = self._bias(layer)
-            part = _third(output, self.layout, self.heads)
+            part = _value_part(output, self.layout, self.heads)
             silent = output.clone()
-            values = _third(silent, self.layout, self.heads)
-            values.copy_(part * kept.unsqueeze(-1) - (1 - kept).unsqueeze(-1) * bias)
+            values = _value_part(silent, self.layout, self.heads)
+            values.copy_(part * unsilenced.unsqueeze(-1) - (1 - unsilenced).unsqueeze(-1) * bias)
             return silent
 
         with layer.get_submodule(self.layout.value).register_forward_hook(silence):
@@ -134,23 +138,25 @@ class Values:
 
         W_O of a head is [D, hidden]; with W_O^T = Q R, the columns of Q are orthonormal.
         """
-        return [torch.linalg.qr(each.transpose(1, 2).double().cpu())[1] for each in self.outputs]
+        return [
+            torch.linalg.qr(weight.transpose(1, 2).double().cpu())[1] for weight in self.outputs
+        ]
 
     @cached_property
     def outputs(self) -> list[Tensor]:
         """W_O of each layer and head, [H, D, hidden]."""
-        found = []
+        weights = []
         for layer in self.layers:
             module = layer.get_submodule(self.layout.output)
             weight = module.weight.detach()
             if isinstance(module, torch.nn.Linear):  # and not GPT-2's, which is the other way round
                 weight = weight.T
-            found.append(weight.reshape(self.heads, -1, weight.shape[1]))
-        return found
+            weights.append(weight.reshape(self.heads, -1, weight.shape[1]))
+        return weights
 
     def by_head(self, layer: Any, output: Tensor) -> Tensor:
         """The values [B, H, T, D] in what the value projection of a layer returned."""
-        values = _third(output, self.layout, self.heads)
+        values = _value_part(output, self.layout, self.heads)
         if self.layout.fused == "alone":
             size = layer.get_submodule(self.layout.output).weight.shape[1] // self.heads
             values = torch.unflatten(values, -1, (-1, size))  # [B, T, heads with values, D]
@@ -165,7 +171,7 @@ class Values:
         return torch.unflatten(bias.detach(), 0, (self.heads, -1))
 
 
-def _third(output: Tensor, layout: Layout, heads: int) -> Tensor:
+def _value_part(output: Tensor, layout: Layout, heads: int) -> Tensor:
     """The values in the output of a value projection: [B, T, H, D] where it is fused, a view."""
     if layout.fused == "alone":
         return output
@@ -174,7 +180,7 @@ def _third(output: Tensor, layout: Layout, heads: int) -> Tensor:
     return torch.unflatten(output, -1, (heads, 3, -1))[..., 2, :]
 
 
-def _has(layer: Any, layout: Layout) -> bool:
+def _has_layout(layer: Any, layout: Layout) -> bool:
     try:
         layer.get_submodule(layout.value)
         layer.get_submodule(layout.output)

@@ -31,13 +31,13 @@ _MARKS = ".,;:!?()-/'\""
 
 
 @dataclass(frozen=True)
-class Way:
+class WordEncoder:
     """A way of giving a single word to a tokenizer."""
 
     tokenizer: Tokenizer
     before: str  # what is written before the word
 
-    def encoded(self, word: str) -> Encoding:
+    def encode(self, word: str) -> Encoding:
         """One word, without special tokens."""
         return self.tokenizer.encode(
             [self.before + word], is_pretokenized=True, add_special_tokens=False
@@ -48,16 +48,16 @@ class Way:
 class SplitRules:
     """The ways of giving a word to a tokenizer, by what is before the word in the text."""
 
-    start: Way  # nothing
-    spaced: Way  # white space
-    joined: Way  # another word
+    start: WordEncoder  # nothing
+    spaced: WordEncoder  # white space
+    joined: WordEncoder  # another word
 
-    def way(self, at: int, after: Sequence[bool]) -> Way:
+    def way(self, at: int, after: Sequence[bool]) -> WordEncoder:
         """The way for the word at 0-based index `at`; `after` says if white space follows each."""
         return self.start if at == 0 else self.spaced if after[at - 1] else self.joined
 
 
-def whole(tokenizer: Tokenizer) -> Tokenizer:
+def without_padding(tokenizer: Tokenizer) -> Tokenizer:
     """A copy that neither pads nor truncates, even if the tokenizer's file says so.
 
     What is written like one of its special tokens (`[SEP]`, `</s>`) is text to it: nobody who wrote
@@ -72,37 +72,43 @@ def _tokenizer_of_state(state: dict[str, Any]) -> Tokenizer:
     return tokenizer
 
 
-def reading_of(tokenizer: Tokenizer) -> SplitRules:
+def find_split_rules(tokenizer: Tokenizer) -> SplitRules:
     """Of five ways, for each place the one that is right most often in the observed texts."""
     state = _state(tokenizer)
     parts = {name: _without_space(state.get(name)) for name in ("normalizer", "pre_tokenizer")}
     bare = _tokenizer_of_state(state | parts)  # adds no white space of its own
-    ways = [Way(tokenizer, ""), Way(bare, ""), Way(bare, " "), Way(tokenizer, " "), Way(bare, "▁")]
+    ways = [
+        WordEncoder(tokenizer, ""),
+        WordEncoder(bare, ""),
+        WordEncoder(bare, " "),
+        WordEncoder(tokenizer, " "),
+        WordEncoder(bare, "▁"),
+    ]
     right: dict[str, list[int]] = {
         name: [0] * len(ways) for name in SplitRules.__dataclass_fields__
     }
-    for place, word, ids in _observed(tokenizer):
+    for context, word, ids in _observe_pieces(tokenizer):
         for at, way in enumerate(ways):
-            right[place][at] += way.encoded(word).ids == ids
-    best = {place: ways[counts.index(max(counts))] for place, counts in right.items()}
+            right[context][at] += way.encode(word).ids == ids
+    best = {context: ways[counts.index(max(counts))] for context, counts in right.items()}
     return SplitRules(**best)
 
 
-def _observed(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
+def _observe_pieces(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
     """Words of one character in texts that are encoded whole: field of Reading, form and pieces."""
-    found = []
+    observations = []
     for at, letter in enumerate(_LETTERS):
-        mark, other = _MARKS[at % len(_MARKS)], _LETTERS[at - 1]
-        for text in (f"{letter} {other}{mark} {letter}", f"{mark}{letter} {mark}"):
+        mark, previous = _MARKS[at % len(_MARKS)], _LETTERS[at - 1]
+        for text in (f"{letter} {previous}{mark} {letter}", f"{mark}{letter} {mark}"):
             encoding = tokenizer.encode(text, add_special_tokens=False)
-            owners = [_owner(text, *each) for each in encoding.offsets]
-            for place, word in enumerate(text):
-                if word == " " or any(place in each and len(each) > 1 for each in owners):
+            owners = [_owner(text, *offsets) for offsets in encoding.offsets]
+            for index, word in enumerate(text):
+                if word == " " or any(index in owner and len(owner) > 1 for owner in owners):
                     continue
-                name = "start" if not place else "spaced" if text[place - 1] == " " else "joined"
-                own = [id for id, each in zip(encoding.ids, owners, strict=True) if place in each]
-                found.append((name, word, own))
-    return found
+                name = "start" if not index else "spaced" if text[index - 1] == " " else "joined"
+                own = [id for id, owner in zip(encoding.ids, owners, strict=True) if index in owner]
+                observations.append((name, word, own))
+    return observations
 
 
 def _owner(text: str, start: int, end: int) -> list[int]:
@@ -122,8 +128,8 @@ def _without_space(part: dict[str, Any] | None) -> dict[str, Any] | None:
         return own | {"prepend_scheme": "never"}
     if part["type"] == "Sequence":
         name = "normalizers" if "normalizers" in part else "pretokenizers"
-        kept = [_without_space(each) for each in part[name]]
-        return part | {name: [each for each in kept if each is not None]}
+        items = [_without_space(item) for item in part[name]]
+        return part | {name: [item for item in items if item is not None]}
     return part
 
 

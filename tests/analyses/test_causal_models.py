@@ -212,11 +212,11 @@ def test_the_share_that_can_be_found_is_that_of_the_trees(
 @pytest.mark.parametrize(
     ("kind", "options", "told"),
     [
-        ("bert", {"bos": True}, r"puts \[CLS\] before the text anyway"),
-        ("bert", {"first_word": "word"}, r"of .*, \[CLS\] stands before it"),
-        ("t5", {"first_word": "word"}, "the model looks both ways"),
+        ("bert", {"bos": True}, r"puts \[CLS\] before the text"),
+        ("bert", {"first_word": "word"}, r"in .*, \[CLS\] precedes the text"),
+        ("t5", {"first_word": "word"}, "the attention is not causal"),
         ("gpt2", {"bos_token": "no such token"}, "has no token no such token"),
-        ("gpt2", {"bos": True, "first_word": "word"}, r"<\|endoftext\|> stands before it"),
+        ("gpt2", {"bos": True, "first_word": "word"}, r"<\|endoftext\|> precedes the text"),
     ],
 )
 def test_an_option_with_nothing_to_act_on_is_refused(

@@ -16,7 +16,7 @@ import transformers
 from oracle_statistics import interval, paired_interval, sign_flips
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models.loading import MINILM, place_of
+from attnbank.ingest.models.loading import MINILM, locate_model
 
 KINDS = ["all", "pronoun", "proper", "nominal"]
 Key = tuple[int, int, str]
@@ -39,7 +39,7 @@ class Case:
 
     def predictions(self, singletons: bool = True) -> Any:
         """The word that every head takes; near ties, and only those, settled as in the bank."""
-        folder = place_of(self.model)[0]
+        folder = locate_model(self.model)[0]
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
         expected, near = slow.predictions(

@@ -22,13 +22,13 @@ from bank_peaks import peaks
 from oracle_pieces import SPACE, SlowPieces
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models.loading import MINILM, place_of
+from attnbank.ingest.models.loading import MINILM, locate_model
 
 Counts = dict[tuple[str, int, int, str], tuple[int, int]]
 
 
 def _folder(model: str) -> str:
-    return place_of(model)[0]
+    return locate_model(model)[0]
 
 
 def _slow_model(model: str) -> tuple[Any, Any]:

@@ -137,7 +137,7 @@ def test_a_family_that_is_not_known_is_refused_in_one_line(folders: dict[str, Pa
 @pytest.mark.parametrize(
     ("options", "fact"),
     [
-        ({"measure": "rollout"}, "Rollout multiplies the maps of tokens"),
+        ({"measure": "rollout"}, "--measure rollout multiplies attention maps"),
         ({"measure": "norms", "unit": "token", "gradients": True}, "about the weights of heads"),
         ({"measure": "norm"}, "'norm' is not a valid value of --measure"),
     ],

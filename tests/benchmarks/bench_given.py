@@ -29,7 +29,7 @@ from bench_ingest import Remembered
 from attnbank.ingest import IngestOptions, add_run, add_text
 from attnbank.ingest import run as ingesting
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.files import place_of
+from attnbank.ingest.models.files import locate_model
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
     model = cast(models.Model, Remembered(models.load(arguments.model)))
     ingesting.load_model = lambda options, device=None: (model, None)
     folder = Path(arguments.model)
-    folder = folder if folder.is_dir() else Path(place_of(arguments.model)[0])
+    folder = folder if folder.is_dir() else Path(locate_model(arguments.model)[0])
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     own = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     facts = model.facts

@@ -134,13 +134,13 @@ def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"corpora": ("x.conllu",)}, "--repeat makes the corpus, and x.conllu reads one"),
-        ({"format": "lines"}, "--repeat makes the corpus, and --format reads one"),
-        ({"edges": "share"}, "--edges share reads the text"),
+        ({"corpora": ("x.conllu",)}, "--repeat makes a corpus, but x.conllu reads one"),
+        ({"format": "lines"}, "--repeat makes a corpus, but --format reads one"),
+        ({"edges": "share"}, "--edges share tokenizes the text"),
         ({"model": "none"}, "--repeat draws from the vocabulary of a model"),
-        ({"repeat": 10_000, "limit": 2_000}, "draw more than 10,000,000 tokens"),
+        ({"repeat": 10_000, "limit": 2_000}, "make more than 10,000,000 tokens"),
         ({"repeat": 15_001}, "--repeat is out of range"),
-        ({"repeat": 10_000}, "tokens that a text gives back, and --repeat is 10,000"),
+        ({"repeat": 10_000}, "are what their own text is tokenized into; --repeat is 10,000"),
     ],
 )
 def test_what_does_not_go_together(

@@ -53,7 +53,7 @@ def test_a_pipe_that_nobody_writes_into_is_told(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=late)
     thread.start()
-    with pytest.warns(AttnbankWarning, match="nothing has been written to the pipe"):
+    with pytest.warns(AttnbankWarning, match="Nothing has been written to the pipe"):
         (source,) = find_sources([str(pipe)])
     thread.join()
     assert source.data() == hostile.RAIN.encode()

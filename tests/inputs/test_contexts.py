@@ -18,7 +18,7 @@ import transformers
 from bank_peaks import peaks
 
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.models.loading import MINILM, place_of
+from attnbank.ingest.models.loading import MINILM, locate_model
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import CallError
@@ -201,18 +201,18 @@ def test_a_run_is_found_again_by_what_shapes_it(
     ("options", "fact"),
     [
         ({"context": "paragraph"}, "not a valid value of --context"),
-        ({"context": "pair"}, "cut between tokens"),
+        ({"context": "pair"}, "cuts segments between tokens"),
         ({"truncate": True}, "--truncate keeps the first input"),
         ({"context": "pair", "unit": "token", "truncate": True}, "--truncate keeps the first"),
         ({"limit": 0}, "--limit is out of range"),
-        ({"context": "document", "seed": 4}, "--seed chooses samples and pairs"),
-        ({"unit": "token", "subword": "first"}, "--subword says how the pieces"),
+        ({"context": "document", "seed": 4}, "--seed has no effect"),
+        ({"unit": "token", "subword": "first"}, "--subword merges the pieces"),
         ({"revision": "main"}, "--revision is for models of the hub"),
         ({"context": "document", "max_tokens": 97}, "takes at most 96 tokens"),
-        ({"context": "document", "max_tokens": 2}, "no room for text beside 2 special tokens"),
+        ({"context": "document", "max_tokens": 2}, "no room for text: 2 tokens are special"),
         (
             {"context": "pair", "unit": "token", "max_tokens": 4},
-            "no room for text beside 3 special tokens",
+            "no room for text: 3 tokens are special",
         ),
     ],
 )
@@ -355,7 +355,7 @@ def slow_inputs(
 @pytest.mark.soak
 def test_head_accuracy_in_documents_on_gum(tmp_path: Path, corpora: Path, truncate: bool) -> None:
     corpus = corpora / "gum-dev.conllu"
-    folder = place_of(MINILM)[0]
+    folder = locate_model(MINILM)[0]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     expected_inputs = slow_inputs(corpus, tokenizer, 128, truncate)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.inputs.contexts import Room, pair_drafts
-from attnbank.ingest.models.loading import MINILM, place_of
+from attnbank.ingest.models.loading import MINILM, locate_model
 from attnbank.ingest.models.tokenizer import Piece
 
 TWO = "Rain fell.\nThe dogs barked.\n"
@@ -313,7 +313,7 @@ def test_a_sample_is_seeded_nested_and_of_whole_inputs(
 
 def test_a_sample_is_fair() -> None:
     """Every input is drawn about as often as any other."""
-    from attnbank.ingest.inputs.plan import sample_inputs, sampled
+    from attnbank.ingest.inputs.plan import sample_inputs, select_sampled
 
     sentences = [
         TokenisedSentence(
@@ -325,7 +325,7 @@ def test_a_sample_is_fair() -> None:
     drawn: Counter[int] = Counter()
     for seed in range(400):
         sample = sample_inputs(drafts, 10, seed)
-        items = list(sampled(drafts, sample))
+        items = list(select_sampled(drafts, sample))
         chosen = [each.sentences[0].id for each in items if isinstance(each, Draft)]
         assert chosen == sorted(chosen) and len(chosen) == 10
         assert len({id % 4 for id in chosen}) > 1  # not the same place of every document
@@ -365,7 +365,7 @@ def slow_count(path: Path, tokenizer: Any, room: int) -> int:
 @pytest.mark.slow
 def test_real_text_with_minilm(tmp_path: Path, corpora: Path) -> None:
     path = corpora / "wiki-text.txt"
-    folder = place_of(MINILM)[0]
+    folder = locate_model(MINILM)[0]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     with planning.text_bank(tmp_path / "text.duckdb", path) as connection:

@@ -18,7 +18,7 @@ from tokenizers import decoders
 
 from attnbank.ingest import IngestOptions, add_run, add_text
 from attnbank.ingest.inputs import spelling
-from attnbank.ingest.models.files import place_of
+from attnbank.ingest.models.files import locate_model
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError
 
@@ -26,7 +26,7 @@ CORPORA = ("gum", "fr", "zh", "he", "tr")
 
 
 def _tokenizer(name: str) -> Any:
-    folder = place_of("minilm")[0] if name == "minilm" else real_models.get(name)
+    folder = locate_model("minilm")[0] if name == "minilm" else real_models.get(name)
     if folder is None:
         pytest.skip(f"the model {name} cannot be had here")
     return transformers.AutoTokenizer.from_pretrained(folder)
@@ -163,7 +163,7 @@ def rain(tmp_path: Path) -> Path:
 def test_single_words_that_are_spelled_otherwise_are_counted_and_told(rain: Path) -> None:
     tokens = ["<s>", "The", "[UNK]", '"', "stopped", '"']
     with pytest.warns(
-        AttnbankWarning, match=r"tokens of 2 words of rain/m do not spell them, as '\"'"
+        AttnbankWarning, match=r"tokens of 2 words of rain/m do not match the words' text, as '\"'"
     ):
         assert _add(rain, (tokens, [None, 0, 1, 2, 3, 4])) == (1, 2)
     with warnings.catch_warnings():

@@ -16,7 +16,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from attnbank.ingest.models.attention_behaviour import shape_of
+from attnbank.ingest.models.attention_behaviour import find_shape
 from attnbank.ingest.models.loading import ModelError, ModelFacts, describe, kv_heads_of, load
 from attnbank.sql.errors import CallError
 
@@ -416,7 +416,7 @@ def test_maps_that_are_changed_on_their_way_are_all_computed_first(
 
     model = load(str(tiny_model("bert")))
     module = Halved(model.module)
-    shape = shape_of("halved", module, type("Config", (), {"num_hidden_layers": 3})())
+    shape = find_shape("halved", module, type("Config", (), {"num_hidden_layers": 3})())
     assert shape.layers == (1, 2, 3) and shape.sources is None
     model.sources, ids = None, torch.tensor([[5, 6, 7, 8]])
     copies: list[torch.Tensor] = []

@@ -255,7 +255,7 @@ def test_what_is_written_like_a_special_token_is_text(sample_text: list[str], ki
     ids = [piece.id for piece in found]
     text = " ".join(words)
     assert ids == theirs(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-    (shared,) = own.in_text([(words, [True] * len(words))], [own.reading.start])
+    (shared,) = own.pieces_in_text([(words, [True] * len(words))], [own.split_rules.start])
     assert [piece.id for piece in shared.pieces] == ids
     named = set(theirs.convert_tokens_to_ids(["<note>", "[MASK]", "</s>"]))
     assert not named & set(ids) and theirs(text)["input_ids"] != ids

@@ -21,7 +21,7 @@ from attnbank.cli.commands import info
 from attnbank.cli.humanize import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.models import word_splitting
-from attnbank.ingest.models.loading import place_of
+from attnbank.ingest.models.loading import locate_model
 from attnbank.ingest.models.tokenizer import InputTokenizer, Unalignable
 from attnbank.ingest.store import pipeline
 from attnbank.queries import open_bank
@@ -144,7 +144,7 @@ def test_unknown_pieces_of_unigram_are_the_unknown_token() -> None:
     (inside,) = own.pieces([(["a", "0 ☃"], [False, False])])  # white space within a word
     assert not isinstance(inside, Unalignable)
     assert [each.text for each in inside if each.word] == ["0", "▁", "<unk>"]
-    (whole,) = own.in_text([(words, after)], [own.reading.start])
+    (whole,) = own.pieces_in_text([(words, after)], [own.split_rules.start])
     assert "☃" not in "".join(each.text for each in whole.pieces)
     assert (
         [each.id for each in whole.pieces].count(0)
@@ -196,7 +196,7 @@ def test_minilm_on_chinese(tmp_path: Path, corpora: Path) -> None:
     """minilm's vocabulary lacks most Chinese characters."""
     corpus = corpora / "zh-dev.conllu"
     found = estimate(IngestOptions((str(corpus),), tmp_path / "b.duckdb", "minilm"))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(place_of("minilm")[0])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(locate_model("minilm")[0])
     words = [word for tree in slow.trees([corpus]) for word in tree.words]
     unknown = [word for word in words if "[UNK]" in tokenizer.tokenize(word)]
     assert (found.words, found.unknown_words) == (len(words), len(unknown))

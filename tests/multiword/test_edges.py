@@ -18,7 +18,7 @@ from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions
 from attnbank.ingest.inputs.candidate_inputs import Input, asking
 from attnbank.ingest.inputs.plan import Planner
-from attnbank.ingest.models.loading import MINILM, describe, place_of
+from attnbank.ingest.models.loading import MINILM, describe, locate_model
 from attnbank.ingest.progress import ignore_progress
 from attnbank.ingest.store import corpus as corpora_of
 from attnbank.queries import open_bank
@@ -36,7 +36,7 @@ READ = [
 
 def _folder(name: str) -> str:
     if name == MINILM:
-        return place_of(MINILM)[0]
+        return locate_model(MINILM)[0]
     folder = real_models.get(name)
     if folder is None:
         pytest.skip(f"{name} is not here")

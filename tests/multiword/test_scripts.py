@@ -11,7 +11,7 @@ import pytest
 from multiword_cases import Case, Make
 from tokenizers import Tokenizer, decoders
 
-from attnbank.ingest.models.loading import MINILM, place_of
+from attnbank.ingest.models.loading import MINILM, locate_model
 
 WORDS = {
     "French, composed": unicodedata.normalize("NFC", "forêt"),
@@ -94,7 +94,7 @@ def test_unigram(read: Make, written: Path, multilingual_model: Path) -> None:
 @pytest.mark.slow
 def test_wordpiece(read: Make, written: Path) -> None:
     """What the normalizer makes of a word is what its pieces are put together."""
-    folder = Path(place_of(MINILM)[0])
+    folder = Path(locate_model(MINILM)[0])
     normalizer = Tokenizer.from_file(str(folder / "tokenizer.json")).normalizer
     for text, pieces, _ in _positions(read(written, folder)):
         plain = "".join(normalizer.normalize_str(text).split())

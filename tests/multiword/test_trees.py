@@ -19,7 +19,7 @@ from multiword.decoded import Sentence
 from multiword_cases import Case, Make
 
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.models.loading import MINILM, place_of
+from attnbank.ingest.models.loading import MINILM, locate_model
 
 HEADS = {(1, 1), (2, 3)}
 """The heads whose trees are decoded slowly, of two layers of three."""
@@ -163,7 +163,7 @@ def test_the_small_real_model_and_a_decoder_over_unseen_text(
     source = tmp_path / "ewt-dev.conllu"
     short = [each for each in whole[100:200] if each.count("\n") < 30]  # what the decoder can read
     source.write_text("\n\n".join(short[:60]) + "\n\n", encoding="utf-8")
-    folder = Path(place_of(MINILM)[0]) if model == "minilm" else tiny_model("gpt2")
+    folder = Path(locate_model(MINILM)[0]) if model == "minilm" else tiny_model("gpt2")
     first_word = () if model == "minilm" else ("--first-word", "word")
     own = _computed(read(source, folder, "written", "sentence", *first_word), tmp_path)
     every = _sentences(own)

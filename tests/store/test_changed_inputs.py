@@ -108,7 +108,7 @@ CHANGES: dict[str, list[Change]] = {
     "unit": [Change("word", "token", RUN)],
     "subword": [
         Change("mean", "first", RUN),
-        Change("mean", "first", "--subword says how", {"unit": "token"}),
+        Change("mean", "first", "--subword merges", {"unit": "token"}),
     ],
     "max_tokens": [
         Change(None, 12, RUN),

@@ -141,7 +141,7 @@ def test_a_dry_run_says_which_disk_is_full(
         env=os.environ | {"TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 1
-    assert f"The disk of {tmp_path} is full, which a dry run uses" in done.stderr
+    assert f"The disk of {tmp_path} is full; a dry run writes" in done.stderr
     assert "TMPDIR" in done.stderr and done.stderr.count("\n") == 2
     assert [*tmp_path.glob("*")] == []
 

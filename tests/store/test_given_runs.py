@@ -18,7 +18,7 @@ import transformers
 
 from attnbank.cli.app import run_command_line as command
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
-from attnbank.ingest.precomputed import GivenRun, GivenSentence
+from attnbank.ingest.precomputed import PrecomputedRun, PrecomputedSentence
 from attnbank.queries import open_bank
 from attnbank.sql.errors import BankError, CallError
 
@@ -33,7 +33,7 @@ class Ours:
         self.model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager")
         self.model.eval()
 
-    def read(self, sentence: GivenSentence) -> tuple[list[str], list[int | None], list[Any]]:
+    def read(self, sentence: PrecomputedSentence) -> tuple[list[str], list[int | None], list[Any]]:
         found = self.tokenizer(list(sentence.words), is_split_into_words=True, return_tensors="pt")
         with torch.inference_mode():
             maps = self.model(**found, output_attentions=True).attentions
@@ -62,7 +62,7 @@ def _rows(bank: Path, table: str) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
-def _uniform(run: GivenRun, *, causal: bool = False) -> Iterator[GivenSentence]:
+def _uniform(run: PrecomputedRun, *, causal: bool = False) -> Iterator[PrecomputedSentence]:
     for sentence in run.sentences():
         size = len(sentence.words) + (not causal) * 2
         maps = np.tril(np.ones((2, 3, size, size))) if causal else np.ones((2, 3, size, size))
@@ -77,7 +77,7 @@ def _uniform(run: GivenRun, *, causal: bool = False) -> Iterator[GivenSentence]:
 class OursByWord(Ours):
     """The same, for decoders: each word is read with the white space before it, nothing around."""
 
-    def read(self, sentence: GivenSentence) -> tuple[list[str], list[int | None], list[Any]]:
+    def read(self, sentence: PrecomputedSentence) -> tuple[list[str], list[int | None], list[Any]]:
         before = ["", *(" " * each for each in sentence.spaces)]
         own = [self.tokenizer.backend_tokenizer.encode(space + word).ids
                for space, word in zip(before, sentence.words, strict=False)]  # fmt: skip
@@ -282,9 +282,9 @@ def test_arrays_of_any_kind(bank: Path) -> None:
         ({"scale": float("nan")}, "not finite"),
         ({"scale": -1.0}, "sum to -1 to -1"),
         ({"maps": [["a"]]}, "are not an array of numbers"),
-        ({"drop": True}, "tokens of sentence .* are not those of its"),
-        ({"words": [0]}, "are not those of its"),
-        ({"kinds": ["cls", "end"]}, "cannot be of the kinds"),
+        ({"drop": True}, "tokens of sentence .* do not cover its"),
+        ({"words": [0]}, "do not cover its"),
+        ({"kinds": ["cls", "end"]}, "cannot have the kinds"),
     ],
 )
 def test_what_does_not_fit_is_refused(bank: Path, change: dict[str, Any], fact: str) -> None:
@@ -303,7 +303,7 @@ def test_a_causal_model_does_not_look_ahead(bank: Path) -> None:
     with add_run(bank, "stories", "mine", layers=1, heads=1, causal=True) as run:
         sentence = next(run.sentences())
         size = len(sentence.words)
-        with pytest.raises(CallError, match="looks at a later one"):
+        with pytest.raises(CallError, match="attends to a later one"):
             run.add(sentence, sentence.words, range(size), np.full((1, 1, size, size), 1 / size))
 
 
@@ -320,13 +320,13 @@ def test_a_bank_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "fact"),
     [
-        (["--dry-run"], "--model none writes the text alone: there is no run to count"),
+        (["--dry-run"], "--model none writes the text alone, without a run"),
         (
             ["--measure", "norms"],
-            "--model none writes the text alone, and --measure is about a run",
+            "--model none writes the text alone, but --measure is about a run",
         ),
-        (["--unit", "token"], "--model none writes the text alone, and --unit is about a run"),
-        (["--engine", "spark", "--to", "x"], "--model none writes the text alone: there is no run"),
+        (["--unit", "token"], "--model none writes the text alone, but --unit is about a run"),
+        (["--engine", "spark", "--to", "x"], "--model none writes the text alone, without a run"),
     ],
 )
 def test_options_of_a_run_without_a_model(

@@ -181,14 +181,14 @@ def test_what_does_not_belong_together_is_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("more", "fact"),
     [
-        (["--revision", "main"], "--series makes a run of each checkpoint, and --revision"),
+        (["--revision", "main"], "--series makes a run of each checkpoint, but --revision"),
         (
             ["--random-weights", "1"],
-            "--series makes a run of each checkpoint, and --random-weights",
+            "--series makes a run of each checkpoint, but --random-weights",
         ),
-        (["--replace"], "--series makes a run of each checkpoint, and --replace"),
+        (["--replace"], "--series makes a run of each checkpoint, but --replace"),
         (["--engine", "spark", "--to", "x"], "--series fills a bank, not an export."),
-        (["--model", "minilm"], "--series makes a run of each checkpoint, and --model minilm"),
+        (["--model", "minilm"], "--series makes a run of each checkpoint, but --model minilm"),
     ],
 )
 def test_options_that_do_not_go_together(

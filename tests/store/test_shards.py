@@ -125,7 +125,7 @@ def test_what_cannot_be_a_shard_is_refused(
     long, arabic = "9" * 5000 + "/3", "\u0661/\u0663"
     wrong = ("0/3", "4/3", "1", "a/b", "1/0", "-1/3", "1/3 ", "1-2/3", "1+2/3", "1/1000001")
     for shard in (*wrong, long, arabic):
-        with pytest.raises(CallError, match="--shard takes K/N with K from 1 to N"):
+        with pytest.raises(CallError, match="--shard is not K/N, with K from 1 to N"):
             ingest(IngestOptions((str(sample),), bank, model, shard=shard))
     with pytest.raises(CallError, match="--limit draws from the whole corpus"):
         ingest(IngestOptions((str(sample),), bank, model, shard="1/3", limit=2))

@@ -89,7 +89,7 @@ def test_smaller_batches_go_on_after_too_little_memory(
         f"The device ran out of memory; {batches} batches ({inputs} inputs) are kept."
     )
     assert error.remedy == (
-        "Type the same command with --batch-tokens 128: it goes on where it stopped."
+        "Repeat the command with --batch-tokens 128: it resumes where it stopped."
     )
     smaller = replace(options, batch_tokens=128)
     assert ingest(smaller).state == "resumed"

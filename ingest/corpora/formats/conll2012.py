@@ -1,6 +1,6 @@
-"""Reads the columns of the CoNLL-2012 shared task: OntoNotes and, with tabs, LitBank.
+"""Parses the columns of the CoNLL-2012 shared task: OntoNotes and, with tabs, LitBank.
 
-Words, parts of speech, constituents and coreference are read. It has no dependency trees.
+Words, parts of speech, constituents and coreference are read. The format has no dependencies.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from attnbank.ingest.corpora.format import Format
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
 from attnbank.ingest.corpora.source import BOM, blocks, decode, split_lines
 
-# Possessive: what is matched is not given back, or a line of spaces would take for ever.
+# Possessive quantifiers: backtracking over a line of spaces would take very long.
 _BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}+)\s*+)?")
 _LONGEST_MARK = 1000  # characters of a line that begins a document
 _BRACKET = re.compile(r"(\()?([^()|\s]+)(\))?")
 _NONE = ("", "-", "_", "*")
-_SCORED = {2: 0, 5: 3}
-"""The column of the word in files that the reference scorers of coreference read, by their number
-of columns: the word and its coreference; document, part, number, word and coreference."""
+# The column of the word in files for the reference coreference scorers, by their number of columns:
+# word and coreference; or document, part, number, word and coreference.
+_FORM_COLUMN = {2: 0, 5: 3}
 _WITHHELD = ("[WORD]", "_")  # OntoNotes without its text, and as in CoNLL-U
-_PARSE, _LEAF = 5, "*"
-"""The column of the parse, and what stands in it for the word."""
+_PARSE = 5  # the column of the bracketed parse
+_LEAF = "*"  # the word itself, in that column
 _OPENING = re.compile(r"(?:\([^()*\s]++)*+")
 
 
 def read_conll2012(lines: Iterable[bytes], *, strict: bool = False) -> Iterator[Sentence | Problem]:
-    """Read documents between `#begin document (NAME); part 000` and `#end document`.
+    """Parse documents between `#begin document (NAME); part 000` and `#end document`.
 
-    Lines are in UTF-8; columns stand between tabs or, if there is none, spaces. Yields a `Sentence`
-    for each sound sentence and a `Problem` for each faulty one, in order. The first part of a
-    document has its name, part 1 and later ones NAME_1, NAME_2, ... A parse that is not a tree is a
-    departure, and the sentence has no constituents; so is a mention that is repeated, which is read
-    once. If it is `strict`, these are problems.
+    Lines are in UTF-8, with columns separated by tabs or, if there are none, spaces. Yields a
+    `Sentence` for each valid sentence and a `Problem` for each faulty one, in order. The first part
+    of a document has its name, later ones are called NAME_1, NAME_2, ... A parse that is not a tree
+    is a departure (the sentence has no constituents), and so is a repeated mention, which is read
+    once. If `strict`, they are problems.
     """
     reader = _ColumnReader(strict)
     for line, block in blocks(lines):
@@ -57,16 +57,16 @@ def read_conll2012(lines: Iterable[bytes], *, strict: bool = False) -> Iterator[
 class _ColumnReader:
     def __init__(self, strict: bool) -> None:
         self.strict = strict
-        self.document: str | None = None  # the document that is being read
+        self.document: str | None = None  # the current document
         self.line = 0  # the last line read
-        self.pending = False  # its start is not handed over yet
-        self.begun = False  # by a #begin, so that an #end is due
+        self.pending = False  # whether the next sentence begins the document
+        self.begun = False  # whether a #begin began it, so that an #end must follow
         self.documents: set[str] = set()
 
     def read_block(self, line: int, block: bytes) -> Iterator[Sentence | Problem]:
-        """Read a block: sentences, as #begin and #end need no blank lines around them."""
+        """Read the sentences of a block; #begin and #end need no blank lines around them."""
         words: list[str] = []
-        # Files may have been joined before #begin without a blank line.
+        # Files may have been concatenated without a blank line before #begin.
         block = block.replace(b"\n" + BOM + b"#", b"\n#")
         try:
             lines = split_lines(decode(block, line))
@@ -83,14 +83,14 @@ class _ColumnReader:
                 yield self.parse_sentence(words, at - len(words))
                 words = []
             try:
-                self.mark(row.rstrip(), at)
+                self.read_mark(row.rstrip(), at)
             except FaultError as fault:
                 yield fault.problem
         if words:
             yield self.parse_sentence(words, self.line + 1 - len(words))
 
-    def mark(self, row: str, line: int) -> None:
-        """Begin or end a document. Other lines with # are comments."""
+    def read_mark(self, row: str, line: int) -> None:
+        """Begin or end a document at a line with #; others are comments. Raises FaultError."""
         if row.startswith("#begin document"):
             before = self.document if self.begun else None
             match = _BEGIN.fullmatch(row) if len(row) <= _LONGEST_MARK else None
@@ -116,14 +116,14 @@ class _ColumnReader:
     def parse_sentence(self, rows: list[str], line: int) -> Sentence | Problem:
         try:
             if self.document is None:
-                # One problem for all that follows, up to the next mark.
+                # Report one problem for all sentences up to the next #begin or #end.
                 self.document, self.pending, self.begun = f"document at line {line}", True, False
                 raise FaultError("missing-begin", "words outside any document", line)
             if len(rows) > MOST_WORDS:
                 raise FaultError("too-many-words", f"the sentence has {len(rows):,} words", line)
             words, cells, parse = _parse_words(rows, line)
-            spans = _spans(cells, line)
-            constituents, departures = self.tree(parse, line)
+            spans = _parse_spans(cells, line)
+            constituents, departures = self.parse_tree(parse, line)
             mentions, repeated = mentions_of(words, spans, line, constituents, strict=self.strict)
         except FaultError as fault:
             return fault.problem
@@ -134,28 +134,28 @@ class _ColumnReader:
             departures=(*departures, *repeated), constituents=constituents,
         )  # fmt: skip
 
-    def tree(
+    def parse_tree(
         self, cells: list[str], line: int
     ) -> tuple[tuple[Constituent, ...], tuple[Departure, ...]]:
-        """The constituents of a sentence, or the departure that leaves it without any."""
+        """Parse the constituents of a sentence; if it has faults, none and a departure."""
         try:
-            return _constituents(cells, line), ()
+            return _parse_constituents(cells, line), ()
         except FaultError as fault:
             if self.strict:
                 raise
-            found = fault.problem
-            return (), (Departure(found.id, found.fact, found.line),)
+            problem = fault.problem
+            return (), (Departure(problem.id, problem.fact, problem.line),)
 
 
 def _parse_words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str], list[str]]:
-    """The words of a sentence, and for each its coreference and its part of the parse."""
+    """Parse the words of a sentence; also the coreference and the parse column of each."""
     words = []
     coreference = []
     parse = []
     for at, row in enumerate(rows, start=line):
         cells = row.split("\t") if "\t" in row else row.split()
-        if len(cells) in _SCORED:  # as the scorers of coreference write it, without annotation
-            form, pos, coreferring = cells[_SCORED[len(cells)]].strip(), "", cells[-1].strip()
+        if len(cells) in _FORM_COLUMN:  # a file for coreference scorers
+            form, pos, coreferring = cells[_FORM_COLUMN[len(cells)]].strip(), "", cells[-1].strip()
         elif len(cells) >= 6:
             form, pos, coreferring = (cells[column].strip() for column in (3, 4, -1))
         else:
@@ -171,11 +171,11 @@ def _parse_words(rows: list[str], line: int) -> tuple[tuple[Word, ...], list[str
     return tuple(words), coreference, parse
 
 
-def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
-    """The phrases that are opened, `(NP*`, and closed, `*)`, around the words of a sentence."""
+def _parse_constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
+    """Parse the phrases that are opened, `(NP*`, and closed, `*)`, in the parse column."""
     if all(cell in _NONE for cell in cells):
         return ()
-    found: list[tuple[str, int, int | None]] = []  # label, first word, parent
+    phrases: list[tuple[str, int, int | None]] = []  # label, first word, parent
     last: dict[int, int] = {}
     open_: list[int] = []
     for index, cell in enumerate(cells, start=1):
@@ -185,11 +185,11 @@ def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
         closing = cell[start + 1 :]
         if cell[start : start + 1] != _LEAF or closing.strip(")"):
             raise FaultError("bad-parse", f"cannot read {cell[:100]!r}", at)
-        if len(found) + cell.count("(") > MOST_CONSTITUENTS:
+        if len(phrases) + cell.count("(") > MOST_CONSTITUENTS:
             raise FaultError("bad-parse", f"over {MOST_CONSTITUENTS:,} constituents", at)
         for label in cell[1:start].split("(") if start else ():
-            found.append((label, index, open_[-1] if open_ else None))
-            open_.append(len(found))
+            phrases.append((label, index, open_[-1] if open_ else None))
+            open_.append(len(phrases))
         if not open_:
             raise FaultError("bad-parse", "a word stands outside of every constituent", at)
         if len(closing) > len(open_):
@@ -197,15 +197,15 @@ def _constituents(cells: Sequence[str], line: int) -> tuple[Constituent, ...]:
         for _ in closing:
             last[open_.pop()] = index
     if open_:
-        label, first, _ = found[open_[-1] - 1]
+        label, first, _ = phrases[open_[-1] - 1]
         raise FaultError("bad-parse", f"{label} is not closed", line + first - 1)
     return tuple(
         Constituent(label, first, last[number], parent)
-        for number, (label, first, parent) in enumerate(found, start=1)
+        for number, (label, first, parent) in enumerate(phrases, start=1)
     )
 
 
-def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
+def _parse_spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
     open_: dict[str, list[int]] = defaultdict(list)
     spans: list[tuple[int, int, str]] = []
     for index, cell in enumerate(cells, start=1):
@@ -233,6 +233,6 @@ def _spans(cells: Sequence[str], line: int) -> list[EntitySpan]:
 
 FORMAT = Format(
     "conll2012", "CoNLL-2012", (".conll", "_conll"), 1,
-    lambda start: start.is_text and any(each.startswith("#begin document") for each in start.lines),
+    lambda start: start.is_text and any(line.startswith("#begin document") for line in start.lines),
     lambda source, how: read_conll2012(source.lines(), strict=how.strict),
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Reads CoNLL-U and CoNLL-U Plus: documents, paragraphs, sentences, trees and coreference.
+"""Parses CoNLL-U and CoNLL-U Plus: documents, paragraphs, sentences, trees and coreference.
 
-A faulty sentence gives a `Problem`, and reading goes on after the next blank line; a document or
-paragraph that a faulty sentence begins still begins, with the next sound sentence.
+A faulty sentence becomes a `Problem`, and parsing resumes after the next blank line. A document or
+paragraph that a faulty sentence should have begun begins with the next valid sentence.
 """
 
 from __future__ import annotations
@@ -37,51 +37,50 @@ _ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")
 
 _TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _"
 _UPOS = frozenset(_TAGS.split())
-_SIGNS = frozenset({"PUNCT", "SYM", "X"})  # of a word that may be an underscore
-_VERSION_1 = {"CONJ": "CCONJ"}  # tags of UD 1 that mean what another one does now
+_SIGNS = frozenset({"PUNCT", "SYM", "X"})  # tags with which the form may really be an underscore
+_VERSION_1 = {"CONJ": "CCONJ"}  # tags of UD 1 that were renamed in UD 2
 _COLUMNS = 10
 _NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 _EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 _NODE = re.compile(r"(0|[1-9][0-9]{0,8})(\.[1-9][0-9]{0,8})?")
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
-# Most sentences are shorter than this, and a look-up is faster than str() and int().
+# Most sentences are shorter than this, and a lookup is faster than str() and int().
 _IDS = [str(i) for i in range(512)]
 _HEAD = {id: i for i, id in enumerate(_IDS)}
 _NO_MISC: tuple[bool, str | None] = (True, None)
 _DEFINED = {"sent_id", "text", "newdoc", "newpar", "global.Entity", "global.columns"}
-_META = "meta::"  # begins what is said of the document
-_GLOBAL = "global."  # begins what is said of the file
+_META = "meta::"  # prefix of comments about the document
+_GLOBAL = "global."  # prefix of comments about the file
 _LONGEST_NORMALISED = 20_000  # characters
 
 
 def read_conllu(
     lines: Iterable[bytes], document: str = "document", *, strict: bool = False
 ) -> Iterator[Sentence | Problem]:
-    """Read the raw lines of a CoNLL-U file, in UTF-8 with their line ends (LF or CRLF).
+    """Parse the raw lines of a CoNLL-U file, in UTF-8 with their line ends (LF or CRLF).
 
-    `document` is the name of the document if the file has no `# newdoc`; documents that `# newdoc`
-    leaves unnamed are called after it, with their number.
+    `document` is the name of the document if the file has no `# newdoc`; a `# newdoc` without a
+    name gets it with a number.
 
-    Yields a `Sentence` for each sound sentence and a `Problem` for each faulty one, in order. Where
-    `# text` is missing, or is not what the words spell (a departure), the text is rebuilt. The
-    other departures are names and mentions that repeat, mentions that belong to no entity, words
-    without a head in a tree, single words whose form is withheld, and tags of UD 1; if it is
-    `strict`, a departure is a problem. Mentions of empty nodes are told as departures, too, and
-    never are problems.
+    Yields a `Sentence` for each valid sentence and a `Problem` for each faulty one, in order. If
+    `# text` is missing, or differs from the words (a departure), the text is rebuilt from them. The
+    other departures are repeated names and mentions, mentions that belong to no entity, words
+    without a head in a tree, single words whose form is withheld, and tags of UD 1; if `strict`,
+    they are problems. Mentions of empty nodes are departures, but never problems.
     """
-    reader = _RowReader(document, strict)
+    reader = _ConlluReader(document, strict)
     items = (reader.read_block(line, block) for line, block in blocks(lines))
     yield from (item for item in items if item is not None)
 
 
 class _Comments:
-    """The comments above a sentence, and the line that each kind of them stands on."""
+    """The comments above a sentence, by key, and the line of each key."""
 
     def __init__(self, rows: Iterable[str], line: int) -> None:
-        self.values: dict[str, str] = {}  # of the comments that the format defines
+        self.values: dict[str, str] = {}  # of the keys that the format defines
         self.metadata: dict[str, str] = {}  # of the document that begins here
-        self.own: dict[str, str] = {}  # what is said of the sentence itself
+        self.sentence_metadata: dict[str, str] = {}
         self.lines: dict[str, int] = {}
         for at, row in enumerate(rows, start=line):
             key, equals, value = (part.strip() for part in row[1:].partition("="))
@@ -95,7 +94,7 @@ class _Comments:
             elif key.startswith(_META):
                 self.metadata[key[len(_META) :]] = value
             elif key and equals and not key.startswith(_GLOBAL):
-                self.own[key] = value  # the last of those that name a key twice
+                self.sentence_metadata[key] = value  # the last of those that name a key twice
             self.lines[key] = at
 
     @property
@@ -103,7 +102,7 @@ class _Comments:
         return self.values.get("sent_id") or None
 
 
-class _RowReader:
+class _ConlluReader:
     def __init__(self, document: str, strict: bool) -> None:
         self.strict = strict
         self.stem = document
@@ -111,24 +110,24 @@ class _RowReader:
         self.metadata: dict[str, str] = {}  # of the pending document
         self.is_marked = False  # whether a newdoc has begun it
         self.documents: set[str] = set()
-        self.document = document  # the one that is being read, as it is written
+        self.document = document  # the current one, as named in the file
         self.departures: list[Departure] = []  # since the last sentence
-        self.mentions = 0  # of no entity, so far
-        self.sentences: set[str] = set()  # of the document: ids need be unique in it only
+        self.mentions = 0  # without an entity, so far
+        self.sentences: set[str] = set()  # ids, which need only be unique within the document
         self.unnamed = 0
         self.paragraph = 0
         self.notation = COREFUD
-        self.columns: _Columns | None = None  # if they are not the ten of CoNLL-U
+        self.columns: _PlusColumns | None = None  # if they are not the ten of CoNLL-U
 
     def read_block(self, line: int, block: bytes) -> Sentence | Problem | None:
         name: str | None = None
-        seen = 0  # rows whose comments have been taken in
+        seen = 0  # rows whose comments have been read
         try:
             lines = split_lines(decode(block, line))
             first = next((i for i, row in enumerate(lines) if not row.startswith("#")), len(lines))
             comments = _Comments(lines[:first], line)
             name, seen = comments.sent_id, first
-            self.take_in(comments)
+            self.read_comments(comments)
             if first == len(lines):
                 if name is None and "text" not in comments.values:
                     return None  # loose comments, such as a licence
@@ -136,25 +135,25 @@ class _RowReader:
             words, at, is_final = lines[first:], line + first, not block.endswith(b"\n")
             _check_shape(words, at)
             if self.columns is not None:
-                words = self.columns.plain(words, at, is_final)
-            read = _read_rows(words, at, is_final)
-            return self.build_sentence(read, comments, line)
+                words = self.columns.to_conllu(words, at, is_final)
+            sentence = _read_rows(words, at, is_final)
+            return self.build_sentence(sentence, comments, line)
         except FaultError as fault:
-            self.salvage(block, seen, line)
+            self.read_starts(block, seen, line)
             return replace(fault.problem, sentence=name)
 
-    def take_in(self, comments: _Comments) -> None:
-        """Begin the document and the paragraph that comments announce."""
+    def read_comments(self, comments: _Comments) -> None:
+        """Begin the document and paragraph, and set the columns, that comments declare."""
         fault: FaultError | None = None
         if "newdoc" in comments.lines:
             named = comments.values["newdoc"]
             self.unnamed += not named
             name = named or f"{self.stem}-{self.unnamed}"
-            goes_on = name == self.document and name in self.documents and not self.strict
+            is_same = name == self.document and name in self.documents and not self.strict
             if name in self.documents:
                 fact = f"a document above is also called {name}"
-                fault = self.departure("repeated-document", fact, comments.lines["newdoc"])
-            if not goes_on:
+                fault = self.note_departure("repeated-document", fact, comments.lines["newdoc"])
+            if not is_same:
                 self.begin_document(name)
         if self.pending is not None:
             self.metadata.update(comments.metadata)
@@ -162,63 +161,70 @@ class _RowReader:
             self.paragraph += 1
         columns = comments.values.get("global.columns")
         if columns is not None:
-            self.columns = _Columns.parse_declaration(columns, comments.lines["global.columns"])
+            self.columns = _PlusColumns.parse_declaration(columns, comments.lines["global.columns"])
         entity = comments.values.get("global.Entity")
         if entity is not None:
             at = comments.lines["global.Entity"]
             self.notation = Notation.parse_declaration(entity, at)
             if not self.notation.is_grouped:
                 fact = f"{entity!r} has neither eid nor GRP"
-                fault = self.departure("no-entity-group", fact, at) or fault
+                fault = self.note_departure("no-entity-group", fact, at) or fault
         if fault:
             raise fault
 
     def begin_document(self, name: str) -> None:
-        """Begin a document, whose name in the bank is one that no document above has."""
+        """Begin a document; its name in the bank is made unique."""
         self.document = self.pending = name
         self.is_marked = True
         if not self.strict:
             names = (f"{name} ({n})" if n > 1 else name for n in count(1))
-            self.pending = next(each for each in names if each not in self.documents)
+            self.pending = next(candidate for candidate in names if candidate not in self.documents)
         self.metadata = {}
         self.paragraph = 0
         self.sentences = set()
         self.documents.add(self.pending)
 
-    def departure(self, id: str, fact: str, line: int) -> FaultError | None:
-        """Note a departure for the next sentence; if they are refused, the error that it is."""
+    def note_departure(self, id: str, fact: str, line: int) -> FaultError | None:
+        """Note a departure for the next sentence; if `strict`, return it as an error instead.
+
+        It is returned rather than raised so that the rest of the comments are still read.
+        """
         if self.strict:
             return FaultError(id, fact, line)
         self.departures.append(Departure(id, fact, line))
         return None
 
-    def salvage(self, block: bytes, seen: int, line: int) -> None:
-        """Take in the documents and paragraphs that begin within a faulty block."""
+    def read_starts(self, block: bytes, seen: int, line: int) -> None:
+        """Read the documents and paragraphs that begin within a faulty block."""
         for row in split_lines(block.decode("utf-8", "replace"))[seen:]:
             if row.startswith("#"):
                 with suppress(FaultError):  # one problem a sentence is enough
-                    self.take_in(_Comments([row], line))
+                    self.read_comments(_Comments([row], line))
 
-    def build_sentence(self, read: _SentenceRows, comments: _Comments, line: int) -> Sentence:
-        text, own = comments.values.get("text"), comments.own
-        if read.blanks == len(read.words) and not all(word.upos in _SIGNS for word in read.words):
-            raise FaultError("withheld-text", "every word has the form _", read.line)
+    def build_sentence(self, sentence: _SentenceRows, comments: _Comments, line: int) -> Sentence:
+        text, own = comments.values.get("text"), comments.sentence_metadata
+        if sentence.blanks == len(sentence.words) and not all(
+            word.upos in _SIGNS for word in sentence.words
+        ):
+            raise FaultError("withheld-text", "every word has the form _", sentence.line)
         spans, zeros = (
-            entity_spans(read.entities, read.nodes, self.notation) if read.entities else ([], [])
+            entity_spans(sentence.entities, sentence.nodes, self.notation)
+            if sentence.entities
+            else ([], [])
         )
         fault: FaultError | None = None
-        spelled = "".join(form for form, _ in read.tokens)
+        spelled = "".join(form for form, _ in sentence.tokens)
         if text is not None and (fact := _text_fact(text, spelled)):
-            fault = self.departure("text-mismatch", fact, comments.lines["text"])
-            own["text"] = text  # kept, since the words spell another
+            fault = self.note_departure("text-mismatch", fact, comments.lines["text"])
+            own["text"] = text  # kept as metadata, since the text is rebuilt from the words
             text = None
-        elif text is not None and (fact := _respace(read, text)):
-            fault = self.departure("space-mismatch", fact, comments.lines["text"])
-        words = tuple(read.words)
+        elif text is not None and (fact := _respace(sentence, text)):
+            fault = self.note_departure("space-mismatch", fact, comments.lines["text"])
+        words = tuple(sentence.words)
         if not self.notation.is_grouped:
             spans = [
-                replace(each, entity=f"{each.entity} {self.mentions + at}")
-                for at, each in enumerate(spans, start=1)
+                replace(span, entity=f"{span.entity} {self.mentions + at}")
+                for at, span in enumerate(spans, start=1)
             ]
             self.mentions += len(spans)
         mentions, repeated = mentions_of(words, spans, line, strict=self.strict)
@@ -226,9 +232,11 @@ class _RowReader:
         name = comments.sent_id
         if name in self.sentences:
             fact = "an earlier sentence of this document has the same sent_id"
-            fault = fault or self.departure("duplicate-sent-id", fact, comments.lines["sent_id"])
-        for noted in read.noted:
-            fault = fault or self.departure(*noted)
+            fault = fault or self.note_departure(
+                "duplicate-sent-id", fact, comments.lines["sent_id"]
+            )
+        for noted in sentence.noted:
+            fault = fault or self.note_departure(*noted)
         if fault:
             raise fault
         self.departures += [
@@ -242,21 +250,21 @@ class _RowReader:
             start = DocumentStart(self.pending, self.metadata, is_marked=self.is_marked)
             self.documents.add(self.pending)
             self.pending, self.metadata = None, {}
-        if read.new_paragraph == 0 and "newpar" not in comments.lines:
+        if sentence.new_paragraph == 0 and "newpar" not in comments.lines:
             self.paragraph += 1
         paragraph = self.paragraph or None
         departures, self.departures = tuple(self.departures), []
-        self.paragraph += bool(read.new_paragraph)  # begins after this sentence's first words
+        self.paragraph += bool(sentence.new_paragraph)  # begins after this sentence's first words
         if text is None:
-            text = "".join(form + " " * space for form, space in read.tokens).rstrip()
-        empty = read.empty_nodes
+            text = "".join(form + " " * space for form, space in sentence.tokens).rstrip()
+        empty = sentence.empty_nodes
         return Sentence(
             words, name, text, paragraph, mentions, start, empty, line, departures, metadata=own
         )
 
 
 def _check_shape(rows: list[str], line: int) -> None:
-    """Refuse comments between the words of a sentence (a form may begin with #)."""
+    """Raise FaultError for a comment between the words of a sentence."""
     for at, row in enumerate(rows, start=line):
         if row.startswith("#"):
             key = row[1:].partition("=")[0].strip()
@@ -269,10 +277,10 @@ def _check_shape(rows: list[str], line: int) -> None:
 
 
 def _text_fact(text: str, spelled: str) -> str | None:
-    """What differs between # text and the words, spaces aside (see `_respace`)."""
+    """Return the first difference between # text and the words, ignoring spaces (`_respace`)."""
     if text.replace(" ", "") == spelled.replace(" ", ""):
         return None
-    if len(text) > _LONGEST_NORMALISED:  # marks without a letter are sorted one by one
+    if len(text) > _LONGEST_NORMALISED:  # NFC takes quadratic time for many combining marks
         return f"# text of {len(text):,} characters does not match the words"
     wanted, got = (unicodedata.normalize("NFC", "".join(t.split())) for t in (text, spelled))
     if wanted == got:
@@ -281,17 +289,17 @@ def _text_fact(text: str, spelled: str) -> str | None:
     return f"# text has ...{wanted[at : at + 12]!r} where the words have {got[at : at + 12]!r}"
 
 
-def _respace(read: _SentenceRows, text: str) -> str | None:
-    """Give the words the spaces that # text has between them, and say what SpaceAfter says else.
+def _respace(sentence: _SentenceRows, text: str) -> str | None:
+    """Set the spaces after words as in # text, and return where SpaceAfter differs, if anywhere.
 
-    Nothing is changed where the words differ from the text in more than spaces: in how an accent
-    is written, say. What follows the last word is not in the text.
+    Nothing is changed if words and text differ in more than spaces (for example in how an accent is
+    encoded). The last word keeps its space: # text does not show it.
     """
-    if text == "".join(form + " " * space for form, space in read.tokens).rstrip():
+    if text == "".join(form + " " * space for form, space in sentence.tokens).rstrip():
         return None
     written = []
     at = 0
-    for form, _ in read.tokens:
+    for form, _ in sentence.tokens:
         for char in form:
             while at < len(text) and text[at].isspace():
                 at += 1
@@ -301,27 +309,27 @@ def _respace(read: _SentenceRows, text: str) -> str | None:
                 return None
             at += 1
         written.append(at < len(text) and text[at].isspace())
-    written[-1] = read.tokens[-1][1]
+    written[-1] = sentence.tokens[-1][1]
     differing = [
         number
-        for number, ((_, space), is_space) in enumerate(zip(read.tokens, written, strict=True))
+        for number, ((_, space), is_space) in enumerate(zip(sentence.tokens, written, strict=True))
         if space != is_space
     ]
     if not differing:
         return None
     ends = [
         index
-        for index, (word, after) in enumerate(zip_longest(read.words, read.words[1:]))
+        for index, (word, after) in enumerate(zip_longest(sentence.words, sentence.words[1:]))
         if word.token_start is None or after is None or after.token_start != word.token_start
-    ]  # of the tokens, the last word
+    ]  # the index of the last word of each token
     for number in differing:
         index = ends[number]
-        read.words[index] = replace(read.words[index], space_after=written[number])
-        read.tokens[number] = (read.tokens[number][0], written[number])
+        sentence.words[index] = replace(sentence.words[index], space_after=written[number])
+        sentence.tokens[number] = (sentence.tokens[number][0], written[number])
     first = differing[0]
     has = "a space" if written[first] else "no space"
     more = f" (and {len(differing) - 1:,} more differ)" if len(differing) > 1 else ""
-    after = f"after {read.tokens[first][0]!r}"
+    after = f"after {sentence.tokens[first][0]!r}"
     return f"# text has {has} {after}, where SpaceAfter says otherwise{more}"
 
 
@@ -339,32 +347,32 @@ class _SentenceRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns of CoNLL-U Plus: where the ten of CoNLL-U stand, and the others by name."""
+class _PlusColumns:
+    """The columns of CoNLL-U Plus: the indices of the ten of CoNLL-U, and of the others by name."""
 
     count: int
     places: tuple[int | None, ...]
     others: tuple[tuple[str, int], ...]
 
     @classmethod
-    def parse_declaration(cls, text: str, line: int) -> _Columns | None:
-        """Read `# global.columns`; None for those of CoNLL-U. Raises FaultError."""
+    def parse_declaration(cls, text: str, line: int) -> _PlusColumns | None:
+        """Parse `# global.columns`; None for those of CoNLL-U. Raises FaultError."""
         names = text.split()
         if names == [*_NAMES]:
             return None
-        place = {name: at for at, name in enumerate(names)}
-        if len(place) < len(names) or not {"ID", "FORM"} <= place.keys():
+        columns = {name: at for at, name in enumerate(names)}
+        if len(columns) < len(names) or not {"ID", "FORM"} <= columns.keys():
             fact = (
                 f"{text!r} names a column twice"
-                if len(place) < len(names)
+                if len(columns) < len(names)
                 else (f"{text!r} lacks ID or FORM")
             )
             raise FaultError("bad-global-columns", fact, line)
-        others = tuple((name, at) for name, at in place.items() if name not in _NAMES)
-        return cls(len(names), tuple(map(place.get, _NAMES)), others)
+        extra = tuple((name, at) for name, at in columns.items() if name not in _NAMES)
+        return cls(len(names), tuple(map(columns.get, _NAMES)), extra)
 
-    def plain(self, rows: Sequence[str], line: int, final: bool) -> list[str]:
-        """The rows in CoNLL-U; what stands in other columns goes to MISC. Raises FaultError."""
+    def to_conllu(self, rows: Sequence[str], line: int, final: bool) -> list[str]:
+        """Convert rows to CoNLL-U, with other columns in MISC. Raises FaultError."""
         standard = []
         for at, row in enumerate(rows, start=line):
             cells = row.split("\t")
@@ -373,11 +381,11 @@ class _Columns:
             if len(cells) != self.count:
                 is_last = final and at == line + len(rows) - 1
                 raise _column_fault(cells, at, is_last, self.count)
-            known = ["_" if place is None else cells[place] for place in self.places]
+            known = ["_" if column is None else cells[column] for column in self.places]
             more = [
-                f"{name}={cells[place].replace('|', '%7C')}"
-                for name, place in self.others
-                if cells[place] not in ("", "_", "*")  # PARSEME has * outside of its expressions
+                f"{name}={cells[column].replace('|', '%7C')}"
+                for name, column in self.others
+                if cells[column] not in ("", "_", "*")  # PARSEME has * outside of its expressions
             ]
             if more:
                 known[-1] = "|".join(([] if known[-1] == "_" else [known[-1]]) + more)
@@ -386,8 +394,8 @@ class _Columns:
 
 
 @dataclass(slots=True)
-class _Range:
-    """The multiword token that the words at hand belong to."""
+class _MultiwordToken:
+    """A multiword token: the range of its words and its form."""
 
     first: int = 0
     last: int = 0
@@ -396,16 +404,19 @@ class _Range:
 
 
 def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
-    """Read the word lines of a sentence, the first of which is line `line` of its file.
+    """Parse the word lines of a sentence, the first of which is line `line` of its file.
 
-    If it is `final`, the last row ends the file without a line end, so it may be cut short.
+    If `final`, the last row ends the file without a line end, so it may be cut short.
+
+    This is the inner loop of reading: it runs for every word of a corpus, so cheap tests of the
+    common case come first, and functions are called only for the rest.
     """
-    read = _SentenceRows(line=line)
-    words, nodes = read.words, read.nodes
+    sentence = _SentenceRows(line=line)
+    words, nodes = sentence.words, sentence.nodes
     heads: list[int] = []
-    loose: list[tuple[int, str]] = []  # line and fact of each word without a head
+    without_head: list[tuple[int, str]] = []  # line and fact of each word without a head
     enhanced: list[tuple[int, str]] = []  # line, DEPS, where the tree does not say the same
-    token = _Range()
+    token = _MultiwordToken()
     index = 0
     empty = 0  # empty nodes since the last word
     for at, row in enumerate(rows, start=line):
@@ -420,8 +431,8 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
         expected = _IDS[index + 1] if index < 511 else str(index + 1)
         if id != expected:
             if _RANGE.fullmatch(id):
-                token = _range(id, form, misc, index, token, at)
-                read.tokens.append((form, token.space_after))
+                token = _parse_range(id, form, misc, index, token, at)
+                sentence.tokens.append((form, token.space_after))
                 continue
             if not _EMPTY.fullmatch(id):
                 raise _id_fault(id, index, at)
@@ -429,44 +440,44 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
                 fact = f"expected empty node {index}.{empty + 1}, found {id}"
                 raise FaultError("empty-node-id", fact, at)
             empty += 1
-            read.empty_nodes += 1
+            sentence.empty_nodes += 1
             if deps != "_":
                 enhanced.append((at, deps))
             if "Entity=" in misc:
-                _misc(misc, read, at)
+                _parse_misc(misc, sentence, at)
             nodes.append(0)
             continue
         index += 1
         empty = 0
         if upos not in _UPOS:
-            upos = _other_upos(upos, form, read, at)
+            upos = _normalise_upos(upos, form, sentence, at)
         if deprel.split() != [deprel]:
             raise FaultError("bad-deprel", f"DEPREL is {deprel!r} for {form!r}", at)
-        if feats != "_" and (wrong := _fault_of_feats(feats)):
+        if feats != "_" and (wrong := _check_feats(feats)):
             raise FaultError("bad-feats", f"{wrong} for {form!r}", at)
         if (head_index := _HEAD.get(head, NO_HEAD)) == NO_HEAD and head != "_":
             head_index = _parse_head(head, at)
         if head_index == NO_HEAD:
-            loose.append((at, f"{form!r} has no head"))
+            without_head.append((at, f"{form!r} has no head"))
         elif deprel == "_":
             head_index = NO_HEAD
-            loose.append((at, f"HEAD is {head} but DEPREL is _"))
+            without_head.append((at, f"HEAD is {head} but DEPREL is _"))
         heads.append(head_index)
         if deps != "_" and deps != f"{head}:{deprel}":
             enhanced.append((at, deps))
         if head_index == 0 or deprel[0] in "rR":
             _check_deprel(deprel, head_index, at)
         if form[0] == "_" and not form.strip("_"):
-            read.blanks += 1
+            sentence.blanks += 1
             if lemma.strip("_") or not (upos == "_" or upos in _SIGNS):
-                read.noted.append(("withheld-form", f"the form of word {index} is {form}", at))
-        space_after, kept = _NO_MISC if misc == "_" else _misc(misc, read, at)
+                sentence.noted.append(("withheld-form", f"the form of word {index} is {form}", at))
+        space_after, other_misc = _NO_MISC if misc == "_" else _parse_misc(misc, sentence, at)
         surface = token_start = None
         if index <= token.last:
             surface, token_start = token.surface, token.first
             space_after = token.space_after and index == token.last
         else:
-            read.tokens.append((form, space_after))
+            sentence.tokens.append((form, space_after))
         nodes.append(index)
         words.append(
             Word(
@@ -480,23 +491,25 @@ def _read_rows(rows: Sequence[str], line: int, final: bool) -> _SentenceRows:
                 None if deps == "_" else deps,
                 space_after,
                 surface,
-                kept,
+                other_misc,
                 token_start,
             )
         )
     _check_sentence(rows, line, heads, token)
     if any(head != NO_HEAD for head in heads):
-        read.noted += [("missing-head", fact, at) for at, fact in loose]
+        sentence.noted += [("missing-head", fact, at) for at, fact in without_head]
     else:
-        unlabelled = next((each for each in loose if each[1].startswith("HEAD")), None)
+        unlabelled = next((word for word in without_head if word[1].startswith("HEAD")), None)
         if unlabelled is not None:
             raise FaultError("empty-deprel", unlabelled[1], unlabelled[0])
     if enhanced:
-        _check_enhanced(enhanced, rows, len(heads), read.empty_nodes)
-    return read
+        _check_enhanced(enhanced, rows, len(heads), sentence.empty_nodes)
+    return sentence
 
 
-def _check_sentence(rows: Sequence[str], line: int, heads: list[int], token: _Range) -> None:
+def _check_sentence(
+    rows: Sequence[str], line: int, heads: list[int], token: _MultiwordToken
+) -> None:
     if not heads:
         raise FaultError("no-words", "the sentence has only multiword tokens or empty nodes", line)
     if token.last > len(heads):
@@ -525,26 +538,26 @@ def _check_enhanced(
                 raise FaultError("bad-deps", fact, at)
 
 
-def _misc(misc: str, read: _SentenceRows, line: int) -> tuple[bool, str | None]:
-    """Split MISC into whether a space follows and what is kept; note Entity and NewPar."""
+def _parse_misc(misc: str, sentence: _SentenceRows, line: int) -> tuple[bool, str | None]:
+    """Parse MISC: whether a space follows, and the other items; note Entity and NewPar."""
     if misc == "SpaceAfter=No":
         return False, None
     space_after = True
-    kept = []
+    items = []
     for item in misc.split("|"):
         if item.startswith("Entity="):
-            read.entities.append((len(read.nodes), line, item[7:]))
+            sentence.entities.append((len(sentence.nodes), line, item[7:]))
         elif item == "SpaceAfter=No":
             space_after = False
         elif item:
-            kept.append(item)
+            items.append(item)
             if item == "NewPar=Yes":
-                read.new_paragraph = len(read.nodes)
-    return space_after, "|".join(kept) or None
+                sentence.new_paragraph = len(sentence.nodes)
+    return space_after, "|".join(items) or None
 
 
-def _fault_of_feats(feats: str) -> str | None:
-    """What is wrong with FEATS; what is short is looked at once."""
+def _check_feats(feats: str) -> str | None:
+    """Return what is wrong with FEATS; cached, unless it is so long that the cache would grow."""
     return _feats_fact(feats) if len(feats) < 1000 else _feats_fact.__wrapped__(feats)
 
 
@@ -561,12 +574,12 @@ def _feats_fact(feats: str) -> str | None:
     return None
 
 
-def _other_upos(upos: str, form: str, read: _SentenceRows, line: int) -> str:
-    """The tag that one of UD 1, or one in other case, means. Raises FaultError: bad-upos."""
+def _normalise_upos(upos: str, form: str, sentence: _SentenceRows, line: int) -> str:
+    """Return the tag of UD 2 for one of UD 1 or in another case. Raises FaultError (bad-upos)."""
     known = _VERSION_1.get(upos, upos.upper())
     if known not in _UPOS:
         raise FaultError("bad-upos", f"UPOS is {upos!r} for {form!r}", line)
-    read.noted.append(("other-upos", f"UPOS is {upos} for {form!r}, read as {known}", line))
+    sentence.noted.append(("other-upos", f"UPOS is {upos} for {form!r}, read as {known}", line))
     return known
 
 
@@ -585,14 +598,16 @@ def _check_deprel(deprel: str, head: int, line: int) -> None:
         raise FaultError("root-deprel", f"HEAD is {head} but DEPREL is {deprel!r}", line)
 
 
-def _range(id: str, form: str, misc: str, index: int, before: _Range, line: int) -> _Range:
+def _parse_range(
+    id: str, form: str, misc: str, index: int, before: _MultiwordToken, line: int
+) -> _MultiwordToken:
     start, last = (int(end) for end in id.split("-"))
     if start <= before.last:
         fact = f"multiword tokens {id} and {before.surface!r} share word {start}"
         raise FaultError("range-overlap", fact, line)
     if start != index + 1 or last <= start:
         raise FaultError("range-order", f"multiword token {id} above word {index + 1}", line)
-    return _Range(start, last, form, "SpaceAfter=No" not in misc.split("|"))
+    return _MultiwordToken(start, last, form, "SpaceAfter=No" not in misc.split("|"))
 
 
 def _column_fault(cells: list[str], line: int, last: bool, expected: int = _COLUMNS) -> FaultError:

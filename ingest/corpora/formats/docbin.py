@@ -1,4 +1,4 @@
-"""Turns spaCy Docs into sentences, and reads DocBin files (.spacy) of them."""
+"""Converts spaCy Docs to sentences, and reads DocBin files (.spacy)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 
 _CLUSTER = "coref_clusters_"
 _MOST_NOTES = 16 * 2**20  # bytes of the user data or the spans of a Doc
-# After the first byte of an item: bytes to skip, by that byte (msgpack's specification).
+# The number of bytes that follow the first byte of an item of fixed size, as in the msgpack
+# specification.
 _PLAIN = {
     0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1,
     0xD1: 2, 0xD2: 4, 0xD3: 8, 0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17,
 }  # fmt: skip
-# Bytes that say how many follow, and further ones of the type of an extension.
+# Items with a length: the number of its bytes, and of the bytes of an extension's type.
 _SIZED = {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1),
           0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0)}  # fmt: skip
-# Bytes that say how many items follow, and how many items each of them is.
+# Arrays and maps: the number of bytes of the length, and items for each element (a map has two).
 _NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 _NAME_KEYS = ("name", "id", "doc_id", "title")
 
@@ -44,12 +45,12 @@ _NAME_KEYS = ("name", "id", "doc_id", "title")
 def read_docbin(
     data: bytes, document: str = "document", *, strict: bool = False
 ) -> Iterator[Sentence | Problem]:
-    """Read a whole DocBin file.
+    """Parse a DocBin file.
 
-    Documents are called after `document`, with their number, unless their user data hold a name,
-    id, doc_id or title. Yields a `Sentence` for each sound sentence and a `Problem` for each faulty
-    one, in order; a mention that is repeated is read once, or, if it is `strict`, a problem. Raises
-    MissingPackageError where spaCy is not installed.
+    A document is named by the name, id, doc_id or title in its user data, by default `document`
+    with its number. Yields a `Sentence` for each valid sentence and a `Problem` for each faulty
+    one, in order; a repeated mention is read once or, if `strict`, a problem. Raises
+    MissingPackageError if spaCy is not installed.
     """
     need("Reading .spacy files", "spacy", "spacy")
     from spacy.tokens import DocBin
@@ -58,21 +59,21 @@ def read_docbin(
     names: set[str] = set()
     try:
         check_docbin(data)
-        found = DocBin().from_bytes(data)
-        check_docs(found)
-        for number, doc in enumerate(found.get_docs(Vocab()), start=1):
-            start = _start(doc.user_data, f"{document}-{number}", names)
+        docbin = DocBin().from_bytes(data)
+        check_docs(docbin)
+        for number, doc in enumerate(docbin.get_docs(Vocab()), start=1):
+            start = _document_start(doc.user_data, f"{document}-{number}", names)
             names.add(start.name)
             if all(is_space(token) for token in doc):
                 yield Problem("empty-document", f"document {start.name} has no words")
             else:
                 yield from doc_sentences(doc, start, strict=strict)
-    except Exception as error:  # of zlib, msgpack, numpy or spaCy: a damaged file raises any
+    except Exception as error:  # a damaged file raises any error of zlib, msgpack, numpy or spaCy
         reason = str(error).partition(". ")[0].partition("\n")[0] or type(error).__name__
         yield Problem("bad-docbin", f"spaCy cannot read it: {reason}")
 
 
-def _start(user_data: dict[Any, Any], default: str, names: set[str]) -> DocumentStart:
+def _document_start(user_data: dict[Any, Any], default: str, names: set[str]) -> DocumentStart:
     texts = {k: v for k, v in user_data.items() if isinstance(k, str) and isinstance(v, str)}
     name = next((texts[key] for key in _NAME_KEYS if texts.get(key)), default)
     if name in names:
@@ -81,7 +82,7 @@ def _start(user_data: dict[Any, Any], default: str, names: set[str]) -> Document
 
 
 def is_space(token: Token) -> bool:
-    """Tell whether a token is spaces alone; Token.is_space needs a language's vocabulary."""
+    """Whether a token is white space; Token.is_space needs the vocabulary of a language."""
     text: str = token.text
     return text.isspace()
 
@@ -96,10 +97,10 @@ def doc_sentences(
 ) -> Iterator[Sentence | Problem]:
     """Yield the sentences of a Doc; a Doc without sentence boundaries is one sentence.
 
-    Tokens that are spaces are not words: they are left out, and a word whose head is one takes the
-    head of that head. Span groups `coref_clusters_1`, ... are entities. The first sound sentence
-    begins the document `start`, if any; `line_at` gives the line of a character offset, 0 if there
-    are not lines; `paragraph` is the 1-based paragraph of all its sentences.
+    Tokens of white space are skipped; a word whose head is one gets the head of that. Span groups
+    `coref_clusters_1`, ... are entities. The first valid sentence begins the document `start`, if
+    any. `line_at` returns the line of a character offset (0: no lines); `paragraph` is the 1-based
+    paragraph of all sentences.
     """
     mentions = _mentions(doc)
     where = f" of document {start.name}" if start else ""
@@ -115,8 +116,10 @@ def doc_sentences(
             if len(tokens) > MOST_WORDS:
                 raise FaultError("too-many-words", f"the sentence has {len(tokens):,} words")
             words = _words_of_tokens(tokens)
-            found = _in_sentence(own, span, {t.i: k for k, t in enumerate(tokens, start=1)})
-            mentioned, departures = mentions_of(words, found, line, strict=strict)
+            entity_spans = _spans_in_sentence(
+                own, span, {t.i: k for k, t in enumerate(tokens, start=1)}
+            )
+            mentioned, departures = mentions_of(words, entity_spans, line, strict=strict)
         except FaultError as fault:
             yield replace(fault.problem, line=line, sentence=f"{number}{where}")
             continue
@@ -153,13 +156,13 @@ def _words_of_tokens(tokens: Sequence[Token]) -> tuple[Word, ...]:
 
 
 def _heads(tokens: Sequence[Token]) -> list[int]:
-    """Give the 1-based head of each word, 0 for the root, past the spaces that are left out."""
+    """Return the 1-based head of each word, 0 for the root, skipping white space."""
     index = {token.i: k for k, token in enumerate(tokens, start=1)}
-    promoted: dict[int, int] = {}  # a space that is the root: the first word below it replaces it
+    promoted: dict[int, int] = {}  # where a space is the root, its first dependent word becomes it
     known: dict[int, Token] = {}
     heads = []
     for number, token in enumerate(tokens, start=1):
-        head = _past_spaces(token, known)
+        head = _head_past_spaces(token, known)
         if is_space(head):
             first = promoted.setdefault(head.i, number)
             heads.append(0 if first == number else first)
@@ -174,8 +177,8 @@ def _heads(tokens: Sequence[Token]) -> list[int]:
     return heads
 
 
-def _past_spaces(token: Token, known: dict[int, Token]) -> Token:
-    """The head of a word, or of the spaces that it hangs from, which are `known` from then on."""
+def _head_past_spaces(token: Token, known: dict[int, Token]) -> Token:
+    """Return the head of a word, past white space; `known` caches the heads of spaces."""
     head = token.head
     climbed: set[int] = set()
     while is_space(head) and head.i not in climbed:
@@ -187,44 +190,44 @@ def _past_spaces(token: Token, known: dict[int, Token]) -> Token:
 
 def _mentions(doc: Doc) -> list[tuple[str, Span]]:
     keys = [key for key in doc.spans if key.startswith(_CLUSTER)]
-    found = [(key.removeprefix(_CLUSTER), span) for key in keys for span in doc.spans[key]]
-    return sorted(found, key=lambda item: (item[1].start, -item[1].end))
+    mentions = [(key.removeprefix(_CLUSTER), span) for key in keys for span in doc.spans[key]]
+    return sorted(mentions, key=lambda item: (item[1].start, -item[1].end))
 
 
-def _in_sentence(
+def _spans_in_sentence(
     mentions: Sequence[tuple[str, Span]], sentence: Span, index: dict[int, int]
 ) -> list[EntitySpan]:
-    found = []
+    spans = []
     check_covered([span.end - span.start for _, span in mentions], 0)
     for entity, span in mentions:
         if span.end > sentence.end:
-            shown = span.text[:50]
-            fact = f"the mention {shown!r} of entity {entity} continues in the next sentence"
+            text = span.text[:50]
+            fact = f"the mention {text!r} of entity {entity} continues in the next sentence"
             raise FaultError("mention-across-sentences", fact)
         words = tuple(index[token.i] for token in span if token.i in index)
         if words:
-            found.append(EntitySpan(entity, words, type=span.label_ or None))
-    return found
+            spans.append(EntitySpan(entity, words, type=span.label_ or None))
+    return spans
 
 
-# How much a DocBin would become in memory is found out before spaCy reads it: a thousand bytes of
-# zlib become a million, and a byte of the msgpack in it a list of 64.
+# The memory that a DocBin would take is bounded before spaCy reads it: a thousand bytes of zlib may
+# become a million, and a byte of msgpack a list of 64 bytes.
 
 
 def check_docbin(data: bytes) -> None:
-    """Raise ValueError for what is not a DocBin, or exceeds MOST_DOCBIN or MOST_ITEMS."""
-    found = zlib.decompressobj().decompress(data, MOST_DOCBIN + 1)
-    if len(found) > MOST_DOCBIN:
+    """Raise ValueError for data that are no DocBin, or exceed MOST_DOCBIN or MOST_ITEMS."""
+    inflated = zlib.decompressobj().decompress(data, MOST_DOCBIN + 1)
+    if len(inflated) > MOST_DOCBIN:
         raise ValueError(f"it decompresses to more than {MOST_DOCBIN:,} bytes")
-    count_items(found)
+    count_items(inflated)
 
 
-def check_docs(found: DocBin) -> None:
-    """Raise ValueError where a Doc has too many tokens, or too much beside them."""
-    longest = max((len(each) for each in found.tokens), default=0)
+def check_docs(docbin: DocBin) -> None:
+    """Raise ValueError for a Doc with too many tokens, or too much user data or spans."""
+    longest = max((len(tokens) for tokens in docbin.tokens), default=0)
     if longest > MOST_TOKENS:
         raise ValueError(f"a Doc has {longest:,} tokens; at most {MOST_TOKENS:,} are read")
-    for notes in chain(found.user_data, found.span_groups):
+    for notes in chain(docbin.user_data, docbin.span_groups):
         if isinstance(notes, bytes) and notes:
             if len(notes) > _MOST_NOTES:
                 raise ValueError(f"a Doc has {len(notes):,} bytes of user data or spans")
@@ -232,9 +235,9 @@ def check_docs(found: DocBin) -> None:
 
 
 def count_items(data: bytes | bytearray) -> int:
-    """The items of a value in msgpack, those within others counted.
+    """Count the items of a msgpack value, including nested ones, without unpacking it.
 
-    Raises ValueError where they are more than MOST_ITEMS, or the data end within one.
+    Raises ValueError if there are more than MOST_ITEMS, or if the data end within one.
     """
     at = count = 0
     due = 1
@@ -258,8 +261,8 @@ def count_items(data: bytes | bytearray) -> int:
                 width, more = _SIZED[first]
                 at += width + more + int.from_bytes(data[at : at + width])
             elif first in _NESTED:
-                width, each = _NESTED[first]
-                due += each * int.from_bytes(data[at : at + width])
+                width, items = _NESTED[first]
+                due += items * int.from_bytes(data[at : at + width])
                 at += width
             else:
                 raise ValueError(f"byte 0x{first:02x} is not valid in msgpack")
@@ -273,7 +276,7 @@ def count_items(data: bytes | bytearray) -> int:
 
 
 def _is_docbin(start: Start) -> bool:
-    """Tell a DocBin: zlib around a msgpack map that names the attributes of its tokens."""
+    """Recognise a DocBin: zlib around a msgpack map with the attributes of its tokens."""
     try:
         head = zlib.decompressobj().decompress(start.data, 4096)
     except zlib.error:

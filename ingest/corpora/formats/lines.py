@@ -1,8 +1,8 @@
-"""Reads text without annotation: one sentence per line, an empty line between documents.
+"""Parses text without annotation: one sentence per line, an empty line between documents.
 
-Nothing is annotated. The words, which only have to say what belongs together, are runs of
-letters, digits and the marks on them, and every other character by itself; a character that no
-one sees (category Cf, such as a soft hyphen) stays with the word that it stands in.
+Words are only units of attention here: runs of letters, digits and their combining marks, and every
+other character by itself; an invisible character (category Cf, such as a soft hyphen) belongs to
+the word that it is in.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from attnbank.ingest.corpora.document import DocumentStart, FaultError, Problem,
 from attnbank.ingest.corpora.format import Format
 from attnbank.ingest.corpora.source import BOM, CorpusFile, decode
 
-_FIRST = 2**16  # bytes that are looked through for an empty line
+_FIRST = 2**16  # bytes that are searched for an empty line
 _WHITE = BOM + b" \t\r\n\f\v"
-_PROSE = 0.25  # the share of lines from which on a text is prose
-_SEVERAL = re.compile(  # the end of a sentence, no short abbreviation, and how the next one begins
+_PROSE = 0.25  # a text is prose if more than this share of its lines looks like it
+# The end of a sentence (not of a short abbreviation), and the first letter of the next one.
+_SENTENCE_END_INSIDE = re.compile(
     r"(?:[^\W\d_]{3}|[^\w\s.,])[.!?\u2026][^\w\s]{0,3}\s{1,3}[^\w\s]?([^\W\d_])"
     r"|[\u3002\uff01\uff1f][^\w\s]{0,3}(\w)|[\u061f\u06d4\u0964]\s(\w)"
 )
@@ -31,11 +32,11 @@ _ENDS = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1f\u061f\u06d4\u0964][^\w\s]{0,
 def read_lines(
     lines: Iterable[bytes], document: str = "document", *, is_marked: bool = True
 ) -> Iterator[Sentence | Problem]:
-    """Read a sentence from each line, in UTF-8, and a document between two empty lines.
+    """Parse lines in UTF-8: a sentence on each, documents separated by empty lines.
 
-    Documents are called after `document`: document-1, document-2, ... The first is marked as one if
-    `is_marked`, the others always. Yields a `Sentence` for each sound line and a `Problem` for each
-    faulty one, in order.
+    Documents are called document-1, document-2, ... after `document`. `is_marked` says whether the
+    first counts as marked by the source (`DocumentStart.is_marked`); the others always do. Yields a
+    `Sentence` for each valid line and a `Problem` for each faulty one, in order.
     """
     number = 0
     between = True  # whether the next sentence begins a document
@@ -62,23 +63,26 @@ def read_lines(
 
 
 def _separates_documents(source: CorpusFile) -> bool:
-    """Whether an empty line stands between two of the first lines of a file."""
+    """Whether there is an empty line between the first lines of a file."""
     with source.open() as file:
         rows = [row.strip(_WHITE) for row in file.read(_FIRST).split(b"\n")]
     return b"\n\n" in b"\n".join(rows).strip()
 
 
 def prose_fact(start: bytes) -> str | None:
-    """Why a text, by its first bytes, is prose rather than a sentence a line; None if it is not.
+    """Return why a text, by its first bytes, is prose and not one sentence per line; else None.
 
-    Of six treebanks and an encyclopedia with a sentence on each line at most 1.3 % of the lines
-    hold a second one, and 3.3 % go on in the next line; of the treebanks in paragraphs at least
-    90 % hold several, and in lines of 72 characters 32 %.
+    Of six treebanks and an encyclopedia with one sentence per line, at most 1.3 % of the lines have
+    a second one, and 3.3 % continue on the next. As paragraphs, at least 90 % of the lines of the
+    treebanks have several sentences; in lines of 72 characters, 32 %.
     """
     rows = [row.strip() for row in start.decode("utf-8", "replace").split("\n")]
     lines = [row for row in rows if row]
-    found = ([each[each.lastindex or 0] for each in _SEVERAL.finditer(row)] for row in lines)
-    several = sum(any(not letter.islower() for letter in begun) for begun in found)
+    starts = (
+        [match[match.lastindex or 0] for match in _SENTENCE_END_INSIDE.finditer(row)]
+        for row in lines
+    )
+    several = sum(any(not letter.islower() for letter in begun) for begun in starts)
     if several > _PROSE * len(lines):
         return f"{several:,} of its first {len(lines):,} lines have several sentences"
     pairs = [(row, after) for row, after in pairwise(rows) if row and after]
@@ -89,21 +93,21 @@ def prose_fact(start: bytes) -> str | None:
 
 
 def split_words(text: str, line: int = 0) -> tuple[Word, ...]:
-    """The words of a text, and whether white space follows each. Raises FaultError for too many."""
-    if len(text) > MOST_WORDS:  # counted first: so many words take a hundred times their bytes
+    """Split a text into words. Raises FaultError for too many."""
+    if len(text) > MOST_WORDS:  # counted first, since Words take a hundred times the memory
         count = sum(1 for _ in _pattern().finditer(text))
         if count > MOST_WORDS:
             raise FaultError("too-many-words", f"the line has {count:,} words", line)
-    found = [(each[0], each.end()) for each in _pattern().finditer(text)]
+    forms = [(match[0], match.end()) for match in _pattern().finditer(text)]
     return tuple(
-        Word(form, space_after=end == len(text) or text[end].isspace()) for form, end in found
+        Word(form, space_after=end == len(text) or text[end].isspace()) for form, end in forms
     )
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """A run of letters and digits, or any other character; each with what cannot stand alone."""
-    # Planes 0 and 1, and the variation selectors: elsewhere there are no marks.
+    """Return the pattern of a word: letters and digits, or another character, with its marks."""
+    # Unicode has combining marks only in planes 0 and 1, and as variation selectors.
     signs = map(chr, (*range(0x300, 0x20000), *range(0xE0000, 0xE0200), 0xAD))
     categories = ((sign, unicodedata.category(sign)) for sign in signs)
     joined = "".join(re.escape(sign) for sign, kind in categories if kind[0] == "M" or kind == "Cf")

@@ -1,7 +1,7 @@
-"""Reads the format of the paper's published code: a word and `head-relation` on each line.
+"""Parses the format of the paper's published code: a word and `head-relation` on each line.
 
-A blank line ends a sentence. The format knows no parts of speech, no spacing and no documents:
-a file is one document.
+A blank line ends a sentence. The format has no parts of speech, spacing or documents: a file is one
+document.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _LABEL = re.compile(r"([0-9]+)-(\S+)")
 def read_relations(
     lines: Iterable[bytes], document: str = "document"
 ) -> Iterator[Sentence | Problem]:
-    """Read lines in UTF-8 such as `members 10-nsubj`; head 0 is the root.
+    """Parse lines in UTF-8 such as `members 10-nsubj`; head 0 is the root.
 
-    Yields a `Sentence` for each sound sentence and a `Problem` for each faulty one, in order.
+    Yields a `Sentence` for each valid sentence and a `Problem` for each faulty one, in order.
     """
     start: DocumentStart | None = DocumentStart(document, is_marked=False)
     for line, block in blocks(lines):
@@ -62,8 +62,8 @@ def _parse_rows(rows: list[str], line: int) -> tuple[Word, ...]:
 
 
 def _is_relations(start: Start) -> bool:
-    found = sum(bool(_LINE.fullmatch(line)) for line in start.uncommented)
-    return start.is_text and 2 * found > len(start.uncommented)
+    matching = sum(bool(_LINE.fullmatch(line)) for line in start.uncommented)
+    return start.is_text and 2 * matching > len(start.uncommented)
 
 
 FORMAT = Format(

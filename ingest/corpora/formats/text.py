@@ -1,4 +1,4 @@
-"""Reads plain text, annotated by a spaCy pipeline that the user names."""
+"""Reads plain text and annotates it with a spaCy pipeline."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _MOST = (MOST_PARAGRAPH, MOST_PARAGRAPH)  # bytes and lines of a paragraph
-_BATCH = 1000  # pieces of text for the pipeline at once, as is spaCy's own usage
-_MOST_TOGETHER = 100_000  # tokens of them, about; a pipeline takes some 20 KB for each
-_Piece = tuple[str, int, int]  # the text as it stands, its first line and its paragraph, 1-based
-LONGEST_PARAGRAPH = 100_000  # characters at once; a parser's memory grows with them
+_BATCH = 1000  # texts in a batch of the pipeline: spaCy's default
+_MOST_TOGETHER = 100_000  # tokens in a batch, about; a pipeline takes some 20 KB for each
+_Piece = tuple[str, int, int]  # a text, its first line and its paragraph, 1-based
+LONGEST_PARAGRAPH = 100_000  # characters of a Doc: a parser's memory grows with them
 
 
 def read_text(lines: Iterable[bytes], document: str, spacy: str) -> Iterator[Sentence | Problem]:
@@ -33,12 +33,12 @@ def read_text(lines: Iterable[bytes], document: str, spacy: str) -> Iterator[Sen
     `spacy` is the name or the folder of a spaCy pipeline with a parser. Yields a `Sentence` for
     each sentence that it finds, and a `Problem` for each paragraph that is not text.
 
-    Raises CallError where the pipeline cannot be loaded, or finds no sentences or trees.
+    Raises CallError if the pipeline cannot be loaded, or does not find sentences or trees.
     """
     pipeline = _load_pipeline(spacy)
     start: DocumentStart | None = DocumentStart(document)
     problems: list[Problem] = []
-    for doc, (text, line, paragraph) in _piped(pipeline, _pieces(lines, problems)):
+    for doc, (text, line, paragraph) in _annotate(pipeline, _pieces(lines, problems)):
         yield from problems
         problems.clear()
         _check_parsed(doc, spacy)
@@ -50,12 +50,12 @@ def read_text(lines: Iterable[bytes], document: str, spacy: str) -> Iterator[Sen
 
 
 def pipeline_identity(name: str) -> tuple[str, str]:
-    """What a pipeline calls itself, and the digest of what it is.
+    """Return the name and version of a pipeline, and its digest.
 
-    Its own name and version and spaCy's, e.g. en_core_web_sm 3.8.0 (spaCy 3.8.7); and the SHA-256
-    of its files, in hexadecimal: of the lines `sha256  path` in the order of the paths, as
-    sha256sum prints them within its folder. It is loaded anew, as its files may have changed.
-    Raises CallError as `read_text` does.
+    The first is, for example, en_core_web_sm 3.8.0 (spaCy 3.8.7). The digest is the SHA-256, in
+    hexadecimal, of the lines `sha256  path` that sha256sum prints for its files, sorted by path.
+    The pipeline is loaded again, since its files may have changed. Raises CallError if it cannot be
+    loaded.
     """
     _load_pipeline.cache_clear()
     pipeline = _load_pipeline(name)
@@ -69,11 +69,11 @@ def _files_digest(pipeline: Language) -> str:
     if folder is None:  # a package that makes its pipeline in Python
         return hashlib.sha256(pipeline.to_bytes()).hexdigest()
     digest = hashlib.sha256()
-    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         if "__pycache__" not in path.parts:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{found}  {path.relative_to(folder).as_posix()}\n".encode())
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{sha256}  {path.relative_to(folder).as_posix()}\n".encode())
     return digest.hexdigest()
 
 
@@ -85,9 +85,9 @@ def _load_pipeline(name: str) -> Language:
     try:
         return spacy.load(name)
     except OSError:
-        fact = f"spaCy pipeline {name} does not exist."
+        fact = f"The spaCy pipeline {name} does not exist."
         remedy = f"Try: python -m spacy download {name}, or name the folder of a pipeline."
-    except Exception as error:  # it is there, but cannot be used; its files may be damaged
+    except Exception as error:  # it exists, but is damaged or made for another version
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         fact = f"Cannot load the spaCy pipeline {name}: {reason[:300]}"
         remedy = "Use a pipeline made for the installed version of spaCy."
@@ -95,7 +95,7 @@ def _load_pipeline(name: str) -> Language:
 
 
 def _pieces(lines: Iterable[bytes], problems: list[Problem]) -> Iterator[_Piece]:
-    """The paragraphs, those that are long in pieces; adds a problem for what is not text."""
+    """Yield the paragraphs, long ones in pieces; add a problem for each that is not text."""
     for paragraph, (line, block) in enumerate(blocks(lines, *_MOST), start=1):
         try:
             text = decode(block, line, *_MOST).removesuffix("\n")
@@ -105,23 +105,23 @@ def _pieces(lines: Iterable[bytes], problems: list[Problem]) -> Iterator[_Piece]
         begin = 0
         while len(text) - begin > LONGEST_PARAGRAPH:
             end = begin + LONGEST_PARAGRAPH
-            cuts = (text.rfind(each, begin + 1, end) for each in "\n ")
-            cut = next((each for each in cuts if each > 0), end)
+            cuts = (text.rfind(separator, begin + 1, end) for separator in "\n ")
+            cut = next((cut for cut in cuts if cut > 0), end)
             yield text[begin:cut], line, paragraph
             line += text.count("\n", begin, cut)
             begin = cut
         yield text[begin:], line, paragraph
 
 
-def _piped(pipeline: Language, pieces: Iterable[_Piece]) -> Iterator[tuple[Doc, _Piece]]:
-    """The Docs of pieces of text, annotated a batch at a time, each with what is known of it.
+def _annotate(pipeline: Language, pieces: Iterable[_Piece]) -> Iterator[tuple[Doc, _Piece]]:
+    """Annotate pieces in batches, and yield the Doc of each with the piece.
 
-    spaCy alone would take 1,000 of them together, whatever their length.
+    Batches are bounded by tokens too: spaCy's own have 1,000 texts, however long.
     """
     batch: list[tuple[str, _Piece]] = []
     size = 0
     for piece in pieces:
-        tokens = _tokens(piece[0])
+        tokens = _estimate_tokens(piece[0])
         if batch and (len(batch) == _BATCH or size + tokens > _MOST_TOGETHER):
             yield from pipeline.pipe(batch, as_tuples=True, batch_size=_BATCH)
             batch, size = [], 0
@@ -130,8 +130,8 @@ def _piped(pipeline: Language, pieces: Iterable[_Piece]) -> Iterator[tuple[Doc, 
     yield from pipeline.pipe(batch, as_tuples=True, batch_size=_BATCH)
 
 
-def _tokens(text: str) -> int:
-    """About how many tokens a text is, rather too many: some languages write without spaces."""
+def _estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text, rather too high: some languages write without spaces."""
     spaces = text.count(" ") + text.count("\n")
     return max(spaces + 1, len(text) // (5 if text.isascii() else 2))
 

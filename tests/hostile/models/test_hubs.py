@@ -17,7 +17,7 @@ from typing import Any
 import hostile
 import pytest
 
-from attnbank.ingest.models.files import unreachable
+from attnbank.ingest.models.files import why_unreachable
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -132,4 +132,4 @@ def test_whether_the_hub_answers_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert unreachable() == "HF_HUB_OFFLINE is set"
+    assert why_unreachable() == "HF_HUB_OFFLINE is set"
