@@ -62,12 +62,12 @@ def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     with values.heard() as heard:
         weights = [*model.attentions(inputs.ids, inputs.mask, inputs.segments)]
     pooling = Pooling.from_inputs(inputs, subword, model.device)
-    moved = [each.to(heard[0]) for each in values.moved]
-    found = []
+    moved = [matrix.to(heard[0]) for matrix in values.moved]
+    maps = []
     while weights:  # taken from the lists, so that the memory of a layer is free when it is done
         vectors = heard.pop(0) @ moved.pop(0).transpose(1, 2)  # [B, H, T, D]
-        found.append(pooling.lengths(weights.pop(0), vectors))
-    return found
+        maps.append(pooling.lengths(weights.pop(0), vectors))
+    return maps
 
 
 def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
@@ -76,9 +76,11 @@ def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tens
     maps: list[list[Tensor]] = []
     pooling = Pooling.from_inputs(inputs, subword, model.device)
     for at, encoded in enumerate(inputs.encoded):
-        one = slice(at, at + 1), slice(0, len(encoded.ids))
+        unpadded = slice(at, at + 1), slice(0, len(encoded.ids))
         with values.heard() as heard, _calls(values.layers) as calls, _sums(values) as summed:
-            weights = model.attentions(inputs.ids[one], inputs.mask[one], inputs.segments[one])
+            weights = model.attentions(
+                inputs.ids[unpadded], inputs.mask[unpadded], inputs.segments[unpadded]
+            )
         rows, columns = pooling.rows[at], pooling.columns[at]
         size = len(encoded.positions), len(encoded.ids)
         rows, columns = rows[: size[0], : size[1]], columns[: size[1], : size[0]]
@@ -91,8 +93,8 @@ def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tens
 
 
 def _mixed(
-    values: Values, layer: int, weights: Tensor, vectors: Tensor, given: Tensor,
-    summed: Tensor | None, rows: Tensor, columns: Tensor,
+    values: Values, layer: int, weights: Tensor, vectors: Tensor, residual: Tensor,
+    norm_input: Tensor | None, rows: Tensor, columns: Tensor,
 ) -> Tensor:  # fmt: skip
     """The lengths [P, P] of what a layer mixes, the residual included.
 
@@ -101,38 +103,38 @@ def _mixed(
     [T, P] pool tokens.
     """
     moved = torch.einsum("htd,hdm->htm", vectors, values.outputs[layer].to(vectors))
-    tokens = len(given)
+    tokens = len(residual)
     at_once = max(1, TOKENS_AT_ONCE // tokens)
-    found = torch.zeros(len(rows), len(rows), device=weights.device)
+    lengths = torch.zeros(len(rows), len(rows), device=weights.device)
     norm = values.layout.norm and values.layers[layer].get_submodule(values.layout.norm)
     for begin in range(0, len(rows), at_once):  # positions whose tokens' vectors are in memory
-        which = rows[begin : begin + at_once]
-        of_tokens = which.any(0).nonzero()[:, 0]
+        row_block = rows[begin : begin + at_once]
+        of_tokens = row_block.any(0).nonzero()[:, 0]
         mixed = torch.einsum("hab,hbm->abm", weights[:, of_tokens], moved)
-        mixed[torch.arange(len(of_tokens)), of_tokens] += given[of_tokens]
+        mixed[torch.arange(len(of_tokens)), of_tokens] += residual[of_tokens]
         to = torch.einsum("abm,bp->apm", mixed, columns)
         if norm:
-            assert summed is not None
+            assert norm_input is not None
             to = to - to.mean(-1, keepdim=True)
             tiny = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
-            spread = summed[of_tokens].double().var(-1, correction=0) + tiny
+            spread = norm_input[of_tokens].double().var(-1, correction=0) + tiny
             to = to / spread.sqrt().to(to)[:, None, None] * norm.weight.detach()
-        pooled = torch.einsum("pa,aqm->pqm", which[:, of_tokens], to)
-        found[begin : begin + at_once] = pooled.norm(dim=-1)
-    return found[None]
+        pooled = torch.einsum("pa,aqm->pqm", row_block[:, of_tokens], to)
+        lengths[begin : begin + at_once] = pooled.norm(dim=-1)
+    return lengths[None]
 
 
 def _rollout(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     """Of tokens only: what passes through the pieces of a word below is not that of the word."""
-    found: list[Tensor] = []
+    rollouts: list[Tensor] = []
     for weights in model.attentions(inputs.ids, inputs.mask, inputs.segments):
         mixed = weights.double().mean(1)
         mixed = mixed + torch.eye(mixed.shape[1], dtype=mixed.dtype, device=mixed.device)
         mixed /= mixed.sum(-1, keepdim=True)
-        found.append(mixed @ found[-1] if found else mixed)
-    mask = inputs.mask.to(found[0])
+        rollouts.append(mixed @ rollouts[-1] if rollouts else mixed)
+    mask = inputs.mask.to(rollouts[0])
     inside = mask[:, :, None] * mask[:, None, :]
-    return [(each * inside).float()[:, None] for each in found]
+    return [(rollout * inside).float()[:, None] for rollout in rollouts]
 
 
 def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
@@ -141,9 +143,9 @@ def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tenso
     pooling = Pooling.from_inputs(inputs, subword, model.device)
     maps: list[list[Tensor]] = []
     for at, encoded in enumerate(inputs.encoded):
-        one = slice(at, at + 1), slice(0, len(encoded.ids))
+        unpadded = slice(at, at + 1), slice(0, len(encoded.ids))
         with _calls(values.layers) as calls:
-            model.attentions(inputs.ids[one], inputs.mask[one], inputs.segments[one])
+            model.attentions(inputs.ids[unpadded], inputs.mask[unpadded], inputs.segments[unpadded])
         size = len(encoded.positions), len(encoded.ids)
         of_position = pooling.columns[at][: size[1], : size[0]].T > 0  # [P, T]
         rows = pooling.rows[at][: size[0], : size[1]].double()
@@ -159,11 +161,11 @@ def _zeroed(values: Values, layer: Any, call: _Call, of_position: Tensor, rows: 
     usual = torch.nn.functional.normalize(call.output[0].double(), dim=-1)
     at_once = max(1, TOKENS_AT_ONCE // of_position.shape[1])
     changes = []
-    for which in torch.split(of_position, at_once):
-        with torch.inference_mode(), values.zeroed(layer, which):
-            output = call.again(layer, len(which))
-        other = torch.nn.functional.normalize(output.double(), dim=-1)
-        changes.append((other - usual).square().sum(-1) / 2)  # 1 - cos, of unit vectors
+    for zeroed_tokens in torch.split(of_position, at_once):
+        with torch.inference_mode(), values.zeroed(layer, zeroed_tokens):
+            output = call.again(layer, len(zeroed_tokens))
+        zeroed = torch.nn.functional.normalize(output.double(), dim=-1)
+        changes.append((zeroed - usual).square().sum(-1) / 2)  # 1 - cos, of unit vectors
     changed = rows @ torch.cat(changes).T  # [P, P]: from each position to each that had no values
     total = changed.sum(-1, keepdim=True)
     return torch.where(total > 0, changed / total, changed).float()[None]
@@ -180,25 +182,27 @@ class _Call:
 
     def again(self, layer: Any, times: int) -> Tensor:
         """What the layer returns for as many copies of its input: [N, T, hidden]."""
-        given = self.given.expand(times, -1, -1)
+        hidden = self.given.expand(times, -1, -1)
         if "hidden_states" in self.named:
-            return _first_tensor(layer(*self.rest, **self.named | {"hidden_states": given}))
-        return _first_tensor(layer(given, *self.rest, **self.named))
+            return _first_tensor(layer(*self.rest, **self.named | {"hidden_states": hidden}))
+        return _first_tensor(layer(hidden, *self.rest, **self.named))
 
 
 @contextmanager
 def _calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
     """Within, each call of one of the layers is noted, in order."""
-    found: list[_Call] = []
+    calls: list[_Call] = []
 
-    def note(layer: Any, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
-        hidden, rest = (named["hidden_states"], given) if not given else (given[0], given[1:])
-        found.append(_Call(hidden, rest, named, _first_tensor(output)))
+    def note(layer: Any, arguments: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        hidden, positional = (
+            (named["hidden_states"], arguments) if not arguments else (arguments[0], arguments[1:])
+        )
+        calls.append(_Call(hidden, positional, named, _first_tensor(output)))
 
     with ExitStack() as hooks:
-        for each in layers:
-            hooks.enter_context(each.register_forward_hook(note, with_kwargs=True))
-        yield found
+        for layer in layers:
+            hooks.enter_context(layer.register_forward_hook(note, with_kwargs=True))
+        yield calls
 
 
 @contextmanager
@@ -207,19 +211,21 @@ def _sums(values: Values) -> Iterator[list[Tensor | None]]:
     if values.layout.norm is None:
         yield [None] * len(values.layers)
         return
-    found: list[Tensor | None] = []
+    norm_inputs: list[Tensor | None] = []
     with ExitStack() as hooks:
         for layer in values.layers:
             norm = layer.get_submodule(values.layout.norm)
             hooks.enter_context(
-                norm.register_forward_hook(lambda module, given, out: found.append(given[0][0]))
+                norm.register_forward_hook(
+                    lambda module, inputs, out: norm_inputs.append(inputs[0][0])
+                )
             )
-        yield found
+        yield norm_inputs
 
 
 def _first_tensor(output: Any) -> Tensor:
-    found: Tensor = output[0] if isinstance(output, tuple | list) else output
-    return found
+    tensor: Tensor = output[0] if isinstance(output, tuple | list) else output
+    return tensor
 
 
 def _value_vectors_of(model: Model) -> Values:
@@ -229,7 +235,7 @@ def _value_vectors_of(model: Model) -> Values:
 
 def _stack_padded(maps: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     """Maps [H, P, P] of each input and layer, as [B, H, P, P] for each layer, padded with zeros."""
-    most = max(each.shape[-1] for layers in maps for each in layers)
+    most = max(layer_map.shape[-1] for layers in maps for layer_map in layers)
     return [
         torch.stack([
             torch.nn.functional.pad(layers[at], (0, most - layers[at].shape[-1]) * 2)
@@ -260,27 +266,27 @@ class Pooling:
     @classmethod
     def from_inputs(cls, inputs: Inputs, subword: Subword, device: torch.device) -> Pooling:
         """Make one for a batch."""
-        most = max(len(each.positions) for each in inputs.encoded)
+        most = max(len(encoded.positions) for encoded in inputs.encoded)
         rows = torch.zeros(len(inputs.encoded), most, inputs.ids.shape[1])
         columns, first = torch.zeros_like(rows), torch.zeros(rows.shape[:2], dtype=torch.int64)
         split: list[tuple[int, int, int, int]] = []
         for at, encoded in enumerate(inputs.encoded):
-            for number, each in enumerate(encoded.positions):
-                count = each.end - each.start
-                columns[at, number, each.start : each.end] = 1
-                rows[at, number, each.start : each.end] = 1 / count
-                first[at, number] = each.start
+            for number, position in enumerate(encoded.positions):
+                count = position.end - position.start
+                columns[at, number, position.start : position.end] = 1
+                rows[at, number, position.start : position.end] = 1 / count
+                first[at, number] = position.start
                 if subword == "first":
-                    rows[at, number, each.start + 1 : each.end] = 0
-                    rows[at, number, each.start] = 1
+                    rows[at, number, position.start + 1 : position.end] = 0
+                    rows[at, number, position.start] = 1
                 if count > 1:
-                    split.append((at, number, each.start, count))
+                    split.append((at, number, position.start, count))
         at, number, start, counts = torch.tensor(split, dtype=torch.int64).reshape(-1, 4).T
-        places = torch.arange(int(counts.max()) if split else 0)
-        is_token = places < counts[:, None]
-        tokens = start[:, None] + places * is_token
-        made = rows, columns.transpose(1, 2), first, at, number, tokens, is_token
-        return cls(*(each.to(device) for each in made))
+        piece_numbers = torch.arange(int(counts.max()) if split else 0)
+        is_token = piece_numbers < counts[:, None]
+        tokens = start[:, None] + piece_numbers * is_token
+        tensors = rows, columns.transpose(1, 2), first, at, number, tokens, is_token
+        return cls(*(tensor.to(device) for tensor in tensors))
 
     def lengths(self, weights: Tensor, vectors: Tensor) -> Tensor:
         """How long the weighted vectors are that move between positions: [B, H, P, P] float32.
@@ -288,9 +294,9 @@ class Pooling:
         `weights` are [B, H, T, T], `vectors` [B, H, T, D]: those of a position are added up first.
         """
         pooled = self.rows[:, None] @ weights  # [B, H, P, T]
-        found: Tensor = pooled * vectors.norm(dim=-1)[:, :, None, :]
-        width = found.shape[2]
-        found = found.gather(3, self.first[:, None, None, :].expand(*found.shape[:3], width))
+        lengths: Tensor = pooled * vectors.norm(dim=-1)[:, :, None, :]
+        width = lengths.shape[2]
+        lengths = lengths.gather(3, self.first[:, None, None, :].expand(*lengths.shape[:3], width))
         if len(self.input):
             where = self.input[:, None], self.tokens
             shares = pooled.permute(0, 3, 1, 2)[where].double()  # [S, K, H, P]
@@ -298,9 +304,9 @@ class Pooling:
             parts = vectors.permute(0, 2, 1, 3)[where].double()  # [S, K, H, D]
             products = torch.einsum("skhd,slhd->shkl", parts, parts)
             squares = torch.einsum("skhp,shkl,slhp->shp", shares, products, shares)
-            found[self.input, :, :, self.position] = squares.clamp(min=0).sqrt().to(found)
-        found *= self.columns.any(1).to(found)[:, None, None, :]  # nothing goes to padding
-        return found
+            lengths[self.input, :, :, self.position] = squares.clamp(min=0).sqrt().to(lengths)
+        lengths *= self.columns.any(1).to(lengths)[:, None, None, :]  # nothing goes to padding
+        return lengths
 
 
 _MEASURES: dict[Measure, Callable[[Model, Inputs, Subword], list[Tensor]]] = {

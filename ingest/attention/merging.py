@@ -94,10 +94,10 @@ class _Gathered:
     @classmethod
     def from_encoded(cls, encoded: Encoded, *, is_pooled: bool) -> _Gathered:
         positions = encoded.positions
-        ranges = [(each.start, each.end) for each in positions]
+        ranges = [(position.start, position.end) for position in positions]
         if is_pooled:
             ranges = [(at, at + 1) for at in range(len(positions))]
-        pieces = PieceMap.from_ranges(ranges, [each.is_candidate for each in positions])
+        pieces = PieceMap.from_ranges(ranges, [position.is_candidate for position in positions])
         return cls(pieces, Positions.from_positions(positions), ranges[-1][1])
 
     def add_weights(self, pooled: Floats, decimals: int | None, count: int) -> None:
@@ -130,36 +130,46 @@ def merged(
     """
     heads = attentions.heads
     maps = attentions.layers * heads
-    gathered = [_Gathered.from_encoded(each, is_pooled=is_pooled) for each in inputs]
-    squares = [each.pieces.positions**2 for each in gathered]
+    accumulators = [_Gathered.from_encoded(encoded, is_pooled=is_pooled) for encoded in inputs]
+    squares = [accumulator.pieces.positions**2 for accumulator in accumulators]
     with_weights = largest is None
     ends = np.cumsum(squares) * maps
     weights = np.empty(int(ends[-1]) if with_weights else 0, dtype=np.float32)
-    for before, layers in _group_layers(attentions, max(each.tokens for each in gathered)):
-        for at, (one, square, end) in enumerate(zip(gathered, squares, ends, strict=True)):
+    for before, layers in _group_layers(
+        attentions, max(accumulator.tokens for accumulator in accumulators)
+    ):
+        for at, (accumulator, square, end) in enumerate(
+            zip(accumulators, squares, ends, strict=True)
+        ):
             start = end - (maps - before * heads) * square
-            for part in () if one.is_unnormalised else _maps_of_input(layers, at, one.tokens):
+            for part in (
+                ()
+                if accumulator.is_unnormalised
+                else _maps_of_input(layers, at, accumulator.tokens)
+            ):
                 length = len(part) * square
-                room = weights[start:][:length] if with_weights else np.empty(length, np.float32)
-                pooled = room.reshape(len(part), one.pieces.positions, -1)
-                pool(part, one.pieces, subword, pooled)
-                one.is_unnormalised |= is_unnormalised(pooled, rows)
-                if not one.is_unnormalised and not unmaskable[at]:
-                    one.add_weights(pooled, decimals, largest or 0)
+                buffer = weights[start:][:length] if with_weights else np.empty(length, np.float32)
+                pooled = buffer.reshape(len(part), accumulator.pieces.positions, -1)
+                pool(part, accumulator.pieces, subword, pooled)
+                accumulator.is_unnormalised |= is_unnormalised(pooled, rows)
+                if not accumulator.is_unnormalised and not unmaskable[at]:
+                    accumulator.add_weights(pooled, decimals, largest or 0)
                 start += length
-    unnormalised = {at for at, one in enumerate(gathered) if one.is_unnormalised}
-    kept = [at for at in range(len(inputs)) if at not in unnormalised and not unmaskable[at]]
-    if with_weights and len(kept) < len(inputs):
-        of_kept = [weights[ends[at] - maps * squares[at] : ends[at]] for at in kept]
-        weights = np.concatenate(of_kept) if kept else weights[:0]
+    unnormalised = {
+        at for at, accumulator in enumerate(accumulators) if accumulator.is_unnormalised
+    }
+    kept_inputs = [at for at in range(len(inputs)) if at not in unnormalised and not unmaskable[at]]
+    if with_weights and len(kept_inputs) < len(inputs):
+        of_kept = [weights[ends[at] - maps * squares[at] : ends[at]] for at in kept_inputs]
+        weights = np.concatenate(of_kept) if kept_inputs else weights[:0]
     return MergedMaps(
         weights,
-        kept,
+        kept_inputs,
         unnormalised,
-        [concatenate_parts(gathered[at].peaks) for at in kept],
-        [concatenate_parts(gathered[at].sums) for at in kept],
-        [gathered[at].pieces.candidates for at in kept],
-        [concatenate_parts(gathered[at].largest) for at in kept] if largest else [],
+        [concatenate_parts(accumulators[at].peaks) for at in kept_inputs],
+        [concatenate_parts(accumulators[at].sums) for at in kept_inputs],
+        [accumulators[at].pieces.candidates for at in kept_inputs],
+        [concatenate_parts(accumulators[at].largest) for at in kept_inputs] if largest else [],
     )
 
 
@@ -172,8 +182,8 @@ def _group_layers(
     """
     at_once = max(1, AT_ONCE // (attentions.heads * longest**2))
     arriving = (
-        each.detach().float().cpu().numpy() if isinstance(each, Tensor) else each
-        for each in attentions.arriving
+        layer.detach().float().cpu().numpy() if isinstance(layer, Tensor) else layer
+        for layer in attentions.arriving
     )
     before = 0
     while before < attentions.layers:
@@ -234,15 +244,15 @@ class PieceMap:
     def summed(self, tokens: NDArray[np.floating], axis: int) -> NDArray[np.float64]:
         """The sum over the pieces of each split position, along an axis of tokens, in float64."""
         first, count = self.first[self.split], self.count[self.split]
-        found = np.take(tokens, first, axis).astype(np.float64)
+        sums = np.take(tokens, first, axis).astype(np.float64)
         for piece in range(1, int(count.max(initial=1))):
             longer = np.flatnonzero(count > piece)
             more = np.take(tokens, first[longer] + piece, axis)
             if axis == 1:
-                found[:, longer] += more
+                sums[:, longer] += more
             else:
-                found[:, :, longer] += more
-        return found
+                sums[:, :, longer] += more
+        return sums
 
 
 def pool(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> None:
@@ -299,10 +309,10 @@ def peaks(pooled: Floats, candidates: Ints) -> Peaks:
     weights.reshape(maps, -1)[:, :: count + 1] = 0.0  # a position's weight on itself
     flat = weights.reshape(-1)
     first = np.arange(maps)[:, None] * count**2
-    place = np.arange(count)[None, :]
+    index = np.arange(count)[None, :]
     attended, attending = weights.argmax(2), weights.argmax(1)
-    attended_weight = flat[first + place * count + attended]
-    attending_weight = flat[first + attending * count + place]
+    attended_weight = flat[first + index * count + attended]
+    attending_weight = flat[first + attending * count + index]
     return Peaks(
         np.where(attended_weight > 0, candidates[attended], -1).astype(np.int16),
         attended_weight,
@@ -334,18 +344,18 @@ def largest_of(pooled: Floats, count: int, decimals: int | None) -> Largest:
     is_kept = pooled >= least
     tied = np.nonzero(is_kept.sum(2) > count)  # of those as large as the least, the last ones go
     rows, is_least = pooled[tied], pooled[tied] == least[tied]
-    room = count - (rows > least[tied]).sum(1, keepdims=True)
-    is_kept[tied] &= ~is_least | (is_least.cumsum(1) <= room)
+    quota = count - (rows > least[tied]).sum(1, keepdims=True)
+    is_kept[tied] &= ~is_least | (is_least.cumsum(1) <= quota)
     to = np.nonzero(is_kept)[2].reshape(*pooled.shape[:2], count)
     order = np.argsort(-np.take_along_axis(pooled, to, 2), axis=2, kind="stable")
     to = np.take_along_axis(to, order, 2)
-    others = pooled.astype(np.float64)
-    np.put_along_axis(others, to, 0.0, 2)
-    weights, rest = np.take_along_axis(pooled, to, 2), np.einsum("mpq->mp", others)
-    found = [weights, rest.astype(np.float32)]
+    remainder = pooled.astype(np.float64)
+    np.put_along_axis(remainder, to, 0.0, 2)
+    weights, rest = np.take_along_axis(pooled, to, 2), np.einsum("mpq->mp", remainder)
+    values = [weights, rest.astype(np.float32)]
     if decimals is not None:
-        found = [np.round(each, decimals) for each in found]
-    return Largest(to.astype(np.int16), *found)
+        values = [np.round(array, decimals) for array in values]
+    return Largest(to.astype(np.int16), *values)
 
 
 def is_unnormalised(pooled: Floats, rows: Rows = "shares") -> bool:

@@ -71,7 +71,7 @@ class BatchRows:
     @property
     def longest(self) -> int:
         """Rows of the longest of its tables."""
-        return max((len(each) for each in self.tables.values()), default=0)
+        return max((len(table) for table in self.tables.values()), default=0)
 
 
 def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -81,10 +81,10 @@ def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
         tensors = [torch.tensor(row) for row in rows]
         return pad_sequence(tensors, batch_first=True, padding_value=value)
 
-    encoded = [each.encoded for each in batch.inputs]
-    mask = stacked((1,) * len(each.ids) for each in encoded)
-    segments = stacked(each.segments for each in encoded)
-    return stacked((each.ids for each in encoded), padding), mask, segments
+    encodings = [model_input.encoded for model_input in batch.inputs]
+    mask = stacked((1,) * len(encoding.ids) for encoding in encodings)
+    segments = stacked(encoding.segments for encoding in encodings)
+    return stacked((encoding.ids for encoding in encodings), padding), mask, segments
 
 
 def run_model(model: Model, batch: Batch, facts: RunFacts, take: Callable[[Tensor], None]) -> None:
@@ -99,8 +99,8 @@ def run_model(model: Model, batch: Batch, facts: RunFacts, take: Callable[[Tenso
     if facts.measure == "weights":
         model.hand_over(*inputs, take)
         return
-    encoded = [each.encoded for each in batch.inputs]
-    maps = maps_of(model, Inputs(encoded, *inputs), facts.measure, facts.subword)
+    encodings = [model_input.encoded for model_input in batch.inputs]
+    maps = maps_of(model, Inputs(encodings, *inputs), facts.measure, facts.subword)
     while maps:
         take(maps.pop(0))
 
@@ -129,8 +129,8 @@ def rows_of_batch(
         masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
         assert attentions is not None
         layers, heads = attentions.layers, attentions.heads
-        found = merged(
-            [each.encoded for each in batch.inputs],
+        merged_maps = merged(
+            [model_input.encoded for model_input in batch.inputs],
             attentions,
             (masked == 0).tolist(),
             subword=facts.subword,
@@ -139,32 +139,38 @@ def rows_of_batch(
             rows=facts.rows,
             is_pooled=facts.measure != "weights",
         )
-        kept = found.kept
-        for at in sorted(set(range(len(batch.inputs))) - set(kept)):
-            why = _UNNORMALISED if at in found.unnormalised else _UNMASKABLE
-            skips += [each.skip(*why) for each in batch.inputs[at].sentences]
-        if kept:
-            inputs = [batch.inputs[at] for at in kept]
-            sizes = np.array([len(each.encoded.positions) for each in inputs])
+        kept_inputs = merged_maps.kept
+        for at in sorted(set(range(len(batch.inputs))) - set(kept_inputs)):
+            why = _UNNORMALISED if at in merged_maps.unnormalised else _UNMASKABLE
+            skips += [sentence.skip(*why) for sentence in batch.inputs[at].sentences]
+        if kept_inputs:
+            inputs = [batch.inputs[at] for at in kept_inputs]
+            sizes = np.array([len(model_input.encoded.positions) for model_input in inputs])
             index = _Index(facts, inputs, sizes, layers, heads)
-            rows.weights = len(found.weights) + sum(each.weights.size for each in found.largest)
-            rows.joined_words = sum(each.joined_words for each in inputs)
-            rows.unknown_words = sum(each.encoded.words_with(facts.unknown) for each in inputs)
+            rows.weights = len(merged_maps.weights) + sum(
+                largest.weights.size for largest in merged_maps.largest
+            )
+            rows.joined_words = sum(model_input.joined_words for model_input in inputs)
+            rows.unknown_words = sum(
+                model_input.encoded.words_with(facts.unknown) for model_input in inputs
+            )
             tables["sequence"] = _sequences(batch.number, inputs, facts)
             tables["position"] = _positions(inputs, facts)
             if facts.largest is None:
-                tables["attention"] = index.distributions("weights", found.weights)
+                tables["attention"] = index.distributions("weights", merged_maps.weights)
             elif facts.largest:
-                tables["attention_top"] = index.attention_top(found.largest)
-            tables["attention_map"] = index.attention_map(found.sums)
-            tables["peak"] = index.peak(found.peaks, found.candidates)
+                tables["attention_top"] = index.attention_top(merged_maps.largest)
+            tables["attention_map"] = index.attention_map(merged_maps.sums)
+            tables["peak"] = index.peak(merged_maps.peaks, merged_maps.candidates)
             if measured is not None and measured.gradients is not None:
-                gradients = _weights(measured.gradients, kept, sizes)  # a position is a token
+                gradients = _weights(
+                    measured.gradients, kept_inputs, sizes
+                )  # a position is a token
                 tables["gradient"] = index.distributions("gradients", gradients)
                 rows.weights += len(gradients)
         if measured is not None and measured.losses is not None:
-            rows.losses = measured.losses[:, kept].sum(1)
-            rows.masked = int(measured.masked[kept].sum())
+            rows.losses = measured.losses[:, kept_inputs].sum(1)
+            rows.masked = int(measured.masked[kept_inputs].sum())
     if skips:
         first = (facts.corpus, facts.run, batch.number)
         lost = [(*first, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
@@ -172,15 +178,15 @@ def rows_of_batch(
     return rows
 
 
-def _weights(pooled: list[np.ndarray], kept: list[int], sizes: np.ndarray) -> np.ndarray:
+def _weights(pooled: list[np.ndarray], indices: list[int], sizes: np.ndarray) -> np.ndarray:
     """All weights in the order (sequence, layer, head, from, to), without padding."""
     layers, heads = len(pooled), pooled[0].shape[1]
     ends = np.cumsum(layers * heads * sizes**2)
     values = np.empty(int(ends[-1]), dtype=np.float32)
-    for at, size, end in zip(kept, sizes, ends, strict=True):
+    for at, size, end in zip(indices, sizes, ends, strict=True):
         block = values[end - layers * heads * size**2 : end].reshape(layers, heads, size, size)
-        for layer, each in enumerate(pooled):
-            block[layer] = each[at, :, :size, :size]
+        for layer, layer_maps in enumerate(pooled):
+            block[layer] = layer_maps[at, :, :size, :size]
     return values
 
 
@@ -195,17 +201,19 @@ class _Index:
         numbers = np.array(facts.layers or range(1, layers + 1), dtype=np.int16)
         self.layer = np.repeat(numbers, heads)
         self.head = np.tile(np.arange(1, heads + 1, dtype=np.int16), layers)
-        sequences = [facts.first_sequence + each.sequence for each in inputs]
+        sequences = [facts.first_sequence + model_input.sequence for model_input in inputs]
         self.sequences = np.array(sequences, dtype=np.int32)
 
-    def _columns(self, name: str, places: list[np.ndarray]) -> dict[str, Any]:
+    def _columns(self, name: str, positions: list[np.ndarray]) -> dict[str, Any]:
         """Sequence, layer, head and position (`name`) of every row; each input has `places`."""
-        counts = np.array([len(each) for each in places])
+        counts = np.array([len(input_positions) for input_positions in positions])
         return {
             "sequence": np.repeat(self.sequences, self.maps * counts),
             "layer": np.concatenate([np.repeat(self.layer, count) for count in counts]),
             "head": np.concatenate([np.repeat(self.head, count) for count in counts]),
-            name: np.concatenate([np.tile(each, self.maps) for each in places]).astype(np.int16),
+            name: np.concatenate(
+                [np.tile(input_positions, self.maps) for input_positions in positions]
+            ).astype(np.int16),
         }
 
     def distributions(self, name: str, values: np.ndarray) -> pa.Table:
@@ -214,46 +222,46 @@ class _Index:
         columns[name] = _lists(np.repeat(self.sizes, self.maps * self.sizes), pa.array(values))
         return pa.table(columns)
 
-    def attention_top(self, found: list[Largest]) -> pa.Table:
+    def attention_top(self, largest: list[Largest]) -> pa.Table:
         """One row per distribution: its largest weights, and the sum of the others."""
         columns = self._columns("from_position", [np.arange(size) for size in self.sizes])
-        kept = np.array([each.weights.shape[2] for each in found])
-        lengths = np.repeat(kept, self.maps * self.sizes)
+        counts = np.array([input_largest.weights.shape[2] for input_largest in largest])
+        lengths = np.repeat(counts, self.maps * self.sizes)
         for name in ("to_positions", "weights"):
-            columns[name] = _lists(lengths, pa.array(_concatenate(found, name)))
-        columns["rest"] = pa.array(_concatenate(found, "rest"))
+            columns[name] = _lists(lengths, pa.array(_concatenate(largest, name)))
+        columns["rest"] = pa.array(_concatenate(largest, "rest"))
         return pa.table(columns)
 
-    def attention_map(self, found: list[MapSums]) -> pa.Table:
+    def attention_map(self, sums: list[MapSums]) -> pa.Table:
         """One row per map: the sums of each input."""
         columns = self._columns("position", [np.zeros(1)] * len(self.sizes))
         del columns["position"]  # a row is a whole map
-        totals = np.concatenate([each.totals for each in found])
+        totals = np.concatenate([input_sums.totals for input_sums in sums])
         columns |= {name: pa.array(totals[:, at]) for at, name in enumerate(TOTALS)}
         columns[TOTALS[-1]] = pa.array(totals[:, -1], mask=np.isnan(totals[:, -1]))
-        offsets = np.concatenate([each.offsets for each in found])
+        offsets = np.concatenate([input_sums.offsets for input_sums in sums])
         widths = np.full(len(offsets), offsets.shape[1])
         columns["offsets"] = _lists(widths, pa.array(offsets.reshape(-1)))
         lengths = np.repeat(self.sizes, self.maps)
-        is_sep = _concatenate(found, "largest_positions") < 0
+        is_sep = _concatenate(sums, "largest_positions") < 0
         for name in ("received", "given", "largest_positions", "largest_weights"):
             is_missing = is_sep if name.startswith("largest") else None
-            columns[name] = _lists(lengths, pa.array(_concatenate(found, name), mask=is_missing))
+            columns[name] = _lists(lengths, pa.array(_concatenate(sums, name), mask=is_missing))
         return pa.table(columns)
 
-    def peak(self, found: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
+    def peak(self, peaks: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
         """One row per word (token): the peaks of each input at its candidate positions."""
         columns = self._columns("position", candidates)
         for name in ("most_attended", "most_attending"):
-            is_missing = _concatenate(found, name) < 0
+            is_missing = _concatenate(peaks, name) < 0
             for column in (name, f"{name}_weight"):
-                columns[column] = pa.array(_concatenate(found, column), mask=is_missing)
+                columns[column] = pa.array(_concatenate(peaks, column), mask=is_missing)
         return pa.table(columns)
 
 
-def _concatenate(found: Sequence[MapSums | Peaks | Largest], name: str) -> np.ndarray:
+def _concatenate(parts: Sequence[MapSums | Peaks | Largest], name: str) -> np.ndarray:
     """What was found of all inputs under this name, one after the other."""
-    return np.concatenate([getattr(each, name).reshape(-1) for each in found])
+    return np.concatenate([getattr(part, name).reshape(-1) for part in parts])
 
 
 def _lists(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
@@ -264,25 +272,25 @@ def _lists(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
 
 def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = []
-    for each in inputs:
-        id = facts.first_sequence + each.sequence
-        sentence = each.sentences[0].id if facts.context == "sentence" else None
-        sizes = len(each.encoded.positions), len(each.encoded.ids)
-        rows.append((id, facts.run, number, each.document, sentence, *sizes))
+    for model_input in inputs:
+        id = facts.first_sequence + model_input.sequence
+        sentence = model_input.sentences[0].id if facts.context == "sentence" else None
+        sizes = len(model_input.encoded.positions), len(model_input.encoded.ids)
+        rows.append((id, facts.run, number, model_input.document, sentence, *sizes))
     return _arrow_table(_SEQUENCE, rows)
 
 
 def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = []
-    for one in inputs:
-        sequence = facts.first_sequence + one.sequence
-        for position, each in enumerate(one.encoded.positions):
-            span = None if each.word is None else one.spans[each.word]
+    for model_input in inputs:
+        sequence = facts.first_sequence + model_input.sequence
+        for number, position in enumerate(model_input.encoded.positions):
+            span = None if position.word is None else model_input.spans[position.word]
             word = None if span is None else span.first
             last = None if span is None or span.last == word else span.last
-            pieces = one.encoded.pieces[each.start : each.end]
-            place = (sequence, position, each.kind, each.segment)
-            rows.append((*place, word, each.text, pieces, last))
+            pieces = model_input.encoded.pieces[position.start : position.end]
+            columns = (sequence, number, position.kind, position.segment)
+            rows.append((*columns, word, position.text, pieces, last))
     return _arrow_table(_POSITION, rows)
 
 

@@ -48,16 +48,16 @@ class Positions:
     @classmethod
     def from_positions(cls, positions: Sequence[Position]) -> Positions:
         """Find out from the positions of an input, as view placement does in a bank."""
-        kinds = np.array([each.kind for each in positions])
-        words = np.array([each.is_candidate for each in positions])
+        kinds = np.array([position.kind for position in positions])
+        words = np.array([position.is_candidate for position in positions])
         return cls(
             cls=kinds == "cls",
             sep=kinds == "sep",
             first=kinds == "first",
             punctuation=words
-            & np.array([_text_of_position(each) in (".", ",") for each in positions]),
+            & np.array([_text_of_position(position) in (".", ",") for position in positions]),
             words=words,
-            second=words & np.array([each.segment == 1 for each in positions]),
+            second=words & np.array([position.segment == 1 for position in positions]),
         )
 
 
@@ -98,9 +98,9 @@ def concatenate_parts(parts: Sequence[_Found]) -> _Found:
     if len(parts) == 1:
         return parts[0]
     kind: Any = type(parts[0])
-    arrays = zip(*(vars(each).values() for each in parts), strict=True)
-    found: _Found = kind(*map(np.concatenate, arrays))
-    return found
+    arrays = zip(*(vars(part).values() for part in parts), strict=True)
+    concatenated: _Found = kind(*map(np.concatenate, arrays))
+    return concatenated
 
 
 def _sums_of_part(pooled: Floats, positions: Positions) -> MapSums:
@@ -144,9 +144,11 @@ def _text_of_position(position: Position) -> str:
 
 def _beside(weights: Doubles, words: Flags, distance: int) -> Doubles:
     """The sum [M] of the weights to the neighbour at -1 or 1, where that neighbour is a word."""
-    found = np.diagonal(weights, distance, 1, 2)  # of the distance 1: from 0 to 1, from 1 to 2 ...
+    diagonal = np.diagonal(
+        weights, distance, 1, 2
+    )  # of the distance 1: from 0 to 1, from 1 to 2 ...
     neighbours = words[1:] if distance > 0 else words[:-1]
-    total: Doubles = found[:, neighbours].sum(1)
+    total: Doubles = diagonal[:, neighbours].sum(1)
     return total
 
 
@@ -160,9 +162,11 @@ def _offsets(weights: Doubles) -> Doubles:
     wide = np.zeros((maps, size, size + 2 * FARTHEST))
     wide[:, :, FARTHEST : FARTHEST + size] = weights
     of_map, of_row, of_weight = wide.strides
-    seen = as_strided(wide, (maps, size, 2 * FARTHEST + 1), (of_map, of_row + of_weight, of_weight))
-    found: Doubles = np.einsum("mpo->mo", seen)
-    return found
+    diagonals = as_strided(
+        wide, (maps, size, 2 * FARTHEST + 1), (of_map, of_row + of_weight, of_weight)
+    )
+    offset_sums: Doubles = np.einsum("mpo->mo", diagonals)
+    return offset_sums
 
 
 def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
@@ -173,23 +177,23 @@ def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
     maps, size, _ = pooled.shape
     at = np.full((maps, size), -1, np.int16)
     largest = np.zeros((maps, size), np.float32)
-    others: Ints = np.flatnonzero(~sep)
-    count = len(others)
+    not_sep: Ints = np.flatnonzero(~sep)
+    count = len(not_sep)
     if count:
-        weights = among(pooled, others)
-        place = weights.argmax(2)
+        weights = among(pooled, not_sep)
+        best = weights.argmax(2)
         rows = np.arange(0, maps * count**2, count).reshape(maps, count)
-        at[:, others] = others[place]
-        largest[:, others] = weights.reshape(-1)[rows + place]
+        at[:, not_sep] = not_sep[best]
+        largest[:, not_sep] = weights.reshape(-1)[rows + best]
     return largest, at
 
 
-def among(pooled: Floats, places: Ints) -> Floats:
+def among(pooled: Floats, positions: Ints) -> Floats:
     """A copy of the weights between some positions of `pooled` [M, P, P], one at least, ascending.
 
     Those without a gap are a slice, which is copied several times faster.
     """
-    begin, end = places[0], places[-1] + 1
-    if end - begin == len(places):
+    begin, end = positions[0], positions[-1] + 1
+    if end - begin == len(positions):
         return pooled[:, begin:end, begin:end].copy()
-    return np.ascontiguousarray(pooled[:, places[:, None], places[None, :]])
+    return np.ascontiguousarray(pooled[:, positions[:, None], positions[None, :]])

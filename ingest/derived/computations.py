@@ -159,43 +159,48 @@ def compute(
     from attnbank.ingest.store.writer import changing
     from attnbank.sql.run_choice import choose_run
 
-    chosen = STEPS.get(step.replace("-", "_"))
-    if chosen is None:
+    computation = STEPS.get(step.replace("-", "_"))
+    if computation is None:
         raise CallError(
             f"There is nothing called {step} to compute.", f"Use one of: {', '.join(STEPS)}."
         )
-    values = _checked_parameters(chosen, options)
+    values = _checked_parameters(computation, options)
     # Checked now, and not after minutes of computing what the step needs.
-    need(f"Computing {chosen.name}", chosen.extra, *chosen.modules)
-    analysis = registry.find_analysis(chosen.name)
+    need(f"Computing {computation.name}", computation.extra, *computation.modules)
+    analysis = registry.find_analysis(computation.name)
     assert analysis.run is not None
-    needs = chosen.reads or analysis.run.needs
+    needs = computation.reads or analysis.run.needs
     choice = replaced(analysis.run, weights="true", needs=needs)
-    path, kept = Path(bank), "what was computed before is unchanged"
-    with changing(path, kept, _SETTINGS, has_deleted=True) as connection:
-        found = choose_run(connection, path, choice, chosen.name, run)
-        if not found.is_finished:
+    path, outcome = Path(bank), "what was computed before is unchanged"
+    with changing(path, outcome, _SETTINGS, has_deleted=True) as connection:
+        chosen_run = choose_run(connection, path, choice, computation.name, run)
+        if not chosen_run.is_finished:
             raise CallError(
-                f"The run {found.name} is unfinished: its results would be out of date later.",
+                f"The run {chosen_run.name} is unfinished: its results would be out of date later.",
                 "Finish it first: type the same ingest command again.",
             )
-        count = None if replace else _stored(connection, chosen, found, values)
+        count = None if replace else _stored(connection, computation, chosen_run, values)
         if count is not None:
-            return Computed(found.name, {chosen.name: count}, is_new=False)
-        return Computed(found.name, _compute(connection, chosen, found, values, on_progress))
+            return Computed(chosen_run.name, {computation.name: count}, is_new=False)
+        return Computed(
+            chosen_run.name, _compute(connection, computation, chosen_run, values, on_progress)
+        )
 
 
 def _checked_parameters(
-    step: Computation, given: Mapping[str, Any]
+    step: Computation, options: Mapping[str, Any]
 ) -> dict[str, int | float | str]:
-    known = {each.name: each for each in step.options}
-    for name, value in given.items():
+    known = {option.name: option for option in step.options}
+    for name, value in options.items():
         if name not in known:
             raise CallError(f"{step.name} has no option {name}.", f"It takes: {', '.join(known)}.")
         choices = known[name].choices
         if choices and value not in choices:
             raise CallError(f"{name} cannot be {value}.", f"Use one of: {', '.join(choices)}.")
-    return {name: type(each.default)(given.get(name, each.default)) for name, each in known.items()}
+    return {
+        name: type(option.default)(options.get(name, option.default))
+        for name, option in known.items()
+    }
 
 
 def _compute(
@@ -220,8 +225,8 @@ def _compute(
     table = getattr(module, step.name)(connection, run, on_progress, **values)
     with transaction(connection):
         _delete(connection, step, run, _values_as_text(values))
-        for other, options in _outdated(connection, step, run, _values_as_text(values)):
-            _delete(connection, other, run, options)
+        for outdated, options in _outdated(connection, step, run, _values_as_text(values)):
+            _delete(connection, outdated, run, options)
         insert(connection, step.name, table)
         insert_row(
             connection, "computation", run=run.id, step=step.name, options=_values_as_text(values),
@@ -235,9 +240,11 @@ def _delete(
 ) -> None:
     """Delete what a step computed of a run with these values of its keys."""
     keys = {option.name: options[option.name] for option in step.options if option.is_key}
-    own = "".join(f" and {name} = ?" for name in keys)
+    key_condition = "".join(f" and {name} = ?" for name in keys)
     same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
-    connection.execute(f"delete from {step.name} where run = ?{own}", [run.id, *keys.values()])
+    connection.execute(
+        f"delete from {step.name} where run = ?{key_condition}", [run.id, *keys.values()]
+    )
     connection.execute(
         f"delete from computation where run = ? and step = ?{same}",
         [run.id, step.name, *keys.values()],
@@ -248,15 +255,15 @@ def _outdated(
     connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> Iterator[tuple[Computation, dict[str, str]]]:
     """What was computed from the rows of this step that are replaced, with their other options."""
-    for other in STEPS.values():
-        shared = [each.name for each in step.options if not each.is_key]
-        if step.name not in other.needs:
+    for later_step in STEPS.values():
+        shared = [option.name for option in step.options if not option.is_key]
+        if step.name not in later_step.needs:
             continue
-        for (found,) in connection.execute(
-            "select options from computation where run = ? and step = ?", [run.id, other.name]
+        for (stored_options,) in connection.execute(
+            "select options from computation where run = ? and step = ?", [run.id, later_step.name]
         ).fetchall():
-            if any(found.get(name) != options[name] for name in shared):
-                yield other, found
+            if any(stored_options.get(name) != options[name] for name in shared):
+                yield later_step, stored_options
 
 
 def _stored(
@@ -297,24 +304,25 @@ def cache_answers(bank: str | Path, answers: Sequence[AnalysisAnswer]) -> None:
     from attnbank.sql.bank import result_cache
     from attnbank.sql.bank.connections import transaction
 
-    kept = "what was kept before is unchanged"
+    outcome = "what was kept before is unchanged"
     with (
-        changing(Path(bank), kept, _SETTINGS, has_deleted=True) as connection,
+        changing(Path(bank), outcome, _SETTINGS, has_deleted=True) as connection,
         transaction(connection),
     ):
         for statement in result_cache.CREATE:
             connection.execute(statement)
-        for each in answers:
-            analysis = registry.find_analysis(each.analysis)
-            parameters = result_cache.parameters_text(connection, analysis, each.parameters)
-            reads = result_cache.reads(connection, analysis, each.parameters)
+        for answer in answers:
+            analysis = registry.find_analysis(answer.analysis)
+            parameters = result_cache.parameters_text(connection, analysis, answer.parameters)
+            reads = result_cache.reads(connection, analysis, answer.parameters)
             connection.execute(
                 f"delete from {result_cache.TABLE} where analysis = ? and parameters = ?"
                 " and run is not distinct from ?",
-                [analysis.name, parameters, each.run],
+                [analysis.name, parameters, answer.run],
             )
             insert_row(
                 connection, result_cache.TABLE, analysis=analysis.name, parameters=parameters,
-                run=each.run, reads=reads, row_count=each.row_count, answer=each.answer,
-                seconds=each.seconds, code_version=provenance.version(), finished=provenance.now(),
+                run=answer.run, reads=reads, row_count=answer.row_count, answer=answer.answer,
+                seconds=answer.seconds, code_version=provenance.version(),
+                finished=provenance.now(),
             )  # fmt: skip

@@ -79,17 +79,19 @@ class Distances:
         self._mass = np.zeros(heads)  # sum(p)
         self._pairs = np.zeros((heads, heads))  # sum(s ln s), above the diagonal
 
-    def add_maps(self, found: Iterable[np.ndarray]) -> None:
+    def add_maps(self, maps: Iterable[np.ndarray]) -> None:
         """Add the maps of some sequences, [heads, n, n] each."""
         flat = []
-        for weights in found:
+        for weights in maps:
             n = weights.shape[-1]
             self.tokens += n
             smoothed = weights.astype(np.float64) * (1 - self.smoothing) + self.smoothing / n
             flat.append(smoothed.reshape(self.heads, -1).astype(np.float32))
-        every = np.concatenate(flat, axis=1)
+        all_weights = np.concatenate(flat, axis=1)
         width = min(max(_BLOCK // self.heads, 64), 1024)
-        blocks = [every[:, start : start + width] for start in range(0, every.shape[1], width)]
+        blocks = [
+            all_weights[:, start : start + width] for start in range(0, all_weights.shape[1], width)
+        ]
         with ThreadPoolExecutor(self._threads) as pool:
             # map() keeps the order of the blocks, so that the sums are the same in every run.
             for alone, mass, pairs in pool.map(self._block, blocks):
@@ -103,10 +105,10 @@ class Distances:
         wide = block.astype(np.float64)
         alone = (wide * _log(wide, self.smoothing)).sum(axis=1)
         pairs = np.zeros((self.heads, self.heads))
-        room, logs = np.empty_like(block), np.empty_like(block)
+        buffer, logs = np.empty_like(block), np.empty_like(block)
         for head in range(self.heads - 1):
             later = slice(self.heads - 1 - head)
-            both = np.add(block[head + 1 :], block[head], out=room[later])
+            both = np.add(block[head + 1 :], block[head], out=buffer[later])
             log = _log(both, self.smoothing, logs[later])
             pairs[head, head + 1 :] = np.matmul(both[:, None, :], log[:, :, None])[:, 0, 0]
         return alone, wide.sum(axis=1), pairs
@@ -196,7 +198,7 @@ def head_embedding(
     )
     distances = np.zeros((number, number))
     distances[first, second] = distances[second, first] = rows["distance"]
-    places = on_principal_axes(scaled(distances, seed, starts))
+    points = on_principal_axes(scaled(distances, seed, starts))
     head = np.arange(number)
     return pa.table(
         {
@@ -205,19 +207,19 @@ def head_embedding(
             "seed": np.full(number, seed),
             "layer": np.array(run.numbers)[head // run.heads],
             "head": head % run.heads + 1,
-            "x": places[:, 0],
-            "y": places[:, 1],
-            "stress": np.full(number, stress(distances, places)),
+            "x": points[:, 0],
+            "y": points[:, 1],
+            "stress": np.full(number, stress(distances, points)),
         }
     )
 
 
 def scaled(distances: np.ndarray, seed: int, starts: int) -> np.ndarray:
     """Places [n, 2] that keep the distances [n, n] best, by classical scaling or random starts."""
-    found = [_descended(distances, start=classical(distances))]
+    solutions = [_descended(distances, start=classical(distances))]
     if starts > 0:
-        found.append(_descended(distances, seed=seed, starts=starts))
-    return min(found, key=lambda places: stress(distances, places))
+        solutions.append(_descended(distances, seed=seed, starts=starts))
+    return min(solutions, key=lambda points: stress(distances, points))
 
 
 def classical(distances: np.ndarray) -> np.ndarray:
@@ -225,8 +227,8 @@ def classical(distances: np.ndarray) -> np.ndarray:
     squares = distances**2
     centred = -(squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()) / 2
     values, vectors = np.linalg.eigh(centred)  # negative where no space has such distances
-    places: np.ndarray = vectors[:, :-3:-1] * np.sqrt(np.clip(values[:-3:-1], 0, None))
-    return places
+    points: np.ndarray = vectors[:, :-3:-1] * np.sqrt(np.clip(values[:-3:-1], 0, None))
+    return points
 
 
 def _descended(
@@ -245,22 +247,22 @@ def _descended(
         normalized_stress=False,
     )
     with warnings.catch_warnings(action="ignore", category=FutureWarning):
-        places: np.ndarray = scaling.fit_transform(distances, init=start)
-    return places
+        points: np.ndarray = scaling.fit_transform(distances, init=start)
+    return points
 
 
-def on_principal_axes(places: np.ndarray) -> np.ndarray:
+def on_principal_axes(points: np.ndarray) -> np.ndarray:
     """The places [n, 2], centred, on their principal axes; the first has no positive coordinate."""
-    centred = places - places.mean(axis=0)
+    centred = points - points.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     along = centred @ axes.T
     turned_: np.ndarray = along * np.where(along[0] > 0, -1.0, 1.0)
     return turned_
 
 
-def stress(distances: np.ndarray, places: np.ndarray) -> float:
+def stress(distances: np.ndarray, points: np.ndarray) -> float:
     """Kruskal's normalised stress: 0 if every distance [n, n] is kept, 1 if all places are one."""
-    kept = np.linalg.norm(places[:, None] - places, axis=-1)
+    point_distances = np.linalg.norm(points[:, None] - points, axis=-1)
     upper = np.triu_indices(len(distances), 1)
-    wanted = distances[upper]
-    return float(np.sqrt(((kept[upper] - wanted) ** 2).sum() / (wanted**2).sum()))
+    target = distances[upper]
+    return float(np.sqrt(((point_distances[upper] - target) ** 2).sum() / (target**2).sum()))

@@ -22,7 +22,7 @@ def spanning_trees(scores: Floats, root: int = 0) -> Ints:
     that was added first.
     """
     trees, n, _ = scores.shape
-    every = np.arange(trees)
+    tree = np.arange(trees)
     heads = np.full((trees, n), root)
     heads[:, root] = ROOT
     best = scores[:, root].copy()  # of each word that is not added, its best score
@@ -31,8 +31,8 @@ def spanning_trees(scores: Floats, root: int = 0) -> Ints:
     for _ in range(n - 1):
         best[is_added] = -np.inf
         added = best.argmax(axis=1)
-        is_added[every, added] = True
-        new = scores[every, added]
+        is_added[tree, added] = True
+        new = scores[tree, added]
         is_better = (new > best) & ~is_added
         heads = np.where(is_better, added[:, None], heads)
         best = np.where(is_better, new, best)
@@ -96,13 +96,15 @@ def projective_trees(scores: Floats, root: int | None = None) -> Ints:
         arc[0][:, start, end] = best + rooted[:, end, start]
         arc[1][:, start, end] = best + rooted[:, start, end]
         arc_at[:, :, start, end] = start + at
-        for which, whole in (
+        for direction, candidates in (
             (0, arc[0][:, first, split + 1] + side[0][:, split + 1, last]),
             (1, side[1][:, first, split] + arc[1][:, split, last]),
         ):
-            at = whole.argmax(axis=2)
-            side[which][:, start, end] = np.take_along_axis(whole, at[..., None], axis=2)[..., 0]
-            side_at[which][:, start, end] = start + at + (which == 0)
+            at = candidates.argmax(axis=2)
+            side[direction][:, start, end] = np.take_along_axis(candidates, at[..., None], axis=2)[
+                ..., 0
+            ]
+            side_at[direction][:, start, end] = start + at + (direction == 0)
     heads = np.empty((trees, size), dtype=np.int64)
     for tree in range(trees):
         _follow(arc_at[:, tree].tolist(), side_at[:, tree].tolist(), heads[tree])
@@ -113,17 +115,17 @@ def _follow(arc_at: list[list[list[int]]], side_at: list[list[list[int]]], heads
     """Fill in the heads of one tree from the places at which its spans were split."""
     open_spans = [(False, 0, 0, len(heads) - 1)]  # whether it is an arc, its head's side, and ends
     while open_spans:
-        is_arc, which, start, end = open_spans.pop()
+        is_arc, direction, start, end = open_spans.pop()
         if start == end:
             continue
         if is_arc:
-            heads[end if which == 0 else start] = start if which == 0 else end
-            at = arc_at[which][start][end]
+            heads[end if direction == 0 else start] = start if direction == 0 else end
+            at = arc_at[direction][start][end]
             open_spans += [(False, 0, start, at), (False, 1, at + 1, end)]
         else:
-            at = side_at[which][start][end]
+            at = side_at[direction][start][end]
             left, right = (start, at), (at, end)
-            open_spans += [(which == 0, which, *left), (which == 1, which, *right)]
+            open_spans += [(direction == 0, direction, *left), (direction == 1, direction, *right)]
 
 
 def split_spans(distances: Floats) -> tuple[Ints, Ints]:
@@ -135,10 +137,10 @@ def split_spans(distances: Floats) -> tuple[Ints, Ints]:
     """
     width = distances.shape[1]
     earlier = np.tri(width, k=-1, dtype=bool)  # [at, other]: whether the other place is before
-    own, other = distances[:, :, None], distances[:, None, :]
-    before = (other >= own) & earlier
-    after = (other > own) & earlier.T
-    place = np.arange(width)
-    first = np.where(before, place + 1, 0).max(axis=2, initial=0)
-    last = np.where(after, place, width).min(axis=2, initial=width)
+    distance, other_distance = distances[:, :, None], distances[:, None, :]
+    before = (other_distance >= distance) & earlier
+    after = (other_distance > distance) & earlier.T
+    index = np.arange(width)
+    first = np.where(before, index + 1, 0).max(axis=2, initial=0)
+    last = np.where(after, index, width).min(axis=2, initial=width)
     return first, last

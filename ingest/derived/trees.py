@@ -57,29 +57,29 @@ def tree_ensemble(
     """
     inputs = _sentences_by_input(connection, run)
     chosen = _sample(inputs, run.layers * run.heads)
-    found: dict[tuple[str, str], list[tuple[NDArray[np.float32], int]]] = defaultdict(list)
-    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
-        if (own.sequence, own.sentence) not in chosen:
+    examples: dict[tuple[str, str], list[tuple[NDArray[np.float32], int]]] = defaultdict(list)
+    for sentence, attention in _sentences_with_maps(connection, run, inputs, on_progress):
+        if (sentence.sequence, sentence.sentence) not in chosen:
             continue
-        between = attention[:, own.positions[:, None], own.positions]
-        for dependent, head, relation in own.pairs:
-            for direction, seen in zip(
+        between = attention[:, sentence.positions[:, None], sentence.positions]
+        for dependent, head, relation in sentence.pairs:
+            for direction, maps in zip(
                 _BIDIRECTIONAL, (between, between.transpose(0, 2, 1)), strict=True
             ):
-                row = seen[:, dependent].copy()
+                row = maps[:, dependent].copy()
                 row[:, dependent] = -1
-                found[relation, direction].append((row, head))
+                examples[relation, direction].append((row, head))
     together = {
         key: list(_best_union(pairs, ensemble))
-        for key, pairs in sorted(found.items())
+        for key, pairs in sorted(examples.items())
         if key[0] not in PUNCTUATION and len(pairs) >= _FEWEST
     }
     finds = {key: heads[-1][1] if heads else 0 for key, heads in together.items()}
     rows = [
         (
             *(relation, direction, rank, *divmod(head, run.heads), correct),
-            len(found[relation, direction]),
-            direction == max(_BIDIRECTIONAL, key=lambda each: finds[relation, each]),
+            len(examples[relation, direction]),
+            direction == max(_BIDIRECTIONAL, key=lambda way: finds[relation, way]),
         )
         for (relation, direction), heads in together.items()
         for rank, (head, correct) in enumerate(heads, 1)
@@ -103,13 +103,20 @@ def tree_ensemble(
 
 def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[int, int]]:
     """The sentences that an ensemble is chosen on, evenly spread over the half."""
-    half = [own for each in inputs.values() for own in each if own.is_chosen_on and own.pairs]
+    half = [
+        sentence
+        for sentences in inputs.values()
+        for sentence in sentences
+        if sentence.is_chosen_on and sentence.pairs
+    ]
     most = min(len(half), _MOST_SENTENCES)
-    size = sum(2 * maps_of_each * len(own.pairs) * len(own.positions) for own in half)
+    size = sum(
+        2 * maps_of_each * len(sentence.pairs) * len(sentence.positions) for sentence in half
+    )
     if size * most > _MOST_WEIGHTS * len(half):
         most = max(1, _MOST_WEIGHTS * len(half) // size)
-    taken = np.linspace(0, len(half), most, endpoint=False).astype(int)
-    return {(half[at].sequence, half[at].sentence) for at in taken}
+    indices = np.linspace(0, len(half), most, endpoint=False).astype(int)
+    return {(half[at].sequence, half[at].sentence) for at in indices}
 
 
 def _best_union(
@@ -120,21 +127,21 @@ def _best_union(
     `pairs` are the weights [H, n] of a dependent, -1 at its own place, and the gold place.
     """
     width = max(row.shape[1] for row, _ in pairs)
-    every = np.full((len(pairs), len(pairs[0][0]), width), -1, dtype=np.float32)
+    weights = np.full((len(pairs), len(pairs[0][0]), width), -1, dtype=np.float32)
     for at, (row, _) in enumerate(pairs):
-        every[at, :, : row.shape[1]] = row
-    gold = np.array([place for _, place in pairs])
+        weights[at, :, : row.shape[1]] = row
+    gold = np.array([head for _, head in pairs])
     total, before = np.zeros((len(pairs), 1, width), dtype=np.float32), 0
-    taken: list[int] = []
+    chosen: list[int] = []
     for _ in range(most):
-        counts = ((total + every).argmax(axis=2) == gold[:, None]).sum(axis=0)
-        counts[taken] = -1
+        counts = ((total + weights).argmax(axis=2) == gold[:, None]).sum(axis=0)
+        counts[chosen] = -1
         best = int(counts.argmax())
         if counts[best] <= before:
             return
         before = int(counts[best])
-        taken.append(best)
-        total = total + every[:, best : best + 1]
+        chosen.append(best)
+        total = total + weights[:, best : best + 1]
         yield best, before
 
 
@@ -155,11 +162,11 @@ def attention_tree(
     inputs = _sentences_by_input(connection, run)
     trees = _Trees(connection, run, is_projective=decoder == "projective")
     rows = _TreeRows(run)
-    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
-        between = attention[:, own.positions[:, None], own.positions].astype(np.float64)
-        found, weight = trees.decoded(between, own.root if root == "gold" else None)
+    for sentence, attention in _sentences_with_maps(connection, run, inputs, on_progress):
+        between = attention[:, sentence.positions[:, None], sentence.positions].astype(np.float64)
+        heads, weight = trees.decoded(between, sentence.root if root == "gold" else None)
         rows.add_sentence(
-            own, heads=np.where(found == ROOT, ROOT, own.positions[found]), weight=weight
+            sentence, heads=np.where(heads == ROOT, ROOT, sentence.positions[heads]), weight=weight
         )
     source, layer, head, direction = zip(*trees.labels, strict=True)
     return rows.to_arrow(
@@ -179,10 +186,12 @@ def attention_span(
     inputs = _sentences_by_input(connection, run, kinds=("word", "first"))
     sources = _Sources(run)
     rows = _TreeRows(run)
-    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
-        seen = sources.with_means(attention[:, own.positions].astype(np.float64))
-        first, last = split_spans(neighbour_distances(seen, distance))
-        rows.add_sentence(own, firsts=own.positions[first], lasts=own.positions[last])
+    for sentence, attention in _sentences_with_maps(connection, run, inputs, on_progress):
+        maps = sources.with_means(attention[:, sentence.positions].astype(np.float64))
+        first, last = split_spans(neighbour_distances(maps, distance))
+        rows.add_sentence(
+            sentence, firsts=sentence.positions[first], lasts=sentence.positions[last]
+        )
     source, layer, head = zip(*sources.labels, strict=True)
     return rows.to_arrow({"distance": distance}, {"source": source, "layer": layer, "head": head})
 
@@ -194,12 +203,12 @@ def neighbour_distances(attention: Floats, distance: str) -> Floats:
     """
     total = attention.sum(axis=2, keepdims=True)
     shares = np.divide(attention, total, out=np.zeros_like(attention), where=total > 0)
-    one, other = shares[:, :-1], shares[:, 1:]
+    left, right = shares[:, :-1], shares[:, 1:]
     if distance == "hellinger":
-        found = np.sqrt(((np.sqrt(one) - np.sqrt(other)) ** 2).sum(axis=2) / 2)
+        distances = np.sqrt(((np.sqrt(left) - np.sqrt(right)) ** 2).sum(axis=2) / 2)
     else:
-        found = _entropy((one + other) / 2) - (_entropy(one) + _entropy(other)) / 2
-    return np.asarray(found)
+        distances = _entropy((left + right) / 2) - (_entropy(left) + _entropy(right)) / 2
+    return np.asarray(distances)
 
 
 def _entropy(shares: Floats) -> Floats:
@@ -247,7 +256,7 @@ class _Trees:
         ).fetchall()
         self._directions = (TO_EARLIER,) if is_causal else (*_BIDIRECTIONAL, _BOTH)
         self._sources = _Sources(run)
-        self.labels = [(*each, way) for way in self._directions for each in self._sources.labels]
+        self.labels = [(*label, way) for way in self._directions for label in self._sources.labels]
         if self._ensemble.any():
             self.labels.append(("ensemble", None, None, self._directions[-1]))
 
@@ -256,23 +265,24 @@ class _Trees:
 
         `root` is the place of the root, if it is known.
         """
-        every = self._sources.with_means(attention)
-        turned = every.transpose(0, 2, 1)
+        maps = self._sources.with_means(attention)
+        turned = maps.transpose(0, 2, 1)
         scores_of = {
-            TO_HEAD: every,
+            TO_HEAD: maps,
             TO_DEPENDENT: turned,
-            _BOTH: (every + turned) / 2,
-            TO_EARLIER: every + turned,  # one of the two is 0
+            _BOTH: (maps + turned) / 2,
+            TO_EARLIER: maps + turned,  # one of the two is 0
         }
-        scores = [scores_of[each] for each in self._directions]
-        found = [
-            self._tree(own, root, way) for own, way in zip(scores, self._directions, strict=True)
+        scores = [scores_of[direction] for direction in self._directions]
+        trees = [
+            self._tree(direction_scores, root, way)
+            for direction_scores, way in zip(scores, self._directions, strict=True)
         ]
         if self._ensemble.any():
-            seen, seeing = np.tensordot(self._ensemble, attention, axes=1)
-            scores.append((seen + seeing.T)[None])
-            found.append(self._tree(scores[-1], root))
-        heads, weights = np.concatenate(found), np.concatenate(scores)
+            to_head, seeing = np.tensordot(self._ensemble, attention, axes=1)
+            scores.append((to_head + seeing.T)[None])
+            trees.append(self._tree(scores[-1], root))
+        heads, weights = np.concatenate(trees), np.concatenate(scores)
         arcs = np.take_along_axis(weights, np.maximum(heads, 0)[..., None], axis=2)[..., 0]
         return heads, (arcs * (heads != ROOT)).sum(axis=1)
 
@@ -295,8 +305,8 @@ def _weights_of_ensemble(connection: DuckDBPyConnection, run: Run) -> Floats:
     )
     weights = np.zeros((len(_BIDIRECTIONAL), run.layers * run.heads))
     for direction, layer, head, weight in rows.fetchall():
-        place = run.numbers.index(layer) * run.heads + head - 1
-        weights[_BIDIRECTIONAL.index(direction), place] += weight
+        map_index = run.numbers.index(layer) * run.heads + head - 1
+        weights[_BIDIRECTIONAL.index(direction), map_index] += weight
     return weights
 
 
@@ -306,13 +316,13 @@ class _TreeRows:
     def __init__(self, run: Run) -> None:
         self._run = run.id
         self._sentences: list[_Sentence] = []
-        self._found: dict[str, list[NDArray[Any]]] = defaultdict(list)
+        self._columns: dict[str, list[NDArray[Any]]] = defaultdict(list)
 
-    def add_sentence(self, sentence: _Sentence, **found: NDArray[Any]) -> None:
+    def add_sentence(self, sentence: _Sentence, **columns: NDArray[Any]) -> None:
         """Add the rows of a sentence: each column has a number [T], or a list [T, n], per row."""
         self._sentences.append(sentence)
-        for name, values in found.items():
-            self._found[name].append(values)
+        for name, values in columns.items():
+            self._columns[name].append(values)
 
     def to_arrow(self, same: dict[str, str], labels: dict[str, tuple[Any, ...]]) -> pa.Table:
         """The rows, with columns that are the `same` in all, and the `labels` of the T rows."""
@@ -320,24 +330,24 @@ class _TreeRows:
         columns: dict[str, Any] = {"run": pa.repeat(self._run, times * count)}
         columns |= {name: pa.repeat(value, times * count) for name, value in same.items()}
         for name, values in labels.items():
-            one = pa.array(values, pa.string() if isinstance(values[0], str) else pa.int16())
-            columns[name] = one.take(pa.array(np.tile(np.arange(count), times)))
-        for name, each in (
-            ("sequence", [own.sequence for own in self._sentences]),
-            ("sentence", [own.sentence for own in self._sentences]),
-            ("first_position", [int(own.positions[0]) for own in self._sentences]),
+            column = pa.array(values, pa.string() if isinstance(values[0], str) else pa.int16())
+            columns[name] = column.take(pa.array(np.tile(np.arange(count), times)))
+        for name, numbers in (
+            ("sequence", [sentence.sequence for sentence in self._sentences]),
+            ("sentence", [sentence.sentence for sentence in self._sentences]),
+            ("first_position", [int(sentence.positions[0]) for sentence in self._sentences]),
         ):
-            columns[name] = np.repeat(np.array(each, dtype=np.int64), count)
-        columns |= {name: _column(values) for name, values in self._found.items()}
+            columns[name] = np.repeat(np.array(numbers, dtype=np.int64), count)
+        columns |= {name: _column(values) for name, values in self._columns.items()}
         return pa.table(columns)
 
 
-def _column(found: list[NDArray[Any]]) -> pa.Array:
+def _column(arrays: list[NDArray[Any]]) -> pa.Array:
     """Arrays [T], or [T, n] with n of their own, one after the other; ROOT is null in a list."""
-    if found[0].ndim == 1:
-        return pa.array(np.concatenate(found))
-    sizes = np.repeat([each.shape[1] for each in found], found[0].shape[0])
-    flat = np.concatenate([each.ravel() for each in found])
+    if arrays[0].ndim == 1:
+        return pa.array(np.concatenate(arrays))
+    sizes = np.repeat([array.shape[1] for array in arrays], arrays[0].shape[0])
+    flat = np.concatenate([array.ravel() for array in arrays])
     offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, pa.array(flat.astype(np.int16), mask=flat == ROOT))
 
@@ -368,8 +378,8 @@ def _sentences_with_maps(
     done = 0
     for group in maps_of_run(connection, run):
         for sequence, attention in group.items():
-            for own in inputs.get(sequence, ()):
-                yield own, attention
+            for sentence in inputs.get(sequence, ()):
+                yield sentence, attention
         done += len(group)
         on_progress(Progress("computing", min(done, len(inputs)), len(inputs)))
 
@@ -382,22 +392,22 @@ def _sentences_by_input(
     words = connection.execute(statement, {"run": run.id, "kinds": list(kinds)}).fetchnumpy()
     of_word = np.stack([words["sequence"], words["sentence"]], axis=1).astype(np.int64)
     new = np.flatnonzero((np.diff(of_word, axis=0, prepend=-1) != 0).any(axis=1))
-    found: dict[tuple[int, int], _Sentence] = {}
+    sentences: dict[tuple[int, int], _Sentence] = {}
     for positions in np.split(np.arange(len(of_word)), new[1:]) if len(new) else ():
         sequence, sentence = of_word[positions[0]].tolist()
-        own = words["position"][positions].astype(np.int64)
-        if own[-1] - own[0] != len(own) - 1:
+        sentence_positions = words["position"][positions].astype(np.int64)
+        if sentence_positions[-1] - sentence_positions[0] != len(sentence_positions) - 1:
             raise QueryError(
                 f"The run {run.name} has special tokens between the words of a sentence.",
                 "No trees can be decoded from it.",
             )
-        found[sequence, sentence] = _Sentence(sequence, sentence, own)
+        sentences[sequence, sentence] = _Sentence(sequence, sentence, sentence_positions)
     without: dict[tuple[int, int], set[int]] = defaultdict(set)
     gold = connection.execute(
         registry.internal_statement("derived/tree_pairs"), {"run": run.id}
     ).fetchall()
     for sequence, sentence, position, head, relation, is_root, is_chosen_on in gold:
-        own_sentence = found[sequence, sentence]
+        own_sentence = sentences[sequence, sentence]
         own_sentence.is_chosen_on = is_chosen_on
         start = int(own_sentence.positions[0])
         if is_root:
@@ -405,8 +415,10 @@ def _sentences_by_input(
         else:
             own_sentence.pairs.append((position - start, head - start, relation))
     by_input: dict[int, list[_Sentence]] = defaultdict(list)
-    for key, each in found.items():
-        headless = {*range(len(each.positions))} - {dependent for dependent, _, _ in each.pairs}
-        each.root = min(without[key] or headless, default=0)
-        by_input[each.sequence].append(each)
+    for key, tree_sentence in sentences.items():
+        headless = {*range(len(tree_sentence.positions))} - {
+            dependent for dependent, _, _ in tree_sentence.pairs
+        }
+        tree_sentence.root = min(without[key] or headless, default=0)
+        by_input[tree_sentence.sequence].append(tree_sentence)
     return by_input

@@ -77,80 +77,82 @@ def ingest_to_export(
     Raises as `ingest` does, CallError if there is something at `folder` already, and AttnbankError
     if the engine fails.
     """
-    place = _Place(_free(folder))
-    own = replace(options, bank=place.bank)
+    workspace = _Place(_free(folder))
+    bank_options = replace(options, bank=workspace.bank)
     try:
-        place.folder.mkdir(parents=True, exist_ok=True)
-        place.export.mkdir(exist_ok=True)
+        workspace.folder.mkdir(parents=True, exist_ok=True)
+        workspace.export.mkdir(exist_ok=True)
     except OSError as error:
         raise unwritten(folder, error) from error
 
-    def run_parts(left: Remaining) -> None:
-        _run_parts(engine(place.export), place, own, left)
+    def run_parts(pending: Remaining) -> None:
+        _run_parts(engine(workspace.export), workspace, bank_options, pending)
 
-    report = ingest_run(own, on_progress, run_parts)
+    report = ingest_run(bank_options, on_progress, run_parts)
     files: dict[str, list[ExportedFile]] = {}
-    for _, part in place.written_parts(report.batches):
+    for _, part in workspace.written_parts(report.batches):
         for table, file in part.items():
             files.setdefault(table, []).append(file)
     with suppress(OSError):  # one that was killed after its last step: what it lists is made anew
-        (place.export / MANIFEST).unlink()
-    write_tables(place.bank, place.export, None, str(folder), written=files)
-    report = _with_counts(report, place, files)
+        (workspace.export / MANIFEST).unlink()
+    write_tables(workspace.bank, workspace.export, None, str(folder), written=files)
+    report = _with_counts(report, workspace, files)
     try:
         with suppress(FileNotFoundError):
-            place.target.rmdir()  # it is empty
-        place.export.rename(place.target)
+            workspace.target.rmdir()  # it is empty
+        workspace.export.rename(workspace.target)
     except OSError as error:
         raise unwritten(folder, error) from error
-    shutil.rmtree(place.folder, ignore_errors=True)
+    shutil.rmtree(workspace.folder, ignore_errors=True)
     return report
 
 
-def _with_counts(report: Report, place: _Place, files: dict[str, list[ExportedFile]]) -> Report:
+def _with_counts(report: Report, workspace: _Place, files: dict[str, list[ExportedFile]]) -> Report:
     """The report with what is counted from the positions, which are not in the bank."""
     if "position" not in files:
         return report
-    own = {each: [f"{each}.parquet"] for each in _COUNTED}
-    own["position"] = [file.path for file in files["position"]]
+    paths_by_table = {table: [f"{table}.parquet"] for table in _COUNTED}
+    paths_by_table["position"] = [file.path for file in files["position"]]
     with connected() as connection:
         for script in registry.schema_scripts():
             connection.execute(script)
-        for table, paths in own.items():
-            listed = ", ".join(literal(str(place.export / path)) for path in paths)
+        for table, paths in paths_by_table.items():
+            listed = ", ".join(literal(str(workspace.export / path)) for path in paths)
             connection.execute(f"drop table {table}")
             connection.execute(f"create view {table} as from read_parquet([{listed}])")
         ((run,),) = connection.execute("select id from run").fetchall()
-        found = report_columns(connection, run)
+        columns = report_columns(connection, run)
     counted = ("words", "sentences", "inner_dependencies")
-    return replace(report, **{name: found[name] for name in counted})
+    return replace(report, **{name: columns[name] for name in counted})
 
 
 def _free(folder: str | Path) -> Path:
     """The folder to fill, with links followed. Raises CallError unless it is new or empty."""
-    place = expanded(folder)
-    if place.is_symlink() and not place.exists():
+    path = expanded(folder)
+    if path.is_symlink() and not path.exists():
         raise CallError(f"{folder} is a link to nothing.", "Remove it, or name another folder.")
-    target = place.resolve()
+    target = path.resolve()
     if target.exists() and not target.is_dir():
         raise CallError(
             f"{folder} is not a folder.", "Name another, or one that does not exist yet."
         )
     if target.is_dir() and any(target.iterdir()):
-        if (left := _Place(target)).folder.is_dir() and not left.export.exists():
-            shutil.rmtree(left.folder, ignore_errors=True)  # killed while it cleared up
+        if (leftover := _Place(target)).folder.is_dir() and not leftover.export.exists():
+            shutil.rmtree(leftover.folder, ignore_errors=True)  # killed while it cleared up
         raise CallError(f"The folder {folder} is not empty.", "Name another, or remove it first.")
     return target
 
 
-def _run_parts(engine: Engine, place: _Place, options: IngestOptions, left: Remaining) -> None:
-    _forget_after(place, left.done)
-    facts = left.model.facts
-    work = Work(options, left.facts, facts, str(left.model.device))
-    tally = left.tally()
-    with left.connection.cursor() as reading:
-        parts = split_batches(left.batches(asking(reading)), facts.layers * facts.heads)
-        with postponed() as interrupts, Writer(left.connection, left.facts, tally) as writer:
+def _run_parts(
+    engine: Engine, workspace: _Place, options: IngestOptions, pending: Remaining
+) -> None:
+    _forget_after(workspace, pending.done)
+    facts = pending.model.facts
+    work = Work(options, pending.facts, facts, str(pending.model.device))
+    tally = pending.tally()
+    with pending.connection.cursor() as reading:
+        parts = split_batches(pending.batches(asking(reading)), facts.layers * facts.heads)
+        with postponed() as interrupts, Writer(pending.connection, pending.facts, tally) as writer:
             while wave := list(islice(parts, engine.at_once)):
                 written = iter(engine.write_parts(work, wave))
                 while True:
@@ -158,34 +160,36 @@ def _run_parts(engine: Engine, place: _Place, options: IngestOptions, left: Rema
                         part = next(written, None)
                     if part is None:
                         break
-                    _list_part(place, part)
+                    _list_part(workspace, part)
                     writer.add(*part.rows)
                     writer.commit()
                     for rows in part.rows:
-                        left.progress.add(rows.sentences, rows.effort)
+                        pending.progress.add(rows.sentences, rows.effort)
 
 
-def _list_part(place: _Place, part: Written) -> None:
+def _list_part(workspace: _Place, part: Written) -> None:
     """Add a part to the list, before its batches are committed: the list may say too much."""
     try:
-        with place.parts.open("a", encoding="utf-8") as file:
+        with workspace.parts.open("a", encoding="utf-8") as file:
             file.write(part.line())
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise unwritten(place.parts, error) from error
+        raise unwritten(workspace.parts, error) from error
 
 
-def _forget_after(place: _Place, batches: int) -> None:
+def _forget_after(workspace: _Place, batches: int) -> None:
     """Forget what was written of batches that were not committed: it is written again."""
-    parts = place.written_parts(batches)
-    wanted = {place.export / file.path for _, files in parts for file in files.values()}
+    parts = workspace.written_parts(batches)
+    committed_files = {
+        workspace.export / file.path for _, files in parts for file in files.values()
+    }
     try:
-        for file in place.export.rglob("*"):
-            if file.is_file() and file not in wanted:
+        for file in workspace.export.rglob("*"):
+            if file.is_file() and file not in committed_files:
                 file.unlink()
-        anew = place.parts.with_suffix(".new")
-        anew.write_text("".join(f"{line}\n" for line, _ in parts), encoding="utf-8")
-        anew.replace(place.parts)
+        rewritten = workspace.parts.with_suffix(".new")
+        rewritten.write_text("".join(f"{line}\n" for line, _ in parts), encoding="utf-8")
+        rewritten.replace(workspace.parts)
     except OSError as error:
-        raise unwritten(place.folder, error) from error
+        raise unwritten(workspace.folder, error) from error

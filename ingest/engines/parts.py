@@ -97,7 +97,7 @@ def split_batches(batches: Iterator[Batch], maps: int) -> Iterator[FolderPart]:
     size = inputs = 0
     for batch in batches:
         gathered.append(batch)
-        size += maps * sum(len(each.encoded.positions) ** 2 for each in batch.inputs)
+        size += maps * sum(len(model_input.encoded.positions) ** 2 for model_input in batch.inputs)
         inputs += len(batch.inputs) + len(batch.skips)
         if size >= WEIGHTS or inputs >= INPUTS:
             yield FolderPart(tuple(gathered))
@@ -124,20 +124,26 @@ def write_part(folder: Path, work: Work, part: FolderPart) -> Written:
     files = {}
     by_run = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]
     for table in by_run:
-        if found := [each.tables[table] for each in rows if table in each.tables]:
+        if table_rows := [
+            batch_rows.tables[table] for batch_rows in rows if table in batch_rows.tables
+        ]:
             path = f"{table}/run={work.facts.run}/part-{part.first:08}.parquet"
             splits = work.facts.decimals is None or table not in ROUNDED
             count = _write_rows_file(
-                folder / path, table, pa.concat_tables(found), splits_floats=splits
+                folder / path, table, pa.concat_tables(table_rows), splits_floats=splits
             )
             files[table] = exported_file(folder, path, count)
     small = [
         replace(
-            each,
-            tables={name: found for name, found in each.tables.items() if name not in by_run},
+            batch_rows,
+            tables={
+                name: arrow_table
+                for name, arrow_table in batch_rows.tables.items()
+                if name not in by_run
+            },
             weights=0,  # none of those that stay
         )
-        for each in rows
+        for batch_rows in rows
     ]
     return Written(part.first, part.last, files, tuple(small))
 
@@ -184,13 +190,13 @@ def _write_rows_file(file: Path, table: str, rows: pa.Table, *, splits_floats: b
 
 def listed_parts(lines: Sequence[str], batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
     """The lines of a list of parts, each the last of its part, and the files, up to a batch."""
-    found: dict[int, tuple[str, dict[str, ExportedFile]]] = {}
+    parts: dict[int, tuple[str, dict[str, ExportedFile]]] = {}
     for line in lines:
         try:
-            read = json.loads(line)
+            record = json.loads(line)
         except ValueError:  # the machine failed while it was written: its batches are not committed
             continue
-        if read["last"] <= batches:
-            files = {table: ExportedFile(**file) for table, file in read["files"].items()}
-            found[read["first"]] = (line, files)
-    return [found[first] for first in sorted(found)]
+        if record["last"] <= batches:
+            files = {table: ExportedFile(**file) for table, file in record["files"].items()}
+            parts[record["first"]] = (line, files)
+    return [parts[first] for first in sorted(parts)]

@@ -44,16 +44,16 @@ class OnSpark:
         context, task = self._session.sparkContext, _task(self._folder, work)
 
         def run_part(part: FolderPart) -> bytes | tuple[str, str]:
-            (told,) = context.parallelize([pickle.dumps(part)], 1).map(task).collect()
-            return told
+            (result,) = context.parallelize([pickle.dumps(part)], 1).map(task).collect()
+            return result
 
         pool = ThreadPoolExecutor(len(parts))
         try:
             with _translate_spark_errors():
-                for told in pool.map(run_part, parts):
-                    if isinstance(told, tuple):
-                        raise AttnbankError(*told)
-                    yield pickle.loads(told)
+                for result in pool.map(run_part, parts):
+                    if isinstance(result, tuple):
+                        raise AttnbankError(*result)
+                    yield pickle.loads(result)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -64,22 +64,24 @@ def _task(folder: Path, work: Work) -> Callable[[bytes], bytes | tuple[str, str]
     All that is of attnbank goes as bytes: an executor on this machine can import attnbank only when
     it has the paths that it is imported from here.
     """
-    paths, pickled, place = list(sys.path), pickle.dumps(work), str(folder)
+    paths, pickled, folder_name = list(sys.path), pickle.dumps(work), str(folder)
 
     def task(part: bytes) -> bytes | tuple[str, str]:
         import pathlib
         import pickle
         import sys
 
-        sys.path += [each for each in paths if each not in sys.path]
+        sys.path += [path for path in paths if path not in sys.path]
         from attnbank.ingest.engines.parts import write_part
         from attnbank.sql.errors import AttnbankError
 
         try:
-            made = write_part(pathlib.Path(place), pickle.loads(pickled), pickle.loads(part))
+            written = write_part(
+                pathlib.Path(folder_name), pickle.loads(pickled), pickle.loads(part)
+            )
         except AttnbankError as error:
             return error.fact, error.remedy
-        return pickle.dumps(made)
+        return pickle.dumps(written)
 
     return task
 
@@ -96,8 +98,8 @@ def _translate_spark_errors() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         # The line that says most: the last that names an error, or else the first.
-        lines = [each.strip() for each in str(error).splitlines() if each.strip()]
-        telling = [each for each in lines if "Error" in each.split(":")[0] or "crashed" in each]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        telling = [line for line in lines if "Error" in line.split(":")[0] or "crashed" in line]
         reason = ["it does not say why", *lines[:1], *telling][-1][:300].rstrip(".")
         raise AttnbankError(
             f"Spark could not run a part of the batches: {reason}.",

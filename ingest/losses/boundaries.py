@@ -27,16 +27,16 @@ class Boundaries:
     """The pieces of a vocabulary by what they begin with: white space, a letter, or a mark."""
 
     def __init__(self, tokenizer: InputTokenizer) -> None:
-        own = tokenizer.tokenizer
-        added = own.get_added_tokens_decoder()
+        backend = tokenizer.tokenizer
+        added = backend.get_added_tokens_decoder()
         self._special = {id for id, token in added.items() if token.special} | tokenizer.closing
-        written = {id: piece for piece, id in own.get_vocab().items() if id not in self._special}
+        pieces = {id: piece for piece, id in backend.get_vocab().items() if id not in self._special}
         is_bytes = all(
-            char in BYTES for id, piece in written.items() if id not in added for char in piece
+            char in BYTES for id, piece in pieces.items() if id not in added for char in piece
         )
         self._kinds = {
             id: _kind(piece.encode() if id in added else _bytes(piece, is_byte_level=is_bytes))
-            for id, piece in written.items()
+            for id, piece in pieces.items()
         } | dict.fromkeys(tokenizer.closing, SPACE)
         self.ids = tuple(
             frozenset(id for id, own_kind in self._kinds.items() if own_kind == kind)
@@ -44,22 +44,22 @@ class Boundaries:
         )
         """The pieces of each kind; the end of a text is among the first."""
 
-    def at(self, ids: Sequence[int], place: int, after: int | None = None) -> int:
+    def at(self, ids: Sequence[int], index: int, after: int | None = None) -> int:
         """The kind of boundary before the token at a place; none where nothing stands before it.
 
         `after` is the token that follows `ids`; None for the end of the text.
         """
-        following = ids[place] if place < len(ids) else after
+        following = ids[index] if index < len(ids) else after
         kind = SPACE if following is None else self._kinds.get(following, NONE)
-        return NONE if kind != SPACE and ids[place - 1] in self._special else kind
+        return NONE if kind != SPACE and ids[index - 1] in self._special else kind
 
 
 def boundaries_of(tokenizer: InputTokenizer) -> Boundaries | None:
     """None where a word after a space begins with no white space: the vocabulary marks none."""
     (pieces,) = tokenizer.following(["a"], [True])
-    found = Boundaries(tokenizer)
-    marks_spaces = isinstance(pieces, tuple) and pieces[0].id in found.ids[SPACE]
-    return found if marks_spaces else None
+    boundaries = Boundaries(tokenizer)
+    marks_spaces = isinstance(pieces, tuple) and pieces[0].id in boundaries.ids[SPACE]
+    return boundaries if marks_spaces else None
 
 
 def _bytes(piece: str, *, is_byte_level: bool) -> bytes:

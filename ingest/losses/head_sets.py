@@ -33,7 +33,7 @@ USUAL_CONTROLS = 20
 _HEAD = re.compile(r"([0-9]{1,4})-([0-9]{1,4})")
 _MOST_SETS = 10_000
 _of_sets, _of_model, _of_outcomes = (
-    partial(option, group=each) for each in ("Controls", "Model", "Outcomes")
+    partial(option, group=group) for group in ("Controls", "Model", "Outcomes")
 )
 
 
@@ -129,20 +129,20 @@ def run_to_read(connection: DuckDBPyConnection, path: Path, requested: str | int
 
 def read_heads(text: str) -> tuple[Head, ...]:
     """The heads of a text such as 19-7,3-1. Raises CallError for what is not one."""
-    found = []
-    for each in text.split(","):
-        matched = _HEAD.fullmatch(each.strip())
+    heads = []
+    for part in text.split(","):
+        matched = _HEAD.fullmatch(part.strip())
         if matched is None:
             raise CallError(
-                f"{each.strip()[:40]!r} is not a valid head.",
+                f"{part.strip()[:40]!r} is not a valid head.",
                 "Give layers and heads, counted from 1: 19-7,3-1.",
             )
-        found.append((int(matched[1]), int(matched[2])))
-    return tuple(found)
+        heads.append((int(matched[1]), int(matched[2])))
+    return tuple(heads)
 
 
 def with_controls(
-    chosen: Sequence[HeadSet], layers: Sequence[int], heads: int, options: AblateOptions
+    head_sets: Sequence[HeadSet], layers: Sequence[int], heads: int, options: AblateOptions
 ) -> list[HeadSet]:
     """The sets, and after them the controls of each, of a model with these layers.
 
@@ -150,50 +150,54 @@ def with_controls(
     CallError for an empty set, a head that the model does not have, a head that is named twice,
     two sets of one name, and for more controls than there are.
     """
-    _check_heads_exist(chosen, layers, heads)
-    taken = {head for each in chosen for head in each.heads}
-    found = list(chosen)
-    for number, own in enumerate(chosen, start=1):
+    _check_heads_exist(head_sets, layers, heads)
+    used = {head for head_set in head_sets for head in head_set.heads}
+    sets = list(head_sets)
+    for number, head_set in enumerate(head_sets, start=1):
         free = [
             (layer, head)
             for layer in layers
             for head in range(1, heads + 1)
-            if (layer, head) not in taken
+            if (layer, head) not in used
         ]
-        found += _controls(own, number, free, options)
-    if len(found) > _MOST_SETS:
-        raise CallError(f"{len(found):,} sets were given.", f"Give at most {_MOST_SETS:,}.")
-    return found
+        sets += _controls(head_set, number, free, options)
+    if len(sets) > _MOST_SETS:
+        raise CallError(f"{len(sets):,} sets were given.", f"Give at most {_MOST_SETS:,}.")
+    return sets
 
 
-def _check_heads_exist(chosen: Sequence[HeadSet], layers: Collection[int], heads: int) -> None:
+def _check_heads_exist(head_sets: Sequence[HeadSet], layers: Collection[int], heads: int) -> None:
     names: set[str] = set()
-    for each in chosen:
-        if not each.heads:
-            raise CallError(f"The set {each.name} ({each.chosen_by}) is empty.", "Name a head.")
-        if each.name in names:
-            raise CallError(f"Two sets are called {each.name}.", "Leave one of them out.")
-        names.add(each.name)
-        for (layer, head), count in Counter(each.heads).items():
+    for head_set in head_sets:
+        if not head_set.heads:
+            raise CallError(
+                f"The set {head_set.name} ({head_set.chosen_by}) is empty.", "Name a head."
+            )
+        if head_set.name in names:
+            raise CallError(f"Two sets are called {head_set.name}.", "Leave one of them out.")
+        names.add(head_set.name)
+        for (layer, head), count in Counter(head_set.heads).items():
             if layer not in layers or not 1 <= head <= heads:
                 raise CallError(
                     f"The model has no head {layer}-{head}.",
                     f"Its heads are {min(layers)}-1 to {max(layers)}-{heads}.",
                 )
             if count > 1:
-                raise CallError(f"The set {each.name} names {layer}-{head} twice.", "Name it once.")
+                raise CallError(
+                    f"The set {head_set.name} names {layer}-{head} twice.", "Name it once."
+                )
 
 
 def _controls(
-    own: HeadSet, number: int, free: Sequence[Head], options: AblateOptions
+    head_set: HeadSet, number: int, free: Sequence[Head], options: AblateOptions
 ) -> Iterator[HeadSet]:
     """The controls of a set, drawn from heads that are free."""
     if options.controls_from == "any":
-        pools = [(list(free), len(own.heads))]
+        pools = [(list(free), len(head_set.heads))]
     else:
-        counts = Counter(layer for layer, _ in own.heads)
+        counts = Counter(layer for layer, _ in head_set.heads)
         pools = [
-            ([each for each in free if each[0] == layer], count)
+            ([head for head in free if head[0] == layer], count)
             for layer, count in sorted(counts.items())
         ]
     possible = math.prod(math.comb(len(pool), count) for pool, count in pools)
@@ -201,19 +205,19 @@ def _controls(
     count = usual if options.controls is None else options.controls
     if count > possible:
         raise CallError(
-            f"Of {own.name} only {possible:,} control{'' if possible == 1 else 's'} can be drawn:"
-            f" {len(own.heads)} heads"
+            f"Of {head_set.name} only {possible:,} control{'' if possible == 1 else 's'} can be"
+            f" drawn: {len(head_set.heads)} heads"
             f" {'of its layers' if options.controls_from == 'layers' else 'of the model'}, none of"
             " them in a chosen set.",
             f"Give --controls {possible}"
             + (", or --controls-from any." if options.controls_from == "layers" else "."),
         )
     where = "the layers of" if options.controls_from == "layers" else "all heads but those of"
-    for place, heads in enumerate(
-        _draw_sets(pools, count, possible, f"{options.seed} {own.name}"), 1
+    for control_number, heads in enumerate(
+        _draw_sets(pools, count, possible, f"{options.seed} {head_set.name}"), 1
     ):
-        name = f"control {place} of {own.name}"
-        yield HeadSet(name, heads, f"drawn from {where} {own.name}", number, options.seed)
+        name = f"control {control_number} of {head_set.name}"
+        yield HeadSet(name, heads, f"drawn from {where} {head_set.name}", number, options.seed)
 
 
 def _draw_sets(
@@ -222,10 +226,10 @@ def _draw_sets(
     """Different sets with so many heads of each pool, in random order."""
     rng = random.Random(f"controls {seed}")
     if possible <= max(1000, 2 * count):
-        every = itertools.product(*(itertools.combinations(*each) for each in pools))
-        return rng.sample([tuple(itertools.chain(*each)) for each in every], count)
-    found: dict[tuple[Head, ...], None] = {}
-    while len(found) < count:
+        draws = itertools.product(*(itertools.combinations(*pool) for pool in pools))
+        return rng.sample([tuple(itertools.chain(*draw)) for draw in draws], count)
+    sets: dict[tuple[Head, ...], None] = {}
+    while len(sets) < count:
         parts = (sorted(rng.sample(pool, size)) for pool, size in pools)
-        found[tuple(itertools.chain(*parts))] = None
-    return found
+        sets[tuple(itertools.chain(*parts))] = None
+    return sets

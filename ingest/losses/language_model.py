@@ -111,23 +111,27 @@ class Scorer:
         self, texts: Sequence[Text], sets: Sequence[Heads] = ({},), cut: Cut = "zero"
     ) -> list[Surprisal]:
         """The surprisal of the spans of all texts, in order, without the heads of each set."""
-        count = sum(len(each.spans) for each in texts)
+        count = sum(len(text.spans) for text in texts)
         words = np.full((len(sets), count), np.nan)
         pieces = np.full((len(sets), count), np.nan)
         # Little padding, or where other lengths may not go together, few chunks.
         rows = sorted(self._model_inputs(texts), key=lambda row: len(row.ids))
         for chunk in self._chunks(rows):
-            begun = chunk.span[np.isnan(pieces[0, chunk.span])]
-            words[:, begun] = pieces[:, begun] = 0
+            new_spans = chunk.span[np.isnan(pieces[0, chunk.span])]
+            words[:, new_spans] = pieces[:, new_spans] = 0
             for at, (log_p, boundary) in enumerate(self._predictions(chunk, sets, cut)):
                 within = (chunk.target >= 0).numpy()
                 np.subtract.at(pieces[at], chunk.span[within], log_p[within])
                 np.subtract.at(words[at], chunk.span[within], log_p[within])
                 if boundary is not None:
                     for add, kinds in ((np.add, chunk.starts), (np.subtract, chunk.ends)):
-                        (own,) = np.nonzero(kinds != NONE)
-                        add.at(words[at], chunk.span[own], boundary[own, kinds[own]])
-        return [Surprisal(*each) for each in zip(words, pieces, strict=True)]
+                        (with_boundary,) = np.nonzero(kinds != NONE)
+                        add.at(
+                            words[at],
+                            chunk.span[with_boundary],
+                            boundary[with_boundary, kinds[with_boundary]],
+                        )
+        return [Surprisal(*nats) for nats in zip(words, pieces, strict=True)]
 
     def _predictions(
         self, chunk: Chunk, sets: Sequence[Heads], cut: Cut
@@ -163,18 +167,18 @@ class Scorer:
             inputs["token_type_ids"] = chunk.segments.to(model.device)
         if model.head == "causal":
             inputs["use_cache"] = False
-        row, place = chunk.row.to(model.device), chunk.place.to(model.device)
+        row, token = chunk.row.to(model.device), chunk.place.to(model.device)
 
         def select_positions(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-            hidden, *others = arguments
+            hidden, *remaining = arguments
             is_whole = hidden.shape[:2] == chunk.ids.shape
-            return (hidden[row, place] if is_whole else hidden, *others)
+            return (hidden[row, token] if is_whole else hidden, *remaining)
 
         last = model.whole.get_output_embeddings()  # the largest product of the head
         with torch.inference_mode(), last.register_forward_pre_hook(select_positions):
             logits = model.whole(**inputs).logits
             if logits.ndim == 3:  # the head does not end in its output embeddings
-                logits = logits[row, place]
+                logits = logits[row, token]
             log_p, boundary = self._log_probabilities(logits, chunk)
         return log_p, None if boundary is None else boundary[chunk.at.numpy()]
 
@@ -182,28 +186,30 @@ class Scorer:
         self, logits: Tensor, chunk: Chunk
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """The ln P of the P targets, and of the boundaries at the U places, [U, kinds]."""
-        at, target = (each.to(logits.device) for each in (chunk.at, chunk.target.clamp(min=0)))
-        found = np.empty(len(at))
+        at, target = (tensor.to(logits.device) for tensor in (chunk.at, chunk.target.clamp(min=0)))
+        log_p = np.empty(len(at))
         at_boundary = []
         marks = None if self._boundaries is None else self._marks(logits)
         for start in range(0, len(logits), _ROWS_AT_ONCE):
             rows = logits[start : start + _ROWS_AT_ONCE].float()
             inside = (at >= start) & (at < start + len(rows))
-            own = at[inside] - start
+            block_row = at[inside] - start
             top = rows.amax(1, keepdim=True)
             # Once for both sums: rows have the size of the vocabulary, and this takes longest.
             shares = (rows - top).exp_()
-            whole = shares.sum(1).log()
-            chosen = rows[own, target[inside]] - top[own, 0] - whole[own]
-            found[inside.cpu().numpy()] = chosen.double().cpu().numpy()
+            log_total = shares.sum(1).log()
+            target_log_p = (
+                rows[block_row, target[inside]] - top[block_row, 0] - log_total[block_row]
+            )
+            log_p[inside.cpu().numpy()] = target_log_p.double().cpu().numpy()
             if marks is not None:
                 mass = (shares @ marks).log()
                 for kind, own_mass in enumerate(mass.T):  # views of it
                     if (lost := own_mass.isneginf()).any():  # too improbable for float32
                         pieces = marks[:, kind] > 0
                         own_mass[lost] = (rows - top)[lost][:, pieces].logsumexp(1)
-                at_boundary.append((mass - whole[:, None]).double().cpu().numpy())
-        return found, np.concatenate(at_boundary) if at_boundary else None
+                at_boundary.append((mass - log_total[:, None]).double().cpu().numpy())
+        return log_p, np.concatenate(at_boundary) if at_boundary else None
 
     def _marks(self, logits: Tensor) -> Tensor:
         """For each column of logits and kind of boundary 1 where its piece is one, else 0."""
@@ -216,11 +222,11 @@ class Scorer:
             known = self._known_marks = known.to(logits.device)
         return known
 
-    def _chunks(self, every: Iterable[_ModelInput]) -> Iterator[Chunk]:
+    def _chunks(self, inputs: Iterable[_ModelInput]) -> Iterator[Chunk]:
         """Rows that go through the model together, where other rows do not change what it does."""
         rows: list[_ModelInput] = []
-        for row in every:
-            longest = max(len(row.ids), max((len(each.ids) for each in rows), default=0))
+        for row in inputs:
+            longest = max(len(row.ids), max((len(earlier.ids) for earlier in rows), default=0))
             is_full = (len(rows) + 1) * longest > self._chunk_tokens
             batching = self.model.batching
             is_apart = batching == "single" or (batching == "equal" and len(row.ids) != longest)
@@ -238,11 +244,11 @@ class Scorer:
             numbered = list(enumerate(text.spans, number))
             number += len(text.spans)
             if self.model.head == "causal":
-                asked = [
-                    each for at, span in numbered for each in self._points_of_span(text, at, span)
+                points = [
+                    point for at, span in numbered for point in self._points_of_span(text, at, span)
                 ]
-                if asked:
-                    yield _ModelInput(text.ids, text.segments, asked)
+                if points:
+                    yield _ModelInput(text.ids, text.segments, points)
                 continue
             assert self.model.masked_lm is not None
             mask = self.model.masked_lm.mask
@@ -257,37 +263,37 @@ class Scorer:
         start, end = span
         if start == 0:  # nothing stands before it
             return []
-        found = [_Point(token - 1, text.ids[token], at) for token in range(*span)]
+        points = [_Point(token - 1, text.ids[token], at) for token in range(*span)]
         if self._boundaries is not None:
-            begins, ends = (self._boundaries.at(text.ids, each, text.after) for each in span)
-            found[0] = _Point(start - 1, text.ids[start], at, starts=begins)
+            begins, ends = (self._boundaries.at(text.ids, token, text.after) for token in span)
+            points[0] = _Point(start - 1, text.ids[start], at, starts=begins)
             if ends != NONE:
-                found.append(_Point(end - 1, -1, at, ends=ends))
-        return found
+                points.append(_Point(end - 1, -1, at, ends=ends))
+        return points
 
     def _chunk(self, rows: Sequence[_ModelInput]) -> Chunk:
-        longest = max(len(each.ids) for each in rows)
+        longest = max(len(row.ids) for row in rows)
         padding = self.model.input_tokenizer.padding
         points = [(at, point) for at, row in enumerate(rows) for point in row.points]
         unique = dict.fromkeys((at, point.place) for at, point in points)
-        places = {each: number for number, each in enumerate(unique)}
+        numbers = {position: number for number, position in enumerate(unique)}
 
         def padded(values: Callable[[_ModelInput], Sequence[int]], fill: int) -> Tensor:
             return torch.tensor(
-                [[*values(each), *[fill] * (longest - len(each.ids))] for each in rows]
+                [[*values(row), *[fill] * (longest - len(row.ids))] for row in rows]
             )
 
         return Chunk(
-            padded(lambda each: each.ids, padding),
-            padded(lambda each: [1] * len(each.ids), 0),
-            padded(lambda each: each.segments, 0),
-            torch.tensor([row for row, _ in places]),
-            torch.tensor([place for _, place in places]),
-            torch.tensor([places[at, each.place] for at, each in points]),
-            torch.tensor([each.target for _, each in points]),
-            np.array([each.span for _, each in points]),
-            np.array([each.starts for _, each in points]),
-            np.array([each.ends for _, each in points]),
+            padded(lambda row: row.ids, padding),
+            padded(lambda row: [1] * len(row.ids), 0),
+            padded(lambda row: row.segments, 0),
+            torch.tensor([row for row, _ in numbers]),
+            torch.tensor([token for _, token in numbers]),
+            torch.tensor([numbers[at, point.place] for at, point in points]),
+            torch.tensor([point.target for _, point in points]),
+            np.array([point.span for _, point in points]),
+            np.array([point.starts for _, point in points]),
+            np.array([point.ends for _, point in points]),
         )
 
     @cached_property
@@ -310,7 +316,7 @@ class Scorer:
         `sums` has [H, D] float64 of each layer, and is filled where it is empty. The texts are read
         as they are: nothing is masked.
         """
-        rows = [_ModelInput(each.ids, each.segments, [_Point(0, 0, 0)]) for each in texts]
+        rows = [_ModelInput(text.ids, text.segments, [_Point(0, 0, 0)]) for text in texts]
         for chunk in self._chunks(rows):
             with ExitStack() as hooks:
                 for at, layer in enumerate(self.values.layers):
@@ -318,12 +324,12 @@ class Scorer:
                     output = layer.get_submodule(self.values.layout.output)
                     hooks.enter_context(output.register_forward_pre_hook(hear))
                 self._forward(chunk)
-        return sum(len(each.ids) for each in texts)
+        return sum(len(text.ids) for text in texts)
 
     def _add_losses(
-        self, chunk: Chunk, sums: list[Tensor], at: int, module: Any, given: tuple[Any, ...]
+        self, chunk: Chunk, sums: list[Tensor], at: int, module: Any, inputs: tuple[Any, ...]
     ) -> None:
-        by_head = torch.unflatten(given[0], -1, (self.values.heads, -1)).double()
+        by_head = torch.unflatten(inputs[0], -1, (self.values.heads, -1)).double()
         total = torch.einsum("bt,bthd->hd", chunk.mask.to(by_head), by_head)
         if at == len(sums):
             sums.append(total)
@@ -337,12 +343,12 @@ class Scorer:
         with ExitStack() as hooks:
             for at, heads in disabled.items():
                 layer = values.layers[at]
-                seen: list[Tensor] = []
+                value_outputs: list[Tensor] = []
                 if cut == "uniform":
                     source = layer.get_submodule(values.layout.value)
-                    hear = partial(_keep_layer_output, seen, values, layer)
+                    hear = partial(_keep_layer_output, value_outputs, values, layer)
                     hooks.enter_context(source.register_forward_hook(hear))
-                replace = partial(self._replace, chunk, at, list(heads), cut, seen)
+                replace = partial(self._replace, chunk, at, list(heads), cut, value_outputs)
                 output = layer.get_submodule(values.layout.output)
                 hooks.enter_context(output.register_forward_pre_hook(replace))
             yield
@@ -353,11 +359,11 @@ class Scorer:
         at: int,
         heads: list[int],
         cut: Cut,
-        seen: list[Tensor],
+        value_outputs: list[Tensor],
         module: Any,
-        given: tuple[Any, ...],
+        inputs: tuple[Any, ...],
     ) -> tuple[Any, ...]:
-        output = given[0].clone()
+        output = inputs[0].clone()
         by_head = torch.unflatten(output, -1, (self.values.heads, -1))  # [R, T, H, D], a view
         if cut == "zero":
             by_head[:, :, heads] = 0
@@ -365,14 +371,14 @@ class Scorer:
             assert self.means is not None
             by_head[:, :, heads] = self.means[at][heads].to(by_head)
         else:
-            value = seen.pop()[:, heads].transpose(1, 2)  # [R, T, h, D]
+            value = value_outputs.pop()[:, heads].transpose(1, 2)  # [R, T, h, D]
             real = chunk.mask.to(value)[:, :, None, None]
             if self.model.facts.causal:
                 mean = (value * real).cumsum(1) / real.cumsum(1)
             else:
                 mean = ((value * real).sum(1) / real.sum(1))[:, None]
             by_head[:, :, heads] = mean
-        return (output, *given[1:])
+        return (output, *inputs[1:])
 
 
 @dataclass(frozen=True)
@@ -394,6 +400,11 @@ class _ModelInput:
 
 
 def _keep_layer_output(
-    seen: list[Tensor], values: Values, layer: Any, module: Any, given: Any, output: Tensor
+    value_outputs: list[Tensor],
+    values: Values,
+    layer: Any,
+    module: Any,
+    inputs: Any,
+    output: Tensor,
 ) -> None:
-    seen.append(values.by_head(layer, output))
+    value_outputs.append(values.by_head(layer, output))

@@ -77,13 +77,13 @@ def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
     pairs = []
     rows = asking(connection)("losses/agreement_pairs", {"corpus": corpus})
     for number, row in enumerate(rows, 1):
-        word, relation, other, attractors, distance, is_inverted, *columns = row
+        word, relation, other_form, attractors, distance, is_inverted, *columns = row
         spans = spans_of(columns, "written")
-        at = next(place for place, span in enumerate(spans) if span.first == word)
+        at = next(index for index, span in enumerate(spans) if span.first == word)
         good = PairSide(
-            tuple(each.text for each in spans), tuple(each.space_after for each in spans)
+            tuple(span.text for span in spans), tuple(span.space_after for span in spans)
         )
-        bad = replace(good, words=(*good.words[:at], other, *good.words[at + 1 :]))
+        bad = replace(good, words=(*good.words[:at], other_form, *good.words[at + 1 :]))
         facts = word, attractors, distance, is_inverted
         pairs.append(Pair(number, relation, good, bad, at, *facts))
     return pairs
@@ -101,10 +101,10 @@ def read_pairs(path: Path) -> list[Pair]:
     stem = escape_control(source.stem)  # the name of a file may be bytes that are not text
     pairs: list[Pair] = []
     try:
-        for line, given in _rows_of_source(source):
+        for line, fields in _rows_of_source(source):
             if len(pairs) == MOST_PAIRS:
                 raise _Wrong(line, f"more than {MOST_PAIRS:,} pairs", "Split the file.")
-            pairs.append(_pair(len(pairs) + 1, stem, given, line))
+            pairs.append(_pair(len(pairs) + 1, stem, fields, line))
     except FaultError as fault:
         problem = fault.problem
         raise _line_error(path, problem.line, problem.fact, problem.remedy) from None
@@ -135,13 +135,13 @@ def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Given]]:
     first = next(((line, text) for line, text in lines if text.strip()), None)
     if first is None:
         return
-    every = chain([first], lines)
+    all_lines = chain([first], lines)
     if first[1].lstrip().startswith("{"):
-        yield from _objects(every)
+        yield from _objects(all_lines)
     elif source.path.name.removesuffix(".gz").lower().endswith(".csv"):
-        yield from _table_rows(_quoted_rows(every))
+        yield from _table_rows(_quoted_rows(all_lines))
     else:  # nothing is quoted there: a text may well begin with a quotation mark
-        yield from _table_rows((line, text.split("\t")) for line, text in every if text.strip())
+        yield from _table_rows((line, text.split("\t")) for line, text in all_lines if text.strip())
 
 
 def _numbered_lines(source: CorpusFile) -> Iterator[tuple[int, str]]:
@@ -161,15 +161,15 @@ def _objects(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Given]]:
         if not text.strip():
             continue
         try:
-            found = json.loads(text)
+            record = json.loads(text)
         except (ValueError, RecursionError):  # also for a number of 5,000 digits
             raise _Wrong(line, "the line is not JSON") from None
-        if not isinstance(found, dict):
+        if not isinstance(record, dict):
             raise _Wrong(line, "the line is not a JSON object")
-        roles = _roles([*found], line)
+        roles = _roles([*record], line)
         if lacking := [role for role in ("good", "bad") if role not in roles]:
             raise _Wrong(line, f"the object has no {' or '.join(_NAMES[lacking[0]])}")
-        values = [*found.values()]
+        values = [*record.values()]
         yield line, {role: values[at] for role, at in roles.items()}
 
 
@@ -190,47 +190,49 @@ def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _G
 
 def _quoted_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     """The rows of a table with commas, each with the number of its first line."""
-    taken: list[int] = []  # the lines of a row: a quoted cell may have several
+    line_numbers: list[int] = []  # the lines of a row: a quoted cell may have several
 
     def unquoted_lines() -> Iterator[str]:
         for line, text in lines:
-            taken.append(line)
+            line_numbers.append(line)
             yield f"{text}\n"
 
     rows = csv.reader(unquoted_lines(), strict=True)
     while True:
-        taken.clear()
+        line_numbers.clear()
         try:
             row = next(rows, None)
         except csv.Error as error:
-            raise _Wrong(taken[0], f"the cells that begin here cannot be read: {error}") from None
+            raise _Wrong(
+                line_numbers[0], f"the cells that begin here cannot be read: {error}"
+            ) from None
         if row is None:
             return
         if row:
-            yield taken[0], row
+            yield line_numbers[0], row
 
 
 def _roles(names: Sequence[str], line: int) -> dict[str, int]:
     """Where the names stand that are known, by their role. Raises _Wrong for one given twice."""
-    folded = [each.strip().casefold() for each in names]
-    found = {}
+    folded = [name.strip().casefold() for name in names]
+    columns = {}
     for role, known in _NAMES.items():
-        name = next((each for each in known if each in folded), None)
+        name = next((alias for alias in known if alias in folded), None)
         if name is None:
             continue
         if folded.count(name) > 1:
             raise _Wrong(line, f"{name} is named twice")
-        found[role] = folded.index(name)
-    return found
+        columns[role] = folded.index(name)
+    return columns
 
 
-def _pair(number: int, stem: str, given: _Given, line: int) -> Pair:
-    for role, text in given.items():
+def _pair(number: int, stem: str, fields: _Given, line: int) -> Pair:
+    for role, text in fields.items():
         _check_is_text(role, text, line)
-    good, bad = (_parse_side(role, given[role], line) for role in ("good", "bad"))
+    good, bad = (_parse_side(role, fields[role], line) for role in ("good", "bad"))
     if good == bad:
         raise _Wrong(line, "the good and the bad text are the same")
-    paradigm = " ".join((given.get("paradigm") or "").split())
+    paradigm = " ".join((fields.get("paradigm") or "").split())
     return Pair(number, paradigm or stem, good, bad, at=None)
 
 

@@ -136,7 +136,7 @@ class _SurprisalRows:
 
     @property
     def count(self) -> int:
-        return sum(each.num_rows for each in (*self.surprisal, *self.ablated))
+        return sum(table.num_rows for table in (*self.surprisal, *self.ablated))
 
 
 class _SurprisalJob:
@@ -152,9 +152,11 @@ class _SurprisalJob:
         self.on_progress, self.on_estimate = on_progress, on_estimate
         self.kept = 0  # words that are in the bank, with all of the sets
 
-    def do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> SurprisalReport:
+    def do(
+        self, head_sets: Sequence[HeadSet], name: str | None, *, replace: bool
+    ) -> SurprisalReport:
         try:
-            return self._do(chosen, name, replace=replace)
+            return self._do(head_sets, name, replace=replace)
         except KeyboardInterrupt as error:
             raise KeyboardInterrupt(self._describe_cut if self.kept else "") from error
 
@@ -162,7 +164,9 @@ class _SurprisalJob:
     def _describe_cut(self) -> str:
         return f"{self.kept:,} words are kept"
 
-    def _do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> SurprisalReport:
+    def _do(
+        self, head_sets: Sequence[HeadSet], name: str | None, *, replace: bool
+    ) -> SurprisalReport:
         options = self.options
         with (
             gc_frozen(),
@@ -170,41 +174,41 @@ class _SurprisalJob:
         ):
             self.connection = connection
             self.row = self._read_run()
-            read = _files(options.pairs)
-            sets = self._sets(chosen)
+            pairs_by_source = _files(options.pairs)
+            sets = self._sets(head_sets)
             self.sets = len(sets)
             self.ablation = name
             if name is not None:
                 self._check_same(name, sets, replace=replace)
-            done = SurprisalReport(
-                self.row["name"], sets=sum(each.control_of is None for each in sets),
-                controls=sum(each.control_of is not None for each in sets),
+            report = SurprisalReport(
+                self.row["name"], sets=sum(head_set.control_of is None for head_set in sets),
+                controls=sum(head_set.control_of is not None for head_set in sets),
             )  # fmt: skip
             if options.agreement:
-                read = {AGREEMENT: self._agreement()} | read
-            sources = self._left(read, len(sets), replace=replace)
-            begun = not replace and self._begun(name)
-            if begun and not sources and self._is_finished(name):
-                done.words, done.first_words, done.sharing_words = self._count_words()
-                done.is_new = False
-                done.pairs = {each: len(pairs) for each, pairs in read.items()}
-                return done
+                pairs_by_source = {AGREEMENT: self._agreement()} | pairs_by_source
+            sources = self._left(pairs_by_source, len(sets), replace=replace)
+            is_begun = not replace and self._begun(name)
+            if is_begun and not sources and self._is_finished(name):
+                report.words, report.first_words, report.sharing_words = self._count_words()
+                report.is_new = False
+                report.pairs = {source: len(pairs) for source, pairs in pairs_by_source.items()}
+                return report
             self.kept = len(self._had())
             self._load_model()
             if replace:  # now that it is sure that it can be measured
                 self._delete_rows(name)
                 self.kept = 0
-            if name is not None and not begun:
+            if name is not None and not is_begun:
                 self._begin(name, sets)
             self._finish(None)
-            numbers = [self._disabled(each) for each in sets]
+            numbers = [self._disabled(head_set) for head_set in sets]
             with malloc_tuned():
                 try:
                     if isinstance(options, AblateOptions) and options.replacement == "mean":
                         self._average()
                     self._measure_words(numbers)
                     for source, pairs in sources.items():
-                        done.unasked += self._pairs(source, pairs, numbers)
+                        report.unasked += self._pairs(source, pairs, numbers)
                 except (RuntimeError, MemoryError) as error:
                     if not is_out_of_memory(error):
                         raise
@@ -214,22 +218,22 @@ class _SurprisalJob:
                         " stopped.",
                     ) from error
             self._finish(provenance.now())
-            done.words, done.first_words, done.sharing_words = self._count_words()
-            done.ends = self.scorer.end_tokens
+            report.words, report.first_words, report.sharing_words = self._count_words()
+            report.ends = self.scorer.end_tokens
             if replace and name is None:
-                done.outdated = self._outdated()
-            done.pairs = {each: len(pairs) for each, pairs in read.items()}
-            return done
+                report.outdated = self._outdated()
+            report.pairs = {source: len(pairs) for source, pairs in pairs_by_source.items()}
+            return report
 
     def _read_run(self) -> dict[str, Any]:
         """The row of the run, with its model's."""
-        found = run_to_read(self.connection, self.path, self.asked)
+        run = run_to_read(self.connection, self.path, self.asked)
         (row,) = rows_by_name(
-            self.connection.execute(registry.internal_statement("losses/run"), {"run": found.id})
+            self.connection.execute(registry.internal_statement("losses/run"), {"run": run.id})
         )
         if row["device"] == "given":
             raise CallError(
-                f"The run {found.name} was given (add_run): attnbank has no model to ask.",
+                f"The run {run.name} was given (add_run): attnbank has no model to ask.",
                 "Ingest the corpus with the model itself.",
             )
         return row
@@ -240,20 +244,20 @@ class _SurprisalJob:
             registry.internal_statement("losses/words_of_run"), {"run": self.row["id"]}
         ).fetchnumpy()
         had = set(rows["word"].tolist())
-        every = agreement_pairs(self.connection, self.row["corpus"])
-        if not (found := [each for each in every if each.word in had]):
+        pairs = agreement_pairs(self.connection, self.row["corpus"])
+        if not (agreement := [pair for pair in pairs if pair.word in had]):
             raise CallError(
                 f"No verb that {self.row['name']} read is known to agree with its subject, which"
                 " takes trees with features (Number, VerbForm, Tense) and both forms of the verb.",
                 "Leave --agreement out.",
             )
-        return found
+        return agreement
 
-    def _sets(self, chosen: Sequence[HeadSet]) -> list[HeadSet]:
-        if not chosen:
+    def _sets(self, head_sets: Sequence[HeadSet]) -> list[HeadSet]:
+        if not head_sets:
             return []
         assert isinstance(self.options, AblateOptions)
-        return with_controls(chosen, self.numbers, self.row["heads"], self.options)
+        return with_controls(head_sets, self.numbers, self.row["heads"], self.options)
 
     @property
     def numbers(self) -> list[int]:
@@ -274,14 +278,14 @@ class _SurprisalJob:
             with_head=True,
         )
         facts = self.model.facts
-        for what, here, there in (
+        for what, loaded, stored in (
             ("weights", facts.sha256, row["sha256"]),
             ("tokenizer", facts.tokenizer_sha256, row["tokenizer_sha256"]),
         ):
-            if there is not None and here != there:
+            if stored is not None and loaded != stored:
                 raise CallError(
                     f"The {what} of {facts.name} are not those of the run {row['name']}: their"
-                    f" digest is {str(here)[:8]}, and that of the run {there[:8]}.",
+                    f" digest is {str(loaded)[:8]}, and that of the run {stored[:8]}.",
                     "Name the same model (--model), or ingest the corpus with this one.",
                 )
         self.scorer = Scorer(self.model, options.batch_tokens)
@@ -289,26 +293,27 @@ class _SurprisalJob:
 
     def _planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
         """What makes the inputs of the run again, its positions being words."""
-        row, asked = self.row, self.row["options"] or {}
+        row, stored_options = self.row, self.row["options"] or {}
         asked_tokens = self.options.batch_tokens
         options = IngestOptions(
             (), self.path, self.model.facts.name, context=row["context"],
             multiword=row["multiword"] or "written", edges=row["edges"] or "cut",
-            bos_token=row["bos"], max_tokens=row["max_tokens"], truncate="truncate" in asked,
-            limit=int(asked["limit"]) if "limit" in asked else None,
-            seed=int(asked.get("seed", 0)),
+            bos_token=row["bos"], max_tokens=row["max_tokens"],
+            truncate="truncate" in stored_options,
+            limit=int(stored_options["limit"]) if "limit" in stored_options else None,
+            seed=int(stored_options.get("seed", 0)),
             # So that of many sets a process that is killed does not lose much.
             batch_tokens=min(asked_tokens, max(256, 8 * asked_tokens // max(8, self.sets))),
         )  # fmt: skip
         opened = opened_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
 
-    def _disabled(self, own: HeadSet) -> dict[int, list[int]]:
+    def _disabled(self, head_set: HeadSet) -> dict[int, list[int]]:
         """The heads of a set as the engine counts them: layers and heads from 0."""
-        found: dict[int, list[int]] = {}
-        for layer, head in sorted(own.heads):
-            found.setdefault(self.numbers.index(layer), []).append(head - 1)
-        return found
+        heads_by_layer: dict[int, list[int]] = {}
+        for layer, head in sorted(head_set.heads):
+            heads_by_layer.setdefault(self.numbers.index(layer), []).append(head - 1)
+        return heads_by_layer
 
     # What the bank has.
 
@@ -342,17 +347,17 @@ class _SurprisalJob:
         ).fetchall()
         if not rows or replace:
             return
-        own = [
+        requested = [
             (
                 number,
-                each.name,
+                head_set.name,
                 self.options.replacement,
-                [list(head) for head in sorted(each.heads)],
+                [list(head) for head in sorted(head_set.heads)],
             )
-            for number, each in enumerate(sets, start=1)
+            for number, head_set in enumerate(sets, start=1)
         ]
-        there = [(*row[:3], [list(head) for head in row[3]]) for row in rows]
-        if own != there:
+        stored = [(*row[:3], [list(head) for head in row[3]]) for row in rows]
+        if requested != stored:
             raise CallError(
                 f"The bank has another ablation {name} of {self.row['name']}: other sets, another"
                 " replacement or other controls.",
@@ -362,53 +367,54 @@ class _SurprisalJob:
     def _begun(self, name: str | None) -> bool:
         if name is None:
             return any(self._count_words())
-        found = "select count(*) from ablation_set where run = ? and ablation = ?"
-        ((count,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
+        query = "select count(*) from ablation_set where run = ? and ablation = ?"
+        ((count,),) = self.connection.execute(query, [self.row["id"], name]).fetchall()
         return bool(count)
 
     def _is_finished(self, name: str | None) -> bool:
         """Whether all words of the run, or of the ablation, are in the bank."""
         if name is None:
-            ((left,),) = self.connection.execute(
+            ((remaining,),) = self.connection.execute(
                 registry.internal_statement("losses/words_without_surprisal"),
                 {"run": self.row["id"]},
             ).fetchall()
-            return not left
-        found = (
+            return not remaining
+        query = (
             "select count(*) from ablation_set where run = ? and ablation = ? and finished is null"
         )
-        ((left,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
-        return not left
+        ((remaining,),) = self.connection.execute(query, [self.row["id"], name]).fetchall()
+        return not remaining
 
     def _delete_rows(self, name: str | None) -> None:
-        own = [self.row["id"]]
+        parameters = [self.row["id"]]
         with transaction(self.connection):
             if name is None:
                 self.connection.execute(
                     "create temporary table replaced as select word, nats from surprisal"
                     " where run = ?",
-                    own,
+                    parameters,
                 )
                 for table in ("surprisal", "minimal_pair", "ablated_pair"):
-                    self.connection.execute(f"delete from {table} where run = ?", own)
+                    self.connection.execute(f"delete from {table} where run = ?", parameters)
             else:
                 for table in _TABLES:
                     self.connection.execute(
-                        f"delete from {table} where run = ? and ablation = ?", [*own, name]
+                        f"delete from {table} where run = ? and ablation = ?", [*parameters, name]
                     )
 
     def _begin(self, name: str, sets: Sequence[HeadSet]) -> None:
         assert isinstance(self.options, AblateOptions)
         with transaction(self.connection):
-            for number, each in enumerate(sets, start=1):
+            for number, head_set in enumerate(sets, start=1):
                 insert_row(
                     self.connection, "ablation_set", run=self.row["id"], ablation=name,
-                    number=number, name=each.name, control_of=each.control_of,
-                    replacement=self.options.replacement, head_count=len(each.heads),
-                    chosen_by=each.chosen_by, seed=each.seed, code_version=provenance.version(),
+                    number=number, name=head_set.name, control_of=head_set.control_of,
+                    replacement=self.options.replacement, head_count=len(head_set.heads),
+                    chosen_by=head_set.chosen_by, seed=head_set.seed,
+                    code_version=provenance.version(),
                     libraries=provenance.libraries(*_LIBRARIES), started=provenance.now(),
                 )  # fmt: skip
-                for layer, head in sorted(each.heads):
+                for layer, head in sorted(head_set.heads):
                     insert_row(
                         self.connection, "ablated_head", run=self.row["id"], ablation=name,
                         number=number, layer=layer, head=head,
@@ -436,39 +442,45 @@ class _SurprisalJob:
         progress = Counter(self.on_progress, "averaging")
         progress.begun(0, 0.0, total)
         for batch in batches:
-            texts = [_text_of_input(each) for each in batch.inputs]
+            texts = [_text_of_input(model_input) for model_input in batch.inputs]
             tokens += self.scorer.add_up(texts, sums) if texts else 0
             progress.add(batch.sentence_count, batch.effort)
-        self.scorer.means = [each / tokens for each in sums]
+        self.scorer.means = [head_sums / tokens for head_sums in sums]
 
     def _measure_words(self, sets: Sequence[dict[int, list[int]]]) -> None:
         known, had = self._nats(), self._had()
         rows = _SurprisalRows()
         total, batches = self._batches()
         progress = Counter(self.on_progress, "scoring")
-        written = time.monotonic()
+        last_commit = time.monotonic()
         is_told = False
         with postponed() as interrupts:
             try:
                 for batch in batches:
-                    inputs = [each for each in batch.inputs if not had.issuperset(each.words)]
+                    inputs = [
+                        model_input
+                        for model_input in batch.inputs
+                        if not had.issuperset(model_input.words)
+                    ]
                     if not progress.total:
                         progress.begun(0, 0.0, total)
                     if inputs:
-                        texts = [_text_of_input(each) for each in inputs]
+                        texts = [_text_of_input(model_input) for model_input in inputs]
                         with interrupts.at_once():
                             if not is_told:
                                 took = self._seconds(texts, sets) * len(batch.inputs) / len(inputs)
-                                left = took / batch.effort * max(0.0, total - progress.effort)
-                                self.on_estimate(left, len(sets), total - progress.done)
+                                seconds_left = (
+                                    took / batch.effort * max(0.0, total - progress.effort)
+                                )
+                                self.on_estimate(seconds_left, len(sets), total - progress.done)
                                 is_told = True
-                            found = self._scored(texts, sets)
-                        self._add_surprisals(rows, inputs, found, known)
+                            surprisals = self._scored(texts, sets)
+                        self._add_surprisals(rows, inputs, surprisals, known)
                     progress.add(batch.sentence_count, batch.effort)
-                    due = time.monotonic() - written >= SECONDS_AT_ONCE
+                    due = time.monotonic() - last_commit >= SECONDS_AT_ONCE
                     if due or rows.count >= ROWS_AT_ONCE:
                         self._commit_rows(rows)
-                        written = time.monotonic()
+                        last_commit = time.monotonic()
             finally:
                 self._commit_rows(rows)
 
@@ -486,14 +498,16 @@ class _SurprisalJob:
 
     def _nats(self) -> dict[int, float]:
         """What the bank has of the words of the whole model; NaN for none."""
-        found = "select word, coalesce(nats, 'nan') from surprisal where run = ?"
-        return dict(self.connection.execute(found, [self.row["id"]]).fetchall())
+        query = "select word, coalesce(nats, 'nan') from surprisal where run = ?"
+        return dict(self.connection.execute(query, [self.row["id"]]).fetchall())
 
     def _words_of(self, table: str) -> set[int]:
-        own = "" if table == "surprisal" else " and ablation = ? and number = 1"
-        given = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
-        found = self.connection.execute(f"select word from {table} where run = ?{own}", given)
-        return set(found.fetchnumpy()["word"].tolist())
+        condition = "" if table == "surprisal" else " and ablation = ? and number = 1"
+        parameters = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
+        words = self.connection.execute(
+            f"select word from {table} where run = ?{condition}", parameters
+        )
+        return set(words.fetchnumpy()["word"].tolist())
 
     def _scored(
         self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]
@@ -505,7 +519,7 @@ class _SurprisalJob:
         self,
         rows: _SurprisalRows,
         inputs: Sequence[Input],
-        found: Sequence[Surprisal],
+        surprisals: Sequence[Surprisal],
         known: dict[int, float],
     ) -> None:
         """Put the words of inputs among the rows: those of the whole model where they are new.
@@ -513,25 +527,25 @@ class _SurprisalJob:
         Raises CallError where the whole model makes something else of a word than is `known`.
         """
         words: list[int] = []
-        place: list[int] = []  # of the span of each word; -1 for one that shares another's
+        span_numbers: list[int] = []  # of the span of each word; -1 for one that shares another's
         shared: list[int] = []
         at = 0
-        for each in inputs:
-            for position in each.encoded.positions:
+        for model_input in inputs:
+            for position in model_input.encoded.positions:
                 if position.word is None:
                     continue
-                span = each.spans[position.word]
-                own = range(span.first, span.last + 1)
-                words += own
-                place += [at] + [-1] * (len(own) - 1)
-                shared += [len(own)] * len(own)
+                span = model_input.spans[position.word]
+                word_ids = range(span.first, span.last + 1)
+                words += word_ids
+                span_numbers += [at] + [-1] * (len(word_ids) - 1)
+                shared += [len(word_ids)] * len(word_ids)
                 at += 1
         rows.words += len(words)
-        word, places = np.array(words, np.int32), np.array(place)
+        word, span_index = np.array(words, np.int32), np.array(span_numbers)
         run = np.full(len(word), self.row["id"], np.int32)
-        is_new = np.array([each not in known for each in words], bool)
-        nats = _at(found[0].words, places)
-        before = np.array([known.get(each, np.nan) for each in words])
+        is_new = np.array([word_id not in known for word_id in words], bool)
+        nats = _at(surprisals[0].words, span_index)
+        before = np.array([known.get(word_id, np.nan) for word_id in words])
         if (differ := np.abs(nats - before) > _SAME_NATS).any():
             raise CallError(
                 f"The surprisals of {self.row['name']} in the bank are of another version of"
@@ -541,7 +555,7 @@ class _SurprisalJob:
             )
         columns = {
             "nats": _nullable(nats),
-            "nats_of_pieces": _nullable(_at(found[0].pieces, places)),
+            "nats_of_pieces": _nullable(_at(surprisals[0].pieces, span_index)),
         }
         if is_new.any():
             rows.surprisal.append(
@@ -552,7 +566,7 @@ class _SurprisalJob:
             known.update(zip(words, nats.tolist(), strict=True))
         if self.ablation is None:
             return
-        for number, each_set in enumerate(found[1:], start=1):
+        for number, each_set in enumerate(surprisals[1:], start=1):
             rows.ablated.append(
                 pa.table(
                     {
@@ -560,7 +574,7 @@ class _SurprisalJob:
                         "ablation": pa.repeat(self.ablation, len(word)),
                         "number": np.full(len(word), number, np.int32),
                         "word": word,
-                        "nats": _nullable(_at(each_set.words, places)),
+                        "nats": _nullable(_at(each_set.words, span_index)),
                     }
                 )
             )
@@ -585,46 +599,46 @@ class _SurprisalJob:
     # Pairs.
 
     def _left(
-        self, read: dict[str, list[Pair]], sets: int, *, replace: bool
+        self, pairs_by_source: dict[str, list[Pair]], sets: int, *, replace: bool
     ) -> dict[str, list[Pair]]:
         """The pairs that were not measured yet, with all of the sets, by source; `replace`: all.
 
         Raises CallError where the bank has other pairs of a file of that name, and keeps them.
         """
         if replace and self.ablation is None:
-            return read
-        found = {}
-        for source, pairs in read.items():
-            own = [self.row["id"], source]
+            return pairs_by_source
+        remaining = {}
+        for source, pairs in pairs_by_source.items():
+            key = [self.row["id"], source]
             rows = self.connection.execute(
                 "select number, good, bad, paradigm from minimal_pair where run = ? and source = ?",
-                own,
+                key,
             ).fetchall()
-            there = {number: told for number, *told in rows}
-            for each in pairs:
-                told = [
-                    _word_or_text(each.good, each.at),
-                    _word_or_text(each.bad, each.at),
-                    each.paradigm,
+            stored = {number: facts for number, *facts in rows}
+            for pair in pairs:
+                facts = [
+                    _word_or_text(pair.good, pair.at),
+                    _word_or_text(pair.bad, pair.at),
+                    pair.paradigm,
                 ]
-                if there.get(each.number, told) != told:
+                if stored.get(pair.number, facts) != facts:
                     raise CallError(
-                        f"The bank has other pairs of {source}: its pair {each.number} was"
+                        f"The bank has other pairs of {source}: its pair {pair.number} was"
                         " another one.",
                         "Rename the file, or measure the run's pairs anew: attnbank surprisal"
                         f" {self.row['name']} --replace",
                     )
-            done = set() if replace else set(there)
-            if sets and done:
+            measured = set() if replace else set(stored)
+            if sets and measured:
                 ((ablated,),) = self.connection.execute(
                     "select coalesce(list(pair), []) from ablated_pair where run = ? and source = ?"
                     " and ablation = ? and number = ?",
-                    [*own, self.ablation, sets],
+                    [*key, self.ablation, sets],
                 ).fetchall()
-                done &= set(ablated)
-            if left := [each for each in pairs if each.number not in done]:
-                found[source] = left
-        return found
+                measured &= set(ablated)
+            if unmeasured := [pair for pair in pairs if pair.number not in measured]:
+                remaining[source] = unmeasured
+        return remaining
 
     def _pairs(
         self, source: str, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
@@ -632,7 +646,7 @@ class _SurprisalJob:
         """Measure pairs and write them as they come; how many could not be asked for."""
         unasked = 0
         waiting: list[tuple[Sequence[Pair], np.ndarray]] = []
-        written = time.monotonic()
+        last_write = time.monotonic()
         with postponed() as interrupts:
             try:
                 for start in range(0, len(pairs), _PAIRS_AT_ONCE):
@@ -642,9 +656,9 @@ class _SurprisalJob:
                     waiting.append((some, nats))
                     unasked += int(np.isnan(nats[0]).any(1).sum())
                     self.on_progress(Progress("judging", start + len(some), len(pairs)))
-                    if time.monotonic() - written >= SECONDS_AT_ONCE:
+                    if time.monotonic() - last_write >= SECONDS_AT_ONCE:
                         self._write_pairs(source, waiting)
-                        written = time.monotonic()
+                        last_write = time.monotonic()
             finally:
                 self._write_pairs(source, waiting)
         return unasked
@@ -652,15 +666,15 @@ class _SurprisalJob:
     def _judged(self, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]) -> np.ndarray:
         """The nats of both sides of pairs, [1 + sets, pairs, 2]; NaN where one is not known."""
         nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
-        asked = [(at, sides) for at, each in enumerate(pairs) if (sides := self._sides(each))]
-        texts = [text for _, sides in asked for text in sides]
+        answerable = [(at, sides) for at, pair in enumerate(pairs) if (sides := self._sides(pair))]
+        texts = [text for _, sides in answerable for text in sides]
         if not texts:
             return nats
         ends = np.cumsum([len(text.spans) for text in texts])[:-1]
-        for number, found in enumerate(self._scored(texts, sets)):
-            sums = [_sum_or_nan(each) for each in np.split(found.words, ends)]
-            for place, (at, _) in enumerate(asked):
-                nats[number, at] = sums[2 * place : 2 * place + 2]
+        for number, surprisal in enumerate(self._scored(texts, sets)):
+            sums = [_sum_or_nan(side_nats) for side_nats in np.split(surprisal.words, ends)]
+            for index, (at, _) in enumerate(answerable):
+                nats[number, at] = sums[2 * index : 2 * index + 2]
         return nats
 
     def _sides(self, pair: Pair) -> tuple[Text, Text] | None:
@@ -682,15 +696,15 @@ class _SurprisalJob:
         if not isinstance(pieces, tuple):
             return None
         if at is not None and is_causal:
-            after = next((each.id for each in pieces if each.word > at), None)
-            pieces = tuple(each for each in pieces if each.word <= at)
+            after = next((piece.id for piece in pieces if piece.word > at), None)
+            pieces = tuple(piece for piece in pieces if piece.word <= at)
         encoded = self.tokenizer.assemble([pieces], words, "word")
         if len(encoded.ids) > self.row["max_tokens"]:
             return None
         spans = [
-            (each.start, each.end)
-            for each in encoded.positions
-            if each.word is not None and at in (None, each.word)
+            (position.start, position.end)
+            for position in encoded.positions
+            if position.word is not None and at in (None, position.word)
         ]
         if at is None and is_causal and spans and spans[0][0] == 0:
             spans = spans[1:]  # nothing stands before it
@@ -700,32 +714,32 @@ class _SurprisalJob:
         """Commit pairs of a source with all of their sets; those of the whole model where new."""
         if not waiting:
             return
-        pairs = [each for some, _ in waiting for each in some]
-        nats = np.concatenate([each for _, each in waiting], axis=1)
+        pairs = [pair for some, _ in waiting for pair in some]
+        nats = np.concatenate([part for _, part in waiting], axis=1)
         waiting.clear()
         run, count = self.row["id"], len(pairs)
-        numbers = np.array([each.number for each in pairs], np.int32)
+        numbers = np.array([pair.number for pair in pairs], np.int32)
         ((known,),) = self.connection.execute(
             "select coalesce(list(number), []) from minimal_pair where run = ? and source = ?",
             [run, source],
         ).fetchall()
-        told = pa.table(
+        pair_rows = pa.table(
             {
                 "run": np.full(count, run, np.int32),
                 "source": pa.repeat(source, count),
                 "number": numbers,
-                "paradigm": [each.paradigm for each in pairs],
-                "good": [_word_or_text(each.good, each.at) for each in pairs],
-                "bad": [_word_or_text(each.bad, each.at) for each in pairs],
-                "word": pa.array([each.word for each in pairs], pa.int32()),
-                "attractors": pa.array([each.attractors for each in pairs], pa.int16()),
-                "distance": pa.array([each.distance for each in pairs], pa.int16()),
+                "paradigm": [pair.paradigm for pair in pairs],
+                "good": [_word_or_text(pair.good, pair.at) for pair in pairs],
+                "bad": [_word_or_text(pair.bad, pair.at) for pair in pairs],
+                "word": pa.array([pair.word for pair in pairs], pa.int32()),
+                "attractors": pa.array([pair.attractors for pair in pairs], pa.int16()),
+                "distance": pa.array([pair.distance for pair in pairs], pa.int16()),
                 "good_nats": _nullable(nats[0, :, 0]),
                 "bad_nats": _nullable(nats[0, :, 1]),
             }
         ).filter(pa.array(~np.isin(numbers, known)))
         with transaction(self.connection):
-            insert(self.connection, "minimal_pair", told)
+            insert(self.connection, "minimal_pair", pair_rows)
             for number in range(1, len(nats)):
                 rows = {
                     "run": np.full(count, run, np.int32),
@@ -742,30 +756,34 @@ class _SurprisalJob:
 
 def _files(names: Sequence[str]) -> dict[str, list[Pair]]:
     """The pairs of files by their names, which the bank knows them by. Raises CallError."""
-    found: dict[str, list[Pair]] = {}
+    pairs_by_file: dict[str, list[Pair]] = {}
     for path in map(Path, names):
-        if path.name in (AGREEMENT, *found):
+        if path.name in (AGREEMENT, *pairs_by_file):
             what = "is the name of the pairs of the trees" if path.name == AGREEMENT else "is twice"
             raise CallError(
                 f"The bank knows pairs by the name of their file, and {path.name} {what}.",
                 "Rename one of them.",
             )
-        found[path.name] = read_pairs(path)
-    return found
+        pairs_by_file[path.name] = read_pairs(path)
+    return pairs_by_file
 
 
-def _text_of_input(read: Input) -> Text:
+def _text_of_input(model_input: Input) -> Text:
     """An input with the spans of its positions that are words, in order."""
-    encoded = read.encoded
-    spans = [(each.start, each.end) for each in encoded.positions if each.word is not None]
+    encoded = model_input.encoded
+    spans = [
+        (position.start, position.end)
+        for position in encoded.positions
+        if position.word is not None
+    ]
     return Text(encoded.ids, encoded.segments, tuple(spans))
 
 
-def _at(nats: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _at(nats: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """The values at the places; NaN where one is -1."""
     if not len(nats):
-        return np.full(len(places), np.nan)
-    return np.where(places >= 0, nats[places], np.nan)
+        return np.full(len(indices), np.nan)
+    return np.where(indices >= 0, nats[indices], np.nan)
 
 
 def _nullable(values: np.ndarray) -> pa.Array:

@@ -62,11 +62,13 @@ AttentionMaskInterface.register(_IMPLEMENTATION, eager_mask)
 
 def variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
     """What is disabled in turn: nothing first (the whole model), then every head or layer."""
-    places = range(1, layers + 1)
+    layer_numbers = range(1, layers + 1)
     if ablate == "layers":
-        return [Variant("none"), *(Variant("layer", layer) for layer in places)]
-    every = (Variant("head", layer, head) for layer in places for head in range(1, heads + 1))
-    return [Variant("none"), *every]
+        return [Variant("none"), *(Variant("layer", layer) for layer in layer_numbers)]
+    head_variants = (
+        Variant("head", layer, head) for layer in layer_numbers for head in range(1, heads + 1)
+    )
+    return [Variant("none"), *head_variants]
 
 
 class Ablation:
@@ -78,52 +80,52 @@ class Ablation:
     def __init__(self, model: MaskedLM, ablate: Ablate, replacement: Replacement) -> None:
         self.replacement: Replacement = replacement
         self._model = model
-        seen, _, output = self._pass(Variant("none"), *tiny_batch(model), output_attentions=True)
+        calls, _, output = self._pass(Variant("none"), *tiny_batch(model), output_attentions=True)
         names = {module: name for name, module in model.module.named_modules()}
-        if not seen or len(seen) != len(output.attentions):
+        if not calls or len(calls) != len(output.attentions):
             raise AttnbankError(
                 f"The attention of {type(model.module).__name__} cannot be replaced: it does not"
                 " go through transformers' attention functions.",
                 "Leave --ablate out, or use BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, ...",
             )
-        self.variants = variants(ablate, len(seen), seen[-1][1])
-        self._layers = [model.module.get_submodule(_numbered(names[each])) for each, _ in seen]
+        self.variants = variants(ablate, len(calls), calls[-1][1])
+        self._layers = [model.module.get_submodule(_numbered(names[module])) for module, _ in calls]
 
     def losses(
         self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
     ) -> np.ndarray:
         """The loss in nats, summed over the masked tokens of each input: [variants, B] float64."""
         batch = apply_masks(ids, masked)
-        found = np.zeros((len(self.variants), len(masked)))
+        totals = np.zeros((len(self.variants), len(masked)))
         outputs: list[Any] = []  # what each layer of the whole model gave
-        for sums, variant in zip(found, self.variants, strict=True):
+        for sums, variant in zip(totals, self.variants, strict=True):
             below = 0 if variant.layer is None else variant.layer - 1
             with replaying(self._layers, outputs, below):
                 _, losses, _ = self._pass(variant, batch, mask, segments)
             np.add.at(sums, batch.input.numpy(), losses.double().cpu().numpy())
-        return found
+        return totals
 
     def _pass(
         self, variant: Variant, batch: MaskedBatch, mask: Tensor, segments: Tensor, **settings: Any
     ) -> tuple[list[tuple[Any, int]], Tensor, Any]:
         """One pass: the attention modules called, with their heads; the losses; the output."""
-        seen: list[tuple[Any, int]] = []
+        calls: list[tuple[Any, int]] = []
         real = mask.float().to(self._model.device)  # [B, T], 1 for a token and 0 for padding
 
         def replace(module: Any, output: Tensor, value: Tensor) -> Tensor:
             heads = output.shape[2]
-            seen.append((module, heads))
-            if variant.layer is None or len(seen) > 1:  # the first that is computed is disabled
+            calls.append((module, heads))
+            if variant.layer is None or len(calls) > 1:  # the first that is computed is disabled
                 return output
             head = variant.head
-            chosen = slice(None) if head is None else slice(head - 1, head)
+            disabled = slice(None) if head is None else slice(head - 1, head)
             output = output.clone()
             if self.replacement == "zero":
-                output[:, :, chosen] = 0
+                output[:, :, disabled] = 0
             else:  # several heads may share their values
-                value = value.repeat_interleave(heads // value.shape[1], dim=1)[:, chosen]
+                value = value.repeat_interleave(heads // value.shape[1], dim=1)[:, disabled]
                 weights = real / real.sum(1, keepdim=True)
-                output[:, :, chosen] = torch.einsum("bt,bhtd->bhd", weights, value)[:, None]
+                output[:, :, disabled] = torch.einsum("bt,bhtd->bhd", weights, value)[:, None]
             return output
 
         config = self._model.module.config
@@ -135,15 +137,15 @@ class Ablation:
         finally:
             _replace_in_pass.reset(token)
             config._attn_implementation = before
-        return seen, losses, output
+        return calls, losses, output
 
 
 def _numbered(name: str) -> str:
     """The name of the layer that an attention module is in: up to the last number in its name."""
-    found = re.match(r"(.*\.\d+)(\.|$)", name)
-    if found is None:
+    match = re.match(r"(.*\.\d+)(\.|$)", name)
+    if match is None:
         raise AttnbankError(f"Cannot tell which layer {name} belongs to.", "Leave --ablate out.")
-    return found[1]
+    return match[1]
 
 
 @contextmanager
@@ -160,15 +162,15 @@ def replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator
             at, calls = calls, calls + 1
             if at < below:
                 return outputs[at]
-            found = forward(*arguments, **named)
+            output = forward(*arguments, **named)
             if at == len(outputs):
-                outputs.append(found)
-            return found
+                outputs.append(output)
+            return output
 
         return replay
 
     with ExitStack() as stack:
-        for each in dict.fromkeys(layers):
-            each.forward = replay(each.forward)
-            stack.callback(delattr, each, "forward")
+        for layer in dict.fromkeys(layers):
+            layer.forward = replay(layer.forward)
+            stack.callback(delattr, layer, "forward")
         yield

@@ -57,7 +57,7 @@ class Masking:
 
     def draw_mask(self, encoded: Encoded) -> Masked:
         """Draw the mask of an input; it is empty if the input has only special tokens."""
-        places = [
+        candidates = [
             token
             for position in encoded.positions
             if position.is_candidate
@@ -68,32 +68,34 @@ class Masking:
         text = f"{self.seed}:{','.join(map(str, encoded.ids))}"
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
         draw = random.Random(seed).random
-        count = min(len(places), max(1, round(SHARE * len(encoded.ids))))
-        shuffled = sorted((draw(), place) for place in places)
-        tokens = sorted(place for _, place in shuffled[:count])
-        seen = []
+        count = min(len(candidates), max(1, round(SHARE * len(encoded.ids))))
+        shuffled = sorted((draw(), token) for token in candidates)
+        tokens = sorted(token for _, token in shuffled[:count])
+        input_ids = []
         for token in tokens:
-            kind, which = draw(), draw()
+            kind, pick = draw(), draw()
             if kind < _TO_MASK:
-                seen.append(self.mask)
+                input_ids.append(self.mask)
             elif kind < _TO_MASK_OR_RANDOM:
-                seen.append(self.vocabulary[int(which * len(self.vocabulary))])
+                input_ids.append(self.vocabulary[int(pick * len(self.vocabulary))])
             else:
-                seen.append(encoded.ids[token])
-        return Masked(tuple(tokens), tuple(seen), tuple(encoded.ids[token] for token in tokens))
+                input_ids.append(encoded.ids[token])
+        return Masked(
+            tuple(tokens), tuple(input_ids), tuple(encoded.ids[token] for token in tokens)
+        )
 
 
 def apply_masks(ids: Tensor, masked: Sequence[Masked]) -> MaskedBatch:
     """Put the masks of a batch into a copy of its padded token ids, [B, T] int64."""
-    row = _flat([[at] * len(each.tokens) for at, each in enumerate(masked)])
-    token = _flat([each.tokens for each in masked])
-    seen = ids.clone()
-    seen[row, token] = _flat([each.seen for each in masked])
-    return MaskedBatch(seen, row, token, _flat([each.target for each in masked]))
+    row = _flat([[at] * len(input_mask.tokens) for at, input_mask in enumerate(masked)])
+    token = _flat([input_mask.tokens for input_mask in masked])
+    masked_ids = ids.clone()
+    masked_ids[row, token] = _flat([input_mask.seen for input_mask in masked])
+    return MaskedBatch(masked_ids, row, token, _flat([input_mask.target for input_mask in masked]))
 
 
 def _flat(parts: Sequence[Sequence[int]]) -> Tensor:
-    return torch.tensor([each for part in parts for each in part], dtype=torch.int64)
+    return torch.tensor([value for part in parts for value in part], dtype=torch.int64)
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,9 @@ class MaskedLM:
         row, token = batch.input.to(self.device), batch.token.to(self.device)
 
         def select_masked(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-            hidden, *others = arguments
+            hidden, *remaining = arguments
             is_whole = hidden.shape[:2] == batch.ids.shape
-            return (hidden[row, token] if is_whole else hidden, *others)
+            return (hidden[row, token] if is_whole else hidden, *remaining)
 
         last = self.module.get_output_embeddings()  # the largest product of the head
         with nullcontext() if last is None else last.register_forward_pre_hook(select_masked):
@@ -137,6 +139,6 @@ class MaskedLM:
 def tiny_batch(model: MaskedLM) -> tuple[MaskedBatch, Tensor, Tensor]:
     """An input of three mask tokens, to try a model on: the batch, its mask and its segments."""
     ids = torch.full((1, 3), model.mask)
-    one = torch.ones(1, dtype=torch.int64)
-    batch = MaskedBatch(ids, one - 1, one, one * model.vocabulary[0])
+    ones = torch.ones(1, dtype=torch.int64)
+    batch = MaskedBatch(ids, ones - 1, ones, ones * model.vocabulary[0])
     return batch, torch.ones_like(ids), torch.zeros_like(ids)

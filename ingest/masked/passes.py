@@ -73,8 +73,8 @@ class Gradients:
             losses, output = self._model.losses(batch, mask, segments, output_attentions=True)
             counts = torch.bincount(batch.input, minlength=len(mask)).to(losses.device)
             total = (losses / counts[batch.input.to(losses.device)]).sum()
-            found = torch.autograd.grad(total, output.attentions)
-        return [each.float().cpu().numpy() for each in found]
+            gradients = torch.autograd.grad(total, output.attentions)
+        return [gradient.float().cpu().numpy() for gradient in gradients]
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class MaskedPasses:
         self, batch: Batch, ids: Tensor, mask: Tensor, segments: Tensor
     ) -> MaskedLoss:
         """Measure a batch, padded as `ids`, `mask` and `segments`, [B, T] int64 each."""
-        masked = [self.masking.draw_mask(each.encoded) for each in batch.inputs]
-        given = ids, mask, segments, masked
+        masked = [self.masking.draw_mask(model_input.encoded) for model_input in batch.inputs]
+        arguments = ids, mask, segments, masked
         return MaskedLoss(
-            masked=np.array([len(each.tokens) for each in masked]),
-            gradients=None if self.gradients is None else self.gradients.compute(*given),
-            losses=None if self.ablation is None else self.ablation.losses(*given),
+            masked=np.array([len(input_mask.tokens) for input_mask in masked]),
+            gradients=None if self.gradients is None else self.gradients.compute(*arguments),
+            losses=None if self.ablation is None else self.ablation.losses(*arguments),
         )
 
 
@@ -136,7 +136,7 @@ class Tally:
             "select disabled, layer, head, loss, tokens from ablation where run = ?", [run]
         ).fetchall()
         means = {Variant(*row[:3]): row[3] for row in stored}
-        self._means = np.array([means.get(each, 0.0) for each in variants])
+        self._means = np.array([means.get(variant, 0.0) for variant in variants])
         self._tokens: int = stored[0][4] if stored else 0
 
     def add_losses(self, sums: np.ndarray, tokens: int) -> None:
@@ -153,10 +153,12 @@ class Tally:
         count = len(self._variants)
         rows = {
             "run": [self._run] * count,
-            "disabled": [each.disabled for each in self._variants],
-            "layer": [each.layer for each in self._variants],
-            "head": [each.head for each in self._variants],
-            "replacement": [self._replacement if each.layer else None for each in self._variants],
+            "disabled": [variant.disabled for variant in self._variants],
+            "layer": [variant.layer for variant in self._variants],
+            "head": [variant.head for variant in self._variants],
+            "replacement": [
+                self._replacement if variant.layer else None for variant in self._variants
+            ],
             "loss": self._means,
             "tokens": [self._tokens] * count,
         }

@@ -73,22 +73,24 @@ class Corpus:
 
     def items(self) -> Iterator[Sentence | Problem]:
         """Its sentences and its problems, read from the files; of a shard, those of the shard."""
-        asked = self.options
-        found = self.made or read_corpus(
-            self.sources, asked.spacy, asked.split, strict=asked.strict
+        options = self.options
+        items = self.made or read_corpus(
+            self.sources, options.spacy, options.split, strict=options.strict
         )
-        return items_of_shard(chain(self.bad, found), read_shard(asked.shard))
+        return items_of_shard(chain(self.bad, items), read_shard(options.shard))
 
     @property
     def notes(self) -> list[str]:
         """What people should know of how it was made."""
-        asked = self.options
-        if LINES in {each.format for each in self.sources} and asked.format is None:
+        options = self.options
+        if LINES in {source.format for source in self.sources} and options.format is None:
             return ["read as one sentence per line, without annotation"]
-        told = [each.document.metadata for each in self.made if each.document is not None]
-        tokens = sum(len(each["tokens"].split()) for each in told)
-        passed = sum(int(each["passed_over"]) for each in told)
-        if not told:
+        draws = [
+            sentence.document.metadata for sentence in self.made if sentence.document is not None
+        ]
+        tokens = sum(len(draw["tokens"].split()) for draw in draws)
+        passed = sum(int(draw["passed_over"]) for draw in draws)
+        if not draws:
             return []
         return [f"{tokens:,} tokens drawn; passed over {passed:,} that no text gives back exactly"]
 
@@ -159,9 +161,9 @@ def find_corpus_files(options: IngestOptions) -> Corpus:
     sources = find_sources(
         options.corpora, options.format, options.spacy, name=options.name, bad=asked
     )
-    formats = sorted({each.format for each in sources})
+    formats = sorted({source.format for source in sources})
     annotator = files = None
-    beside = licence_of_files(each.path for each in sources if Path(each.name).exists())
+    beside = licence_of_files(source.path for source in sources if Path(source.name).exists())
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.corpora.formats.text import pipeline_identity
 
@@ -175,7 +177,7 @@ def find_corpus_files(options: IngestOptions) -> Corpus:
         annotator=annotator,
         annotator_sha256=files,
         language=(
-            language_of_files(each.path.name for each in sources)
+            language_of_files(source.path.name for source in sources)
             if options.language is None
             else language_tag(options.language)
         ),
@@ -191,20 +193,24 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
 
     Its number of inputs and its seed (--limit and --seed) are the corpus's, and not of the run.
     """
-    asked = Repeated(options.repeat or 0, options.limit or USUAL_INPUTS, options.seed)
-    source = CorpusFile(asked.name, Path(asked.name), REPEAT)
-    made = tuple(
-        replace(each, document=each.document and replace(each.document, file=asked.name,
-                                                         split=options.split))
-        for each in asked.draw_sentences(input_tokenizer)
-    )  # fmt: skip
+    repeated = Repeated(options.repeat or 0, options.limit or USUAL_INPUTS, options.seed)
+    source = CorpusFile(repeated.name, Path(repeated.name), REPEAT)
+    sentences = tuple(
+        replace(
+            sentence,
+            document=sentence.document
+            and replace(sentence.document, file=repeated.name, split=options.split),
+        )
+        for sentence in repeated.draw_sentences(input_tokenizer)
+    )
     text = "".join(
-        f"{each.document and each.document.metadata}\t{_rebuild_text(each)}\n" for each in made
+        f"{sentence.document and sentence.document.metadata}\t{_rebuild_text(sentence)}\n"
+        for sentence in sentences
     )
     facts = CorpusFacts(
-        name=options.name or asked.name,
+        name=options.name or repeated.name,
         format=REPEAT,
-        path=str(asked),
+        path=str(repeated),
         sha256=hashlib.sha256(text.encode()).hexdigest(),
         annotation="none",
         annotator=None,
@@ -213,27 +219,27 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
         licence=options.licence,
         citation=options.citation,
     )
-    of_run = replace(options, corpora=(str(asked),), limit=None, seed=IngestOptions.seed)
-    return Corpus([source], facts, of_run, made=made)
+    of_run = replace(options, corpora=(str(repeated),), limit=None, seed=IngestOptions.seed)
+    return Corpus([source], facts, of_run, made=sentences)
 
 
-def language_tag(asked: str) -> str:
+def language_tag(tag: str) -> str:
     """The standard form of a tag ("FR" is fr, "iw" is he). Raises CallError for what is none."""
     try:
-        if langcodes.tag_is_valid(asked):
-            return langcodes.standardize_tag(asked)
+        if langcodes.tag_is_valid(tag):
+            return langcodes.standardize_tag(tag)
     except ValueError:
         pass
     raise CallError(
-        f"{asked[:40]!r} is not a valid language tag.",
+        f"{tag[:40]!r} is not a valid language tag.",
         "Give a BCP 47 tag, such as fr, he, grc or zh-Hant.",
     )
 
 
 def language_of_files(names: Iterable[str]) -> str | None:
     """The language that the names of all files tell; None where one tells none or another."""
-    found = {_language_of_file(name) for name in names}
-    return found.pop() if len(found) == 1 else None
+    languages = {_language_of_file(name) for name in names}
+    return languages.pop() if len(languages) == 1 else None
 
 
 def _language_of_file(name: str) -> str | None:
@@ -244,7 +250,7 @@ def _language_of_file(name: str) -> str | None:
 
 
 def _default_corpus_name(corpora: tuple[str, ...]) -> str:
-    names = ["stdin" if each == "-" else _stem(Path(each)) for each in corpora]
+    names = ["stdin" if corpus == "-" else _stem(Path(corpus)) for corpus in corpora]
     return "+".join(names) if len(names) <= 3 else f"{names[0]}+{len(names) - 1}"
 
 
@@ -285,28 +291,28 @@ def write_corpus_once(
     connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress
 ) -> int:
     """The corpus's id, after writing its text in one transaction where it is not there yet."""
-    found = in_bank(connection, corpus, on_progress)
-    if found is not None:
+    existing = in_bank(connection, corpus, on_progress)
+    if existing is not None:
         connection.execute(  # in a bank of before it was kept, or a file whose name tells none
             "update corpus set language = ? where id = ? and language is null",
-            [corpus.facts.language, found],
+            [corpus.facts.language, existing],
         )
         for column in ("licence", "citation"):  # what is said of it may be corrected at any time
-            asked, known = getattr(corpus.options, column), getattr(corpus.facts, column)
+            requested, known = getattr(corpus.options, column), getattr(corpus.facts, column)
             connection.execute(
                 f"update corpus set {column} = $known where id = $id and {column} is distinct from"
                 f" $known and ({column} is null or $is_asked)",
-                {"known": known, "id": found, "is_asked": asked is not None},
+                {"known": known, "id": existing, "is_asked": requested is not None},
             )
-        return found
+        return existing
     with transaction(connection):
         for done in write_corpus(connection, corpus.facts, corpus.items()):
             on_progress(Progress("reading", done, None))
     connection.execute("checkpoint")
     forget_blocks(connection)
     named = "select id from corpus where name = ?"
-    ((made,),) = connection.execute(named, [corpus.facts.name]).fetchall()
-    return int(made)
+    ((new_id,),) = connection.execute(named, [corpus.facts.name]).fetchall()
+    return int(new_id)
 
 
 def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int | None:
@@ -327,9 +333,11 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
     if sha256 != facts.sha256:
         raise corpus.another("its content differs from this one's.")
     if shard != facts.shard:
-        has, asked = (f"its shard {each}" if each else "all of it" for each in (shard, facts.shard))
+        has, requested = (
+            f"its shard {shard}" if shard else "all of it" for shard in (shard, facts.shard)
+        )
         raise CallError(
-            f"The bank has {has} as the corpus {facts.name}, and this would be {asked}.",
+            f"The bank has {has} as the corpus {facts.name}, and this would be {requested}.",
             "Give each shard a bank of its own (-b FILE).",
         )
     if format != facts.format:
@@ -364,14 +372,16 @@ def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> No
 
 def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> None:
     """Raise CallError where its documents come from other files or belong to other splits."""
-    splits = {each.path.name: corpus.options.split or each.split for each in corpus.sources}
-    named = {each.name: each.path.name for each in corpus.sources}
+    splits = {source.path.name: corpus.options.split or source.split for source in corpus.sources}
+    named = {source.name: source.path.name for source in corpus.sources}
     files = "select distinct file, split from document where corpus = ? order by file, split"
     for file, split in connection.execute(files, [id]).fetchall():
         name = named.get(file, Path(file).name)
         if name not in splits:
-            own = ", ".join(sorted(splits))
-            raise corpus.another(f"its documents come from {name}, and this one's from {own}.")
+            file_names = ", ".join(sorted(splits))
+            raise corpus.another(
+                f"its documents come from {name}, and this one's from {file_names}."
+            )
         if split != splits[name]:
             raise corpus.another(
                 f"its split is {split or 'none'}, and this one's {splits[name] or 'none'}.",
@@ -422,66 +432,75 @@ def write_corpus(
     `skipped`.
     """
     ids = next_ids(connection)
-    corpus = ids["corpus"]
-    insert_row(connection, "corpus", id=corpus, **asdict(facts))
+    corpus_id = ids["corpus"]
+    insert_row(connection, "corpus", id=corpus_id, **asdict(facts))
     tables = {name: Rows(name) for name in _TABLES}
-    document, sentence, word = ids["document"] - 1, ids["sentence"], ids["word"]
-    mention, next_entity = ids["mention"], ids["entity"]
+    document_id, sentence_id, word_id = ids["document"] - 1, ids["sentence"], ids["word"]
+    mention_id, next_entity = ids["mention"], ids["entity"]
     documents = in_document = done = 0
     entities: dict[str, int] = {}
     for item in items:
         if isinstance(item, Problem):
             tables["skipped"].add(
-                corpus, None, None, None, item.sentence, f"{item.file}:{item.line}", item.id,
+                corpus_id, None, None, None, item.sentence, f"{item.file}:{item.line}", item.id,
                 item.fact,
             )  # fmt: skip
             continue
         if item.document is not None:
-            document += 1
+            document_id += 1
             documents += 1
             in_document = 0
             entities = {}
             start = item.document
             tables["document"].add(
-                document, corpus, start.index or documents, start.name, start.is_marked,
+                document_id, corpus_id, start.index or documents, start.name, start.is_marked,
                 start.split, start.file, list(start.metadata.items()),
             )  # fmt: skip
         in_document += 1
         done += 1
         tables["sentence"].add(
-            sentence, document, in_document, item.paragraph, item.name, item.text or _rebuild_text(item),
-            len(item.words), item.empty_nodes, item.line, list(item.metadata.items()) or None,
+            sentence_id, document_id, in_document, item.paragraph, item.name,
+            item.text or _rebuild_text(item), len(item.words), item.empty_nodes, item.line,
+            list(item.metadata.items()) or None,
         )  # fmt: skip
         tables["word"].extend(
-            (word + at, sentence, at + 1, each.form, each.lemma, each.upos, each.xpos, each.feats,
-             each.head_index, each.deprel, each.deps, each.space_after, each.surface, each.misc,
-             each.token_start)
-            for at, each in enumerate(item.words)
+            (word_id + at, sentence_id, at + 1, word.form, word.lemma, word.upos, word.xpos,
+             word.feats, word.head_index, word.deprel, word.deps, word.space_after, word.surface,
+             word.misc, word.token_start)
+            for at, word in enumerate(item.words)
         )  # fmt: skip
         tables["enhanced_dependency"].extend(
-            (sentence, at, head, relation)
-            for at, each in enumerate(item.words, 1)
-            for head, relation in each.edges
+            (sentence_id, at, head, relation)
+            for at, word in enumerate(item.words, 1)
+            for head, relation in word.edges
         )
         tables["constituent"].extend(
-            (sentence, number, each.parent, each.label, each.first, each.last)
-            for number, each in enumerate(item.constituents, 1)
+            (
+                sentence_id,
+                number,
+                constituent.parent,
+                constituent.label,
+                constituent.first,
+                constituent.last,
+            )
+            for number, constituent in enumerate(item.constituents, 1)
         )
-        for each in item.mentions:
-            if each.entity not in entities:
-                entities[each.entity] = next_entity
+        for mention in item.mentions:
+            if mention.entity not in entities:
+                entities[mention.entity] = next_entity
                 next_entity += 1
             tables["mention"].add(
-                mention, document, entities[each.entity], each.entity, word + each.first - 1,
-                word + each.last - 1, word + each.head - 1, each.head_rule, each.kind,
-                each.kind_rule, each.type, each.identity, each.parts,
+                mention_id, document_id, entities[mention.entity], mention.entity,
+                word_id + mention.first - 1, word_id + mention.last - 1, word_id + mention.head - 1,
+                mention.head_rule, mention.kind, mention.kind_rule, mention.type, mention.identity,
+                mention.parts,
             )  # fmt: skip
-            mention += 1
+            mention_id += 1
         for departure in item.departures:
-            place = f"{departure.file}:{departure.line}"
-            tables["departure"].add(corpus, sentence, place, departure.id, departure.fact)
-        word += len(item.words)
-        sentence += 1
+            location = f"{departure.file}:{departure.line}"
+            tables["departure"].add(corpus_id, sentence_id, location, departure.id, departure.fact)
+        word_id += len(item.words)
+        sentence_id += 1
         if len(tables["word"]) >= _ROWS_AT_ONCE:
             _insert(connection, tables)
             yield done

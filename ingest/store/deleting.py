@@ -60,21 +60,21 @@ def delete(
     settings = {"memory_limit": "1GB"}
     with changing(bank, "nothing was deleted", settings, has_deleted=True) as connection:
         ids = _ids(connection, bank, named)
-        found = _count_rows(connection, ids)
+        deletion = _count_rows(connection, ids)
         with transaction(connection):
             for target, numbers in ids.items():
                 delete_rows(connection, target, numbers)
         unused = _unused(connection)
-    return replace(found, unused=unused, freed=before - file.stat().st_size)
+    return replace(deletion, unused=unused, freed=before - file.stat().st_size)
 
 
 def delete_run(connection: DuckDBPyConnection, run: int) -> Deletion:
     """Delete a run and all that hangs on it in a transaction; its room is free for the next."""
-    found = _count_rows(connection, {"run": [run]})
+    deletion = _count_rows(connection, {"run": [run]})
     with transaction(connection):
         delete_rows(connection, "run", [run])
     connection.execute("checkpoint")
-    return found
+    return deletion
 
 
 def delete_rows(connection: DuckDBPyConnection, target: str, ids: Sequence[int]) -> None:
@@ -86,8 +86,8 @@ def delete_rows(connection: DuckDBPyConnection, target: str, ids: Sequence[int])
         "insert or replace into used_id (kind, last) values (?, ?)",
         [[kind, following - 1] for kind, following in next_ids(connection).items()],
     )
-    for place, _, condition in _doomed(table_references(connection), target, _among(ids)):
-        connection.execute(f"delete from {place} where {condition}")
+    for table, _, condition in _doomed(table_references(connection), target, _among(ids)):
+        connection.execute(f"delete from {table} where {condition}")
 
 
 def _among(ids: Sequence[int], column: str = "id") -> str:
@@ -101,16 +101,19 @@ def _doomed(
 
     What refers to a row comes before it, and the rows themselves come last.
     """
-    found = []
-    for each in known:
-        if each.target != target or each.table in (*above, target):
+    deletions = []
+    for reference in known:
+        if reference.target != target or reference.table in (*above, target):
             continue
-        own = each.condition(condition)
-        if any(other.target == each.table for other in known) and each.schema == "main":
-            found += _doomed(known, each.table, own, (*above, target))
+        own_condition = reference.condition(condition)
+        if (
+            any(further.target == reference.table for further in known)
+            and reference.schema == "main"
+        ):
+            deletions += _doomed(known, reference.table, own_condition, (*above, target))
         else:
-            found.append((each.qualified_table, each.label, own))
-    return [*found, (f"main.{quoted(target)}", target, condition)]
+            deletions.append((reference.qualified_table, reference.label, own_condition))
+    return [*deletions, (f"main.{quoted(target)}", target, condition)]
 
 
 def _ids(
@@ -152,13 +155,13 @@ def _check_unused(connection: DuckDBPyConnection, kind: str, number: int, gone: 
         f" where run.{kind} = ? order by run.id",
         [number],
     ).fetchall()
-    left = [(run, name) for run, name, _ in rows if run not in gone]
-    if left:
-        are = f"{len(left)} runs use" if len(left) > 1 else "a run uses"
+    users = [(run, name) for run, name, _ in rows if run not in gone]
+    if users:
+        are = f"{len(users)} runs use" if len(users) > 1 else "a run uses"
         raise CallError(
             f"The {kind} {rows[0][2]} cannot be deleted: {are} it:"
-            f" {', '.join(name for _, name in left)}.",
-            f"Delete them too: attnbank delete {' '.join(str(run) for run, _ in left)}"
+            f" {', '.join(name for _, name in users)}.",
+            f"Delete them too: attnbank delete {' '.join(str(run) for run, _ in users)}"
             f" --{kind} {number}",
         )
 
@@ -168,13 +171,13 @@ def _count_rows(connection: DuckDBPyConnection, ids: dict[str, list[int]]) -> De
     rows: dict[str, int] = {}
     conditions: dict[tuple[str, str], list[str]] = {}
     for target, numbers in ids.items():
-        for place, shown, condition in _doomed(known, target, _among(numbers)):
-            conditions.setdefault((place, shown), []).append(f"({condition})")
-    for (place, shown), each in conditions.items():
-        counted = f"select count(*) from {place} where {' or '.join(each)}"
+        for table, label, condition in _doomed(known, target, _among(numbers)):
+            conditions.setdefault((table, label), []).append(f"({condition})")
+    for (table, label), alternatives in conditions.items():
+        counted = f"select count(*) from {table} where {' or '.join(alternatives)}"
         ((count,),) = connection.execute(counted).fetchall()
         if count:
-            rows[shown] = count
+            rows[label] = count
     names = {}
     for kind in ("run", "corpus", "model"):
         named = f"select name from {kind} where {_among(ids.get(kind, []))} order by id"

@@ -149,7 +149,7 @@ class Remaining:
 
     def waiting(self, batch: Batch) -> int:
         """How many layers of a batch may wait to be merged."""
-        longest = max((len(each.encoded.ids) for each in batch.inputs), default=1)
+        longest = max((len(model_input.encoded.ids) for model_input in batch.inputs), default=1)
         return max(1, _WAITING // (max(1, len(batch.inputs)) * self.shape[1] * longest**2))
 
     def tally(self) -> Tally | None:
@@ -164,7 +164,7 @@ BatchRunner = Callable[[Remaining], None]
 """What runs batches and writes their rows; if it raises, the bank holds whole batches."""
 
 
-def run_batches(left: Remaining) -> None:
+def run_batches(pending: Remaining) -> None:
     """Run the model over the batches that are left, and write what it looks at.
 
     Raises what any of the threads raises; then the bank holds the batches whose rows were all
@@ -175,41 +175,48 @@ def run_batches(left: Remaining) -> None:
     planned: _BoundedQueue[Batch] = _BoundedQueue(4, stop)
     computed: _BoundedQueue[_Computed] = _BoundedQueue(_IN_FLIGHT, stop)
     merged: _BoundedQueue[BatchRows] = _BoundedQueue(1, stop)
-    room = threading.Semaphore(_IN_FLIGHT)
+    free_slots = threading.Semaphore(_IN_FLIGHT)
     unwritten = threading.Semaphore(_IN_FLIGHT)  # batches whose rows are not all in the bank
-    reading = left.connection.cursor()
+    reading = pending.connection.cursor()
     turns = threading.Lock()
-    tally = left.tally()
+    tally = pending.tally()
 
     def raise_first_error() -> None:
         if stop.is_set():
             raise _Stop
 
-    def wait_for(room: threading.Semaphore) -> None:
-        while not room.acquire(timeout=0.1):
+    def wait_for(slots: threading.Semaphore) -> None:
+        while not slots.acquire(timeout=0.1):
             raise_first_error()
 
     def read_batches() -> None:
-        for batch in left.batches(asking(reading, turns), raise_first_error):
+        for batch in pending.batches(asking(reading, turns), raise_first_error):
             planned.put(batch)
         planned.end()
 
     def merge() -> None:
-        for each in computed.items():
+        for computed_batch in computed.items():
             wait_for(unwritten)
-            rows = rows_of_batch(each.batch, each.attentions, left.facts, each.measured)
-            each.attentions = each.measured = None  # they can take some hundred megabytes
-            room.release()  # the next batch may be computed while this one is written
+            rows = rows_of_batch(
+                computed_batch.batch,
+                computed_batch.attentions,
+                pending.facts,
+                computed_batch.measured,
+            )
+            computed_batch.attentions = computed_batch.measured = (
+                None  # they can take some hundred megabytes
+            )
+            free_slots.release()  # the next batch may be computed while this one is written
             merged.put(rows)
         merged.end()
 
     def write_rows() -> None:
-        with Writer(left.connection, left.facts, tally, turns) as writer:
+        with Writer(pending.connection, pending.facts, tally, turns) as writer:
             for rows in merged.items(writer.commit_if_due):
                 writer.add(rows)
                 rows.tables.clear()  # or they would be kept until the next batch comes
                 unwritten.release()
-                left.progress.add(rows.sentences, rows.effort)
+                pending.progress.add(rows.sentences, rows.effort)
             writer.commit()
 
     workers = [Worker(read_batches, stop), Worker(merge, stop), Worker(write_rows, stop)]
@@ -225,15 +232,15 @@ def run_batches(left: Remaining) -> None:
                 worker.start()
             with suppress(_Stop):
                 for batch in planned.items():
-                    wait_for(room)
+                    wait_for(free_slots)
                     with interrupts.at_once():
-                        measured = run_masked(left.model, batch, left.masked)
-                    layers: _BoundedQueue[Tensor] = _BoundedQueue(left.waiting(batch), stop)
-                    maps = Maps(*left.shape, layers.items()) if batch.inputs else None
+                        measured = run_masked(pending.model, batch, pending.masked)
+                    layers: _BoundedQueue[Tensor] = _BoundedQueue(pending.waiting(batch), stop)
+                    maps = Maps(*pending.shape, layers.items()) if batch.inputs else None
                     computed.put(_Computed(batch, maps, measured))
                     del measured, maps  # or they would be kept until the next is computed
                     with interrupts.at_once():
-                        run_model(left.model, batch, left.facts, layers.put)
+                        run_model(pending.model, batch, pending.facts, layers.put)
                     layers.end()
                 computed.end()
         except BaseException:

@@ -76,13 +76,13 @@ def save_relation(
     another request (unless `replace`); BankError where the bank cannot be written.
     """
     check_name(name)
-    found, statement = bank.pairs(
+    pairs, statement = bank.pairs(
         request, dependent=dependent, head=head, run=run, within=within, timeout=timeout
     )
     relation = SavedRelation(
         name, request, dependent, head, meaning, statement, bank.is_circular(request)
     )
-    return save_pairs(bank.path, relation, found.to_arrow(), replace=replace)
+    return save_pairs(bank.path, relation, pairs.to_arrow(), replace=replace)
 
 
 def check_name(name: str) -> None:
@@ -143,11 +143,11 @@ def _check_free(connection: DuckDBPyConnection, relation: SavedRelation, *, repl
             f"The trees of the bank have a relation {relation.name}.", "Save it under another name."
         )
     known = "select request, from_node, to_node from saved_relation where name = ?"
-    found = connection.execute(known, [relation.name]).fetchall()
+    rows = connection.execute(known, [relation.name]).fetchall()
     same = [(relation.request, relation.from_node, relation.to_node)]
-    if found and found != same and not replace:
+    if rows and rows != same and not replace:
         raise CallError(
-            f"{relation.name} is the name of another request: {found[0][0]}",
+            f"{relation.name} is the name of another request: {rows[0][0]}",
             "Save it under another name, or --replace that one.",
         )
 

@@ -22,7 +22,7 @@ WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count
 @contextmanager
 def changing(
     bank: Path,
-    kept: str,
+    outcome: str,
     settings: Mapping[str, str] | None = None,
     *,
     has_deleted: bool = False,
@@ -34,7 +34,7 @@ def changing(
     """
     version = provenance.version()
     connection = open_to_write(bank, version, dict(settings or {}), makes=False, reads=reads)
-    with closing(connection), translate_errors(bank, kept, "type the same command again"):
+    with closing(connection), translate_errors(bank, outcome, "type the same command again"):
         yield connection
         checkpoint_and_compact(connection, existing(bank), has_deleted=has_deleted)
 
@@ -61,10 +61,10 @@ def insert_row(connection: DuckDBPyConnection, table: str, **values: Any) -> Non
     )
 
 
-def rows_by_name(found: DuckDBPyConnection) -> list[dict[str, Any]]:
+def rows_by_name(result: DuckDBPyConnection) -> list[dict[str, Any]]:
     """The rows that a statement has found, each by the names of its columns."""
-    names = [each[0] for each in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 def next_ids(connection: DuckDBPyConnection) -> dict[str, int]:

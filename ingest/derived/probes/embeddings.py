@@ -51,13 +51,13 @@ class WordVectors:
 
     @classmethod
     def from_vectors(
-        cls, found: Sequence[NDArray[np.float32] | None], dimension: int
+        cls, rows: Sequence[NDArray[np.float32] | None], dimension: int
     ) -> WordVectors:
         """From the vector of each word, or None."""
-        known = np.array([each is not None for each in found], dtype=bool)
+        known = np.array([row is not None for row in rows], dtype=bool)
         zero = np.zeros(dimension)
-        vectors = np.array([zero if each is None else each for each in found], dtype=np.float32)
-        return cls(vectors.reshape(len(found), dimension), known)
+        vectors = np.array([zero if row is None else row for row in rows], dtype=np.float32)
+        return cls(vectors.reshape(len(rows), dimension), known)
 
 
 def word_vectors(words: Sequence[str], run: ProbeRun, options: ProbeOptions) -> WordVectors:
@@ -69,17 +69,17 @@ def word_vectors(words: Sequence[str], run: ProbeRun, options: ProbeOptions) -> 
     """
     source = options.embeddings
     if source == MODEL:
-        found = _model_vectors(words, run, options)
+        vectors = _model_vectors(words, run, options)
     elif _is_file(source):
-        found = file_vectors(Path(source), words)
+        vectors = file_vectors(Path(source), words)
     else:
-        found = spacy_vectors(source, words)
-    if not found.known.any():
+        vectors = spacy_vectors(source, words)
+    if not vectors.known.any():
         raise EmbeddingsError(
-            f"{source} has no vector for any of the {len(found.known)} words.",
+            f"{source} has no vector for any of the {len(vectors.known)} words.",
             "Give embeddings in the language of the corpus.",
         )
-    return found
+    return vectors
 
 
 def _is_file(source: str) -> bool:
@@ -95,8 +95,8 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
     A form that it lacks is looked up in lower case; the first of several vectors of a word counts.
     Raises EmbeddingsError for a malformed or oversized file, CallError if it cannot be opened.
     """
-    wanted = set(forms) | {form.lower() for form in forms}
-    found: dict[str, NDArray[np.float32]] = {}
+    wanted_forms = set(forms) | {form.lower() for form in forms}
+    vectors: dict[str, NDArray[np.float32]] = {}
     dimension, promised, words = 0, None, 0
     for number, line in _read_numbered_lines(path):
         where, values = f"{path}:{number}", line.count(" ")
@@ -122,8 +122,8 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
                 f"{where}: a vector of {values} values, but the first line {source} {dimension}.",
                 "Give a file whose vectors all have the same dimension.",
             )
-        if word in wanted and word not in found:
-            found[word] = _vector(where, numbers)
+        if word in wanted_forms and word not in vectors:
+            vectors[word] = _vector(where, numbers)
     if not words:
         raise EmbeddingsError(f"{path} has no word vectors in it.", _TEXT_FILE)
     if promised is not None and promised != words:
@@ -134,7 +134,7 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
             else "Correct the first line, or fetch the file again.",
         )
     return WordVectors.from_vectors(
-        [found.get(each, found.get(each.lower())) for each in forms], dimension
+        [vectors.get(form, vectors.get(form.lower())) for form in forms], dimension
     )
 
 
@@ -146,15 +146,15 @@ def _read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             is_packed = file.read(len(_GZIP)) == _GZIP
             most = max(_SMALL, _MOST_INFLATED * file.seek(0, io.SEEK_END)) if is_packed else None
             file.seek(0)
-            read = 0
+            bytes_read = 0
             text = gzip.GzipFile(fileobj=file) if is_packed else file
             while line := text.readline(_MOST_BYTES + 1):
                 number += 1
-                read += len(line)
+                bytes_read += len(line)
                 if len(line) > _MOST_BYTES:
                     fact = f"{path}:{number}: the line has more than {_MOST_BYTES:,} bytes."
                     raise EmbeddingsError(fact, _TEXT_FILE)
-                if most is not None and read > most:
+                if most is not None and bytes_read > most:
                     fact = f"{path} inflates to more than {_MOST_INFLATED} times its size."
                     raise EmbeddingsError(fact, _TEXT_FILE)
                 line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
@@ -222,9 +222,12 @@ def _model_vectors(pieces: Sequence[str], run: ProbeRun, options: ProbeOptions) 
     model = _model_of(run, options)
     matrix = model.module.get_input_embeddings().weight.detach().float().numpy()
     vocabulary = model.input_tokenizer.tokenizer.get_vocab(with_added_tokens=True)
-    split = [each.split(PIECE_SEPARATOR) for each in pieces]
-    lengths = np.array([len(each) for each in split])
-    ids = np.array([vocabulary.get(piece, -1) for each in split for piece in each], dtype=np.int64)
+    split = [word_pieces.split(PIECE_SEPARATOR) for word_pieces in pieces]
+    lengths = np.array([len(word_pieces) for word_pieces in split])
+    ids = np.array(
+        [vocabulary.get(piece, -1) for word_pieces in split for piece in word_pieces],
+        dtype=np.int64,
+    )
     if len(ids) == 0 or ids.min() < 0 or ids.max() >= len(matrix):
         raise EmbeddingsError(
             f"The vocabulary of {run.model} is not the one that {run.name} was made with.",

@@ -51,25 +51,25 @@ def scores(
     cluster = np.repeat(sentences.clusters, sentences.lengths)
     clusters = int(cluster.max()) + 1
 
-    def per_cluster(which: Bools) -> Floats:
+    def per_cluster(words: Bools) -> Floats:
         """Counts [C, 1 + relations]: of the whole cluster first, then of each relation."""
         cell = cluster * (count + 1) + sentences.relation + 1
-        own = np.bincount(cell[which], minlength=clusters * (count + 1))
-        table = own.reshape(-1, count + 1).astype(np.float64)
+        counts = np.bincount(cell[words], minlength=clusters * (count + 1))
+        table = counts.reshape(-1, count + 1).astype(np.float64)
         table[:, 0] = table.sum(1)  # column 0 holds words without a relation
         return table
 
     judged = judge(sentences, predicted)
     tables = [per_cluster(words) for words in (sentences.is_scored, *judged)]
-    totals = [each.sum(0) for each in tables]
-    drawn = _resampled(tables, resamples, rng)
+    totals = [table.sum(0) for table in tables]
+    resampled = _resampled(tables, resamples, rng)
     columns: dict[str, object] = {"relation": ["all", *sentences.relations]}
     # Shares in nothing are NaN.
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         for share, names, at in (("uas", ("n", "correct"), 0), ("uuas", ("edges", "found"), 2)):
             columns |= {name: totals[at + k].astype(np.int64) for k, name in enumerate(names)}
             columns[share] = totals[at + 1] / totals[at]
-            ends = np.nanpercentile(drawn[at + 1] / drawn[at], (2.5, 97.5), axis=0)
+            ends = np.nanpercentile(resampled[at + 1] / resampled[at], (2.5, 97.5), axis=0)
             low, high = np.where((tables[at] > 0).sum(0) > 1, ends, np.nan)
             columns |= {f"{share}_low": low, f"{share}_high": high}
     return (
@@ -113,18 +113,18 @@ class HeadWeights:
         word, at, dependent = is_counted.nonzero(as_tuple=True)
         gold = batch.gold[word, at, dependent] - 1
         itself = torch.arange(batch.is_word.shape[1], device=at.device) == dependent[:, None]
-        others = batch.is_word[at] & ~itself  # [D, P]
-        number = (others.sum(1) - 1).clamp(min=1)
-        each = torch.arange(len(at), device=at.device)
+        other_words = batch.is_word[at] & ~itself  # [D, P]
+        number = (other_words.sum(1) - 1).clamp(min=1)
+        pair = torch.arange(len(at), device=at.device)
         maps = (batch.required_attention, batch.required_attention.transpose(1, 2))
         for direction, weights in enumerate(self._scorer.coefficients(batch)):
             attention = maps[direction]
             rows = weights.expand(attention.shape)[at, dependent]  # [D, P, K]
             terms = rows * attention[at, dependent]
-            of_gold = terms[each, gold]
-            of_others = (terms * others[..., None]).sum(1) - of_gold
+            of_gold = terms[pair, gold]
+            of_others = (terms * other_words[..., None]).sum(1) - of_gold
             contribution = of_gold - of_others / number[:, None]
-            self._weight[direction] += rows[each, gold].sum(0).cpu().double()
+            self._weight[direction] += rows[pair, gold].sum(0).cpu().double()
             self._contribution[direction] += contribution.sum(0).cpu().double()
         self._count += len(at)
 

@@ -124,11 +124,11 @@ def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> No
             f"A probe of kind {kind} needs a run to learn from.",
             "Give one: --train-run RUN (train_run=).",
         )
-    for each in fields(options):
-        value, rules = getattr(options, each.name), each.metadata
+    for field in fields(options):
+        value, rules = getattr(options, field.name), field.metadata
         if "choices" in rules and value not in rules["choices"]:
             raise CallError(
-                f"{each.name} cannot be {value}.", f"Use one of: {', '.join(rules['choices'])}."
+                f"{field.name} cannot be {value}.", f"Use one of: {', '.join(rules['choices'])}."
             )
         for name, holds, bound in (
             ("least", operator.ge, "at least"),
@@ -138,6 +138,6 @@ def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> No
         ):
             if name in rules and not holds(value, rules[name]):
                 raise CallError(
-                    f"{each.name} must be {bound} {rules[name]:,}.",
-                    f"Leave it out for the default, {each.default}.",
+                    f"{field.name} must be {bound} {rules[name]:,}.",
+                    f"Leave it out for the default, {field.default}.",
                 )

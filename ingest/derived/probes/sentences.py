@@ -99,8 +99,8 @@ def _suitable(connection: DuckDBPyConnection, weights: str | None) -> str:
     fitting = [run.name for run in candidates if run.unusable_because is None]
     if fitting:
         return f"Runs that a probe can use: {join_names(fitting)}."
-    which = "with trees (unit word, context sentence)"
-    return f"Make one: attnbank ingest CORPUS --keep weights, {which}."
+    needs = "with trees (unit word, context sentence)"
+    return f"Make one: attnbank ingest CORPUS --keep weights, {needs}."
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,11 @@ def read_sentences(
             "Give a run over a corpus with dependencies (CoNLL-U, a relations file, or text that"
             " was ingested with --spacy PIPELINE).",
         )
-    kept = np.repeat(has_tree, np.diff(begins, append=len(sequence)))
-    table = table.filter(pa.array(kept)).combine_chunks()
-    sequence, place = _ints(table["sequence"]), _ints(table["position"])
+    is_kept = np.repeat(has_tree, np.diff(begins, append=len(sequence)))
+    table = table.filter(pa.array(is_kept)).combine_chunks()
+    sequence, input_position = _ints(table["sequence"]), _ints(table["position"])
     is_new = np.diff(sequence, prepend=-1) != 0
-    is_first = is_new | (np.diff(place, prepend=-1) != 0)  # of the rows of its position
+    is_first = is_new | (np.diff(input_position, prepend=-1) != 0)  # of the rows of its position
     first = np.flatnonzero(is_first)
     start = np.append(np.flatnonzero(is_new[first]), len(first))
     kind = table["kind"].to_numpy()

@@ -94,19 +94,19 @@ def _with_words(task: Task, train: ProbeInput, test: ProbeInput) -> Task:
     encoded = pa.concat_arrays(words).dictionary_encode()
     row = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy() + 1
     of_train, of_test = np.split(row, [len(words[0])])
-    found = word_vectors(encoded.dictionary.to_pylist(), train.run, task.options)
+    vectors = word_vectors(encoded.dictionary.to_pylist(), train.run, task.options)
     # The vectors below a zero row, divided by their root mean square over the distinct training
     # words, so that the learning rate means the same for any embeddings.
     training = np.unique(of_train[train.sentences.is_word]) - 1
-    known = found.vectors[training][found.known[training]].astype(np.float64)
+    known = vectors.vectors[training][vectors.known[training]].astype(np.float64)
     size = np.sqrt(np.mean(known**2)) if known.size else 0.0
-    zero = np.zeros((1, found.vectors.shape[1]), dtype=np.float32)
+    zero = np.zeros((1, vectors.vectors.shape[1]), dtype=np.float32)
     return replace(
         task,
         train=replace(train, vector=of_train),
         test=replace(test, vector=of_test),
-        vectors=np.concatenate([zero, found.vectors / np.float32(size or 1.0)]),
-        coverage=float(found.known[of_test[test.sentences.is_word] - 1].mean()),
+        vectors=np.concatenate([zero, vectors.vectors / np.float32(size or 1.0)]),
+        coverage=float(vectors.known[of_test[test.sentences.is_word] - 1].mean()),
     )
 
 
@@ -137,11 +137,11 @@ class ProbeBatch:
 
 
 class Batches:
-    """The batches of sentences `chosen` of a part, by number; a number gives the same batch always.
+    """The batches of the sentences `chosen`, by number; a number always gives the same batch.
 
     Sentences with neighbouring ids go together: ingest numbers them by length within a window. With
-    `keeps`, batches stay in memory up to the share of `options.memory` that `chosen` have
-    in all.
+    `keeps`, batches stay in memory, up to `options.memory` times the share that `chosen` has of
+    the sentences of the part.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Batches:
             ids, lengths = part.sentences.sequence[chosen], part.sentences.lengths[chosen]
             attention = read_attention(self._connection, part.run, ids, lengths)
         batch = _padded(part, chosen, attention).to(self._device)
-        size = sum(each.nbytes for each in vars(batch).values() if isinstance(each, Tensor))
+        size = sum(tensor.nbytes for tensor in vars(batch).values() if isinstance(tensor, Tensor))
         if size <= self._left:
             self._left -= size
             self._kept[number] = batch
@@ -209,8 +209,8 @@ def _padded(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> ProbeBa
     entry = np.where(is_real, sentences.start[chosen][:, None] + position, 0)
 
     def field(values: np.ndarray, padding: float) -> Tensor:
-        taken = values[..., entry]  # entries are the last axis
-        return torch.from_numpy(np.where(is_real, taken, padding).astype(values.dtype))
+        entries = values[..., entry]  # entries are the last axis
+        return torch.from_numpy(np.where(is_real, entries, padding).astype(values.dtype))
 
     is_word = field(sentences.is_word, False)
     return ProbeBatch(
@@ -236,11 +236,11 @@ def read_attention(
     """
     listed = ", ".join(map(str, sequences.tolist()))
     # By the bounds DuckDB skips whole row groups, by the list single rows.
-    found = connection.query(
+    distributions = connection.query(
         "select sequence, layer, head, from_position, weights from distribution"
         f" where sequence between {sequences[0]} and {sequences[-1]} and sequence in ({listed})"
     )
-    rows = found.to_arrow_table().combine_chunks()
+    rows = distributions.to_arrow_table().combine_chunks()
     count, longest, maps = len(sequences), int(lengths.max()), run.maps_per_sentence
     slot = np.searchsorted(sequences, rows["sequence"].to_numpy())
     layer = np.searchsorted(run.numbers, rows["layer"].to_numpy())

@@ -103,25 +103,29 @@ def _run_task(
         nothing = ("train_sentences", "held_out_sentences", "epochs", "best_epoch")
         return dict.fromkeys(nothing, 0), {"probe_score": table}
     scorer = make_scorer(task).to(device)
-    chosen, kept = hold_out(task.train.sentences, options.held_out, rng)
-    training = Batches(connection, task, task.train, chosen, device)
-    held_out = Batches(connection, task, task.train, kept, device) if len(kept) else None
+    training_sentences, held_out_sentences = hold_out(task.train.sentences, options.held_out, rng)
+    training = Batches(connection, task, task.train, training_sentences, device)
+    held_out = (
+        Batches(connection, task, task.train, held_out_sentences, device)
+        if len(held_out_sentences)
+        else None
+    )
     learnt = learn(scorer, training, held_out, options, rng, on_progress)
-    every = np.arange(len(sentences.sequence))
+    test_sentences = np.arange(len(sentences.sequence))
     predicted = np.full(len(sentences.is_word), -1, dtype=np.int64)
     weights = HeadWeights(task.test, scorer) if isinstance(scorer, HeadScorer) else None
     total = 0.0
     with torch.inference_mode():
-        for batch in Batches(connection, task, task.test, every, device, keeps=False):
-            loss, found = loss_of(scorer, batch)
+        for batch in Batches(connection, task, task.test, test_sentences, device, keeps=False):
+            loss, word_scores = loss_of(scorer, batch)
             total += float(loss)
             entry = batch.entry[batch.is_word].cpu().numpy()
-            predicted[entry] = found.argmax(2)[batch.is_word].cpu().numpy()
+            predicted[entry] = word_scores.argmax(2)[batch.is_word].cpu().numpy()
             if weights is not None:
                 weights.add_batch(batch)
     columns = {
-        "train_sentences": len(chosen),
-        "held_out_sentences": len(kept),
+        "train_sentences": len(training_sentences),
+        "held_out_sentences": len(held_out_sentences),
         **learnt,
         "test_loss": total / int((sentences.gold >= 0).sum()),
     }
@@ -139,15 +143,15 @@ def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tu
     Random documents are held out until they have `share` of the sentences: whole documents, where
     the source marks several. At least one sentence is left to learn from.
     """
-    every = np.arange(len(sentences.sequence))
-    if share == 0 or len(every) < 2:
-        return every, every[:0]
+    indices = np.arange(len(sentences.sequence))
+    if share == 0 or len(indices) < 2:
+        return indices, indices[:0]
     cluster = sentences.clusters
     order = rng.permutation(cluster.max() + 1)
     sizes = np.bincount(cluster)[order]
-    count = int(np.searchsorted(np.cumsum(sizes), share * len(every))) + 1
+    count = int(np.searchsorted(np.cumsum(sizes), share * len(indices))) + 1
     is_held_out = np.isin(cluster, order[: min(count, len(order) - 1)])
-    return every[~is_held_out], every[is_held_out]
+    return indices[~is_held_out], indices[is_held_out]
 
 
 def loss_of(scorer: nn.Module, batch: ProbeBatch) -> tuple[Tensor, Tensor]:
@@ -183,7 +187,7 @@ def learn(
     """
     optimiser = torch.optim.Adam(scorer.parameters(), lr=options.learning_rate)
     best: dict[str, object] = {}
-    best_epoch, best_loss, kept = 0, math.inf, {}
+    best_epoch, best_loss, best_state = 0, math.inf, {}
     for number in range(1, options.epochs + 1):
         began = time.perf_counter()
         loss = run_epoch(scorer, optimiser, training, rng.permutation(len(training)))
@@ -198,10 +202,10 @@ def learn(
         if stop_loss is None or stop_loss < best_loss:
             best_epoch, best_loss = number, best_loss if stop_loss is None else stop_loss
             best = {"best_epoch": number, "loss": loss, "held_out_loss": stop_loss}
-            kept = {name: value.clone() for name, value in scorer.state_dict().items()}
+            best_state = {name: value.clone() for name, value in scorer.state_dict().items()}
         elif number - best_epoch >= options.patience:
             break
-    scorer.load_state_dict(kept)
+    scorer.load_state_dict(best_state)
     return {"epochs": number, **best}
 
 
@@ -238,7 +242,7 @@ def _options_of_task(task: Task) -> dict[str, object]:
 
 def _further(options: ProbeOptions) -> dict[str, str]:
     """The options that have no column of their own, as texts by name."""
-    names = [each.name for each in fields(options) if each.name not in _COLUMNS]
+    names = [field.name for field in fields(options) if field.name not in _COLUMNS]
     return {name: str(getattr(options, name)) for name in names}
 
 
@@ -248,12 +252,12 @@ def _find_same(connection: DuckDBPyConnection, task: Task) -> list[int]:
     def matters(options: dict[str, str]) -> dict[str, str]:
         return {name: value for name, value in options.items() if name not in _NO_MATTER}
 
-    asked, further = _options_of_task(task), matters(_further(task.options))
+    identity, further = _options_of_task(task), matters(_further(task.options))
     rows = connection.execute(
         "select id, options from probe"
-        f" where {' and '.join(f'{name} is not distinct from ?' for name in asked)}"
+        f" where {' and '.join(f'{name} is not distinct from ?' for name in identity)}"
         " order by id desc",
-        list(asked.values()),
+        list(identity.values()),
     ).fetchall()
     return [number for number, options in rows if matters(options) == further]
 
@@ -268,10 +272,10 @@ def _write_probe(
     with transaction(connection):
         probe = next_ids(connection)["probe"]
         for same in _find_same(connection, task):
-            for each in table_references(connection):
-                if each.target == "probe":
-                    condition = each.condition(f"id = {same}")
-                    connection.execute(f"delete from {each.qualified_table} where {condition}")
+            for reference in table_references(connection):
+                if reference.target == "probe":
+                    condition = reference.condition(f"id = {same}")
+                    connection.execute(f"delete from {reference.qualified_table} where {condition}")
             connection.execute("delete from probe where id = ?", [same])
         insert_row(
             connection,
