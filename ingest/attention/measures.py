@@ -48,7 +48,7 @@ class Inputs:
     segments: Tensor
 
 
-def maps_of(model: Model, inputs: Inputs, measure: Measure, subword: Subword) -> list[Tensor]:
+def compute_maps(model: Model, inputs: Inputs, measure: Measure, subword: Subword) -> list[Tensor]:
     """For each layer with attention the maps of a batch: [B, H, P, P], H 1 for `OF_LAYERS`.
 
     Rows and columns beyond an input's own positions are 0.
@@ -58,7 +58,7 @@ def maps_of(model: Model, inputs: Inputs, measure: Measure, subword: Subword) ->
 
 
 def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
-    values = _value_vectors_of(model)
+    values = _loaded_values(model)
     with values.heard() as heard:
         weights = [*model.attentions(inputs.ids, inputs.mask, inputs.segments)]
     pooling = Pooling.from_inputs(inputs, subword, model.device)
@@ -72,12 +72,16 @@ def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
 
 def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     """With the residual connection and the layer norm after it, where a family has one."""
-    values = _value_vectors_of(model)
+    values = _loaded_values(model)
     maps: list[list[Tensor]] = []
     pooling = Pooling.from_inputs(inputs, subword, model.device)
     for at, encoded in enumerate(inputs.encoded):
         unpadded = slice(at, at + 1), slice(0, len(encoded.ids))
-        with values.heard() as heard, _calls(values.layers) as calls, _sums(values) as summed:
+        with (
+            values.heard() as heard,
+            _record_calls(values.layers) as calls,
+            _record_norm_inputs(values) as summed,
+        ):
             weights = model.attentions(
                 inputs.ids[unpadded], inputs.mask[unpadded], inputs.segments[unpadded]
             )
@@ -85,14 +89,16 @@ def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tens
         size = len(encoded.positions), len(encoded.ids)
         rows, columns = rows[: size[0], : size[1]], columns[: size[1], : size[0]]
         maps.append([
-            _mixed(values, layer, weights[layer][0], heard[layer][0], calls[layer].given[0],
-                   summed[layer], rows, columns)
+            _residual_norm_map(
+                values, layer, weights[layer][0], heard[layer][0], calls[layer].hidden[0],
+                summed[layer], rows, columns,
+            )
             for layer in range(len(values.layers))
         ])  # fmt: skip
     return _stack_padded(maps)
 
 
-def _mixed(
+def _residual_norm_map(
     values: Values, layer: int, weights: Tensor, vectors: Tensor, residual: Tensor,
     norm_input: Tensor | None, rows: Tensor, columns: Tensor,
 ) -> Tensor:  # fmt: skip
@@ -139,31 +145,33 @@ def _rollout(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
 
 def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     """Each layer once more for each position, alone and without padding."""
-    values = _value_vectors_of(model)
+    values = _loaded_values(model)
     pooling = Pooling.from_inputs(inputs, subword, model.device)
     maps: list[list[Tensor]] = []
     for at, encoded in enumerate(inputs.encoded):
         unpadded = slice(at, at + 1), slice(0, len(encoded.ids))
-        with _calls(values.layers) as calls:
+        with _record_calls(values.layers) as calls:
             model.attentions(inputs.ids[unpadded], inputs.mask[unpadded], inputs.segments[unpadded])
         size = len(encoded.positions), len(encoded.ids)
         of_position = pooling.columns[at][: size[1], : size[0]].T > 0  # [P, T]
         rows = pooling.rows[at][: size[0], : size[1]].double()
         maps.append([
-            _zeroed(values, layer, call, of_position, rows)
+            _zeroing_map(values, layer, call, of_position, rows)
             for layer, call in zip(values.layers, calls, strict=True)
         ])  # fmt: skip
     return _stack_padded(maps)
 
 
-def _zeroed(values: Values, layer: Any, call: _Call, of_position: Tensor, rows: Tensor) -> Tensor:
+def _zeroing_map(
+    values: Values, layer: Any, call: _Call, of_position: Tensor, rows: Tensor
+) -> Tensor:
     """How much the output of a layer changes, [1, P, P], as shares of all changes of a row."""
     usual = torch.nn.functional.normalize(call.output[0].double(), dim=-1)
     at_once = max(1, TOKENS_AT_ONCE // of_position.shape[1])
     changes = []
     for zeroed_tokens in torch.split(of_position, at_once):
         with torch.inference_mode(), values.zeroed(layer, zeroed_tokens):
-            output = call.again(layer, len(zeroed_tokens))
+            output = call.rerun(layer, len(zeroed_tokens))
         zeroed = torch.nn.functional.normalize(output.double(), dim=-1)
         changes.append((zeroed - usual).square().sum(-1) / 2)  # 1 - cos, of unit vectors
     changed = rows @ torch.cat(changes).T  # [P, P]: from each position to each that had no values
@@ -175,21 +183,23 @@ def _zeroed(values: Values, layer: Any, call: _Call, of_position: Tensor, rows: 
 class _Call:
     """One call of a layer with one input: what it was given, and what it returned."""
 
-    given: Tensor  # [1, T, hidden]
-    rest: tuple[Any, ...]
-    named: dict[str, Any]
+    hidden: Tensor  # [1, T, hidden]
+    positional: tuple[Any, ...]
+    keywords: dict[str, Any]
     output: Tensor  # [1, T, hidden]
 
-    def again(self, layer: Any, times: int) -> Tensor:
+    def rerun(self, layer: Any, times: int) -> Tensor:
         """What the layer returns for as many copies of its input: [N, T, hidden]."""
-        hidden = self.given.expand(times, -1, -1)
-        if "hidden_states" in self.named:
-            return _first_tensor(layer(*self.rest, **self.named | {"hidden_states": hidden}))
-        return _first_tensor(layer(hidden, *self.rest, **self.named))
+        hidden = self.hidden.expand(times, -1, -1)
+        if "hidden_states" in self.keywords:
+            return _first_tensor(
+                layer(*self.positional, **self.keywords | {"hidden_states": hidden})
+            )
+        return _first_tensor(layer(hidden, *self.positional, **self.keywords))
 
 
 @contextmanager
-def _calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
+def _record_calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
     """Within, each call of one of the layers is noted, in order."""
     calls: list[_Call] = []
 
@@ -206,7 +216,7 @@ def _calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
 
 
 @contextmanager
-def _sums(values: Values) -> Iterator[list[Tensor | None]]:
+def _record_norm_inputs(values: Values) -> Iterator[list[Tensor | None]]:
     """Within, what each layer's norm after attention is given is noted, [T, hidden]; else None."""
     if values.layout.norm is None:
         yield [None] * len(values.layers)
@@ -228,7 +238,7 @@ def _first_tensor(output: Any) -> Tensor:
     return tensor
 
 
-def _value_vectors_of(model: Model) -> Values:
+def _loaded_values(model: Model) -> Values:
     assert model.values is not None, "it was loaded for weights"
     return model.values
 

@@ -27,9 +27,9 @@ from attnbank.ingest.attention.sums import (
     Ints,
     MapSums,
     Positions,
-    among,
     concatenate_parts,
     map_sums,
+    submatrices,
 )
 from attnbank.ingest.models.attention_behaviour import ROW_SUM
 from attnbank.ingest.models.tokenizer import Encoded
@@ -48,7 +48,7 @@ class MergedMaps:
     """
 
     weights: Floats
-    kept: list[int]
+    kept_inputs: list[int]
     unnormalised: set[int]
     peaks: list[Peaks]
     sums: list[MapSums]
@@ -80,7 +80,7 @@ Rows = Literal["shares", "parts", "lengths"]
 
 
 @dataclass
-class _Gathered:
+class _InputAccumulator:
     """What was found of an input so far: a part for a few of its maps at a time."""
 
     pieces: PieceMap
@@ -92,7 +92,7 @@ class _Gathered:
     largest: list[Largest] = field(default_factory=list)
 
     @classmethod
-    def from_encoded(cls, encoded: Encoded, *, is_pooled: bool) -> _Gathered:
+    def from_encoded(cls, encoded: Encoded, *, is_pooled: bool) -> _InputAccumulator:
         positions = encoded.positions
         ranges = [(position.start, position.end) for position in positions]
         if is_pooled:
@@ -103,13 +103,13 @@ class _Gathered:
     def add_weights(self, pooled: Floats, decimals: int | None, count: int) -> None:
         self.peaks.append(peaks(pooled, self.pieces.candidates))
         if count:
-            self.largest.append(largest_of(pooled, count, decimals))
+            self.largest.append(find_largest(pooled, count, decimals))
         if decimals is not None:
             np.round(pooled, decimals, out=pooled)
         self.sums.append(map_sums(pooled, self.positions))
 
 
-def merged(
+def merge_maps(
     inputs: Sequence[Encoded],
     attentions: Maps,
     unmaskable: Sequence[bool],
@@ -130,7 +130,9 @@ def merged(
     """
     heads = attentions.heads
     maps = attentions.layers * heads
-    accumulators = [_Gathered.from_encoded(encoded, is_pooled=is_pooled) for encoded in inputs]
+    accumulators = [
+        _InputAccumulator.from_encoded(encoded, is_pooled=is_pooled) for encoded in inputs
+    ]
     squares = [accumulator.pieces.positions**2 for accumulator in accumulators]
     with_weights = largest is None
     ends = np.cumsum(squares) * maps
@@ -241,7 +243,7 @@ class PieceMap:
         """The positions of two or more pieces."""
         return np.flatnonzero(self.count > 1)
 
-    def summed(self, tokens: NDArray[np.floating], axis: int) -> NDArray[np.float64]:
+    def sum_pieces(self, tokens: NDArray[np.floating], axis: int) -> NDArray[np.float64]:
         """The sum over the pieces of each split position, along an axis of tokens, in float64."""
         first, count = self.first[self.split], self.count[self.split]
         sums = np.take(tokens, first, axis).astype(np.float64)
@@ -269,17 +271,17 @@ def pool(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> 
     np.take(attention.reshape(maps, -1), between, 1, out.reshape(maps, size * size), mode="clip")
     split = pieces.split
     # To a split position: the sum over its pieces, for every token that attends.
-    to_split = pieces.summed(attention, 2)  # [M, T, S]
+    to_split = pieces.sum_pieces(attention, 2)  # [M, T, S]
     out[:, :, split] = np.take(to_split, pieces.first, 1)
     if subword == "first":
         return
     # From a split position: the mean over its pieces, to every position of one piece ...
     count = pieces.count[split]
-    from_split = pieces.summed(attention, 1)  # [M, S, T]
+    from_split = pieces.sum_pieces(attention, 1)  # [M, S, T]
     from_split /= count[:, None]
     out[:, split, :] = np.take(from_split, pieces.first, 2)
     # ... and, of the sums above, to every split position.
-    out[:, split[:, None], split[None, :]] = pieces.summed(to_split, 1) / count[:, None]
+    out[:, split[:, None], split[None, :]] = pieces.sum_pieces(to_split, 1) / count[:, None]
 
 
 @dataclass(frozen=True)
@@ -305,7 +307,7 @@ def peaks(pooled: Floats, candidates: Ints) -> Peaks:
     if not count:
         none, nothing = np.empty((maps, 0), np.int16), np.empty((maps, 0), np.float32)
         return Peaks(none, nothing, none, nothing)
-    weights = among(pooled, candidates)
+    weights = submatrices(pooled, candidates)
     weights.reshape(maps, -1)[:, :: count + 1] = 0.0  # a position's weight on itself
     flat = weights.reshape(-1)
     first = np.arange(maps)[:, None] * count**2
@@ -333,7 +335,7 @@ class Largest:
     rest: Floats
 
 
-def largest_of(pooled: Floats, count: int, decimals: int | None) -> Largest:
+def find_largest(pooled: Floats, count: int, decimals: int | None) -> Largest:
     """The `count` largest weights of every row of `pooled` [M, P, P], and the sum of the others.
 
     They are chosen before they are rounded.

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attnbank.ingest.attention.measures import Inputs, maps_of
-from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merged
+from attnbank.ingest.attention.measures import Inputs, compute_maps
+from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merge_maps
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
 from attnbank.ingest.inputs.plan import Batch
@@ -74,7 +74,7 @@ class BatchRows:
         return max((len(table) for table in self.tables.values()), default=0)
 
 
-def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
+def pad_batch(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
     """Token ids, mask and segments of a batch, [B, T] int64 each, padded on the right."""
 
     def stacked(rows: Iterable[Sequence[int]], value: int = 0) -> Tensor:
@@ -87,7 +87,9 @@ def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
     return stacked((encoding.ids for encoding in encodings), padding), mask, segments
 
 
-def run_model(model: Model, batch: Batch, facts: RunFacts, take: Callable[[Tensor], None]) -> None:
+def run_model(
+    model: Model, batch: Batch, facts: RunFacts, on_layer: Callable[[Tensor], None]
+) -> None:
     """Hand what the heads look at in a batch to `take`, a layer at a time, as it is computed.
 
     A layer is a tensor [inputs, heads, tokens, tokens], or another measure, which is between
@@ -95,21 +97,21 @@ def run_model(model: Model, batch: Batch, facts: RunFacts, take: Callable[[Tenso
     """
     if not batch.inputs:
         return
-    inputs = padded(batch, model.input_tokenizer.padding)
+    inputs = pad_batch(batch, model.input_tokenizer.padding)
     if facts.measure == "weights":
-        model.hand_over(*inputs, take)
+        model.hand_over(*inputs, on_layer)
         return
     encodings = [model_input.encoded for model_input in batch.inputs]
-    maps = maps_of(model, Inputs(encodings, *inputs), facts.measure, facts.subword)
+    maps = compute_maps(model, Inputs(encodings, *inputs), facts.measure, facts.subword)
     while maps:
-        take(maps.pop(0))
+        on_layer(maps.pop(0))
 
 
 def run_masked(model: Model, batch: Batch, masked: MaskedPasses | None) -> MaskedLoss | None:
     """What `masked` measures in a batch, if it is given."""
     if masked is None or not batch.inputs:
         return None
-    return masked.measure_batch(batch, *padded(batch, model.input_tokenizer.padding))
+    return masked.measure_batch(batch, *pad_batch(batch, model.input_tokenizer.padding))
 
 
 def rows_of_batch(
@@ -129,7 +131,7 @@ def rows_of_batch(
         masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
         assert attentions is not None
         layers, heads = attentions.layers, attentions.heads
-        merged_maps = merged(
+        merged_maps = merge_maps(
             [model_input.encoded for model_input in batch.inputs],
             attentions,
             (masked == 0).tolist(),
@@ -139,7 +141,7 @@ def rows_of_batch(
             rows=facts.rows,
             is_pooled=facts.measure != "weights",
         )
-        kept_inputs = merged_maps.kept
+        kept_inputs = merged_maps.kept_inputs
         for at in sorted(set(range(len(batch.inputs))) - set(kept_inputs)):
             why = _UNNORMALISED if at in merged_maps.unnormalised else _UNMASKABLE
             skips += [sentence.skip(*why) for sentence in batch.inputs[at].sentences]
@@ -154,8 +156,8 @@ def rows_of_batch(
             rows.unknown_words = sum(
                 model_input.encoded.words_with(facts.unknown) for model_input in inputs
             )
-            tables["sequence"] = _sequences(batch.number, inputs, facts)
-            tables["position"] = _positions(inputs, facts)
+            tables["sequence"] = _sequence_rows(batch.number, inputs, facts)
+            tables["position"] = _position_rows(inputs, facts)
             if facts.largest is None:
                 tables["attention"] = index.distributions("weights", merged_maps.weights)
             elif facts.largest:
@@ -163,7 +165,7 @@ def rows_of_batch(
             tables["attention_map"] = index.attention_map(merged_maps.sums)
             tables["peak"] = index.peak(merged_maps.peaks, merged_maps.candidates)
             if measured is not None and measured.gradients is not None:
-                gradients = _weights(
+                gradients = _flatten_weights(
                     measured.gradients, kept_inputs, sizes
                 )  # a position is a token
                 tables["gradient"] = index.distributions("gradients", gradients)
@@ -178,7 +180,7 @@ def rows_of_batch(
     return rows
 
 
-def _weights(pooled: list[np.ndarray], indices: list[int], sizes: np.ndarray) -> np.ndarray:
+def _flatten_weights(pooled: list[np.ndarray], indices: list[int], sizes: np.ndarray) -> np.ndarray:
     """All weights in the order (sequence, layer, head, from, to), without padding."""
     layers, heads = len(pooled), pooled[0].shape[1]
     ends = np.cumsum(layers * heads * sizes**2)
@@ -219,7 +221,9 @@ class _Index:
     def distributions(self, name: str, values: np.ndarray) -> pa.Table:
         """One row per distribution; `values` are all the weights (column `name`) in order."""
         columns = self._columns("from_position", [np.arange(size) for size in self.sizes])
-        columns[name] = _lists(np.repeat(self.sizes, self.maps * self.sizes), pa.array(values))
+        columns[name] = _list_column(
+            np.repeat(self.sizes, self.maps * self.sizes), pa.array(values)
+        )
         return pa.table(columns)
 
     def attention_top(self, largest: list[Largest]) -> pa.Table:
@@ -228,7 +232,7 @@ class _Index:
         counts = np.array([input_largest.weights.shape[2] for input_largest in largest])
         lengths = np.repeat(counts, self.maps * self.sizes)
         for name in ("to_positions", "weights"):
-            columns[name] = _lists(lengths, pa.array(_concatenate(largest, name)))
+            columns[name] = _list_column(lengths, pa.array(_concatenate(largest, name)))
         columns["rest"] = pa.array(_concatenate(largest, "rest"))
         return pa.table(columns)
 
@@ -241,12 +245,14 @@ class _Index:
         columns[TOTALS[-1]] = pa.array(totals[:, -1], mask=np.isnan(totals[:, -1]))
         offsets = np.concatenate([input_sums.offsets for input_sums in sums])
         widths = np.full(len(offsets), offsets.shape[1])
-        columns["offsets"] = _lists(widths, pa.array(offsets.reshape(-1)))
+        columns["offsets"] = _list_column(widths, pa.array(offsets.reshape(-1)))
         lengths = np.repeat(self.sizes, self.maps)
         is_sep = _concatenate(sums, "largest_positions") < 0
         for name in ("received", "given", "largest_positions", "largest_weights"):
             is_missing = is_sep if name.startswith("largest") else None
-            columns[name] = _lists(lengths, pa.array(_concatenate(sums, name), mask=is_missing))
+            columns[name] = _list_column(
+                lengths, pa.array(_concatenate(sums, name), mask=is_missing)
+            )
         return pa.table(columns)
 
     def peak(self, peaks: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
@@ -264,13 +270,13 @@ def _concatenate(parts: Sequence[MapSums | Peaks | Largest], name: str) -> np.nd
     return np.concatenate([getattr(part, name).reshape(-1) for part in parts])
 
 
-def _lists(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
+def _list_column(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
     """A column of lists of these lengths, of all their values in order."""
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), values)
 
 
-def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
+def _sequence_rows(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = []
     for model_input in inputs:
         id = facts.first_sequence + model_input.sequence
@@ -280,7 +286,7 @@ def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
     return _arrow_table(_SEQUENCE, rows)
 
 
-def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
+def _position_rows(inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = []
     for model_input in inputs:
         sequence = facts.first_sequence + model_input.sequence

@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-_Found = TypeVar("_Found")
+_Arrays = TypeVar("_Arrays")
 
 FARTHEST = 10  # the largest offset, to the left and to the right, that has a sum of its own
 # What vocabularies write for a space before a token, or where it continues a word.
@@ -93,13 +93,13 @@ def map_sums(pooled: Floats, positions: Positions) -> MapSums:
     return concatenate_parts([_sums_of_part(part, positions) for part in parts])
 
 
-def concatenate_parts(parts: Sequence[_Found]) -> _Found:
+def concatenate_parts(parts: Sequence[_Arrays]) -> _Arrays:
     """What was found of all maps, from what was found of a few of them at a time."""
     if len(parts) == 1:
         return parts[0]
     kind: Any = type(parts[0])
     arrays = zip(*(vars(part).values() for part in parts), strict=True)
-    concatenated: _Found = kind(*map(np.concatenate, arrays))
+    concatenated: _Arrays = kind(*map(np.concatenate, arrays))
     return concatenated
 
 
@@ -122,16 +122,16 @@ def _sums_of_part(pooled: Floats, positions: Positions) -> MapSums:
             to[:, sep, 1].sum(1),
             to[:, words, 4].sum(1),
             to[:, first, 5].sum(1) + to[:, second, 6].sum(1),
-            _beside(weights, words, -1),
+            _neighbour_sums(weights, words, -1),
             itself.sum(1),
-            _beside(weights, words, 1),
+            _neighbour_sums(weights, words, 1),
             entropy.mean(1),
             entropy[:, cls].mean(1) if cls.any() else np.full(maps, np.nan),
         ],
         axis=1,
     )
-    largest, at = _largest(pooled, sep)
-    return MapSums(totals, _offsets(weights), weights.sum(1), to[:, :, 4] - itself, at, largest)
+    largest, at = _largest_weights(pooled, sep)
+    return MapSums(totals, _offset_sums(weights), weights.sum(1), to[:, :, 4] - itself, at, largest)
 
 
 def _text_of_position(position: Position) -> str:
@@ -142,7 +142,7 @@ def _text_of_position(position: Position) -> str:
     return text
 
 
-def _beside(weights: Doubles, words: Flags, distance: int) -> Doubles:
+def _neighbour_sums(weights: Doubles, words: Flags, distance: int) -> Doubles:
     """The sum [M] of the weights to the neighbour at -1 or 1, where that neighbour is a word."""
     diagonal = np.diagonal(
         weights, distance, 1, 2
@@ -152,7 +152,7 @@ def _beside(weights: Doubles, words: Flags, distance: int) -> Doubles:
     return total
 
 
-def _offsets(weights: Doubles) -> Doubles:
+def _offset_sums(weights: Doubles) -> Doubles:
     """The sums of the diagonals from -10 to 10, [M, 21].
 
     Between zeros on both sides, the weight at each offset from a row is at the same distance from
@@ -169,7 +169,7 @@ def _offsets(weights: Doubles) -> Doubles:
     return offset_sums
 
 
-def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
+def _largest_weights(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
     """The largest weight of each position and where it goes, [M, P] each, without [SEP].
 
     From [SEP], the weight is 0 and the position -1.
@@ -180,7 +180,7 @@ def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
     not_sep: Ints = np.flatnonzero(~sep)
     count = len(not_sep)
     if count:
-        weights = among(pooled, not_sep)
+        weights = submatrices(pooled, not_sep)
         best = weights.argmax(2)
         rows = np.arange(0, maps * count**2, count).reshape(maps, count)
         at[:, not_sep] = not_sep[best]
@@ -188,7 +188,7 @@ def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
     return largest, at
 
 
-def among(pooled: Floats, positions: Ints) -> Floats:
+def submatrices(pooled: Floats, positions: Ints) -> Floats:
     """A copy of the weights between some positions of `pooled` [M, P, P], one at least, ascending.
 
     Those without a gap are a slice, which is copied several times faster.

@@ -54,7 +54,7 @@ class Computation:
     needs: tuple[str, ...] = ()
     extra: str = ""
     modules: tuple[str, ...] = ()
-    made_in: str = "heads"
+    module: str = "heads"
     reads: str | None = None
 
 
@@ -85,7 +85,7 @@ STEPS = {
         "tree_ensemble",
         "The heads that find each relation together, chosen on half of the documents",
         (_ENSEMBLE,),
-        made_in="trees",
+        module="trees",
         reads="trees",
     ),
     "attention_tree": Computation(
@@ -112,7 +112,7 @@ STEPS = {
         needs=("tree_ensemble",),
         extra="trees",
         modules=("ufal.chu_liu_edmonds",),
-        made_in="trees",
+        module="trees",
         reads="trees",
     ),
     "attention_span": Computation(
@@ -127,7 +127,7 @@ STEPS = {
                 choices=("jensen_shannon", "hellinger"),
             ),
         ),
-        made_in="trees",
+        module="trees",
         reads="constituents",
     ),
 }
@@ -164,7 +164,7 @@ def compute(
         raise CallError(
             f"There is nothing called {step} to compute.", f"Use one of: {', '.join(STEPS)}."
         )
-    values = _checked_parameters(computation, options)
+    values = _check_options(computation, options)
     # Checked now, and not after minutes of computing what the step needs.
     need(f"Computing {computation.name}", computation.extra, *computation.modules)
     analysis = registry.find_analysis(computation.name)
@@ -179,7 +179,7 @@ def compute(
                 f"The run {chosen_run.name} is unfinished: its results would be out of date later.",
                 "Finish it first: type the same ingest command again.",
             )
-        count = None if replace else _stored(connection, computation, chosen_run, values)
+        count = None if replace else _stored_row_count(connection, computation, chosen_run, values)
         if count is not None:
             return Computed(chosen_run.name, {computation.name: count}, is_new=False)
         return Computed(
@@ -187,9 +187,7 @@ def compute(
         )
 
 
-def _checked_parameters(
-    step: Computation, options: Mapping[str, Any]
-) -> dict[str, int | float | str]:
+def _check_options(step: Computation, options: Mapping[str, Any]) -> dict[str, int | float | str]:
     known = {option.name: option for option in step.options}
     for name, value in options.items():
         if name not in known:
@@ -219,13 +217,15 @@ def _compute(
     for name in step.needs:
         needed = STEPS[name]
         shared = {option.name: values[option.name] for option in needed.options}
-        if _stored(connection, needed, run, shared) is None:
+        if _stored_row_count(connection, needed, run, shared) is None:
             rows |= _compute(connection, needed, run, shared, on_progress)
-    module = import_module(f"attnbank.ingest.derived.{step.made_in}")
+    module = import_module(f"attnbank.ingest.derived.{step.module}")
     table = getattr(module, step.name)(connection, run, on_progress, **values)
     with transaction(connection):
         _delete(connection, step, run, _values_as_text(values))
-        for outdated, options in _outdated(connection, step, run, _values_as_text(values)):
+        for outdated, options in _outdated_computations(
+            connection, step, run, _values_as_text(values)
+        ):
             _delete(connection, outdated, run, options)
         insert(connection, step.name, table)
         insert_row(
@@ -251,7 +251,7 @@ def _delete(
     )
 
 
-def _outdated(
+def _outdated_computations(
     connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> Iterator[tuple[Computation, dict[str, str]]]:
     """What was computed from the rows of this step that are replaced, with their other options."""
@@ -266,7 +266,7 @@ def _outdated(
                 yield later_step, stored_options
 
 
-def _stored(
+def _stored_row_count(
     connection: DuckDBPyConnection,
     step: Computation,
     run: Run,

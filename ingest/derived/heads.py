@@ -198,7 +198,7 @@ def head_embedding(
     )
     distances = np.zeros((number, number))
     distances[first, second] = distances[second, first] = rows["distance"]
-    points = on_principal_axes(scaled(distances, seed, starts))
+    points = rotate_to_principal_axes(scale_distances(distances, seed, starts))
     head = np.arange(number)
     return pa.table(
         {
@@ -214,15 +214,15 @@ def head_embedding(
     )
 
 
-def scaled(distances: np.ndarray, seed: int, starts: int) -> np.ndarray:
+def scale_distances(distances: np.ndarray, seed: int, starts: int) -> np.ndarray:
     """Places [n, 2] that keep the distances [n, n] best, by classical scaling or random starts."""
-    solutions = [_descended(distances, start=classical(distances))]
+    solutions = [_minimise_stress(distances, start=classical_scaling(distances))]
     if starts > 0:
-        solutions.append(_descended(distances, seed=seed, starts=starts))
+        solutions.append(_minimise_stress(distances, seed=seed, starts=starts))
     return min(solutions, key=lambda points: stress(distances, points))
 
 
-def classical(distances: np.ndarray) -> np.ndarray:
+def classical_scaling(distances: np.ndarray) -> np.ndarray:
     """Places [n, 2] by classical scaling (Torgerson 1952) of the distances [n, n]."""
     squares = distances**2
     centred = -(squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()) / 2
@@ -231,7 +231,7 @@ def classical(distances: np.ndarray) -> np.ndarray:
     return points
 
 
-def _descended(
+def _minimise_stress(
     distances: np.ndarray, *, start: np.ndarray | None = None, seed: int = 0, starts: int = 1
 ) -> np.ndarray:
     """Places [n, 2] that scikit-learn finds from `start` [n, 2], or the best from random starts."""
@@ -251,13 +251,13 @@ def _descended(
     return points
 
 
-def on_principal_axes(points: np.ndarray) -> np.ndarray:
+def rotate_to_principal_axes(points: np.ndarray) -> np.ndarray:
     """The places [n, 2], centred, on their principal axes; the first has no positive coordinate."""
     centred = points - points.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     along = centred @ axes.T
-    turned_: np.ndarray = along * np.where(along[0] > 0, -1.0, 1.0)
-    return turned_
+    rotated: np.ndarray = along * np.where(along[0] > 0, -1.0, 1.0)
+    return rotated
 
 
 def stress(distances: np.ndarray, points: np.ndarray) -> float:

@@ -51,12 +51,12 @@ def arborescences(scores: Floats, root: int | None = None) -> Ints:
     if n == 1:
         return np.full((trees, 1), ROOT)
     heads = np.empty((trees, n), dtype=np.int64)
-    for tree, rooted in enumerate(_with_root(scores, root, absent=np.nan)):
+    for tree, rooted in enumerate(_add_root(scores, root, absent=np.nan)):
         heads[tree] = chu_liu_edmonds(rooted)[0][1:]
     return heads - 1
 
 
-def _with_root(scores: Floats, root: int | None, absent: float) -> Floats:
+def _add_root(scores: Floats, root: int | None, absent: float) -> Floats:
     """Scores [T, n + 1, n + 1] whose first place is the head of the root.
 
     An arc from there costs more than all others together can give, so that there is one only.
@@ -78,7 +78,7 @@ def projective_trees(scores: Floats, root: int | None = None) -> Ints:
     `scores` [T, n, n] go from dependent to head; the root is as in `arborescences`, and nothing
     crosses the arc to it. Of equal trees the one whose spans are split further left.
     """
-    rooted = _with_root(scores, root, absent=-np.inf)
+    rooted = _add_root(scores, root, absent=-np.inf)
     trees, size, _ = rooted.shape
     shape = (2, trees, size, size)
     # By the side on which the head stands: 0 left, 1 right. An arc (incomplete) or all of one side.
@@ -107,11 +107,11 @@ def projective_trees(scores: Floats, root: int | None = None) -> Ints:
             side_at[direction][:, start, end] = start + at + (direction == 0)
     heads = np.empty((trees, size), dtype=np.int64)
     for tree in range(trees):
-        _follow(arc_at[:, tree].tolist(), side_at[:, tree].tolist(), heads[tree])
+        _backtrack(arc_at[:, tree].tolist(), side_at[:, tree].tolist(), heads[tree])
     return heads[:, 1:] - 1
 
 
-def _follow(arc_at: list[list[list[int]]], side_at: list[list[list[int]]], heads: Ints) -> None:
+def _backtrack(arc_at: list[list[list[int]]], side_at: list[list[list[int]]], heads: Ints) -> None:
     """Fill in the heads of one tree from the places at which its spans were split."""
     open_spans = [(False, 0, 0, len(heads) - 1)]  # whether it is an arc, its head's side, and ends
     while open_spans:

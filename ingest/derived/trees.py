@@ -160,11 +160,11 @@ def attention_tree(
     tokens between the words of a sentence.
     """
     inputs = _sentences_by_input(connection, run)
-    trees = _Trees(connection, run, is_projective=decoder == "projective")
+    trees = _TreeDecoder(connection, run, is_projective=decoder == "projective")
     rows = _TreeRows(run)
     for sentence, attention in _sentences_with_maps(connection, run, inputs, on_progress):
         between = attention[:, sentence.positions[:, None], sentence.positions].astype(np.float64)
-        heads, weight = trees.decoded(between, sentence.root if root == "gold" else None)
+        heads, weight = trees.decode(between, sentence.root if root == "gold" else None)
         rows.add_sentence(
             sentence, heads=np.where(heads == ROOT, ROOT, sentence.positions[heads]), weight=weight
         )
@@ -240,7 +240,7 @@ class _Sources:
         return np.concatenate([attention, *means])
 
 
-class _Trees:
+class _TreeDecoder:
     """The trees of one sentence after the other.
 
     `labels` say of each of T trees its source, layer, head and direction.
@@ -260,7 +260,7 @@ class _Trees:
         if self._ensemble.any():
             self.labels.append(("ensemble", None, None, self._directions[-1]))
 
-    def decoded(self, attention: Floats, root: int | None) -> tuple[Ints, Floats]:
+    def decode(self, attention: Floats, root: int | None) -> tuple[Ints, Floats]:
         """The heads [T, n] for attention [H, n, n], and the sums [T] of the scores of their arcs.
 
         `root` is the place of the root, if it is known.

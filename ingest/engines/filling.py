@@ -15,7 +15,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from attnbank.ingest.engines.parts import FolderPart, Work, Written, listed_parts, split_batches
+from attnbank.ingest.engines.parts import (
+    FolderPart,
+    Work,
+    WrittenPart,
+    parse_part_list,
+    split_batches,
+)
 from attnbank.ingest.inputs.candidate_inputs import asking
 from attnbank.ingest.options import IngestOptions, Report
 from attnbank.ingest.progress import OnProgress, ignore_progress
@@ -39,11 +45,11 @@ class Engine(Protocol):
 
     at_once: int
 
-    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterable[Written]:
+    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterable[WrittenPart]:
         """Compute and write parts, and give them in order, each as soon as it is whole."""
 
 
-class _Place:
+class _Workspace:
     """Where an export is filled: the folder beside it with all that is not whole yet."""
 
     def __init__(self, target: Path) -> None:
@@ -59,7 +65,7 @@ class _Place:
             lines = self.parts.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return []
-        return listed_parts(lines, batches)
+        return parse_part_list(lines, batches)
 
 
 def ingest_to_export(
@@ -77,7 +83,7 @@ def ingest_to_export(
     Raises as `ingest` does, CallError if there is something at `folder` already, and AttnbankError
     if the engine fails.
     """
-    workspace = _Place(_free(folder))
+    workspace = _Workspace(_check_target(folder))
     bank_options = replace(options, bank=workspace.bank)
     try:
         workspace.folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +113,9 @@ def ingest_to_export(
     return report
 
 
-def _with_counts(report: Report, workspace: _Place, files: dict[str, list[ExportedFile]]) -> Report:
+def _with_counts(
+    report: Report, workspace: _Workspace, files: dict[str, list[ExportedFile]]
+) -> Report:
     """The report with what is counted from the positions, which are not in the bank."""
     if "position" not in files:
         return report
@@ -126,7 +134,7 @@ def _with_counts(report: Report, workspace: _Place, files: dict[str, list[Export
     return replace(report, **{name: columns[name] for name in counted})
 
 
-def _free(folder: str | Path) -> Path:
+def _check_target(folder: str | Path) -> Path:
     """The folder to fill, with links followed. Raises CallError unless it is new or empty."""
     path = expanded(folder)
     if path.is_symlink() and not path.exists():
@@ -137,16 +145,16 @@ def _free(folder: str | Path) -> Path:
             f"{folder} is not a folder.", "Name another, or one that does not exist yet."
         )
     if target.is_dir() and any(target.iterdir()):
-        if (leftover := _Place(target)).folder.is_dir() and not leftover.export.exists():
+        if (leftover := _Workspace(target)).folder.is_dir() and not leftover.export.exists():
             shutil.rmtree(leftover.folder, ignore_errors=True)  # killed while it cleared up
         raise CallError(f"The folder {folder} is not empty.", "Name another, or remove it first.")
     return target
 
 
 def _run_parts(
-    engine: Engine, workspace: _Place, options: IngestOptions, pending: Remaining
+    engine: Engine, workspace: _Workspace, options: IngestOptions, pending: Remaining
 ) -> None:
-    _forget_after(workspace, pending.done)
+    _delete_uncommitted(workspace, pending.done)
     facts = pending.model.facts
     work = Work(options, pending.facts, facts, str(pending.model.device))
     tally = pending.tally()
@@ -160,25 +168,25 @@ def _run_parts(
                         part = next(written, None)
                     if part is None:
                         break
-                    _list_part(workspace, part)
+                    _log_part(workspace, part)
                     writer.add(*part.rows)
                     writer.commit()
                     for rows in part.rows:
                         pending.progress.add(rows.sentences, rows.effort)
 
 
-def _list_part(workspace: _Place, part: Written) -> None:
+def _log_part(workspace: _Workspace, part: WrittenPart) -> None:
     """Add a part to the list, before its batches are committed: the list may say too much."""
     try:
         with workspace.parts.open("a", encoding="utf-8") as file:
-            file.write(part.line())
+            file.write(part.to_line())
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise unwritten(workspace.parts, error) from error
 
 
-def _forget_after(workspace: _Place, batches: int) -> None:
+def _delete_uncommitted(workspace: _Workspace, batches: int) -> None:
     """Forget what was written of batches that were not committed: it is written again."""
     parts = workspace.written_parts(batches)
     committed_files = {

@@ -74,7 +74,7 @@ class FolderPart:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPart:
     """A part that is written: its files by table, and the rows that go into the small tables.
 
     `rows` has, for each batch, the tables without files (`sequence`, `skipped`), and its losses.
@@ -85,7 +85,7 @@ class Written:
     files: dict[str, ExportedFile]
     rows: tuple[BatchRows, ...]
 
-    def line(self) -> str:
+    def to_line(self) -> str:
         """Its files as a line of JSON, for the list of parts."""
         files = {table: asdict(file) for table, file in self.files.items()}
         return json.dumps({"first": self.first, "last": self.last, "files": files}) + "\n"
@@ -106,13 +106,13 @@ def split_batches(batches: Iterator[Batch], maps: int) -> Iterator[FolderPart]:
         yield FolderPart(tuple(gathered))
 
 
-def write_part(folder: Path, work: Work, part: FolderPart) -> Written:
+def write_part(folder: Path, work: Work, part: FolderPart) -> WrittenPart:
     """Run the model over the batches of a part, and write its files into the folder of an export.
 
     Raises what loading a model raises, and AttnbankError if it is another one than the run was
     planned with, or if a file cannot be written.
     """
-    model, masked = _loaded(work)
+    model, masked = _load_model_once(work)
     rows = []
     for batch in part.batches:
         measured = run_masked(model, batch, masked)
@@ -145,11 +145,11 @@ def write_part(folder: Path, work: Work, part: FolderPart) -> Written:
         )
         for batch_rows in rows
     ]
-    return Written(part.first, part.last, files, tuple(small))
+    return WrittenPart(part.first, part.last, files, tuple(small))
 
 
 @lru_cache(maxsize=1)
-def _loaded(work: Work) -> tuple[Model, MaskedPasses | None]:
+def _load_model_once(work: Work) -> tuple[Model, MaskedPasses | None]:
     model, masked = load_model(work.options, work.device)
     for name in ("sha256", "tokenizer_sha256"):
         if getattr(model.facts, name) != getattr(work.model, name):
@@ -188,7 +188,9 @@ def _write_rows_file(file: Path, table: str, rows: pa.Table, *, splits_floats: b
     return count
 
 
-def listed_parts(lines: Sequence[str], batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
+def parse_part_list(
+    lines: Sequence[str], batches: int
+) -> list[tuple[str, dict[str, ExportedFile]]]:
     """The lines of a list of parts, each the last of its part, and the files, up to a batch."""
     parts: dict[int, tuple[str, dict[str, ExportedFile]]] = {}
     for line in lines:

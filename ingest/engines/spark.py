@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.engines.parts import FolderPart, Work, Written
+from attnbank.ingest.engines.parts import FolderPart, Work, WrittenPart
 from attnbank.sql.errors import AttnbankError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class OnSpark:
         self.at_once: int = _AT_ONCE * session.sparkContext.defaultParallelism
         """How many parts to give at a time."""
 
-    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterator[Written]:
+    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterator[WrittenPart]:
         """Compute and write parts, each as a job of its own, and yield them in order.
 
         Raises AttnbankError if a task fails, with its reason.

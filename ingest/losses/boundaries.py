@@ -35,7 +35,9 @@ class Boundaries:
             char in BYTES for id, piece in pieces.items() if id not in added for char in piece
         )
         self._kinds = {
-            id: _kind(piece.encode() if id in added else _bytes(piece, is_byte_level=is_bytes))
+            id: _boundary_kind(
+                piece.encode() if id in added else _piece_bytes(piece, is_byte_level=is_bytes)
+            )
             for id, piece in pieces.items()
         } | dict.fromkeys(tokenizer.closing, SPACE)
         self.ids = tuple(
@@ -44,7 +46,7 @@ class Boundaries:
         )
         """The pieces of each kind; the end of a text is among the first."""
 
-    def at(self, ids: Sequence[int], index: int, after: int | None = None) -> int:
+    def kind_at(self, ids: Sequence[int], index: int, after: int | None = None) -> int:
         """The kind of boundary before the token at a place; none where nothing stands before it.
 
         `after` is the token that follows `ids`; None for the end of the text.
@@ -62,7 +64,7 @@ def boundaries_of(tokenizer: InputTokenizer) -> Boundaries | None:
     return boundaries if marks_spaces else None
 
 
-def _bytes(piece: str, *, is_byte_level: bool) -> bytes:
+def _piece_bytes(piece: str, *, is_byte_level: bool) -> bytes:
     """The text of a piece, as far as it is written in it."""
     if is_byte_level:
         return bytes(BYTES[char] for char in piece)
@@ -70,7 +72,7 @@ def _bytes(piece: str, *, is_byte_level: bool) -> bytes:
     return bytes.fromhex(fallback[1]) if fallback else piece.replace("▁", " ").encode()
 
 
-def _kind(text: bytes) -> int:
+def _boundary_kind(text: bytes) -> int:
     first = text.decode(errors="replace")[:1]
     if first.isspace():
         return SPACE

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from attnbank.sql.run_choice import Run
 
-Cut = Literal["zero", "mean", "uniform"]
+HeadReplacement = Literal["zero", "mean", "uniform"]
 """What the output of a disabled head becomes, before the output projection."""
 ControlsFrom = Literal["layers", "any"]
 Head = tuple[int, int]
 """A layer and a head, both 1-based."""
 
-USUAL_CONTROLS = 20
+DEFAULT_CONTROLS = 20
 _HEAD = re.compile(r"([0-9]{1,4})-([0-9]{1,4})")
 _MOST_SETS = 10_000
 _of_sets, _of_model, _of_outcomes = (
@@ -74,17 +74,17 @@ class LossOptions:
 class AblateOptions(LossOptions):
     """Also what becomes of disabled heads, and what they are compared with."""
 
-    replacement: Cut = _of_sets(
+    replacement: HeadReplacement = _of_sets(
         "zero",
         "What the output of a disabled head becomes, before the output projection: zero; its mean"
         " over the tokens of the run; or the mean of the values that a token sees (uniform"
         " attention).",
-        choices=get_args(Cut),
+        choices=get_args(HeadReplacement),
         flag="with",
     )
     controls: int | None = _of_sets(
         None,
-        f"Random sets of the same size beside each set. Otherwise {USUAL_CONTROLS}, or as many as"
+        f"Random sets of the same size beside each set. Otherwise {DEFAULT_CONTROLS}, or as many as"
         " there are; none for --each.",
         least=0,
         most=_MOST_SETS,
@@ -141,7 +141,7 @@ def read_heads(text: str) -> tuple[Head, ...]:
     return tuple(heads)
 
 
-def with_controls(
+def add_controls(
     head_sets: Sequence[HeadSet], layers: Sequence[int], heads: int, options: AblateOptions
 ) -> list[HeadSet]:
     """The sets, and after them the controls of each, of a model with these layers.
@@ -160,7 +160,7 @@ def with_controls(
             for head in range(1, heads + 1)
             if (layer, head) not in used
         ]
-        sets += _controls(head_set, number, free, options)
+        sets += _draw_controls(head_set, number, free, options)
     if len(sets) > _MOST_SETS:
         raise CallError(f"{len(sets):,} sets were given.", f"Give at most {_MOST_SETS:,}.")
     return sets
@@ -188,7 +188,7 @@ def _check_heads_exist(head_sets: Sequence[HeadSet], layers: Collection[int], he
                 )
 
 
-def _controls(
+def _draw_controls(
     head_set: HeadSet, number: int, free: Sequence[Head], options: AblateOptions
 ) -> Iterator[HeadSet]:
     """The controls of a set, drawn from heads that are free."""
@@ -201,7 +201,7 @@ def _controls(
             for layer, count in sorted(counts.items())
         ]
     possible = math.prod(math.comb(len(pool), count) for pool, count in pools)
-    usual = min(USUAL_CONTROLS, possible)
+    usual = min(DEFAULT_CONTROLS, possible)
     count = usual if options.controls is None else options.controls
     if count > possible:
         raise CallError(

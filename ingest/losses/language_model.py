@@ -30,8 +30,8 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest.losses.boundaries import KINDS, NONE, boundaries_of
-from attnbank.ingest.losses.head_sets import Cut
-from attnbank.ingest.masked.ablation import replaying
+from attnbank.ingest.losses.head_sets import HeadReplacement
+from attnbank.ingest.masked.ablation import replay_layers
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.models.values import LAYOUTS, Values
@@ -70,7 +70,7 @@ class Chunk:
     mask: Tensor  # [R, T] int64, 0 for padding
     segments: Tensor  # [R, T] int64
     row: Tensor  # [U] int64
-    place: Tensor  # [U] int64
+    token: Tensor  # [U] int64
     at: Tensor  # [P] int64, the place of each prediction among the U
     target: Tensor  # [P] int64
     span: np.ndarray  # [P] int64
@@ -97,7 +97,7 @@ class Scorer:
         self._chunk_tokens = chunk_tokens
         is_causal = model.head == "causal"
         self._boundaries = boundaries_of(model.input_tokenizer) if is_causal else None
-        self._known_marks: Tensor | None = None
+        self._cached_boundaries: Tensor | None = None
         self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
 
     @property
@@ -108,7 +108,7 @@ class Scorer:
         return [str(tokenizer.tokenizer.id_to_token(id)) for id in ids]
 
     def score(
-        self, texts: Sequence[Text], sets: Sequence[Heads] = ({},), cut: Cut = "zero"
+        self, texts: Sequence[Text], sets: Sequence[Heads] = ({},), cut: HeadReplacement = "zero"
     ) -> list[Surprisal]:
         """The surprisal of the spans of all texts, in order, without the heads of each set."""
         count = sum(len(text.spans) for text in texts)
@@ -134,7 +134,7 @@ class Scorer:
         return [Surprisal(*nats) for nats in zip(words, pieces, strict=True)]
 
     def _predictions(
-        self, chunk: Chunk, sets: Sequence[Heads], cut: Cut
+        self, chunk: Chunk, sets: Sequence[Heads], cut: HeadReplacement
     ) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """For each set, ln P of the targets, [P] float64, and of the boundaries, [P, kinds]."""
         if not any(sets):
@@ -150,11 +150,14 @@ class Scorer:
             )
         outputs: list[Any] = []  # what each layer of the whole model gave
         if sets[0]:
-            with replaying(self.values.layers, outputs, 0):
+            with replay_layers(self.values.layers, outputs, 0):
                 self._forward(chunk)
         for disabled in sets:
             below = min(disabled, default=0)
-            with replaying(self.values.layers, outputs, below), self._without(chunk, disabled, cut):
+            with (
+                replay_layers(self.values.layers, outputs, below),
+                self._disable_heads(chunk, disabled, cut),
+            ):
                 yield self._forward(chunk)
 
     def _forward(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
@@ -167,7 +170,7 @@ class Scorer:
             inputs["token_type_ids"] = chunk.segments.to(model.device)
         if model.head == "causal":
             inputs["use_cache"] = False
-        row, token = chunk.row.to(model.device), chunk.place.to(model.device)
+        row, token = chunk.row.to(model.device), chunk.token.to(model.device)
 
         def select_positions(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             hidden, *remaining = arguments
@@ -189,7 +192,7 @@ class Scorer:
         at, target = (tensor.to(logits.device) for tensor in (chunk.at, chunk.target.clamp(min=0)))
         log_p = np.empty(len(at))
         at_boundary = []
-        marks = None if self._boundaries is None else self._marks(logits)
+        marks = None if self._boundaries is None else self._boundary_matrix(logits)
         for start in range(0, len(logits), _ROWS_AT_ONCE):
             rows = logits[start : start + _ROWS_AT_ONCE].float()
             inside = (at >= start) & (at < start + len(rows))
@@ -211,15 +214,15 @@ class Scorer:
                 at_boundary.append((mass - log_total[:, None]).double().cpu().numpy())
         return log_p, np.concatenate(at_boundary) if at_boundary else None
 
-    def _marks(self, logits: Tensor) -> Tensor:
+    def _boundary_matrix(self, logits: Tensor) -> Tensor:
         """For each column of logits and kind of boundary 1 where its piece is one, else 0."""
         assert self._boundaries is not None
-        known = self._known_marks
+        known = self._cached_boundaries
         if known is None or known.shape[0] != logits.shape[1] or known.device != logits.device:
             known = torch.zeros(logits.shape[1], KINDS)
             for kind, ids in enumerate(self._boundaries.ids):
                 known[[id for id in ids if id < len(known)], kind] = 1
-            known = self._known_marks = known.to(logits.device)
+            known = self._cached_boundaries = known.to(logits.device)
         return known
 
     def _chunks(self, inputs: Iterable[_ModelInput]) -> Iterator[Chunk]:
@@ -265,7 +268,7 @@ class Scorer:
             return []
         points = [_Point(token - 1, text.ids[token], at) for token in range(*span)]
         if self._boundaries is not None:
-            begins, ends = (self._boundaries.at(text.ids, token, text.after) for token in span)
+            begins, ends = (self._boundaries.kind_at(text.ids, token, text.after) for token in span)
             points[0] = _Point(start - 1, text.ids[start], at, starts=begins)
             if ends != NONE:
                 points.append(_Point(end - 1, -1, at, ends=ends))
@@ -275,7 +278,7 @@ class Scorer:
         longest = max(len(row.ids) for row in rows)
         padding = self.model.input_tokenizer.padding
         points = [(at, point) for at, row in enumerate(rows) for point in row.points]
-        unique = dict.fromkeys((at, point.place) for at, point in points)
+        unique = dict.fromkeys((at, point.token) for at, point in points)
         numbers = {position: number for number, position in enumerate(unique)}
 
         def padded(values: Callable[[_ModelInput], Sequence[int]], fill: int) -> Tensor:
@@ -289,7 +292,7 @@ class Scorer:
             padded(lambda row: row.segments, 0),
             torch.tensor([row for row, _ in numbers]),
             torch.tensor([token for _, token in numbers]),
-            torch.tensor([numbers[at, point.place] for at, point in points]),
+            torch.tensor([numbers[at, point.token] for at, point in points]),
             torch.tensor([point.target for _, point in points]),
             np.array([point.span for _, point in points]),
             np.array([point.starts for _, point in points]),
@@ -310,7 +313,7 @@ class Scorer:
         numbers = facts.layer_numbers or range(1, facts.layers + 1)
         return Values.from_module(facts.name, module, tuple(numbers), facts.heads, layout)
 
-    def add_up(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
+    def add_head_outputs(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
         """Add the outputs of all heads over the tokens of texts to `sums`; how many tokens.
 
         `sums` has [H, D] float64 of each layer, and is filled where it is empty. The texts are read
@@ -320,13 +323,13 @@ class Scorer:
         for chunk in self._chunks(rows):
             with ExitStack() as hooks:
                 for at, layer in enumerate(self.values.layers):
-                    hear = partial(self._add_losses, chunk, sums, at)
+                    hear = partial(self._add_layer_outputs, chunk, sums, at)
                     output = layer.get_submodule(self.values.layout.output)
                     hooks.enter_context(output.register_forward_pre_hook(hear))
                 self._forward(chunk)
         return sum(len(text.ids) for text in texts)
 
-    def _add_losses(
+    def _add_layer_outputs(
         self, chunk: Chunk, sums: list[Tensor], at: int, module: Any, inputs: tuple[Any, ...]
     ) -> None:
         by_head = torch.unflatten(inputs[0], -1, (self.values.heads, -1)).double()
@@ -337,7 +340,7 @@ class Scorer:
             sums[at] += total
 
     @contextmanager
-    def _without(self, chunk: Chunk, disabled: Heads, cut: Cut) -> Iterator[None]:
+    def _disable_heads(self, chunk: Chunk, disabled: Heads, cut: HeadReplacement) -> Iterator[None]:
         """Within, the outputs of these heads are replaced before the output projection."""
         values = self.values
         with ExitStack() as hooks:
@@ -346,19 +349,19 @@ class Scorer:
                 value_outputs: list[Tensor] = []
                 if cut == "uniform":
                     source = layer.get_submodule(values.layout.value)
-                    hear = partial(_keep_layer_output, value_outputs, values, layer)
+                    hear = partial(_record_values, value_outputs, values, layer)
                     hooks.enter_context(source.register_forward_hook(hear))
-                replace = partial(self._replace, chunk, at, list(heads), cut, value_outputs)
+                replace = partial(self._replace_heads, chunk, at, list(heads), cut, value_outputs)
                 output = layer.get_submodule(values.layout.output)
                 hooks.enter_context(output.register_forward_pre_hook(replace))
             yield
 
-    def _replace(
+    def _replace_heads(
         self,
         chunk: Chunk,
         at: int,
         heads: list[int],
-        cut: Cut,
+        cut: HeadReplacement,
         value_outputs: list[Tensor],
         module: Any,
         inputs: tuple[Any, ...],
@@ -385,7 +388,7 @@ class Scorer:
 class _Point:
     """A prediction that is read: see Chunk."""
 
-    place: int
+    token: int
     target: int
     span: int
     starts: int = NONE
@@ -399,7 +402,7 @@ class _ModelInput:
     points: Sequence[_Point]
 
 
-def _keep_layer_output(
+def _record_values(
     value_outputs: list[Tensor],
     values: Values,
     layer: Any,

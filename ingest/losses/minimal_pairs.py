@@ -36,8 +36,8 @@ _NAMES = {
     "bad": ("bad", "sentence_bad"),
     "paradigm": ("uid", "paradigm", "linguistics_term"),  # the first that there is
 }
-_FIX = "Correct the line or delete it."
-_SHAPE = "Give a header with good and bad, or exactly two columns: good, then bad."
+_LINE_REMEDY = "Correct the line or delete it."
+_HEADER_REMEDY = "Give a header with good and bad, or exactly two columns: good, then bad."
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -103,22 +103,22 @@ def read_pairs(path: Path) -> list[Pair]:
     try:
         for line, fields in _rows_of_source(source):
             if len(pairs) == MOST_PAIRS:
-                raise _Wrong(line, f"more than {MOST_PAIRS:,} pairs", "Split the file.")
-            pairs.append(_pair(len(pairs) + 1, stem, fields, line))
+                raise _LineError(line, f"more than {MOST_PAIRS:,} pairs", "Split the file.")
+            pairs.append(_parse_pair(len(pairs) + 1, stem, fields, line))
     except FaultError as fault:
         problem = fault.problem
         raise _line_error(path, problem.line, problem.fact, problem.remedy) from None
-    except _Wrong as wrong:
+    except _LineError as wrong:
         raise _line_error(path, *wrong.args) from None
     if not pairs:
-        raise CallError(f"{path} has no pairs.", _SHAPE)
+        raise CallError(f"{path} has no pairs.", _HEADER_REMEDY)
     return pairs
 
 
-class _Wrong(Exception):
+class _LineError(Exception):
     """A line that does not give a pair: its number, why, and what to do."""
 
-    def __init__(self, line: int, fact: str, remedy: str = _FIX) -> None:
+    def __init__(self, line: int, fact: str, remedy: str = _LINE_REMEDY) -> None:
         super().__init__(line, fact, remedy)
 
 
@@ -126,18 +126,18 @@ def _line_error(path: Path, line: int, fact: str, remedy: str) -> CallError:
     return CallError(f"{path}:{line}: {fact}." if line else f"{path}: {fact}.", remedy)
 
 
-_Given = Mapping[str, Any]
+_Fields = Mapping[str, Any]
 """What a line gives, by its role: good, bad, and perhaps paradigm."""
 
 
-def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Given]]:
+def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Fields]]:
     lines = _numbered_lines(source)
     first = next(((line, text) for line, text in lines if text.strip()), None)
     if first is None:
         return
     all_lines = chain([first], lines)
     if first[1].lstrip().startswith("{"):
-        yield from _objects(all_lines)
+        yield from _json_rows(all_lines)
     elif source.path.name.removesuffix(".gz").lower().endswith(".csv"):
         yield from _table_rows(_quoted_rows(all_lines))
     else:  # nothing is quoted there: a text may well begin with a quotation mark
@@ -150,41 +150,43 @@ def _numbered_lines(source: CorpusFile) -> Iterator[tuple[int, str]]:
     for line, raw in enumerate(source.lines(), start=1):
         size += len(raw)
         if len(raw) > MOST_LINE:
-            raise _Wrong(line, f"the line has more than {MOST_LINE:,} bytes")
+            raise _LineError(line, f"the line has more than {MOST_LINE:,} bytes")
         if size > MOST_BYTES:
-            raise _Wrong(line, f"the file has more than {MOST_BYTES:,} bytes", "Split the file.")
+            raise _LineError(
+                line, f"the file has more than {MOST_BYTES:,} bytes", "Split the file."
+            )
         yield line, decode(raw.removeprefix(BOM) if line == 1 else raw, line).removesuffix("\n")
 
 
-def _objects(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Given]]:
+def _json_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Fields]]:
     for line, text in lines:
         if not text.strip():
             continue
         try:
             record = json.loads(text)
         except (ValueError, RecursionError):  # also for a number of 5,000 digits
-            raise _Wrong(line, "the line is not JSON") from None
+            raise _LineError(line, "the line is not JSON") from None
         if not isinstance(record, dict):
-            raise _Wrong(line, "the line is not a JSON object")
-        roles = _roles([*record], line)
+            raise _LineError(line, "the line is not a JSON object")
+        roles = _column_roles([*record], line)
         if lacking := [role for role in ("good", "bad") if role not in roles]:
-            raise _Wrong(line, f"the object has no {' or '.join(_NAMES[lacking[0]])}")
+            raise _LineError(line, f"the object has no {' or '.join(_NAMES[lacking[0]])}")
         values = [*record.values()]
         yield line, {role: values[at] for role, at in roles.items()}
 
 
-def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _Given]]:
+def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _Fields]]:
     line, first = next(rows)
-    roles = _roles(first, line)
+    roles = _column_roles(first, line)
     if not roles and len(first) == 2:
         roles = {"good": 0, "bad": 1}
         rows = chain([(line, first)], rows)
     elif not {"good", "bad"} <= {*roles}:
         count = "1 column" if len(first) == 1 else f"{len(first):,} columns"
-        raise _Wrong(line, f"{count}, and no header that names good and bad", _SHAPE)
+        raise _LineError(line, f"{count}, and no header that names good and bad", _HEADER_REMEDY)
     for line, row in rows:
         if len(row) != len(first):
-            raise _Wrong(line, f"expected {len(first):,} columns, found {len(row):,}")
+            raise _LineError(line, f"expected {len(first):,} columns, found {len(row):,}")
         yield line, {role: row[at] for role, at in roles.items()}
 
 
@@ -203,7 +205,7 @@ def _quoted_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[s
         try:
             row = next(rows, None)
         except csv.Error as error:
-            raise _Wrong(
+            raise _LineError(
                 line_numbers[0], f"the cells that begin here cannot be read: {error}"
             ) from None
         if row is None:
@@ -212,7 +214,7 @@ def _quoted_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[s
             yield line_numbers[0], row
 
 
-def _roles(names: Sequence[str], line: int) -> dict[str, int]:
+def _column_roles(names: Sequence[str], line: int) -> dict[str, int]:
     """Where the names stand that are known, by their role. Raises _Wrong for one given twice."""
     folded = [name.strip().casefold() for name in names]
     columns = {}
@@ -221,17 +223,17 @@ def _roles(names: Sequence[str], line: int) -> dict[str, int]:
         if name is None:
             continue
         if folded.count(name) > 1:
-            raise _Wrong(line, f"{name} is named twice")
+            raise _LineError(line, f"{name} is named twice")
         columns[role] = folded.index(name)
     return columns
 
 
-def _pair(number: int, stem: str, fields: _Given, line: int) -> Pair:
+def _parse_pair(number: int, stem: str, fields: _Fields, line: int) -> Pair:
     for role, text in fields.items():
         _check_is_text(role, text, line)
     good, bad = (_parse_side(role, fields[role], line) for role in ("good", "bad"))
     if good == bad:
-        raise _Wrong(line, "the good and the bad text are the same")
+        raise _LineError(line, "the good and the bad text are the same")
     paradigm = " ".join((fields.get("paradigm") or "").split())
     return Pair(number, paradigm or stem, good, bad, at=None)
 
@@ -241,16 +243,16 @@ def _check_is_text(role: str, text: Any, line: int) -> None:
     if role == "paradigm" and text is None:
         return
     if not isinstance(text, str):
-        raise _Wrong(line, f"the value of {role} is not a text")
+        raise _LineError(line, f"the value of {role} is not a text")
     wrong = CONTROL.search(text) or _SURROGATE.search(text)
     if wrong is not None:
-        raise _Wrong(line, f"{role} has the character U+{ord(wrong[0]):04X}")
+        raise _LineError(line, f"{role} has the character U+{ord(wrong[0]):04X}")
 
 
 def _parse_side(role: str, text: str, line: int) -> PairSide:
     words = tuple(text.split())
     if not words:
-        raise _Wrong(line, f"the {role} text is empty")
+        raise _LineError(line, f"the {role} text is empty")
     if len(words) > MOST_WORDS:
-        raise _Wrong(line, f"the {role} text has more than {MOST_WORDS:,} words")
+        raise _LineError(line, f"the {role} text has more than {MOST_WORDS:,} words")
     return PairSide(words, (True,) * len(words))

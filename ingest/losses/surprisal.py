@@ -22,8 +22,8 @@ from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     HeadSet,
     LossOptions,
+    add_controls,
     run_to_read,
-    with_controls,
 )
 from attnbank.ingest.losses.language_model import Scorer, Surprisal, Text
 from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, agreement_pairs, read_pairs
@@ -44,10 +44,10 @@ from attnbank.sql.interrupts import postponed
 
 AGREEMENT = "agreement"
 """The source of the pairs that are made from the trees."""
-_KEPT = "what was measured before is unchanged"
+_OUTCOME = "what was measured before is unchanged"
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy")
 _PAIRS_AT_ONCE = 64
-_SAME_NATS = 0.05
+_NATS_TOLERANCE = 0.05
 """By how much the surprisal of a word may differ from one device and batch to another."""
 _TABLES = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 
@@ -71,7 +71,7 @@ class SurprisalReport:
     sets: int = 0
     controls: int = 0
     pairs: dict[str, int] = field(default_factory=dict)
-    unasked: int = 0
+    unmeasurable: int = 0
     is_new: bool = True
     outdated: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
@@ -102,7 +102,7 @@ def surprisal(
     written; KeyboardInterrupt, with what is kept, for an interrupt.
     """
     work = _SurprisalJob(Path(bank), run, options, on_progress, on_estimate)
-    return work.do([], None, replace=replace)
+    return work.measure([], None, replace=replace)
 
 
 def ablate(
@@ -123,7 +123,7 @@ def ablate(
     another ablation of this run and name, unless `replace`.
     """
     work = _SurprisalJob(Path(bank), run, options, on_progress, on_estimate)
-    return work.do(sets, name, replace=replace)
+    return work.measure(sets, name, replace=replace)
 
 
 @dataclass
@@ -148,76 +148,76 @@ class _SurprisalJob:
         on_progress: OnProgress,
         on_estimate: OnEstimate,
     ) -> None:
-        self.path, self.asked, self.options = path, run, options
+        self.path, self.requested_run, self.options = path, run, options
         self.on_progress, self.on_estimate = on_progress, on_estimate
-        self.kept = 0  # words that are in the bank, with all of the sets
+        self.words_written = 0  # words that are in the bank, with all of the sets
 
-    def do(
+    def measure(
         self, head_sets: Sequence[HeadSet], name: str | None, *, replace: bool
     ) -> SurprisalReport:
         try:
-            return self._do(head_sets, name, replace=replace)
+            return self._measure(head_sets, name, replace=replace)
         except KeyboardInterrupt as error:
-            raise KeyboardInterrupt(self._describe_cut if self.kept else "") from error
+            raise KeyboardInterrupt(self._words_kept if self.words_written else "") from error
 
     @property
-    def _describe_cut(self) -> str:
-        return f"{self.kept:,} words are kept"
+    def _words_kept(self) -> str:
+        return f"{self.words_written:,} words are kept"
 
-    def _do(
+    def _measure(
         self, head_sets: Sequence[HeadSet], name: str | None, *, replace: bool
     ) -> SurprisalReport:
         options = self.options
         with (
             gc_frozen(),
-            changing(self.path, _KEPT, {"threads": "1"}, has_deleted=replace) as connection,
+            changing(self.path, _OUTCOME, {"threads": "1"}, has_deleted=replace) as connection,
         ):
             self.connection = connection
             self.row = self._read_run()
-            pairs_by_source = _files(options.pairs)
-            sets = self._sets(head_sets)
-            self.sets = len(sets)
+            pairs_by_source = _read_pair_files(options.pairs)
+            set_count = self._add_controls(head_sets)
+            self.sets = len(set_count)
             self.ablation = name
             if name is not None:
-                self._check_same(name, sets, replace=replace)
+                self._check_same_ablation(name, set_count, replace=replace)
             report = SurprisalReport(
-                self.row["name"], sets=sum(head_set.control_of is None for head_set in sets),
-                controls=sum(head_set.control_of is not None for head_set in sets),
+                self.row["name"], sets=sum(head_set.control_of is None for head_set in set_count),
+                controls=sum(head_set.control_of is not None for head_set in set_count),
             )  # fmt: skip
             if options.agreement:
-                pairs_by_source = {AGREEMENT: self._agreement()} | pairs_by_source
-            sources = self._left(pairs_by_source, len(sets), replace=replace)
-            is_begun = not replace and self._begun(name)
+                pairs_by_source = {AGREEMENT: self._agreement_pairs()} | pairs_by_source
+            sources = self._unmeasured_pairs(pairs_by_source, len(set_count), replace=replace)
+            is_begun = not replace and self._has_rows(name)
             if is_begun and not sources and self._is_finished(name):
                 report.words, report.first_words, report.sharing_words = self._count_words()
                 report.is_new = False
                 report.pairs = {source: len(pairs) for source, pairs in pairs_by_source.items()}
                 return report
-            self.kept = len(self._had())
+            self.words_written = len(self._measured_words())
             self._load_model()
             if replace:  # now that it is sure that it can be measured
                 self._delete_rows(name)
-                self.kept = 0
+                self.words_written = 0
             if name is not None and not is_begun:
-                self._begin(name, sets)
-            self._finish(None)
-            numbers = [self._disabled(head_set) for head_set in sets]
+                self._write_sets(name, set_count)
+            self._set_finished(None)
+            numbers = [self._heads_by_layer(head_set) for head_set in set_count]
             with malloc_tuned():
                 try:
                     if isinstance(options, AblateOptions) and options.replacement == "mean":
-                        self._average()
+                        self._average_outputs()
                     self._measure_words(numbers)
                     for source, pairs in sources.items():
-                        report.unasked += self._pairs(source, pairs, numbers)
+                        report.unmeasurable += self._measure_pairs(source, pairs, numbers)
                 except (RuntimeError, MemoryError) as error:
                     if not is_out_of_memory(error):
                         raise
                     raise AttnbankError(
-                        f"The device ran out of memory; {self._describe_cut}.",
+                        f"The device ran out of memory; {self._words_kept}.",
                         "Type the same command with a smaller --batch-tokens: it goes on where it"
                         " stopped.",
                     ) from error
-            self._finish(provenance.now())
+            self._set_finished(provenance.now())
             report.words, report.first_words, report.sharing_words = self._count_words()
             report.ends = self.scorer.end_tokens
             if replace and name is None:
@@ -227,7 +227,7 @@ class _SurprisalJob:
 
     def _read_run(self) -> dict[str, Any]:
         """The row of the run, with its model's."""
-        run = run_to_read(self.connection, self.path, self.asked)
+        run = run_to_read(self.connection, self.path, self.requested_run)
         (row,) = rows_by_name(
             self.connection.execute(registry.internal_statement("losses/run"), {"run": run.id})
         )
@@ -238,7 +238,7 @@ class _SurprisalJob:
             )
         return row
 
-    def _agreement(self) -> list[Pair]:
+    def _agreement_pairs(self) -> list[Pair]:
         """The pairs of verbs that the run read, with their numbers among all of the corpus."""
         rows = self.connection.execute(
             registry.internal_statement("losses/words_of_run"), {"run": self.row["id"]}
@@ -253,14 +253,14 @@ class _SurprisalJob:
             )
         return agreement
 
-    def _sets(self, head_sets: Sequence[HeadSet]) -> list[HeadSet]:
+    def _add_controls(self, head_sets: Sequence[HeadSet]) -> list[HeadSet]:
         if not head_sets:
             return []
         assert isinstance(self.options, AblateOptions)
-        return with_controls(head_sets, self.numbers, self.row["heads"], self.options)
+        return add_controls(head_sets, self.layer_numbers, self.row["heads"], self.options)
 
     @property
-    def numbers(self) -> list[int]:
+    def layer_numbers(self) -> list[int]:
         """The numbers of the layers that have attention."""
         return self.row["layer_numbers"] or [*range(1, self.row["layers"] + 1)]
 
@@ -289,9 +289,9 @@ class _SurprisalJob:
                     "Name the same model (--model), or ingest the corpus with this one.",
                 )
         self.scorer = Scorer(self.model, options.batch_tokens)
-        self.tokenizer, self.planner = self._planner(self.model.input_tokenizer)
+        self.tokenizer, self.planner = self._make_planner(self.model.input_tokenizer)
 
-    def _planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
+    def _make_planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
         """What makes the inputs of the run again, its positions being words."""
         row, stored_options = self.row, self.row["options"] or {}
         asked_tokens = self.options.batch_tokens
@@ -308,11 +308,11 @@ class _SurprisalJob:
         opened = opened_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
 
-    def _disabled(self, head_set: HeadSet) -> dict[int, list[int]]:
+    def _heads_by_layer(self, head_set: HeadSet) -> dict[int, list[int]]:
         """The heads of a set as the engine counts them: layers and heads from 0."""
         heads_by_layer: dict[int, list[int]] = {}
         for layer, head in sorted(head_set.heads):
-            heads_by_layer.setdefault(self.numbers.index(layer), []).append(head - 1)
+            heads_by_layer.setdefault(self.layer_numbers.index(layer), []).append(head - 1)
         return heads_by_layer
 
     # What the bank has.
@@ -332,11 +332,11 @@ class _SurprisalJob:
             "select coalesce(list_sort(list(distinct ablation)), []) from ablated_surprisal"
             " where run = $run and exists (from surprisal inner join replaced using (word)"
             " where run = $run and abs(surprisal.nats - replaced.nats) > $most)",
-            {"run": self.row["id"], "most": _SAME_NATS},
+            {"run": self.row["id"], "most": _NATS_TOLERANCE},
         ).fetchall()
         return list(names)
 
-    def _check_same(self, name: str, sets: Sequence[HeadSet], *, replace: bool) -> None:
+    def _check_same_ablation(self, name: str, sets: Sequence[HeadSet], *, replace: bool) -> None:
         """Raise CallError where the bank has an ablation of that name that is another one."""
         if not name or len(name) > 100 or not name.isprintable():
             raise CallError(f"{name[:40]!r} is not a valid name.", "Use up to 100 characters.")
@@ -364,7 +364,7 @@ class _SurprisalJob:
                 "Give this one another name, or replace that one: --replace.",
             )
 
-    def _begun(self, name: str | None) -> bool:
+    def _has_rows(self, name: str | None) -> bool:
         if name is None:
             return any(self._count_words())
         query = "select count(*) from ablation_set where run = ? and ablation = ?"
@@ -402,7 +402,7 @@ class _SurprisalJob:
                         f"delete from {table} where run = ? and ablation = ?", [*parameters, name]
                     )
 
-    def _begin(self, name: str, sets: Sequence[HeadSet]) -> None:
+    def _write_sets(self, name: str, sets: Sequence[HeadSet]) -> None:
         assert isinstance(self.options, AblateOptions)
         with transaction(self.connection):
             for number, head_set in enumerate(sets, start=1):
@@ -420,7 +420,7 @@ class _SurprisalJob:
                         number=number, layer=layer, head=head,
                     )  # fmt: skip
 
-    def _finish(self, when: datetime | None) -> None:
+    def _set_finished(self, when: datetime | None) -> None:
         """Say when all words and pairs of the ablation were committed; None: some are to come."""
         if self.ablation is not None:
             self.connection.execute(
@@ -430,27 +430,27 @@ class _SurprisalJob:
 
     # Words.
 
-    def _batches(self) -> tuple[int, Iterator[Batch]]:
+    def _plan_batches(self) -> tuple[int, Iterator[Batch]]:
         plan = self.planner.plan(asking(self.connection.cursor()), self.row["corpus"])
         return plan.sentences, plan.batches
 
-    def _average(self) -> None:
+    def _average_outputs(self) -> None:
         """The mean output of every head over the tokens of the run."""
         sums: list[Any] = []
         tokens = 0
-        total, batches = self._batches()
+        total, batches = self._plan_batches()
         progress = Counter(self.on_progress, "averaging")
         progress.begun(0, 0.0, total)
         for batch in batches:
             texts = [_text_of_input(model_input) for model_input in batch.inputs]
-            tokens += self.scorer.add_up(texts, sums) if texts else 0
+            tokens += self.scorer.add_head_outputs(texts, sums) if texts else 0
             progress.add(batch.sentence_count, batch.effort)
         self.scorer.means = [head_sums / tokens for head_sums in sums]
 
     def _measure_words(self, sets: Sequence[dict[int, list[int]]]) -> None:
-        known, had = self._nats(), self._had()
+        known, had = self._stored_nats(), self._measured_words()
         rows = _SurprisalRows()
-        total, batches = self._batches()
+        total, batches = self._plan_batches()
         progress = Counter(self.on_progress, "scoring")
         last_commit = time.monotonic()
         is_told = False
@@ -468,13 +468,17 @@ class _SurprisalJob:
                         texts = [_text_of_input(model_input) for model_input in inputs]
                         with interrupts.at_once():
                             if not is_told:
-                                took = self._seconds(texts, sets) * len(batch.inputs) / len(inputs)
+                                took = (
+                                    self._estimate_seconds(texts, sets)
+                                    * len(batch.inputs)
+                                    / len(inputs)
+                                )
                                 seconds_left = (
                                     took / batch.effort * max(0.0, total - progress.effort)
                                 )
                                 self.on_estimate(seconds_left, len(sets), total - progress.done)
                                 is_told = True
-                            surprisals = self._scored(texts, sets)
+                            surprisals = self._score(texts, sets)
                         self._add_surprisals(rows, inputs, surprisals, known)
                     progress.add(batch.sentence_count, batch.effort)
                     due = time.monotonic() - last_commit >= SECONDS_AT_ONCE
@@ -484,24 +488,26 @@ class _SurprisalJob:
             finally:
                 self._commit_rows(rows)
 
-    def _seconds(self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]) -> float:
+    def _estimate_seconds(
+        self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]
+    ) -> float:
         """How long texts will take with all sets, from how long the whole model takes."""
         started = time.monotonic()
-        self._scored(texts, [])
+        self._score(texts, [])
         layers = int(self.row["layers"])
         passes = 1 + sum(1 - min(disabled) / layers for disabled in sets)
         return (time.monotonic() - started) * passes
 
-    def _had(self) -> set[int]:
+    def _measured_words(self) -> set[int]:
         """The words that the bank has, with all of the sets."""
-        return self._words_of("surprisal" if self.ablation is None else "ablated_surprisal")
+        return self._words_in("surprisal" if self.ablation is None else "ablated_surprisal")
 
-    def _nats(self) -> dict[int, float]:
+    def _stored_nats(self) -> dict[int, float]:
         """What the bank has of the words of the whole model; NaN for none."""
         query = "select word, coalesce(nats, 'nan') from surprisal where run = ?"
         return dict(self.connection.execute(query, [self.row["id"]]).fetchall())
 
-    def _words_of(self, table: str) -> set[int]:
+    def _words_in(self, table: str) -> set[int]:
         condition = "" if table == "surprisal" else " and ablation = ? and number = 1"
         parameters = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
         words = self.connection.execute(
@@ -509,7 +515,7 @@ class _SurprisalJob:
         )
         return set(words.fetchnumpy()["word"].tolist())
 
-    def _scored(
+    def _score(
         self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]
     ) -> list[Surprisal]:
         cut = self.options.replacement if isinstance(self.options, AblateOptions) else "zero"
@@ -544,9 +550,9 @@ class _SurprisalJob:
         word, span_index = np.array(words, np.int32), np.array(span_numbers)
         run = np.full(len(word), self.row["id"], np.int32)
         is_new = np.array([word_id not in known for word_id in words], bool)
-        nats = _at(surprisals[0].words, span_index)
+        nats = _take_nats(surprisals[0].words, span_index)
         before = np.array([known.get(word_id, np.nan) for word_id in words])
-        if (differ := np.abs(nats - before) > _SAME_NATS).any():
+        if (differ := np.abs(nats - before) > _NATS_TOLERANCE).any():
             raise CallError(
                 f"The surprisals of {self.row['name']} in the bank are of another version of"
                 f" attnbank: {before[differ][0]:.3f} nats for a word, now {nats[differ][0]:.3f}.",
@@ -555,7 +561,7 @@ class _SurprisalJob:
             )
         columns = {
             "nats": _nullable(nats),
-            "nats_of_pieces": _nullable(_at(surprisals[0].pieces, span_index)),
+            "nats_of_pieces": _nullable(_take_nats(surprisals[0].pieces, span_index)),
         }
         if is_new.any():
             rows.surprisal.append(
@@ -574,7 +580,7 @@ class _SurprisalJob:
                         "ablation": pa.repeat(self.ablation, len(word)),
                         "number": np.full(len(word), number, np.int32),
                         "word": word,
-                        "nats": _nullable(_at(each_set.words, span_index)),
+                        "nats": _nullable(_take_nats(each_set.words, span_index)),
                     }
                 )
             )
@@ -590,7 +596,7 @@ class _SurprisalJob:
             ):
                 if parts:
                     insert(self.connection, table, pa.concat_tables(parts))
-        self.kept += rows.words
+        self.words_written += rows.words
         rows.words = 0
         self.connection.execute("checkpoint")
         rows.surprisal.clear()
@@ -598,7 +604,7 @@ class _SurprisalJob:
 
     # Pairs.
 
-    def _left(
+    def _unmeasured_pairs(
         self, pairs_by_source: dict[str, list[Pair]], sets: int, *, replace: bool
     ) -> dict[str, list[Pair]]:
         """The pairs that were not measured yet, with all of the sets, by source; `replace`: all.
@@ -640,11 +646,11 @@ class _SurprisalJob:
                 remaining[source] = unmeasured
         return remaining
 
-    def _pairs(
+    def _measure_pairs(
         self, source: str, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
     ) -> int:
         """Measure pairs and write them as they come; how many could not be asked for."""
-        unasked = 0
+        unmeasurable = 0
         waiting: list[tuple[Sequence[Pair], np.ndarray]] = []
         last_write = time.monotonic()
         with postponed() as interrupts:
@@ -652,32 +658,36 @@ class _SurprisalJob:
                 for start in range(0, len(pairs), _PAIRS_AT_ONCE):
                     some = pairs[start : start + _PAIRS_AT_ONCE]
                     with interrupts.at_once():
-                        nats = self._judged(some, sets)
+                        nats = self._score_pairs(some, sets)
                     waiting.append((some, nats))
-                    unasked += int(np.isnan(nats[0]).any(1).sum())
+                    unmeasurable += int(np.isnan(nats[0]).any(1).sum())
                     self.on_progress(Progress("judging", start + len(some), len(pairs)))
                     if time.monotonic() - last_write >= SECONDS_AT_ONCE:
                         self._write_pairs(source, waiting)
                         last_write = time.monotonic()
             finally:
                 self._write_pairs(source, waiting)
-        return unasked
+        return unmeasurable
 
-    def _judged(self, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]) -> np.ndarray:
+    def _score_pairs(
+        self, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
+    ) -> np.ndarray:
         """The nats of both sides of pairs, [1 + sets, pairs, 2]; NaN where one is not known."""
         nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
-        answerable = [(at, sides) for at, pair in enumerate(pairs) if (sides := self._sides(pair))]
+        answerable = [
+            (at, sides) for at, pair in enumerate(pairs) if (sides := self._pair_texts(pair))
+        ]
         texts = [text for _, sides in answerable for text in sides]
         if not texts:
             return nats
         ends = np.cumsum([len(text.spans) for text in texts])[:-1]
-        for number, surprisal in enumerate(self._scored(texts, sets)):
+        for number, surprisal in enumerate(self._score(texts, sets)):
             sums = [_sum_or_nan(side_nats) for side_nats in np.split(surprisal.words, ends)]
             for index, (at, _) in enumerate(answerable):
                 nats[number, at] = sums[2 * index : 2 * index + 2]
         return nats
 
-    def _sides(self, pair: Pair) -> tuple[Text, Text] | None:
+    def _pair_texts(self, pair: Pair) -> tuple[Text, Text] | None:
         """The texts of a pair with the spans that are asked for; None if they cannot be.
 
         A causal model has not seen the subject where that comes after the verb.
@@ -754,7 +764,7 @@ class _SurprisalJob:
         self.connection.execute("checkpoint")
 
 
-def _files(names: Sequence[str]) -> dict[str, list[Pair]]:
+def _read_pair_files(names: Sequence[str]) -> dict[str, list[Pair]]:
     """The pairs of files by their names, which the bank knows them by. Raises CallError."""
     pairs_by_file: dict[str, list[Pair]] = {}
     for path in map(Path, names):
@@ -779,7 +789,7 @@ def _text_of_input(model_input: Input) -> Text:
     return Text(encoded.ids, encoded.segments, tuple(spans))
 
 
-def _at(nats: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def _take_nats(nats: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """The values at the places; NaN where one is -1."""
     if not len(nats):
         return np.full(len(indices), np.nan)

@@ -27,7 +27,7 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
-from attnbank.ingest.masked.masking import Masked, MaskedBatch, MaskedLM, apply_masks, tiny_batch
+from attnbank.ingest.masked.masking import InputMask, MaskedBatch, MaskedLM, apply_masks, tiny_batch
 from attnbank.ingest.options import Ablate, Replacement
 from attnbank.sql.errors import AttnbankError
 
@@ -60,7 +60,7 @@ AttentionInterface.register(_IMPLEMENTATION, _attend)
 AttentionMaskInterface.register(_IMPLEMENTATION, eager_mask)
 
 
-def variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
+def list_variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
     """What is disabled in turn: nothing first (the whole model), then every head or layer."""
     layer_numbers = range(1, layers + 1)
     if ablate == "layers":
@@ -88,11 +88,13 @@ class Ablation:
                 " go through transformers' attention functions.",
                 "Leave --ablate out, or use BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, ...",
             )
-        self.variants = variants(ablate, len(calls), calls[-1][1])
-        self._layers = [model.module.get_submodule(_numbered(names[module])) for module, _ in calls]
+        self.variants = list_variants(ablate, len(calls), calls[-1][1])
+        self._layers = [
+            model.module.get_submodule(_layer_name(names[module])) for module, _ in calls
+        ]
 
     def losses(
-        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
+        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
     ) -> np.ndarray:
         """The loss in nats, summed over the masked tokens of each input: [variants, B] float64."""
         batch = apply_masks(ids, masked)
@@ -100,7 +102,7 @@ class Ablation:
         outputs: list[Any] = []  # what each layer of the whole model gave
         for sums, variant in zip(totals, self.variants, strict=True):
             below = 0 if variant.layer is None else variant.layer - 1
-            with replaying(self._layers, outputs, below):
+            with replay_layers(self._layers, outputs, below):
                 _, losses, _ = self._pass(variant, batch, mask, segments)
             np.add.at(sums, batch.input.numpy(), losses.double().cpu().numpy())
         return totals
@@ -140,7 +142,7 @@ class Ablation:
         return calls, losses, output
 
 
-def _numbered(name: str) -> str:
+def _layer_name(name: str) -> str:
     """The name of the layer that an attention module is in: up to the last number in its name."""
     match = re.match(r"(.*\.\d+)(\.|$)", name)
     if match is None:
@@ -149,7 +151,7 @@ def _numbered(name: str) -> str:
 
 
 @contextmanager
-def replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
+def replay_layers(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
     """Within, the first `below` calls of the layers return `outputs`, which the first pass fills.
 
     Calls are counted, not layers, because ALBERT calls one layer several times.

@@ -28,11 +28,11 @@ _TO_MASK, _TO_MASK_OR_RANDOM = 0.8, 0.9
 
 
 @dataclass(frozen=True)
-class Masked:
+class InputMask:
     """What is masked in one input: indices of tokens, ascending, and two token ids for each."""
 
     tokens: tuple[int, ...]
-    seen: tuple[int, ...]  # the id that the model is given there
+    input_ids: tuple[int, ...]  # the id that the model is given there
     target: tuple[int, ...]  # the id of the text, which is to be predicted
 
 
@@ -52,17 +52,17 @@ class Masking:
 
     seed: int
     mask: int
-    never: frozenset[int]  # ids of special tokens, which may also occur in the text as words
+    never_masked: frozenset[int]  # ids of special tokens, which may also occur in the text as words
     vocabulary: tuple[int, ...]  # ids that a random token is drawn from
 
-    def draw_mask(self, encoded: Encoded) -> Masked:
+    def draw_mask(self, encoded: Encoded) -> InputMask:
         """Draw the mask of an input; it is empty if the input has only special tokens."""
         candidates = [
             token
             for position in encoded.positions
             if position.is_candidate
             for token in range(position.start, position.end)
-            if encoded.ids[token] not in self.never
+            if encoded.ids[token] not in self.never_masked
         ]
         # random() is the only method whose numbers Python promises not to change.
         text = f"{self.seed}:{','.join(map(str, encoded.ids))}"
@@ -80,17 +80,17 @@ class Masking:
                 input_ids.append(self.vocabulary[int(pick * len(self.vocabulary))])
             else:
                 input_ids.append(encoded.ids[token])
-        return Masked(
+        return InputMask(
             tuple(tokens), tuple(input_ids), tuple(encoded.ids[token] for token in tokens)
         )
 
 
-def apply_masks(ids: Tensor, masked: Sequence[Masked]) -> MaskedBatch:
+def apply_masks(ids: Tensor, masked: Sequence[InputMask]) -> MaskedBatch:
     """Put the masks of a batch into a copy of its padded token ids, [B, T] int64."""
     row = _flat([[at] * len(input_mask.tokens) for at, input_mask in enumerate(masked)])
     token = _flat([input_mask.tokens for input_mask in masked])
     masked_ids = ids.clone()
-    masked_ids[row, token] = _flat([input_mask.seen for input_mask in masked])
+    masked_ids[row, token] = _flat([input_mask.input_ids for input_mask in masked])
     return MaskedBatch(masked_ids, row, token, _flat([input_mask.target for input_mask in masked]))
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.masked.ablation import Ablation, Variant
 from attnbank.ingest.masked.masking import (
-    Masked,
+    InputMask,
     MaskedBatch,
     MaskedLM,
     Masking,
@@ -50,7 +50,7 @@ class Gradients:
             ) from error
 
     def compute(
-        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
+        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
     ) -> list[np.ndarray]:
         """Signed gradients, in nats per unit of attention: [B, H, T, T] float32 per layer.
 

@@ -69,12 +69,12 @@ class Corpus:
     facts: CorpusFacts
     options: IngestOptions
     bad: tuple[Problem, ...] = ()  # of files that are left out whole
-    made: tuple[Sentence, ...] = ()  # all there is, where no files are read
+    generated: tuple[Sentence, ...] = ()  # all there is, where no files are read
 
     def items(self) -> Iterator[Sentence | Problem]:
         """Its sentences and its problems, read from the files; of a shard, those of the shard."""
         options = self.options
-        items = self.made or read_corpus(
+        items = self.generated or read_corpus(
             self.sources, options.spacy, options.split, strict=options.strict
         )
         return items_of_shard(chain(self.bad, items), read_shard(options.shard))
@@ -86,7 +86,9 @@ class Corpus:
         if LINES in {source.format for source in self.sources} and options.format is None:
             return ["read as one sentence per line, without annotation"]
         draws = [
-            sentence.document.metadata for sentence in self.made if sentence.document is not None
+            sentence.document.metadata
+            for sentence in self.generated
+            if sentence.document is not None
         ]
         tokens = sum(len(draw["tokens"].split()) for draw in draws)
         passed = sum(int(draw["passed_over"]) for draw in draws)
@@ -94,7 +96,7 @@ class Corpus:
             return []
         return [f"{tokens:,} tokens drawn; passed over {passed:,} that no text gives back exactly"]
 
-    def another(self, fact: str, remedy: str = "") -> CallError:
+    def conflict_error(self, fact: str, remedy: str = "") -> CallError:
         """The error for a bank that has another corpus of this name; `fact` says what differs."""
         remedy = f"{remedy}, or give" if remedy else "Give"
         return CallError(
@@ -220,7 +222,7 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
         citation=options.citation,
     )
     of_run = replace(options, corpora=(str(repeated),), limit=None, seed=IngestOptions.seed)
-    return Corpus([source], facts, of_run, made=sentences)
+    return Corpus([source], facts, of_run, generated=sentences)
 
 
 def language_tag(tag: str) -> str:
@@ -331,7 +333,7 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
         return None
     ((id, sha256, shard, format, annotator, files, language),) = rows
     if sha256 != facts.sha256:
-        raise corpus.another("its content differs from this one's.")
+        raise corpus.conflict_error("its content differs from this one's.")
     if shard != facts.shard:
         has, requested = (
             f"its shard {shard}" if shard else "all of it" for shard in (shard, facts.shard)
@@ -341,15 +343,17 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
             "Give each shard a bank of its own (-b FILE).",
         )
     if format != facts.format:
-        raise corpus.another(f"it was read as {format}, and this one is read as {facts.format}.")
+        raise corpus.conflict_error(
+            f"it was read as {format}, and this one is read as {facts.format}."
+        )
     if annotator != facts.annotator:
         fact = f"it was annotated by {annotator}, and this one is by {facts.annotator}."
-        raise corpus.another(fact)
+        raise corpus.conflict_error(fact)
     if files != facts.annotator_sha256:
-        raise corpus.another(f"it was annotated by another {annotator}, whose files differ.")
+        raise corpus.conflict_error(f"it was annotated by another {annotator}, whose files differ.")
     if corpus.options.language is not None and language not in (None, facts.language):
         fact = f"its language is {language}, and --language is {facts.language}."
-        raise corpus.another(fact, "Leave --language out")
+        raise corpus.conflict_error(fact, "Leave --language out")
     _check_tokens(connection, id, corpus)
     _check_documents(connection, id, corpus)
     _check_left_out(connection, id, corpus, on_progress)
@@ -364,7 +368,7 @@ def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> No
         registry.internal_statement("ingest/tokens_without_start"), {"corpus": id}
     ).fetchall()
     if rows:
-        raise corpus.another(
+        raise corpus.conflict_error(
             "it was read by a version that did not keep where multiword tokens begin.",
             "Give --multiword parts",
         )
@@ -379,11 +383,11 @@ def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus) ->
         name = named.get(file, Path(file).name)
         if name not in splits:
             file_names = ", ".join(sorted(splits))
-            raise corpus.another(
+            raise corpus.conflict_error(
                 f"its documents come from {name}, and this one's from {file_names}."
             )
         if split != splits[name]:
-            raise corpus.another(
+            raise corpus.conflict_error(
                 f"its split is {split or 'none'}, and this one's {splits[name] or 'none'}.",
                 f"Give --split {split}" if split else "Leave --split out",
             )
@@ -406,18 +410,18 @@ def _check_left_out(
     if not options.skip_bad and (left_out or (options.strict and mended)):
         read_problems(corpus, on_progress)  # says what is bad, as it would have at first
     if options.strict and mended:
-        raise corpus.another(
+        raise corpus.conflict_error(
             f"it was read without --strict, with {mended:,} departures from its format.",
             "Leave --strict out",
         )
     if refused and not options.strict:
         count = sum(left_out[reason] for reason in refused)
-        raise corpus.another(
+        raise corpus.conflict_error(
             f"it left out {count:,} sentences, as --strict does ({', '.join(refused)}).",
             "Give --strict --skip-bad",
         )
     if left_out and not options.skip_bad:
-        raise corpus.another(
+        raise corpus.conflict_error(
             f"it left out {sum(left_out.values()):,} sentences that are read now.",
             "Give --skip-bad",
         )

@@ -54,17 +54,17 @@ def delete(
     named = {"run": runs, "corpus": corpora, "model": models}
     if dry_run:
         with open_to_read(bank) as connection:
-            return _count_rows(connection, _ids(connection, bank, named))
+            return _count_rows(connection, _find_ids(connection, bank, named))
     file = existing(bank)
     before = file.stat().st_size
     settings = {"memory_limit": "1GB"}
     with changing(bank, "nothing was deleted", settings, has_deleted=True) as connection:
-        ids = _ids(connection, bank, named)
+        ids = _find_ids(connection, bank, named)
         deletion = _count_rows(connection, ids)
         with transaction(connection):
             for target, numbers in ids.items():
                 delete_rows(connection, target, numbers)
-        unused = _unused(connection)
+        unused = _unused_names(connection)
     return replace(deletion, unused=unused, freed=before - file.stat().st_size)
 
 
@@ -86,15 +86,15 @@ def delete_rows(connection: DuckDBPyConnection, target: str, ids: Sequence[int])
         "insert or replace into used_id (kind, last) values (?, ?)",
         [[kind, following - 1] for kind, following in next_ids(connection).items()],
     )
-    for table, _, condition in _doomed(table_references(connection), target, _among(ids)):
+    for table, _, condition in _deletions(table_references(connection), target, _id_condition(ids)):
         connection.execute(f"delete from {table} where {condition}")
 
 
-def _among(ids: Sequence[int], column: str = "id") -> str:
+def _id_condition(ids: Sequence[int], column: str = "id") -> str:
     return f"{column} in ({', '.join(map(str, ids)) or 'null'})"
 
 
-def _doomed(
+def _deletions(
     known: list[TableReference], target: str, condition: str, above: tuple[str, ...] = ()
 ) -> list[tuple[str, str, str]]:
     """Table, its name for people and a condition, for all that hangs on some rows of a table.
@@ -110,13 +110,13 @@ def _doomed(
             any(further.target == reference.table for further in known)
             and reference.schema == "main"
         ):
-            deletions += _doomed(known, reference.table, own_condition, (*above, target))
+            deletions += _deletions(known, reference.table, own_condition, (*above, target))
         else:
             deletions.append((reference.qualified_table, reference.label, own_condition))
     return [*deletions, (f"main.{quoted(target)}", target, condition)]
 
 
-def _ids(
+def _find_ids(
     connection: DuckDBPyConnection, bank: Path, named: Mapping[str, Sequence[str]]
 ) -> dict[str, list[int]]:
     ids = {
@@ -171,7 +171,7 @@ def _count_rows(connection: DuckDBPyConnection, ids: dict[str, list[int]]) -> De
     rows: dict[str, int] = {}
     conditions: dict[tuple[str, str], list[str]] = {}
     for target, numbers in ids.items():
-        for table, label, condition in _doomed(known, target, _among(numbers)):
+        for table, label, condition in _deletions(known, target, _id_condition(numbers)):
             conditions.setdefault((table, label), []).append(f"({condition})")
     for (table, label), alternatives in conditions.items():
         counted = f"select count(*) from {table} where {' or '.join(alternatives)}"
@@ -180,7 +180,7 @@ def _count_rows(connection: DuckDBPyConnection, ids: dict[str, list[int]]) -> De
             rows[label] = count
     names = {}
     for kind in ("run", "corpus", "model"):
-        named = f"select name from {kind} where {_among(ids.get(kind, []))} order by id"
+        named = f"select name from {kind} where {_id_condition(ids.get(kind, []))} order by id"
         names[kind] = tuple(name for (name,) in connection.execute(named).fetchall())
     probes = _probes_of_runs(connection, ids.get("run", []))
     return Deletion(names["run"], names["corpus"], names["model"], probes, rows)
@@ -191,7 +191,8 @@ def _probes_of_runs(connection: DuckDBPyConnection, runs: list[int]) -> tuple[st
         "select probe.id, probe.kind, train.name, test.name from probe"
         " left join run as train on train.id = probe.train_run"
         " left join run as test on test.id = probe.test_run"
-        f" where {_among(runs, 'probe.train_run')} or {_among(runs, 'probe.test_run')}"
+        f" where {_id_condition(runs, 'probe.train_run')}"
+        f" or {_id_condition(runs, 'probe.test_run')}"
         " order by probe.id"
     ).fetchall()
     return tuple(
@@ -200,7 +201,7 @@ def _probes_of_runs(connection: DuckDBPyConnection, runs: list[int]) -> tuple[st
     )
 
 
-def _unused(connection: DuckDBPyConnection) -> tuple[tuple[str, str], ...]:
+def _unused_names(connection: DuckDBPyConnection) -> tuple[tuple[str, str], ...]:
     """Kind and name of each corpus and model that no run uses; of equal names, its number."""
     return tuple(
         connection.execute(

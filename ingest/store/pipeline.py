@@ -61,7 +61,7 @@ class _Computed:
     measured: MaskedLoss | None
 
 
-class _Stop(Exception):
+class _Stopped(Exception):
     """Another thread has failed, or the work was interrupted."""
 
 
@@ -76,7 +76,7 @@ class _BoundedQueue(Generic[_Item]):
         while not self._stop.is_set():
             with suppress(queue.Full):
                 return self._queue.put(item, timeout=0.1)
-        raise _Stop
+        raise _Stopped
 
     def end(self) -> None:
         self.put(None)
@@ -91,7 +91,7 @@ class _BoundedQueue(Generic[_Item]):
             if item is None:
                 return
             yield item
-        raise _Stop
+        raise _Stopped
 
 
 class Worker(threading.Thread):
@@ -107,7 +107,7 @@ class Worker(threading.Thread):
         """Work, and keep what goes wrong for whoever waits."""
         try:
             self._work()
-        except _Stop:
+        except _Stopped:
             pass
         except BaseException as error:
             self.error = error
@@ -183,7 +183,7 @@ def run_batches(pending: Remaining) -> None:
 
     def raise_first_error() -> None:
         if stop.is_set():
-            raise _Stop
+            raise _Stopped
 
     def wait_for(slots: threading.Semaphore) -> None:
         while not slots.acquire(timeout=0.1):
@@ -230,7 +230,7 @@ def run_batches(pending: Remaining) -> None:
         try:
             for worker in workers:
                 worker.start()
-            with suppress(_Stop):
+            with suppress(_Stopped):
                 for batch in planned.items():
                     wait_for(free_slots)
                     with interrupts.at_once():

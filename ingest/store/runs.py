@@ -23,7 +23,7 @@ from attnbank.sql.matching import unique
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
-_IN_NAME = {
+_NAME_PARTS = {
     "context": "{}", "unit": "{}", "subword": "{}", "multiword": "{}", "edges": "{}",
     "max_tokens": "max{}", "measure": "{}", "decimals": "{}d", "keep": "{}",
     "first_word": "first-word", "bos": "{}", "shard": "{}", "truncate": "truncated",
@@ -110,7 +110,7 @@ def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
 
 def find_same_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun | None:
     """The newest run of the same model over the same corpus with the same options, or None."""
-    shape = _shape(spec.options)
+    shape = _shaping_options(spec.options)
     for row in _matching_rows(connection, "run", spec.columns):
         options = row["options"] or {}
         if any(options.get(name) != value for name, value in shape.items()):
@@ -119,8 +119,8 @@ def find_same_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun | N
         return StoredRun(
             **{name: row[name] for name in copied},
             finished=row["finished"] is not None,
-            versions=_decisive(row["code_version"], row["libraries"]),
-            earlier_batch_tokens=_budgets(options.get("earlier_batch_tokens")),
+            versions=_decisive_versions(row["code_version"], row["libraries"]),
+            earlier_batch_tokens=_parse_budgets(options.get("earlier_batch_tokens")),
         )
     return None
 
@@ -134,7 +134,7 @@ def _matching_rows(
     return rows_by_name(connection.execute(statement, [*columns.values()]))
 
 
-def _budgets(text: str | None) -> tuple[tuple[int, int], ...]:
+def _parse_budgets(text: str | None) -> tuple[tuple[int, int], ...]:
     """What option `earlier_batch_tokens` says: "7:1024 9:512" is 1024 up to batch 7, then 512."""
     pairs = (budget.split(":") for budget in (text or "").split())
     return tuple((int(last), int(tokens)) for last, tokens in pairs)
@@ -180,7 +180,7 @@ def check_same(run: StoredRun, options: IngestOptions, device: str) -> None:
         )
     if run.finished:
         return
-    installed = _decisive(provenance.version(), provenance.libraries(*_LIBRARIES))
+    installed = _decisive_versions(provenance.version(), provenance.libraries(*_LIBRARIES))
     for name, version in run.versions.items():
         if installed.get(name) != version:
             raise CallError(
@@ -199,7 +199,7 @@ def _is_same_device(device: str, other_device: str) -> bool:
     return kind == other_kind and (not index or not other_index or index == other_index)
 
 
-def _decisive(code_version: str, libraries: dict[str, str]) -> dict[str, str]:
+def _decisive_versions(code_version: str, libraries: dict[str, str]) -> dict[str, str]:
     """The versions that a run may not change under way: half of it would be another run's."""
     versions = {name: libraries[name] for name in _DECISIVE if name in libraries}
     return {"attnbank": code_version, **versions}
@@ -210,7 +210,7 @@ def start_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun:
     ids, options = next_ids(connection), spec.options
     insert_row(
         connection, "run", **spec.columns, id=ids["run"], name=_run_name(connection, spec),
-        batch_tokens=options.batch_tokens, options=_options(options),
+        batch_tokens=options.batch_tokens, options=_stored_options(options),
         device=spec.device, code_version=provenance.version(),
         libraries=provenance.libraries(*_LIBRARIES), first_sequence=ids["sequence"], batches=0,
         started=provenance.now(), unknown_words=0, joined_words=0,
@@ -248,7 +248,7 @@ def _run_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
     parts = [corpus, _model_name(connection, spec)]
     parts += [
         pattern.format(values[name])
-        for name, pattern in _IN_NAME.items()
+        for name, pattern in _NAME_PARTS.items()
         if values[name] != getattr(IngestOptions, name)  # the default
     ]
     used = connection.execute("select name from run").fetchall()
@@ -278,7 +278,7 @@ def _model_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
     return name
 
 
-def _options(options: IngestOptions) -> dict[str, str]:
+def _stored_options(options: IngestOptions) -> dict[str, str]:
     """What was asked for, as text, beyond the columns of `run`."""
     names = (
         "model", "format", "spacy", "split", "name", "revision", "device", "skip_bad", "strict",
@@ -288,11 +288,11 @@ def _options(options: IngestOptions) -> dict[str, str]:
     given_options = {
         name: str(value) for name, value in values.items() if value not in (None, False)
     }
-    shape = {name: value for name, value in _shape(options).items() if value is not None}
+    shape = {name: value for name, value in _shaping_options(options).items() if value is not None}
     return given_options | shape | {"corpora": "\n".join(options.paths)}
 
 
-def _shape(options: IngestOptions) -> dict[str, str | None]:
+def _shaping_options(options: IngestOptions) -> dict[str, str | None]:
     """The options that shape the rows beyond the columns of `run`; None where one has no effect."""
     is_drawn = options.context == "pair" or options.limit is not None
     shape = {

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 _RESAMPLES_AT_ONCE = 50
 
 
-def judge(sentences: Sentences, predicted: Ints) -> tuple[Bools, Bools, Bools]:
+def compare_to_gold(sentences: Sentences, predicted: Ints) -> tuple[Bools, Bools, Bools]:
     """Compare the predicted candidate of each position, [N] (-1 for no word), to the gold ones.
 
     Returns, of each word [K, N], whether its predicted head is right, for UAS; for UUAS, whether
@@ -59,10 +59,10 @@ def scores(
         table[:, 0] = table.sum(1)  # column 0 holds words without a relation
         return table
 
-    judged = judge(sentences, predicted)
+    judged = compare_to_gold(sentences, predicted)
     tables = [per_cluster(words) for words in (sentences.is_scored, *judged)]
     totals = [table.sum(0) for table in tables]
-    resampled = _resampled(tables, resamples, rng)
+    resampled = _resample_totals(tables, resamples, rng)
     columns: dict[str, object] = {"relation": ["all", *sentences.relations]}
     # Shares in nothing are NaN.
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
@@ -80,7 +80,9 @@ def scores(
     )
 
 
-def _resampled(tables: list[Floats], resamples: int, rng: np.random.Generator) -> list[Floats]:
+def _resample_totals(
+    tables: list[Floats], resamples: int, rng: np.random.Generator
+) -> list[Floats]:
     """Totals [resamples, R] of each table [C, R], for resamples of C clusters with replacement."""
     clusters = len(tables[0])
     parts: list[list[Floats]] = []

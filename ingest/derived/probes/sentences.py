@@ -68,7 +68,7 @@ def find_probe_run(
     if candidate.unusable_because is not None:
         raise CallError(
             f"A probe cannot read the run {candidate.name}: {candidate.unusable_because}.",
-            _suitable(connection, weights),
+            _suggest_runs(connection, weights),
         )
     ((is_finished, *columns),) = connection.execute(
         "select run.finished is not null, run.id, run.name, corpus.name, model.name,"
@@ -93,7 +93,7 @@ def find_probe_run(
     return ProbeRun(*columns)
 
 
-def _suitable(connection: DuckDBPyConnection, weights: str | None) -> str:
+def _suggest_runs(connection: DuckDBPyConnection, weights: str | None) -> str:
     needed = RunChoice("word", ("sentence",), "trees", weights=weights)
     candidates = run_candidates(connection, needed)
     fitting = [run.name for run in candidates if run.unusable_because is None]
@@ -155,7 +155,7 @@ def read_sentences(
         params={"run": run.id, "split": split},
     ).to_arrow_table()
     if table.num_rows == 0:
-        raise _no_rows(connection, run, split)
+        raise _no_sentences_error(connection, run, split)
     sequence = _ints(table["sequence"])
     begins = np.flatnonzero(np.diff(sequence, prepend=-1))
     is_word = table["kind"].to_numpy() == "word"
@@ -190,11 +190,11 @@ def read_sentences(
         closes=(kind[first] != "cls") & (kind[first] != "word"),
         form=of_position["form"].combine_chunks(),
         pieces=of_position["pieces"].combine_chunks(),
-        **_examples(run, table.take(pa.array(words)).combine_chunks(), position[words], start),
+        **_gold_fields(run, table.take(pa.array(words)).combine_chunks(), position[words], start),
     )
 
 
-def _examples(run: ProbeRun, words: pa.Table, at: Ints, start: Ints) -> dict[str, Any]:
+def _gold_fields(run: ProbeRun, words: pa.Table, at: Ints, start: Ints) -> dict[str, Any]:
     """The fields of `Sentences` by word and position; `at` are the positions of the words."""
     sentence = np.searchsorted(start, at, "right") - 1
     opening = np.searchsorted(sentence, np.arange(len(start) - 1))  # each one's first word
@@ -240,7 +240,7 @@ def _ints(column: pa.ChunkedArray | pa.Array, null: int = 0) -> Ints:
     return filled
 
 
-def _no_rows(
+def _no_sentences_error(
     connection: DuckDBPyConnection, run: ProbeRun, split: str | None
 ) -> CallError | QueryError:
     if split is None:

@@ -62,7 +62,7 @@ def read_task(
     reads_attention = kind in WITH_ATTENTION
     test = find_probe_run(connection, bank, test_run, reads_attention=reads_attention)
     if train_run is None:
-        return Task(kind, options, None, _part(connection, test, splits[1]))
+        return Task(kind, options, None, _read_input(connection, test, splits[1]))
     train = find_probe_run(connection, bank, train_run, reads_attention=reads_attention)
     if train.id == test.id and (None in splits or splits[0] == splits[1]):
         raise CallError(
@@ -76,17 +76,17 @@ def read_task(
             "Weights that a probe learns for the heads of one model mean nothing for another's:"
             " give two runs of one model.",
         )
-    parts = _part(connection, train, splits[0]), _part(connection, test, splits[1])
+    parts = _read_input(connection, train, splits[0]), _read_input(connection, test, splits[1])
     task = Task(kind, options, *parts)
-    return _with_words(task, *parts) if kind in WITH_WORDS else task
+    return _add_word_vectors(task, *parts) if kind in WITH_WORDS else task
 
 
-def _part(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> ProbeInput:
+def _read_input(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> ProbeInput:
     sentences = read_sentences(connection, run, split)
     return ProbeInput(run, sentences, np.zeros(len(sentences.is_word), dtype=np.int64))
 
 
-def _with_words(task: Task, train: ProbeInput, test: ProbeInput) -> Task:
+def _add_word_vectors(task: Task, train: ProbeInput, test: ProbeInput) -> Task:
     words = [
         part.sentences.pieces if task.options.embeddings == MODEL else part.sentences.form
         for part in (train, test)
@@ -180,7 +180,7 @@ class Batches:
         if self._reads_attention:
             ids, lengths = part.sentences.sequence[chosen], part.sentences.lengths[chosen]
             attention = read_attention(self._connection, part.run, ids, lengths)
-        batch = _padded(part, chosen, attention).to(self._device)
+        batch = _pad_sentences(part, chosen, attention).to(self._device)
         size = sum(tensor.nbytes for tensor in vars(batch).values() if isinstance(tensor, Tensor))
         if size <= self._left:
             self._left -= size
@@ -201,7 +201,7 @@ def _group_sentences(chosen: Ints, lengths: Ints, most: int, width: int) -> list
     return [group for group in groups if len(group)]
 
 
-def _padded(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> ProbeBatch:
+def _pad_sentences(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> ProbeBatch:
     sentences = part.sentences
     lengths = sentences.lengths[chosen]
     position = np.broadcast_to(np.arange(lengths.max()), (len(chosen), lengths.max()))

@@ -45,7 +45,7 @@ _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow
 _COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "seed"})
 """Options that have a column of their own in table `probe`."""
 
-_NO_MATTER = frozenset({"memory", "model", "trust_remote_code"})
+_NOT_COMPARED = frozenset({"memory", "model", "trust_remote_code"})
 """Options that change no figure; word vectors are compared by their digest, not by their model."""
 
 
@@ -110,7 +110,7 @@ def _run_task(
         if len(held_out_sentences)
         else None
     )
-    learnt = learn(scorer, training, held_out, options, rng, on_progress)
+    learnt = train_scorer(scorer, training, held_out, options, rng, on_progress)
     test_sentences = np.arange(len(sentences.sequence))
     predicted = np.full(len(sentences.is_word), -1, dtype=np.int64)
     weights = HeadWeights(task.test, scorer) if isinstance(scorer, HeadScorer) else None
@@ -173,7 +173,7 @@ def _mean_loss(scorer: nn.Module, batches: Iterable[ProbeBatch]) -> float:
     return total / words
 
 
-def learn(
+def train_scorer(
     scorer: nn.Module,
     training: Batches,
     held_out: Batches | None,
@@ -225,7 +225,7 @@ def run_epoch(
     return float(total) / words
 
 
-def _options_of_task(task: Task) -> dict[str, object]:
+def _identity_columns(task: Task) -> dict[str, object]:
     options, vectors, train = task.options, task.vectors, task.train
     return {
         "kind": task.kind,
@@ -240,7 +240,7 @@ def _options_of_task(task: Task) -> dict[str, object]:
     }
 
 
-def _further(options: ProbeOptions) -> dict[str, str]:
+def _other_options(options: ProbeOptions) -> dict[str, str]:
     """The options that have no column of their own, as texts by name."""
     names = [field.name for field in fields(options) if field.name not in _COLUMNS]
     return {name: str(getattr(options, name)) for name in names}
@@ -250,9 +250,9 @@ def _find_same(connection: DuckDBPyConnection, task: Task) -> list[int]:
     """The ids of probes with the same kind, runs, options and word vectors, the newest first."""
 
     def matters(options: dict[str, str]) -> dict[str, str]:
-        return {name: value for name, value in options.items() if name not in _NO_MATTER}
+        return {name: value for name, value in options.items() if name not in _NOT_COMPARED}
 
-    identity, further = _options_of_task(task), matters(_further(task.options))
+    identity, further = _identity_columns(task), matters(_other_options(task.options))
     rows = connection.execute(
         "select id, options from probe"
         f" where {' and '.join(f'{name} is not distinct from ?' for name in identity)}"
@@ -281,10 +281,10 @@ def _write_probe(
             connection,
             "probe",
             id=probe,
-            **_options_of_task(task),
+            **_identity_columns(task),
             dimension=None if task.vectors is None else task.vectors.shape[1],
             coverage=task.coverage,
-            options=_further(task.options),
+            options=_other_options(task.options),
             test_sentences=len(task.test.sentences.sequence),
             **columns,
             code_version=provenance.version(),
