@@ -1,15 +1,16 @@
-"""Measures of attention other than its weights: one matrix a map, between positions.
+"""Measures of attention other than the weights: for each map a matrix between positions.
 
-norms: the length of what a head moves from one position to another (Kobayashi et al. 2020).
-residual-norms: the same for a whole layer, with its residual connection, and with its layer norm
-where that comes after it (2021).
+norms: the norm of the vector that a head moves from one position to another (Kobayashi et al.
+2020).
+residual-norms: the same for a whole layer, including its residual connection and, in post-norm
+models, its layer norm (Kobayashi et al. 2021).
 rollout: attention multiplied through the layers below (Abnar and Zuidema 2020).
-value-zeroing: how much a layer's output at one position changes when another has no values
+value-zeroing: how much a layer's output at one position changes when the values of another are zero
 (Mohebbi et al. 2023).
 
-To a position of several tokens, what moves from each is added up before it is measured, or their
-values are zeroed together; from one, it is averaged over its tokens, or that of its first one (as
-weights are, section 4.1 of the paper).
+To a position of several tokens, their vectors are summed before the norm is taken, or their values
+are zeroed together; from such a position, the mean over its tokens or the first token is taken, as
+for weights (section 4.1 of the paper).
 In shapes, B is the number of inputs, H of heads, T of tokens, P of positions, padding included.
 """
 
@@ -30,17 +31,17 @@ if TYPE_CHECKING:
     from attnbank.ingest.models.loading import Model
     from attnbank.ingest.models.tokenizer import Encoded
 
+# Measures of whole layers: one map in each.
 OF_LAYERS = frozenset({"residual-norms", "rollout", "value-zeroing"})
-"""Measures of whole layers: one map in each."""
+# Measures whose rows sum to 1.
 SHARES = frozenset({"weights", "rollout", "value-zeroing"})
-"""Measures whose rows sum to 1."""
+# Bounds memory: tokens in one pass of a layer, or rows of vectors held together.
 TOKENS_AT_ONCE = 4096
-"""Tokens of one pass of a layer, or rows of vectors that are in memory together."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """A batch as the model is given it: `ids`, `mask` and `segments` are [B, T] int64."""
+    """The padded input of a model: `ids`, `mask` and `segments` are [B, T] int64."""
 
     encoded: Sequence[Encoded]
     ids: Tensor
@@ -49,9 +50,9 @@ class Inputs:
 
 
 def compute_maps(model: Model, inputs: Inputs, measure: Measure, subword: Subword) -> list[Tensor]:
-    """For each layer with attention the maps of a batch: [B, H, P, P], H 1 for `OF_LAYERS`.
+    """Return the maps [B, H, P, P] of a batch for each layer with attention.
 
-    Rows and columns beyond an input's own positions are 0.
+    H is 1 for `OF_LAYERS`. Rows and columns beyond an input's own positions are 0.
     """
     assert measure in get_args(Measure)
     return _MEASURES[measure](model, inputs, subword)
@@ -64,14 +65,14 @@ def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     pooling = Pooling.from_inputs(inputs, subword, model.device)
     moved = [matrix.to(heard[0]) for matrix in values.moved]
     maps = []
-    while weights:  # taken from the lists, so that the memory of a layer is free when it is done
+    while weights:  # pop, so that the memory of each layer is freed once it is done
         vectors = heard.pop(0) @ moved.pop(0).transpose(1, 2)  # [B, H, T, D]
         maps.append(pooling.lengths(weights.pop(0), vectors))
     return maps
 
 
 def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
-    """With the residual connection and the layer norm after it, where a family has one."""
+    # One input at a time and without padding: vectors between all pairs of tokens are large.
     values = _loaded_values(model)
     maps: list[list[Tensor]] = []
     pooling = Pooling.from_inputs(inputs, subword, model.device)
@@ -102,11 +103,11 @@ def _residual_norm_map(
     values: Values, layer: int, weights: Tensor, vectors: Tensor, residual: Tensor,
     norm_input: Tensor | None, rows: Tensor, columns: Tensor,
 ) -> Tensor:  # fmt: skip
-    """The lengths [P, P] of what a layer mixes, the residual included.
+    """Return the norms [1, P, P] of what each position moves to each other, with the residual.
 
-    `weights` are [H, T, T], `vectors` the values [H, T, D], `given` what the residual connection
-    passes on [T, hidden], `summed` what the layer norm was given; `rows` [P, T] and `columns`
-    [T, P] pool tokens.
+    `weights` are [H, T, T], `vectors` the values [H, T, D], `residual` the input of the residual
+    connection [T, hidden], `norm_input` that of the layer norm [T, hidden]; `rows` [P, T] and
+    `columns` [T, P] pool tokens into positions.
     """
     moved = torch.einsum("htd,hdm->htm", vectors, values.outputs[layer].to(vectors))
     tokens = len(residual)
@@ -120,6 +121,8 @@ def _residual_norm_map(
         mixed[torch.arange(len(of_tokens)), of_tokens] += residual[of_tokens]
         to = torch.einsum("abm,bp->apm", mixed, columns)
         if norm:
+            # Centring and scaling are linear once the variance is that of the actual input of the
+            # layer norm, so they apply to each summand. The bias belongs to no token.
             assert norm_input is not None
             to = to - to.mean(-1, keepdim=True)
             tiny = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
@@ -131,10 +134,11 @@ def _residual_norm_map(
 
 
 def _rollout(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
-    """Of tokens only: what passes through the pieces of a word below is not that of the word."""
+    # Between tokens, not positions: attention flows through single pieces in the layers below.
     rollouts: list[Tensor] = []
     for weights in model.attentions(inputs.ids, inputs.mask, inputs.segments):
         mixed = weights.double().mean(1)
+        # The residual connection counts as much as attention: half the identity, half the weights.
         mixed = mixed + torch.eye(mixed.shape[1], dtype=mixed.dtype, device=mixed.device)
         mixed /= mixed.sum(-1, keepdim=True)
         rollouts.append(mixed @ rollouts[-1] if rollouts else mixed)
@@ -144,7 +148,7 @@ def _rollout(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
 
 
 def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
-    """Each layer once more for each position, alone and without padding."""
+    # Each layer runs once more for each position, for one input at a time and without padding.
     values = _loaded_values(model)
     pooling = Pooling.from_inputs(inputs, subword, model.device)
     maps: list[list[Tensor]] = []
@@ -165,15 +169,15 @@ def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tenso
 def _zeroing_map(
     values: Values, layer: Any, call: _Call, of_position: Tensor, rows: Tensor
 ) -> Tensor:
-    """How much the output of a layer changes, [1, P, P], as shares of all changes of a row."""
-    usual = torch.nn.functional.normalize(call.output[0].double(), dim=-1)
+    """How much the output of a layer changes, [1, P, P], as shares of the changes of a row."""
+    original = torch.nn.functional.normalize(call.output[0].double(), dim=-1)
     at_once = max(1, TOKENS_AT_ONCE // of_position.shape[1])
     changes = []
     for zeroed_tokens in torch.split(of_position, at_once):
         with torch.inference_mode(), values.zeroed(layer, zeroed_tokens):
             output = call.rerun(layer, len(zeroed_tokens))
         zeroed = torch.nn.functional.normalize(output.double(), dim=-1)
-        changes.append((zeroed - usual).square().sum(-1) / 2)  # 1 - cos, of unit vectors
+        changes.append((zeroed - original).square().sum(-1) / 2)  # 1 - cos, of unit vectors
     changed = rows @ torch.cat(changes).T  # [P, P]: from each position to each that had no values
     total = changed.sum(-1, keepdim=True)
     return torch.where(total > 0, changed / total, changed).float()[None]
@@ -181,7 +185,7 @@ def _zeroing_map(
 
 @dataclass
 class _Call:
-    """One call of a layer with one input: what it was given, and what it returned."""
+    """One call of a layer with one input: its arguments and its output."""
 
     hidden: Tensor  # [1, T, hidden]
     positional: tuple[Any, ...]
@@ -189,7 +193,7 @@ class _Call:
     output: Tensor  # [1, T, hidden]
 
     def rerun(self, layer: Any, times: int) -> Tensor:
-        """What the layer returns for as many copies of its input: [N, T, hidden]."""
+        """Call the layer with N copies of its input and return its output, [N, T, hidden]."""
         hidden = self.hidden.expand(times, -1, -1)
         if "hidden_states" in self.keywords:
             return _first_tensor(
@@ -200,14 +204,12 @@ class _Call:
 
 @contextmanager
 def _record_calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
-    """Within, each call of one of the layers is noted, in order."""
+    """Context manager that records each call of the layers, in order."""
     calls: list[_Call] = []
 
     def note(layer: Any, arguments: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
-        hidden, positional = (
-            (named["hidden_states"], arguments) if not arguments else (arguments[0], arguments[1:])
-        )
-        calls.append(_Call(hidden, positional, named, _first_tensor(output)))
+        hidden = arguments[0] if arguments else named["hidden_states"]
+        calls.append(_Call(hidden, arguments[1:], named, _first_tensor(output)))
 
     with ExitStack() as hooks:
         for layer in layers:
@@ -217,7 +219,10 @@ def _record_calls(layers: Sequence[Any]) -> Iterator[list[_Call]]:
 
 @contextmanager
 def _record_norm_inputs(values: Values) -> Iterator[list[Tensor | None]]:
-    """Within, what each layer's norm after attention is given is noted, [T, hidden]; else None."""
+    """Context manager that records the input [T, hidden] of each layer norm after attention.
+
+    In models without one, such as pre-norm models, there is a None for each layer.
+    """
     if values.layout.norm is None:
         yield [None] * len(values.layers)
         return
@@ -239,7 +244,7 @@ def _first_tensor(output: Any) -> Tensor:
 
 
 def _loaded_values(model: Model) -> Values:
-    assert model.values is not None, "it was loaded for weights"
+    assert model.values is not None, "the model was loaded for weights"
     return model.values
 
 
@@ -259,10 +264,10 @@ def _stack_padded(maps: Sequence[Sequence[Tensor]]) -> list[Tensor]:
 class Pooling:
     """How the tokens of each input are merged into positions.
 
-    `rows` [B, P, T] averages over the tokens that a position attends from, `columns` [B, T, P] adds
-    up those that it is attended to by. `first` [B, P] is the first token of each position. Position
-    `position` of the input `input`, [S] each, has several tokens: `tokens` [S, K], the first of
-    them again where `is_token` [S, K] is false.
+    `rows` [B, P, T] averages over the tokens of the attending position, `columns` [B, T, P] sums
+    over those of the attended position. `first` [B, P] is the first token of each position. The S
+    positions of several tokens are position `position` [S] of input `input` [S], with `tokens`
+    [S, K], which repeats the first token where `is_token` [S, K] is false.
     """
 
     rows: Tensor
@@ -275,7 +280,7 @@ class Pooling:
 
     @classmethod
     def from_inputs(cls, inputs: Inputs, subword: Subword, device: torch.device) -> Pooling:
-        """Make one for a batch."""
+        """Return the pooling of a batch."""
         most = max(len(encoded.positions) for encoded in inputs.encoded)
         rows = torch.zeros(len(inputs.encoded), most, inputs.ids.shape[1])
         columns, first = torch.zeros_like(rows), torch.zeros(rows.shape[:2], dtype=torch.int64)
@@ -299,15 +304,16 @@ class Pooling:
         return cls(*(tensor.to(device) for tensor in tensors))
 
     def lengths(self, weights: Tensor, vectors: Tensor) -> Tensor:
-        """How long the weighted vectors are that move between positions: [B, H, P, P] float32.
+        """Return the norms [B, H, P, P] float32 of the weighted vectors between positions.
 
-        `weights` are [B, H, T, T], `vectors` [B, H, T, D]: those of a position are added up first.
+        `weights` are [B, H, T, T], `vectors` [B, H, T, D]; those of a position are summed first.
         """
         pooled = self.rows[:, None] @ weights  # [B, H, P, T]
         lengths: Tensor = pooled * vectors.norm(dim=-1)[:, :, None, :]
         width = lengths.shape[2]
         lengths = lengths.gather(3, self.first[:, None, None, :].expand(*lengths.shape[:3], width))
         if len(self.input):
+            # |sum of w_k v_k|^2 = sum of w_k w_l (v_k . v_l): without a vector for each pair.
             where = self.input[:, None], self.tokens
             shares = pooled.permute(0, 3, 1, 2)[where].double()  # [S, K, H, P]
             shares = shares * self.is_token[:, :, None, None]
