@@ -38,7 +38,7 @@ _UNMASKABLE = ("nothing-to-mask", "none of its tokens can be masked: all are spe
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What the rows of a run share."""
+    """What all rows of a run share."""
 
     run: int
     corpus: int
@@ -46,9 +46,9 @@ class RunFacts:
     subword: Subword
     decimals: int | None
     context: str = "sentence"
-    unknown: int | None = None  # id of the piece for what the vocabulary lacks
-    largest: int | None = None  # weights of each distribution that are kept; None: all
-    rows: Rows = "shares"  # what rows of its maps are
+    unknown: int | None = None  # id of the unknown token
+    largest: int | None = None  # number of weights stored of each distribution; None: all
+    rows: Rows = "shares"  # what the rows of its maps sum to
     layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
     measure: Measure = "weights"
 
@@ -63,19 +63,19 @@ class BatchRows:
     weights: int = 0  # gradients included
     losses: np.ndarray | None = None  # [variants] float64, summed over the masked tokens
     masked: int = 0  # masked tokens
-    effort: float = 0.0  # as of the batch
-    unknown_words: int = 0  # words with a piece that the vocabulary lacks
-    joined_words: int = 0  # words that the tokenizer reads otherwise within the text than alone
-    misspelled_words: int = 0  # words that given tokens do not spell
+    effort: float = 0.0  # that of the batch
+    unknown_words: int = 0  # words with an unknown token
+    joined_words: int = 0  # words that the tokenizer splits differently in the text than alone
+    misspelled_words: int = 0  # words whose text the given tokens do not match
 
     @property
     def longest(self) -> int:
-        """Rows of the longest of its tables."""
+        """The number of rows of the longest table."""
         return max((len(table) for table in self.tables.values()), default=0)
 
 
 def pad_batch(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Token ids, mask and segments of a batch, [B, T] int64 each, padded on the right."""
+    """Return token ids, mask and segments of a batch, [B, T] int64, padded on the right."""
 
     def stacked(rows: Iterable[Sequence[int]], value: int = 0) -> Tensor:
         tensors = [torch.tensor(row) for row in rows]
@@ -90,10 +90,10 @@ def pad_batch(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
 def run_model(
     model: Model, batch: Batch, facts: RunFacts, on_layer: Callable[[Tensor], None]
 ) -> None:
-    """Hand what the heads look at in a batch to `take`, a layer at a time, as it is computed.
+    """Call `on_layer` with the maps of each layer of a batch as soon as they are computed.
 
-    A layer is a tensor [inputs, heads, tokens, tokens], or another measure, which is between
-    positions. A batch that only has sentences that were left out has none.
+    Weights are [inputs, heads, tokens, tokens]; other measures are between positions. There are no
+    layers if all sentences of the batch were skipped.
     """
     if not batch.inputs:
         return
@@ -108,7 +108,7 @@ def run_model(
 
 
 def run_masked(model: Model, batch: Batch, masked: MaskedPasses | None) -> MaskedLoss | None:
-    """What `masked` measures in a batch, if it is given."""
+    """Return the gradients and masked losses of a batch, if the run computes any."""
     if masked is None or not batch.inputs:
         return None
     return masked.measure_batch(batch, *pad_batch(batch, model.input_tokenizer.padding))
@@ -117,12 +117,12 @@ def run_masked(model: Model, batch: Batch, masked: MaskedPasses | None) -> Maske
 def rows_of_batch(
     batch: Batch, attentions: Maps | None, facts: RunFacts, measured: MaskedLoss | None = None
 ) -> BatchRows:
-    """Merge pieces into positions, find the peaks, and lay the rows out.
+    """Merge pieces into positions, find the peaks, and make the Arrow tables of a batch.
 
-    `attentions` may be None where the batch has no inputs. `measured` is what the masked inputs
-    gave, where the run masks them. An input with a row of attention that does not sum to 1 within
-    1e-3 (that sums to more, where the model has sinks), or with no token to mask, is left out: its
-    sentences become rows of `skipped`.
+    `attentions` may be None if the batch has no inputs. `measured` is the result of the masked
+    passes, if the run has any. An input is skipped, and its sentences become rows of `skipped`, if
+    a row of its attention does not sum to 1 within 1e-3 (in a model with sinks: sums to more), or
+    if it has no token that can be masked.
     """
     rows = BatchRows(batch.number, batch.sentence_count, effort=batch.effort)
     skips = list(batch.skips)
@@ -165,23 +165,22 @@ def rows_of_batch(
             tables["attention_map"] = index.attention_map(merged_maps.sums)
             tables["peak"] = index.peak(merged_maps.peaks, merged_maps.candidates)
             if measured is not None and measured.gradients is not None:
-                gradients = _flatten_weights(
-                    measured.gradients, kept_inputs, sizes
-                )  # a position is a token
+                # Only runs with unit token have gradients: a position is a token.
+                gradients = _flatten_weights(measured.gradients, kept_inputs, sizes)
                 tables["gradient"] = index.distributions("gradients", gradients)
                 rows.weights += len(gradients)
         if measured is not None and measured.losses is not None:
             rows.losses = measured.losses[:, kept_inputs].sum(1)
             rows.masked = int(measured.masked[kept_inputs].sum())
     if skips:
-        first = (facts.corpus, facts.run, batch.number)
-        lost = [(*first, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
-        tables["skipped"] = _arrow_table(_SKIPPED, lost)
+        key = (facts.corpus, facts.run, batch.number)
+        skipped = [(*key, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
+        tables["skipped"] = _arrow_table(_SKIPPED, skipped)
     return rows
 
 
 def _flatten_weights(pooled: list[np.ndarray], indices: list[int], sizes: np.ndarray) -> np.ndarray:
-    """All weights in the order (sequence, layer, head, from, to), without padding."""
+    """Return all weights in the order (sequence, layer, head, from, to), without padding."""
     layers, heads = len(pooled), pooled[0].shape[1]
     ends = np.cumsum(layers * heads * sizes**2)
     values = np.empty(int(ends[-1]), dtype=np.float32)
@@ -193,7 +192,7 @@ def _flatten_weights(pooled: list[np.ndarray], indices: list[int], sizes: np.nda
 
 
 class _Index:
-    """The columns that say where a weight belongs, for inputs of different sizes."""
+    """The key columns (sequence, layer, head, position) of rows, and the tables that have them."""
 
     def __init__(
         self, facts: RunFacts, inputs: list[Input], sizes: np.ndarray, layers: int, heads: int
@@ -207,7 +206,10 @@ class _Index:
         self.sequences = np.array(sequences, dtype=np.int32)
 
     def _columns(self, name: str, positions: list[np.ndarray]) -> dict[str, Any]:
-        """Sequence, layer, head and position (`name`) of every row; each input has `places`."""
+        """Return sequence, layer, head and position (called `name`) of every row.
+
+        `positions` are those of each input that have a row.
+        """
         counts = np.array([len(input_positions) for input_positions in positions])
         return {
             "sequence": np.repeat(self.sequences, self.maps * counts),
@@ -219,7 +221,7 @@ class _Index:
         }
 
     def distributions(self, name: str, values: np.ndarray) -> pa.Table:
-        """One row per distribution; `values` are all the weights (column `name`) in order."""
+        """Return a row per distribution; `values` are all weights (column `name`) in order."""
         columns = self._columns("from_position", [np.arange(size) for size in self.sizes])
         columns[name] = _list_column(
             np.repeat(self.sizes, self.maps * self.sizes), pa.array(values)
@@ -227,7 +229,7 @@ class _Index:
         return pa.table(columns)
 
     def attention_top(self, largest: list[Largest]) -> pa.Table:
-        """One row per distribution: its largest weights, and the sum of the others."""
+        """Return a row per distribution: its largest weights, and the sum of the others."""
         columns = self._columns("from_position", [np.arange(size) for size in self.sizes])
         counts = np.array([input_largest.weights.shape[2] for input_largest in largest])
         lengths = np.repeat(counts, self.maps * self.sizes)
@@ -237,7 +239,7 @@ class _Index:
         return pa.table(columns)
 
     def attention_map(self, sums: list[MapSums]) -> pa.Table:
-        """One row per map: the sums of each input."""
+        """Return a row per map: its sums."""
         columns = self._columns("position", [np.zeros(1)] * len(self.sizes))
         del columns["position"]  # a row is a whole map
         totals = np.concatenate([input_sums.totals for input_sums in sums])
@@ -256,7 +258,7 @@ class _Index:
         return pa.table(columns)
 
     def peak(self, peaks: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
-        """One row per word (token): the peaks of each input at its candidate positions."""
+        """Return a row per candidate (word or token): its peaks."""
         columns = self._columns("position", candidates)
         for name in ("most_attended", "most_attending"):
             is_missing = _concatenate(peaks, name) < 0
@@ -266,12 +268,12 @@ class _Index:
 
 
 def _concatenate(parts: Sequence[MapSums | Peaks | Largest], name: str) -> np.ndarray:
-    """What was found of all inputs under this name, one after the other."""
+    """Concatenate the field `name` of all inputs."""
     return np.concatenate([getattr(part, name).reshape(-1) for part in parts])
 
 
 def _list_column(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
-    """A column of lists of these lengths, of all their values in order."""
+    """Return a column of lists of these lengths; `values` are all their values in order."""
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), values)
 

@@ -2,13 +2,13 @@
 
 Kovaleva et al. (2019, section 4.6) disable a head by giving every token of the input the same
 weight, 1/L for L tokens (special tokens included, padding not), so that its output is the mean of
-its values, and a layer by doing so to all its heads. The other replacement makes the output zero.
+its values, and a layer by disabling all its heads. The other replacement makes the output zero.
 The same seeded masks are used for the whole model and every variant. The layers below the disabled
-one give the same as in the whole model, and are not computed again.
+one have the same output as in the whole model, which is cached.
 
 Heads are disabled by an attention function that stays registered with transformers until the
-interpreter ends, and keeps this module alive: so nothing may be imported here that fails when it
-lives that long, as DuckDB's bindings do.
+interpreter exits, and keeps this module alive. So nothing may be imported here that crashes when it
+is freed that late, as DuckDB's bindings do.
 """
 
 from __future__ import annotations
@@ -36,21 +36,25 @@ _IMPLEMENTATION = "attnbank_ablation"
 
 @dataclass(frozen=True)
 class Variant:
-    """What is disabled: nothing, a head or a layer; layers and heads are 1-based."""
+    """What is disabled: nothing, a head, or all heads of a layer; numbers are 1-based."""
 
     disabled: str  # none, head or layer
     layer: int | None = None
     head: int | None = None
 
 
+# Called by `_attend` with an attention module, the outputs of its heads and their values; returns
+# the outputs to use.
 _replace_in_pass: ContextVar[Callable[[Any, Tensor, Tensor], Tensor]] = ContextVar("replace")
-"""From an attention module, its heads' outputs and their values to the outputs to go on with."""
 
 
 def _attend(
     module: Any, query: Tensor, key: Tensor, value: Tensor, *others: Any, **named: Any
 ) -> Any:
-    """The model's own eager attention, whose outputs [B, T, H, D] `_replace_in_pass` may change."""
+    """Run the model's own eager attention, and let `_replace_in_pass` change its outputs.
+
+    They are [B, T, H, D].
+    """
     eager = sys.modules[type(module).forward.__module__].eager_attention_forward
     output, weights = eager(module, query, key, value, *others, **named)
     return _replace_in_pass.get()(module, output, value), weights
@@ -61,7 +65,7 @@ AttentionMaskInterface.register(_IMPLEMENTATION, eager_mask)
 
 
 def list_variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
-    """What is disabled in turn: nothing first (the whole model), then every head or layer."""
+    """Return the variants in the order they are run: the whole model, then each head or layer."""
     layer_numbers = range(1, layers + 1)
     if ablate == "layers":
         return [Variant("none"), *(Variant("layer", layer) for layer in layer_numbers)]
@@ -72,9 +76,9 @@ def list_variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
 
 
 class Ablation:
-    """Measures the loss of a model with its heads or layers disabled, one at a time.
+    """Measures the loss of a model with each of its heads or layers disabled in turn.
 
-    Raises AttnbankError for a model whose attention is not one of transformers' functions.
+    Raises AttnbankError for a model that does not use transformers' attention functions.
     """
 
     def __init__(self, model: MaskedLM, ablate: Ablate, replacement: Replacement) -> None:
@@ -96,10 +100,10 @@ class Ablation:
     def losses(
         self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
     ) -> np.ndarray:
-        """The loss in nats, summed over the masked tokens of each input: [variants, B] float64."""
+        """Return the loss in nats, summed over the masked tokens: [variants, B] float64."""
         batch = apply_masks(ids, masked)
         totals = np.zeros((len(self.variants), len(masked)))
-        outputs: list[Any] = []  # what each layer of the whole model gave
+        outputs: list[Any] = []  # of each layer of the whole model
         for sums, variant in zip(totals, self.variants, strict=True):
             below = 0 if variant.layer is None else variant.layer - 1
             with replay_layers(self._layers, outputs, below):
@@ -110,21 +114,26 @@ class Ablation:
     def _pass(
         self, variant: Variant, batch: MaskedBatch, mask: Tensor, segments: Tensor, **settings: Any
     ) -> tuple[list[tuple[Any, int]], Tensor, Any]:
-        """One pass: the attention modules called, with their heads; the losses; the output."""
+        """Run one variant.
+
+        Return the attention modules in the order of their calls, each with its number of heads; the
+        losses [M]; and the model's output.
+        """
         calls: list[tuple[Any, int]] = []
         real = mask.float().to(self._model.device)  # [B, T], 1 for a token and 0 for padding
 
         def replace(module: Any, output: Tensor, value: Tensor) -> Tensor:
             heads = output.shape[2]
             calls.append((module, heads))
-            if variant.layer is None or len(calls) > 1:  # the first that is computed is disabled
+            # Layers below the disabled one are replayed, so the first call is that of its layer.
+            if variant.layer is None or len(calls) > 1:
                 return output
             head = variant.head
             disabled = slice(None) if head is None else slice(head - 1, head)
             output = output.clone()
             if self.replacement == "zero":
                 output[:, :, disabled] = 0
-            else:  # several heads may share their values
+            else:  # with grouped-query attention, several heads share their values
                 value = value.repeat_interleave(heads // value.shape[1], dim=1)[:, disabled]
                 weights = real / real.sum(1, keepdim=True)
                 output[:, :, disabled] = torch.einsum("bt,bhtd->bhd", weights, value)[:, None]
@@ -143,7 +152,7 @@ class Ablation:
 
 
 def _layer_name(name: str) -> str:
-    """The name of the layer that an attention module is in: up to the last number in its name."""
+    """Return the name of an attention module's layer: its own, up to the last number in it."""
     match = re.match(r"(.*\.\d+)(\.|$)", name)
     if match is None:
         raise AttnbankError(f"Cannot tell which layer {name} belongs to.", "Leave --ablate out.")
@@ -152,9 +161,10 @@ def _layer_name(name: str) -> str:
 
 @contextmanager
 def replay_layers(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
-    """Within, the first `below` calls of the layers return `outputs`, which the first pass fills.
+    """Context manager in which the first `below` calls of the layers return cached `outputs`.
 
-    Calls are counted, not layers, because ALBERT calls one layer several times.
+    The other calls run, and fill `outputs` if it is empty. Calls are counted, not layers, because
+    ALBERT calls one layer several times.
     """
     calls = 0
 

@@ -1,4 +1,4 @@
-"""What a run measures on its masked inputs, besides the plain pass over its text."""
+"""The passes of a run over its masked inputs: gradients, and the loss without single heads."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from attnbank.ingest.options import IngestOptions, Replacement
 from attnbank.ingest.store.arrow import insert
 from attnbank.sql.errors import AttnbankError
 
+# Padded tokens of one backward pass, which holds the outputs of all layers: in BERT 0.6 MB a token.
 TOKENS_AT_ONCE = 512
-"""Padded tokens of one backward pass, which keeps all layers' outputs: in BERT 0.6 MB per token."""
 
 
 class Gradients:
-    """Differentiates the loss of a model by its attention weights (the paper's section 3.2).
+    """Differentiates the loss of a model by its attention weights (section 3.2 of the paper).
 
-    Each weight is a variable of its own (the constraint that they sum to 1 is ignored), without
+    Each weight is an independent variable (the constraint that they sum to 1 is ignored), without
     dropout. The loss of an input is the mean over its own masked tokens, in nats, so its gradients
-    do not depend on the batch that it is in. Raises AttnbankError for a model that returns other
+    do not depend on the rest of its batch. Raises AttnbankError for a model that returns other
     weights than those it computes with.
     """
 
@@ -52,10 +52,10 @@ class Gradients:
     def compute(
         self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
     ) -> list[np.ndarray]:
-        """Signed gradients, in nats per unit of attention: [B, H, T, T] float32 per layer.
+        """Return signed gradients, in nats per unit of attention: [B, H, T, T] float32 per layer.
 
         `ids`, `mask` and `segments` are [B, T] int64; `masked` has one entry per input. Rows and
-        columns of padding have no meaning; an input with nothing masked has zeros.
+        columns of padding have no meaning; an input without masked tokens has zeros.
         """
         size = max(1, TOKENS_AT_ONCE // ids.shape[1])
         parts = []
@@ -67,7 +67,7 @@ class Gradients:
 
     def _gradients(self, batch: MaskedBatch, mask: Tensor, segments: Tensor) -> list[np.ndarray]:
         embeddings = self._model.module.get_input_embeddings()
-        # So gradients reach the first layer although the parameters are frozen.
+        # The parameters are frozen: gradients must begin somewhere below the first layer.
         hook = embeddings.register_forward_hook(lambda module, _, output: output.requires_grad_())
         with torch.enable_grad(), hook:
             losses, output = self._model.losses(batch, mask, segments, output_attentions=True)
@@ -79,16 +79,16 @@ class Gradients:
 
 @dataclass(frozen=True)
 class MaskedLoss:
-    """What was measured on the B masked inputs of a batch."""
+    """The results for the B masked inputs of a batch."""
 
-    masked: np.ndarray  # [B] number of masked tokens
+    masked: np.ndarray  # [B] numbers of masked tokens
     gradients: list[np.ndarray] | None  # [B, H, T, T] float32 per layer
     losses: np.ndarray | None  # [variants, B] float64, in nats, summed over the masked tokens
 
 
 @dataclass(frozen=True)
 class MaskedPasses:
-    """Masks a batch and computes the gradients and the ablation that were asked for."""
+    """Masks batches and computes gradients and ablation losses, as far as the options say."""
 
     masking: Masking
     gradients: Gradients | None
@@ -97,7 +97,7 @@ class MaskedPasses:
     def measure_batch(
         self, batch: Batch, ids: Tensor, mask: Tensor, segments: Tensor
     ) -> MaskedLoss:
-        """Measure a batch, padded as `ids`, `mask` and `segments`, [B, T] int64 each."""
+        """Return the results for a batch with padded `ids`, `mask`, `segments`, [B, T] int64."""
         masked = [self.masking.draw_mask(model_input.encoded) for model_input in batch.inputs]
         arguments = ids, mask, segments, masked
         return MaskedLoss(
@@ -108,7 +108,7 @@ class MaskedPasses:
 
 
 def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasses | None:
-    """The masked passes that the options ask for; None if `model` is None.
+    """Return the masked passes of the options; None if `model` is None.
 
     Raises AttnbankError if the model's attention cannot be differentiated or replaced.
     """
@@ -122,7 +122,10 @@ def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasse
 
 
 class Tally:
-    """The mean losses of a run, updated by batch: an interrupted run ends with the same bits."""
+    """The mean losses of a run, updated batch by batch.
+
+    A run that was interrupted and resumed ends with the same bits as one that was not.
+    """
 
     def __init__(
         self,
@@ -140,13 +143,13 @@ class Tally:
         self._tokens: int = stored[0][4] if stored else 0
 
     def add_losses(self, sums: np.ndarray, tokens: int) -> None:
-        """Add a batch: the summed loss of each variant, [variants], in nats, over its tokens."""
+        """Add a batch: the loss of each variant, [variants] in nats, summed over its tokens."""
         if tokens:
             self._tokens += tokens
             self._means += (sums - tokens * self._means) / self._tokens
 
     def write_losses(self, connection: DuckDBPyConnection) -> None:
-        """Replace the earlier means of the run in the bank; the caller commits."""
+        """Replace the means of the run in the bank; the caller commits."""
         connection.execute("delete from ablation where run = ?", [self._run])
         if not self._tokens:
             return
