@@ -1,20 +1,20 @@
-"""How probable a model's own head finds words, with all of its attention heads or without some.
+"""Surprisal of words under a model's LM head, with all attention heads or with some disabled.
 
-A causal model predicts each piece from those before it. A masked one is asked for one piece at a
-time, from left to right within a word, the rest of the word masked as well: the
+A causal model predicts each piece from those before it. A masked model predicts one piece at a
+time, from left to right within a word, with the rest of the word masked as well: the
 pseudo-log-likelihood of Salazar et al. (2020) as corrected by Kauf and Ivanova (2023).
 
-Where a vocabulary writes the space before a word into its first piece, the product of the pieces is
-not the word's probability, since it includes that of the space before the word and leaves out that
-of the word's end. Pimentel and Meister (2024) give the correction:
+If a vocabulary writes the space before a word into its first piece, the product of the pieces is
+not the probability of the word: it includes that of the space before the word, and not that of the
+end of the word. Pimentel and Meister (2024) give the correction:
 P(word) = P(pieces) P(boundary | after) / P(boundary | before). `boundaries` says which pieces are a
-boundary; where one word directly follows another, the same ones for the end of the first and the
-beginning of the second, so that the surprisals of a text add up to that of its pieces, except for
-its own end.
+boundary. If one word directly follows another, the end of the first and the beginning of the second
+have the same boundary, so that the surprisals of a text add up to that of its pieces, except for
+the end of the text.
 
-Heads are disabled between attention and the output projection: what the projection is given of
-them is replaced (Michel et al. 2019). A cut after the projection would leave its bias in, or take
-away what other heads wrote.
+Heads are disabled between attention and the output projection: their part of the input of the
+projection is replaced (Michel et al. 2019). After the projection, its bias would remain, or what
+other heads wrote would be lost.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.models.values import LAYOUTS, Values
 from attnbank.sql.errors import CallError
 
+# Disabled heads: 0-based heads by the 0-based index of their layer among those with attention.
 Heads = Mapping[int, Sequence[int]]
-"""Disabled heads: 0-based heads by the 0-based place of their layer among those with attention."""
 
-_ROWS_AT_ONCE = 256  # of logits, which have the size of the vocabulary
+_ROWS_AT_ONCE = 256  # of logits; each has the size of the vocabulary
 
 
 @dataclass(frozen=True)
 class Text:
-    """One input: its tokens, and the half-open ranges of them whose probability is asked for.
+    """One input: its tokens, and the half-open ranges of tokens (spans) to score.
 
-    `after` is the token that follows, where the text goes on and the model need not read more.
+    `after` is the token that follows, if the text goes on but the model need not read it.
     """
 
     ids: tuple[int, ...]
@@ -58,12 +58,12 @@ class Text:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of tokens that go through the model together, and the P predictions that are read.
+    """R rows of tokens that go through the model together, and the P predictions to read.
 
-    A prediction is read at one of U places, each a (row, place) of the tokens: the end of a word
-    and the first piece of the next are read at the same one. There the model predicts `target`; -1
-    stands for the end of a word, where only the boundary counts. `span` numbers the spans of all
-    texts, `starts` gives the boundary before the first piece of a word, `ends` that at its end.
+    Predictions are read at U tokens, each a (row, token): that of the end of a word and that of the
+    first piece of the next are read at the same token. There the model predicts `target`; -1 is the
+    end of a word, for which only the boundary counts. `span` numbers the spans of all texts,
+    `starts` is the boundary before the first piece of a word, `ends` that at its end.
     """
 
     ids: Tensor  # [R, T] int64
@@ -71,25 +71,26 @@ class Chunk:
     segments: Tensor  # [R, T] int64
     row: Tensor  # [U] int64
     token: Tensor  # [U] int64
-    at: Tensor  # [P] int64, the place of each prediction among the U
+    at: Tensor  # [P] int64, index of each prediction among the U
     target: Tensor  # [P] int64
     span: np.ndarray  # [P] int64
-    starts: np.ndarray  # [P] int64, which of the kinds of boundary; -1 for none
+    starts: np.ndarray  # [P] int64, the kind of boundary; NONE (-1) for none
     ends: np.ndarray  # [P] int64
 
 
 @dataclass(frozen=True)
 class Surprisal:
-    """Of S spans: nats [S] of the words, and of their pieces alone; NaN where none is defined."""
+    """Nats [S] of S spans, as words and as products of pieces; NaN if undefined."""
 
     words: np.ndarray
     pieces: np.ndarray
 
 
 class Scorer:
-    """A model with its language-modelling head, asked for the probability of spans of tokens.
+    """Scores spans of tokens with the LM head of a model.
 
-    Raises ModelError where heads are to be disabled of a family whose projections are not known.
+    `score` and `add_head_outputs` raise ModelError for a model family whose heads cannot be
+    disabled.
     """
 
     def __init__(self, model: Model, chunk_tokens: int = 2048) -> None:
@@ -98,28 +99,31 @@ class Scorer:
         is_causal = model.head == "causal"
         self._boundaries = boundaries_of(model.input_tokenizer) if is_causal else None
         self._cached_boundaries: Tensor | None = None
-        self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
+        self.means: list[Tensor] | None = None  # [H, D] of each layer, for replacement "mean"
 
     @property
     def end_tokens(self) -> list[str]:
-        """The tokens that count as the end of a text; none where no word has an end."""
+        """The tokens that count as the end of a text; none if the model has no boundaries."""
         tokenizer = self.model.input_tokenizer
         ids = () if self._boundaries is None else sorted(tokenizer.closing)
         return [str(tokenizer.tokenizer.id_to_token(id)) for id in ids]
 
     def score(
-        self, texts: Sequence[Text], sets: Sequence[Heads] = ({},), cut: HeadReplacement = "zero"
+        self,
+        texts: Sequence[Text],
+        sets: Sequence[Heads] = ({},),
+        replacement: HeadReplacement = "zero",
     ) -> list[Surprisal]:
-        """The surprisal of the spans of all texts, in order, without the heads of each set."""
+        """Return the surprisals of the spans of all texts, for each set of disabled heads."""
         count = sum(len(text.spans) for text in texts)
         words = np.full((len(sets), count), np.nan)
         pieces = np.full((len(sets), count), np.nan)
-        # Little padding, or where other lengths may not go together, few chunks.
+        # Sorted by length: less padding, or fewer chunks for a model that cannot pad.
         rows = sorted(self._model_inputs(texts), key=lambda row: len(row.ids))
         for chunk in self._chunks(rows):
             new_spans = chunk.span[np.isnan(pieces[0, chunk.span])]
             words[:, new_spans] = pieces[:, new_spans] = 0
-            for at, (log_p, boundary) in enumerate(self._predictions(chunk, sets, cut)):
+            for at, (log_p, boundary) in enumerate(self._predictions(chunk, sets, replacement)):
                 within = (chunk.target >= 0).numpy()
                 np.subtract.at(pieces[at], chunk.span[within], log_p[within])
                 np.subtract.at(words[at], chunk.span[within], log_p[within])
@@ -134,29 +138,29 @@ class Scorer:
         return [Surprisal(*nats) for nats in zip(words, pieces, strict=True)]
 
     def _predictions(
-        self, chunk: Chunk, sets: Sequence[Heads], cut: HeadReplacement
+        self, chunk: Chunk, sets: Sequence[Heads], replacement: HeadReplacement
     ) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """For each set, ln P of the targets, [P] float64, and of the boundaries, [P, kinds]."""
+        """Yield for each set ln P of the targets, [P] float64, and of boundaries, [P, kinds]."""
         if not any(sets):
             for _ in sets:
                 yield self._forward(chunk)
             return
         window = self.model.facts.sliding_window
-        if cut == "uniform" and window is not None and chunk.ids.shape[1] > window:
+        if replacement == "uniform" and window is not None and chunk.ids.shape[1] > window:
             raise CallError(
                 f"{self.model.facts.name} has layers with a sliding window of {window:,} tokens,"
                 " which is shorter than some inputs.",
                 "Use --with zero or --with mean, or a run with a smaller --max-tokens.",
             )
-        outputs: list[Any] = []  # what each layer of the whole model gave
-        if sets[0]:
+        outputs: list[Any] = []  # of each layer of the whole model
+        if sets[0]:  # otherwise the first set is the whole model, and fills the outputs
             with replay_layers(self.values.layers, outputs, 0):
                 self._forward(chunk)
         for disabled in sets:
             below = min(disabled, default=0)
             with (
                 replay_layers(self.values.layers, outputs, below),
-                self._disable_heads(chunk, disabled, cut),
+                self._disable_heads(chunk, disabled, replacement),
             ):
                 yield self._forward(chunk)
 
@@ -177,7 +181,8 @@ class Scorer:
             is_whole = hidden.shape[:2] == chunk.ids.shape
             return (hidden[row, token] if is_whole else hidden, *remaining)
 
-        last = model.whole.get_output_embeddings()  # the largest product of the head
+        # Logits of all tokens would be large and slow: the output embeddings get the rows to read.
+        last = model.whole.get_output_embeddings()
         with torch.inference_mode(), last.register_forward_pre_hook(select_positions):
             logits = model.whole(**inputs).logits
             if logits.ndim == 3:  # the head does not end in its output embeddings
@@ -188,7 +193,7 @@ class Scorer:
     def _log_probabilities(
         self, logits: Tensor, chunk: Chunk
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The ln P of the P targets, and of the boundaries at the U places, [U, kinds]."""
+        """Return ln P of the P targets, and of the boundaries at the U tokens, [U, kinds]."""
         at, target = (tensor.to(logits.device) for tensor in (chunk.at, chunk.target.clamp(min=0)))
         log_p = np.empty(len(at))
         at_boundary = []
@@ -198,7 +203,7 @@ class Scorer:
             inside = (at >= start) & (at < start + len(rows))
             block_row = at[inside] - start
             top = rows.amax(1, keepdim=True)
-            # Once for both sums: rows have the size of the vocabulary, and this takes longest.
+            # exp() once for both sums: over the whole vocabulary it takes longest.
             shares = (rows - top).exp_()
             log_total = shares.sum(1).log()
             target_log_p = (
@@ -207,15 +212,15 @@ class Scorer:
             log_p[inside.cpu().numpy()] = target_log_p.double().cpu().numpy()
             if marks is not None:
                 mass = (shares @ marks).log()
-                for kind, own_mass in enumerate(mass.T):  # views of it
-                    if (lost := own_mass.isneginf()).any():  # too improbable for float32
+                for kind, own_mass in enumerate(mass.T):  # views, which are changed in place
+                    if (lost := own_mass.isneginf()).any():  # exp() underflowed in float32
                         pieces = marks[:, kind] > 0
                         own_mass[lost] = (rows - top)[lost][:, pieces].logsumexp(1)
                 at_boundary.append((mass - log_total[:, None]).double().cpu().numpy())
         return log_p, np.concatenate(at_boundary) if at_boundary else None
 
     def _boundary_matrix(self, logits: Tensor) -> Tensor:
-        """For each column of logits and kind of boundary 1 where its piece is one, else 0."""
+        """Return whether each token is a boundary of each kind, 1 or 0: [vocabulary, kinds]."""
         assert self._boundaries is not None
         known = self._cached_boundaries
         if known is None or known.shape[0] != logits.shape[1] or known.device != logits.device:
@@ -226,7 +231,7 @@ class Scorer:
         return known
 
     def _chunks(self, inputs: Iterable[_ModelInput]) -> Iterator[Chunk]:
-        """Rows that go through the model together, where other rows do not change what it does."""
+        """Yield chunks of rows that the model may compute together."""
         rows: list[_ModelInput] = []
         for row in inputs:
             longest = max(len(row.ids), max((len(earlier.ids) for earlier in rows), default=0))
@@ -241,7 +246,7 @@ class Scorer:
             yield self._chunk(rows)
 
     def _model_inputs(self, texts: Sequence[Text]) -> Iterator[_ModelInput]:
-        """One for each text, or for a masked model one for each piece that is asked for."""
+        """Yield an input for each text, or, for a masked model, for each piece to predict."""
         number = 0
         for text in texts:
             numbered = list(enumerate(text.spans, number))
@@ -262,9 +267,9 @@ class Scorer:
                     yield _ModelInput(ids, text.segments, [point])
 
     def _points_of_span(self, text: Text, at: int, span: tuple[int, int]) -> list[_Point]:
-        """What a causal model is asked of a span: each piece, and the boundary after the last."""
+        """Return the predictions of a span by a causal model: its pieces, and then its end."""
         start, end = span
-        if start == 0:  # nothing stands before it
+        if start == 0:  # nothing precedes it
             return []
         points = [_Point(token - 1, text.ids[token], at) for token in range(*span)]
         if self._boundaries is not None:
@@ -301,31 +306,31 @@ class Scorer:
 
     @cached_property
     def values(self) -> Values:
-        """Where the model's heads have their values and outputs. Raises ModelError if unknown."""
+        """Where the model keeps the values and outputs of its heads."""
         facts, module = self.model.facts, self.model.module
         layout = LAYOUTS.get(module.config.model_type)
         if layout is None:
             raise ModelError(
-                f"Heads of {module.config.model_type} ({facts.name}) cannot be disabled: where they"
-                " end is not known.",
+                f"Heads of {module.config.model_type} ({facts.name}) cannot be disabled: this"
+                " family of models is not supported.",
                 f"Use a model of one of these families: {', '.join(sorted(LAYOUTS))}.",
             )
         numbers = facts.layer_numbers or range(1, facts.layers + 1)
         return Values.from_module(facts.name, module, tuple(numbers), facts.heads, layout)
 
     def add_head_outputs(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
-        """Add the outputs of all heads over the tokens of texts to `sums`; how many tokens.
+        """Add the outputs of all heads, summed over the tokens of texts, to `sums`.
 
-        `sums` has [H, D] float64 of each layer, and is filled where it is empty. The texts are read
-        as they are: nothing is masked.
+        `sums` has [H, D] float64 of each layer, and is filled if it is empty. Nothing is masked.
+        Returns the number of tokens.
         """
         rows = [_ModelInput(text.ids, text.segments, [_Point(0, 0, 0)]) for text in texts]
         for chunk in self._chunks(rows):
             with ExitStack() as hooks:
                 for at, layer in enumerate(self.values.layers):
-                    hear = partial(self._add_layer_outputs, chunk, sums, at)
+                    record = partial(self._add_layer_outputs, chunk, sums, at)
                     output = layer.get_submodule(self.values.layout.output)
-                    hooks.enter_context(output.register_forward_pre_hook(hear))
+                    hooks.enter_context(output.register_forward_pre_hook(record))
                 self._forward(chunk)
         return sum(len(text.ids) for text in texts)
 
@@ -340,18 +345,22 @@ class Scorer:
             sums[at] += total
 
     @contextmanager
-    def _disable_heads(self, chunk: Chunk, disabled: Heads, cut: HeadReplacement) -> Iterator[None]:
-        """Within, the outputs of these heads are replaced before the output projection."""
+    def _disable_heads(
+        self, chunk: Chunk, disabled: Heads, replacement: HeadReplacement
+    ) -> Iterator[None]:
+        """Context manager in which the outputs of some heads are replaced."""
         values = self.values
         with ExitStack() as hooks:
             for at, heads in disabled.items():
                 layer = values.layers[at]
                 value_outputs: list[Tensor] = []
-                if cut == "uniform":
+                if replacement == "uniform":
                     source = layer.get_submodule(values.layout.value)
-                    hear = partial(_record_values, value_outputs, values, layer)
-                    hooks.enter_context(source.register_forward_hook(hear))
-                replace = partial(self._replace_heads, chunk, at, list(heads), cut, value_outputs)
+                    record = partial(_record_values, value_outputs, values, layer)
+                    hooks.enter_context(source.register_forward_hook(record))
+                replace = partial(
+                    self._replace_heads, chunk, at, list(heads), replacement, value_outputs
+                )
                 output = layer.get_submodule(values.layout.output)
                 hooks.enter_context(output.register_forward_pre_hook(replace))
             yield
@@ -361,16 +370,16 @@ class Scorer:
         chunk: Chunk,
         at: int,
         heads: list[int],
-        cut: HeadReplacement,
+        replacement: HeadReplacement,
         value_outputs: list[Tensor],
         module: Any,
         inputs: tuple[Any, ...],
     ) -> tuple[Any, ...]:
         output = inputs[0].clone()
         by_head = torch.unflatten(output, -1, (self.values.heads, -1))  # [R, T, H, D], a view
-        if cut == "zero":
+        if replacement == "zero":
             by_head[:, :, heads] = 0
-        elif cut == "mean":
+        elif replacement == "mean":
             assert self.means is not None
             by_head[:, :, heads] = self.means[at][heads].to(by_head)
         else:
@@ -386,7 +395,7 @@ class Scorer:
 
 @dataclass(frozen=True)
 class _Point:
-    """A prediction that is read: see Chunk."""
+    """A prediction to read: see Chunk."""
 
     token: int
     target: int

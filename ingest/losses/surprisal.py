@@ -1,7 +1,7 @@
-"""What a run's own model makes of its words and of pairs, whole and without sets of heads.
+"""Measures the surprisal of words and minimal pairs, with and without sets of heads.
 
-The model reads the inputs of the run as the run did. Words go into the bank in whole inputs, those
-of all sets together, so that what was stopped goes on where it stopped.
+The model of the run reads the same inputs as in the run. Rows are committed by whole inputs, with
+those of all sets together, so that an interrupted measurement resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -42,26 +42,25 @@ from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.interrupts import postponed
 
-AGREEMENT = "agreement"
-"""The source of the pairs that are made from the trees."""
+AGREEMENT = "agreement"  # the source of the pairs that are made from the trees
 _OUTCOME = "what was measured before is unchanged"
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy")
 _PAIRS_AT_ONCE = 64
+# By how much the surprisal of a word may differ between devices and batches.
 _NATS_TOLERANCE = 0.05
-"""By how much the surprisal of a word may differ from one device and batch to another."""
 _TABLES = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 
 
 @dataclass
 class SurprisalReport:
-    """What was measured: of the run, so many words and pairs, without so many sets of heads.
+    """Counts of a finished measurement: words, pairs by source, ablated head sets.
 
-    `words` have a surprisal; `first_words` have none because nothing stands before them, and
-    `sharing_words` because another word of their position has it. `is_new` is false where the bank
-    had all of it. `unasked` counts the pairs that the model cannot be asked for (a verb with
-    nothing before it, or of a causal model before its subject). `outdated` are ablations beside
-    surprisals that are others now. `ends` are the tokens that end a text, of a causal model whose
-    vocabulary marks spaces.
+    `words` have a surprisal; `first_words` have none because nothing precedes them, and
+    `sharing_words` because another word of their position has it. `is_new` is false if the bank had
+    all results already. `unmeasurable` counts the pairs that the model cannot score (a verb with
+    nothing before it or, for a causal model, before its subject). `outdated` are ablations whose
+    baseline surprisals have changed. `ends` are the tokens that end a text, for a causal model
+    whose vocabulary marks spaces.
     """
 
     run: str
@@ -77,12 +76,12 @@ class SurprisalReport:
     ends: list[str] = field(default_factory=list)
 
 
+# Called with the estimated seconds, the number of head sets and the number of sentences.
 OnEstimate = Callable[[float, int, int], None]
-"""It is told how many seconds a measurement will take, the sets of heads, and the sentences."""
 
 
 def _ignore_estimate(seconds: float, sets: int, sentences: int) -> None:
-    """Ignore the estimate."""
+    """An OnEstimate that does nothing."""
 
 
 def surprisal(
@@ -94,12 +93,12 @@ def surprisal(
     *,
     replace: bool = False,
 ) -> SurprisalReport:
-    """Ask the model of a run how probable it finds the words that it read, and pairs; in nats.
+    """Measure the surprisal, in nats, of the words of a run and of minimal pairs.
 
-    Fills the tables surprisal and minimal_pair. What the bank has is not measured again, unless
-    `replace`. Raises CallError for a run that does not fit and a model that is not the run's,
-    ModelError for a model without a language-modelling head, BankError if the bank cannot be
-    written; KeyboardInterrupt, with what is kept, for an interrupt.
+    Fills the tables surprisal and minimal_pair. Rows that the bank has are not measured again,
+    unless `replace`. Raises CallError for a run that cannot be used and a model that is not the
+    run's, ModelError for a model without a language-modelling head, BankError if the bank cannot be
+    written; KeyboardInterrupt, which says how much was saved, for an interrupt.
     """
     work = _SurprisalJob(Path(bank), run, options, on_progress, on_estimate)
     return work.measure([], None, replace=replace)
@@ -116,11 +115,11 @@ def ablate(
     *,
     replace: bool = False,
 ) -> SurprisalReport:
-    """Do what `surprisal` does, and the same without each set of heads and each of its controls.
+    """Measure as `surprisal` does, and also without each set of heads and each of its controls.
 
     Fills the tables ablation_set, ablated_head, ablated_surprisal and ablated_pair, under the name
-    of the ablation. Raises as `surprisal` and `with_controls`, and CallError where the bank has
-    another ablation of this run and name, unless `replace`.
+    of the ablation. Also raises CallError for invalid sets, and if the bank has another ablation of
+    this run and name, unless `replace`.
     """
     work = _SurprisalJob(Path(bank), run, options, on_progress, on_estimate)
     return work.measure(sets, name, replace=replace)
@@ -128,7 +127,7 @@ def ablate(
 
 @dataclass
 class _SurprisalRows:
-    """Rows of words that wait to be written, in columns."""
+    """Rows of words that wait to be committed."""
 
     surprisal: list[pa.Table] = field(default_factory=list)
     ablated: list[pa.Table] = field(default_factory=list)
@@ -150,7 +149,7 @@ class _SurprisalJob:
     ) -> None:
         self.path, self.requested_run, self.options = path, run, options
         self.on_progress, self.on_estimate = on_progress, on_estimate
-        self.words_written = 0  # words that are in the bank, with all of the sets
+        self.words_written = 0  # words that the bank has with all of the sets
 
     def measure(
         self, head_sets: Sequence[HeadSet], name: str | None, *, replace: bool
@@ -175,18 +174,18 @@ class _SurprisalJob:
             self.connection = connection
             self.row = self._read_run()
             pairs_by_source = _read_pair_files(options.pairs)
-            set_count = self._add_controls(head_sets)
-            self.sets = len(set_count)
+            sets = self._add_controls(head_sets)
+            self.set_count = len(sets)
             self.ablation = name
             if name is not None:
-                self._check_same_ablation(name, set_count, replace=replace)
+                self._check_same_ablation(name, sets, replace=replace)
             report = SurprisalReport(
-                self.row["name"], sets=sum(head_set.control_of is None for head_set in set_count),
-                controls=sum(head_set.control_of is not None for head_set in set_count),
+                self.row["name"], sets=sum(head_set.control_of is None for head_set in sets),
+                controls=sum(head_set.control_of is not None for head_set in sets),
             )  # fmt: skip
             if options.agreement:
                 pairs_by_source = {AGREEMENT: self._agreement_pairs()} | pairs_by_source
-            sources = self._unmeasured_pairs(pairs_by_source, len(set_count), replace=replace)
+            sources = self._unmeasured_pairs(pairs_by_source, len(sets), replace=replace)
             is_begun = not replace and self._has_rows(name)
             if is_begun and not sources and self._is_finished(name):
                 report.words, report.first_words, report.sharing_words = self._count_words()
@@ -195,20 +194,20 @@ class _SurprisalJob:
                 return report
             self.words_written = len(self._measured_words())
             self._load_model()
-            if replace:  # now that it is sure that it can be measured
+            if replace:  # not before: loading the model may fail
                 self._delete_rows(name)
                 self.words_written = 0
             if name is not None and not is_begun:
-                self._write_sets(name, set_count)
+                self._write_sets(name, sets)
             self._set_finished(None)
-            numbers = [self._heads_by_layer(head_set) for head_set in set_count]
+            disabled_sets = [self._heads_by_layer(head_set) for head_set in sets]
             with malloc_tuned():
                 try:
                     if isinstance(options, AblateOptions) and options.replacement == "mean":
                         self._average_outputs()
-                    self._measure_words(numbers)
+                    self._measure_words(disabled_sets)
                     for source, pairs in sources.items():
-                        report.unmeasurable += self._measure_pairs(source, pairs, numbers)
+                        report.unmeasurable += self._measure_pairs(source, pairs, disabled_sets)
                 except (RuntimeError, MemoryError) as error:
                     if not is_out_of_memory(error):
                         raise
@@ -226,20 +225,20 @@ class _SurprisalJob:
             return report
 
     def _read_run(self) -> dict[str, Any]:
-        """The row of the run, with its model's."""
+        """Read the row of the run, with that of its model."""
         run = run_to_read(self.connection, self.path, self.requested_run)
         (row,) = rows_by_name(
             self.connection.execute(registry.internal_statement("losses/run"), {"run": run.id})
         )
         if row["device"] == "given":
             raise CallError(
-                f"The run {run.name} was given (add_run): attnbank has no model to ask.",
-                "Ingest the corpus with the model itself.",
+                f"The run {run.name} was added by add_run: attnbank does not know its model.",
+                "Ingest the corpus with its model.",
             )
         return row
 
     def _agreement_pairs(self) -> list[Pair]:
-        """The pairs of verbs that the run read, with their numbers among all of the corpus."""
+        """Return the agreement pairs of the words of the run, numbered within the corpus."""
         rows = self.connection.execute(
             registry.internal_statement("losses/words_of_run"), {"run": self.row["id"]}
         ).fetchnumpy()
@@ -247,8 +246,8 @@ class _SurprisalJob:
         pairs = agreement_pairs(self.connection, self.row["corpus"])
         if not (agreement := [pair for pair in pairs if pair.word in had]):
             raise CallError(
-                f"No verb that {self.row['name']} read is known to agree with its subject, which"
-                " takes trees with features (Number, VerbForm, Tense) and both forms of the verb.",
+                f"The run {self.row['name']} has no agreement pairs: they need trees with features"
+                " (Number, VerbForm, Tense), and both forms of a verb in the corpus.",
                 "Leave --agreement out.",
             )
         return agreement
@@ -261,11 +260,11 @@ class _SurprisalJob:
 
     @property
     def layer_numbers(self) -> list[int]:
-        """The numbers of the layers that have attention."""
+        """The numbers of the layers with attention."""
         return self.row["layer_numbers"] or [*range(1, self.row["layers"] + 1)]
 
     def _load_model(self) -> None:
-        """Load the model with its head, and check that it is the one that made the run."""
+        """Load the model with its LM head, and check that it is that of the run."""
         row, options = self.row, self.options
         name = model_of_run(options.model, row["name"], row["model_name"])
         is_folder = name == MINILM or Path(name).is_dir()
@@ -292,9 +291,9 @@ class _SurprisalJob:
         self.tokenizer, self.planner = self._make_planner(self.model.input_tokenizer)
 
     def _make_planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
-        """What makes the inputs of the run again, its positions being words."""
+        """Return the tokenizer and the planner that make the inputs of the run again."""
         row, stored_options = self.row, self.row["options"] or {}
-        asked_tokens = self.options.batch_tokens
+        batch_tokens = self.options.batch_tokens
         options = IngestOptions(
             (), self.path, self.model.facts.name, context=row["context"],
             multiword=row["multiword"] or "written", edges=row["edges"] or "cut",
@@ -302,23 +301,21 @@ class _SurprisalJob:
             truncate="truncate" in stored_options,
             limit=int(stored_options["limit"]) if "limit" in stored_options else None,
             seed=int(stored_options.get("seed", 0)),
-            # So that of many sets a process that is killed does not lose much.
-            batch_tokens=min(asked_tokens, max(256, 8 * asked_tokens // max(8, self.sets))),
+            # Smaller batches for many sets, so that a process that is killed loses less.
+            batch_tokens=min(batch_tokens, max(256, 8 * batch_tokens // max(8, self.set_count))),
         )  # fmt: skip
         opened = opened_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
 
     def _heads_by_layer(self, head_set: HeadSet) -> dict[int, list[int]]:
-        """The heads of a set as the engine counts them: layers and heads from 0."""
+        """Return the 0-based heads of a set by the 0-based index of their layer."""
         heads_by_layer: dict[int, list[int]] = {}
         for layer, head in sorted(head_set.heads):
             heads_by_layer.setdefault(self.layer_numbers.index(layer), []).append(head - 1)
         return heads_by_layer
 
-    # What the bank has.
-
     def _count_words(self) -> tuple[int, int, int]:
-        """How many words of the run have a surprisal; how many have none, as in Measured."""
+        """Return `words`, `first_words` and `sharing_words` of SurprisalReport."""
         (row,) = rows_by_name(
             self.connection.execute(
                 registry.internal_statement("losses/surprisal_counts"), {"run": self.row["id"]}
@@ -327,7 +324,7 @@ class _SurprisalJob:
         return row["words"], row["first_words"], row["sharing_words"]
 
     def _outdated(self) -> list[str]:
-        """The ablations of the run, if the whole model made something else of its words before."""
+        """Return the ablations of the run if the replaced surprisals differ from the new ones."""
         ((names,),) = self.connection.execute(
             "select coalesce(list_sort(list(distinct ablation)), []) from ablated_surprisal"
             " where run = $run and exists (from surprisal inner join replaced using (word)"
@@ -337,7 +334,7 @@ class _SurprisalJob:
         return list(names)
 
     def _check_same_ablation(self, name: str, sets: Sequence[HeadSet], *, replace: bool) -> None:
-        """Raise CallError where the bank has an ablation of that name that is another one."""
+        """Raise CallError if the bank has an ablation of this name with other sets."""
         if not name or len(name) > 100 or not name.isprintable():
             raise CallError(f"{name[:40]!r} is not a valid name.", "Use up to 100 characters.")
         assert isinstance(self.options, AblateOptions)
@@ -372,7 +369,7 @@ class _SurprisalJob:
         return bool(count)
 
     def _is_finished(self, name: str | None) -> bool:
-        """Whether all words of the run, or of the ablation, are in the bank."""
+        """Return whether the bank has all words of the run, or of the ablation."""
         if name is None:
             ((remaining,),) = self.connection.execute(
                 registry.internal_statement("losses/words_without_surprisal"),
@@ -421,21 +418,19 @@ class _SurprisalJob:
                     )  # fmt: skip
 
     def _set_finished(self, when: datetime | None) -> None:
-        """Say when all words and pairs of the ablation were committed; None: some are to come."""
+        """Store when the ablation was finished; None while it is not."""
         if self.ablation is not None:
             self.connection.execute(
                 "update ablation_set set finished = ? where run = ? and ablation = ?",
                 [when, self.row["id"], self.ablation],
             )
 
-    # Words.
-
     def _plan_batches(self) -> tuple[int, Iterator[Batch]]:
         plan = self.planner.plan(asking(self.connection.cursor()), self.row["corpus"])
         return plan.sentences, plan.batches
 
     def _average_outputs(self) -> None:
-        """The mean output of every head over the tokens of the run."""
+        """Compute the mean output of each head over the tokens of the run."""
         sums: list[Any] = []
         tokens = 0
         total, batches = self._plan_batches()
@@ -448,36 +443,31 @@ class _SurprisalJob:
         self.scorer.means = [head_sums / tokens for head_sums in sums]
 
     def _measure_words(self, sets: Sequence[dict[int, list[int]]]) -> None:
-        known, had = self._stored_nats(), self._measured_words()
+        known, measured = self._stored_nats(), self._measured_words()
         rows = _SurprisalRows()
         total, batches = self._plan_batches()
         progress = Counter(self.on_progress, "scoring")
         last_commit = time.monotonic()
-        is_told = False
+        is_estimated = False
         with postponed() as interrupts:
             try:
                 for batch in batches:
                     inputs = [
                         model_input
                         for model_input in batch.inputs
-                        if not had.issuperset(model_input.words)
+                        if not measured.issuperset(model_input.words)
                     ]
                     if not progress.total:
                         progress.begun(0, 0.0, total)
                     if inputs:
                         texts = [_text_of_input(model_input) for model_input in inputs]
                         with interrupts.at_once():
-                            if not is_told:
-                                took = (
-                                    self._estimate_seconds(texts, sets)
-                                    * len(batch.inputs)
-                                    / len(inputs)
-                                )
-                                seconds_left = (
-                                    took / batch.effort * max(0.0, total - progress.effort)
-                                )
-                                self.on_estimate(seconds_left, len(sets), total - progress.done)
-                                is_told = True
+                            if not is_estimated:
+                                seconds = self._estimate_seconds(texts, sets)
+                                seconds *= len(batch.inputs) / len(inputs)  # of the whole batch
+                                seconds *= max(0.0, total - progress.effort) / batch.effort
+                                self.on_estimate(seconds, len(sets), total - progress.done)
+                                is_estimated = True
                             surprisals = self._score(texts, sets)
                         self._add_surprisals(rows, inputs, surprisals, known)
                     progress.add(batch.sentence_count, batch.effort)
@@ -491,19 +481,20 @@ class _SurprisalJob:
     def _estimate_seconds(
         self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]
     ) -> float:
-        """How long texts will take with all sets, from how long the whole model takes."""
+        """Estimate how long texts take with all sets, by timing the whole model."""
         started = time.monotonic()
         self._score(texts, [])
         layers = int(self.row["layers"])
+        # The layers below the lowest disabled head are replayed, not computed.
         passes = 1 + sum(1 - min(disabled) / layers for disabled in sets)
         return (time.monotonic() - started) * passes
 
     def _measured_words(self) -> set[int]:
-        """The words that the bank has, with all of the sets."""
+        """Return the words that the bank has with all of the sets."""
         return self._words_in("surprisal" if self.ablation is None else "ablated_surprisal")
 
     def _stored_nats(self) -> dict[int, float]:
-        """What the bank has of the words of the whole model; NaN for none."""
+        """Return the stored surprisals with all heads by word; NaN for null."""
         query = "select word, coalesce(nats, 'nan') from surprisal where run = ?"
         return dict(self.connection.execute(query, [self.row["id"]]).fetchall())
 
@@ -528,12 +519,12 @@ class _SurprisalJob:
         surprisals: Sequence[Surprisal],
         known: dict[int, float],
     ) -> None:
-        """Put the words of inputs among the rows: those of the whole model where they are new.
+        """Add the surprisals of inputs to the rows; with all heads only those not yet `known`.
 
-        Raises CallError where the whole model makes something else of a word than is `known`.
+        Raises CallError if a surprisal with all heads differs from the `known` one.
         """
         words: list[int] = []
-        span_numbers: list[int] = []  # of the span of each word; -1 for one that shares another's
+        span_numbers: list[int] = []  # of each word; -1 if another word has the span's surprisal
         shared: list[int] = []
         at = 0
         for model_input in inputs:
@@ -555,8 +546,9 @@ class _SurprisalJob:
         if (differ := np.abs(nats - before) > _NATS_TOLERANCE).any():
             raise CallError(
                 f"The surprisals of {self.row['name']} in the bank are of another version of"
-                f" attnbank: {before[differ][0]:.3f} nats for a word, now {nats[differ][0]:.3f}.",
-                "Measure them anew first, with the same options: attnbank surprisal"
+                f" attnbank: a word has {before[differ][0]:.3f} nats there, and"
+                f" {nats[differ][0]:.3f} now.",
+                "Measure them again first, with the same options: attnbank surprisal"
                 f" {self.row['name']} --replace",
             )
         columns = {
@@ -586,7 +578,7 @@ class _SurprisalJob:
             )
 
     def _commit_rows(self, rows: _SurprisalRows) -> None:
-        """Commit the rows, whole inputs with all of their sets."""
+        """Commit the rows: whole inputs, with all of the sets."""
         if not rows.count:
             return
         with transaction(self.connection):
@@ -602,14 +594,12 @@ class _SurprisalJob:
         rows.surprisal.clear()
         rows.ablated.clear()
 
-    # Pairs.
-
     def _unmeasured_pairs(
         self, pairs_by_source: dict[str, list[Pair]], sets: int, *, replace: bool
     ) -> dict[str, list[Pair]]:
-        """The pairs that were not measured yet, with all of the sets, by source; `replace`: all.
+        """Return the pairs by source that the bank does not have with all sets; `replace`: all.
 
-        Raises CallError where the bank has other pairs of a file of that name, and keeps them.
+        Raises CallError if the bank has other pairs of a file of the same name.
         """
         if replace and self.ablation is None:
             return pairs_by_source
@@ -629,9 +619,8 @@ class _SurprisalJob:
                 ]
                 if stored.get(pair.number, facts) != facts:
                     raise CallError(
-                        f"The bank has other pairs of {source}: its pair {pair.number} was"
-                        " another one.",
-                        "Rename the file, or measure the run's pairs anew: attnbank surprisal"
+                        f"The bank has pairs of another {source}: pair {pair.number} differs.",
+                        "Rename the file, or measure the run's pairs again: attnbank surprisal"
                         f" {self.row['name']} --replace",
                     )
             measured = set() if replace else set(stored)
@@ -649,7 +638,7 @@ class _SurprisalJob:
     def _measure_pairs(
         self, source: str, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
     ) -> int:
-        """Measure pairs and write them as they come; how many could not be asked for."""
+        """Measure pairs and write them; return how many the model cannot score."""
         unmeasurable = 0
         waiting: list[tuple[Sequence[Pair], np.ndarray]] = []
         last_write = time.monotonic()
@@ -672,7 +661,7 @@ class _SurprisalJob:
     def _score_pairs(
         self, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
     ) -> np.ndarray:
-        """The nats of both sides of pairs, [1 + sets, pairs, 2]; NaN where one is not known."""
+        """Return the nats of both texts of each pair, [1 + sets, pairs, 2]; NaN if unmeasurable."""
         nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
         answerable = [
             (at, sides) for at, pair in enumerate(pairs) if (sides := self._pair_texts(pair))
@@ -688,9 +677,9 @@ class _SurprisalJob:
         return nats
 
     def _pair_texts(self, pair: Pair) -> tuple[Text, Text] | None:
-        """The texts of a pair with the spans that are asked for; None if they cannot be.
+        """Return the texts of a pair with the spans to score; None if the model cannot score them.
 
-        A causal model has not seen the subject where that comes after the verb.
+        A causal model has not seen a subject that follows the verb.
         """
         if pair.is_inverted and self.model.head == "causal":
             return None
@@ -700,7 +689,7 @@ class _SurprisalJob:
     def _text_of_side(self, side: PairSide, at: int | None) -> Text | None:
         words, spaces, after = side.words, side.spaces, None
         is_causal = self.model.head == "causal"
-        if at is not None and is_causal:  # it sees nothing later; how the word ends, the next says
+        if at is not None and is_causal:  # later words matter only for where this one ends
             words, spaces = words[: at + 2], spaces[: at + 2]
         (pieces,) = self.tokenizer.pieces([(words, spaces)])
         if not isinstance(pieces, tuple):
@@ -717,11 +706,11 @@ class _SurprisalJob:
             if position.word is not None and at in (None, position.word)
         ]
         if at is None and is_causal and spans and spans[0][0] == 0:
-            spans = spans[1:]  # nothing stands before it
+            spans = spans[1:]  # nothing precedes the first word
         return Text(encoded.ids, encoded.segments, tuple(spans), after) if spans else None
 
     def _write_pairs(self, source: str, waiting: list[tuple[Sequence[Pair], np.ndarray]]) -> None:
-        """Commit pairs of a source with all of their sets; those of the whole model where new."""
+        """Commit pairs with all of the sets; those with all heads only if they are new."""
         if not waiting:
             return
         pairs = [pair for some, _ in waiting for pair in some]
@@ -765,21 +754,21 @@ class _SurprisalJob:
 
 
 def _read_pair_files(names: Sequence[str]) -> dict[str, list[Pair]]:
-    """The pairs of files by their names, which the bank knows them by. Raises CallError."""
+    """Read the pairs of files by their names. Raises CallError for two files of one name."""
     pairs_by_file: dict[str, list[Pair]] = {}
     for path in map(Path, names):
         if path.name in (AGREEMENT, *pairs_by_file):
-            what = "is the name of the pairs of the trees" if path.name == AGREEMENT else "is twice"
+            what = "that of the pairs of the trees" if path.name == AGREEMENT else "used twice"
             raise CallError(
-                f"The bank knows pairs by the name of their file, and {path.name} {what}.",
-                "Rename one of them.",
+                f"Pairs are stored under the name of their file, and {path.name} is {what}.",
+                "Rename the file.",
             )
         pairs_by_file[path.name] = read_pairs(path)
     return pairs_by_file
 
 
 def _text_of_input(model_input: Input) -> Text:
-    """An input with the spans of its positions that are words, in order."""
+    """Return an input with the spans of its words, in order."""
     encoded = model_input.encoded
     spans = [
         (position.start, position.end)
@@ -790,7 +779,7 @@ def _text_of_input(model_input: Input) -> Text:
 
 
 def _take_nats(nats: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """The values at the places; NaN where one is -1."""
+    """Return the values at the indices; NaN for an index of -1."""
     if not len(nats):
         return np.full(len(indices), np.nan)
     return np.where(indices >= 0, nats[indices], np.nan)
@@ -801,12 +790,12 @@ def _nullable(values: np.ndarray) -> pa.Array:
 
 
 def _sum_or_nan(nats: np.ndarray) -> float:
-    """The sum over words; NaN where one is not known, or there is none."""
+    """Sum over words; NaN if any is NaN or there are none."""
     return float(nats.sum()) if len(nats) else float("nan")
 
 
 def _word_or_text(side: PairSide, at: int | None) -> str:
-    """The word that is asked for, or the whole text."""
+    """Return the word that is scored, or the whole text."""
     if at is not None:
         return side.words[at]
     spaced = zip(side.words, side.spaces, strict=True)
