@@ -1,7 +1,7 @@
-"""What `attnbank compute` writes: tables that SQL cannot fill fast enough, and kept answers.
+"""The computations of `attnbank compute`: tables that SQL cannot fill fast enough, cached answers.
 
-A step is an entry in STEPS and a function of its name in a module, which returns the rows for a
-table of that name. Rows with the same run and values of the key options are replaced together.
+A step is an entry in STEPS, and a function of its name in a module, which returns the rows of a
+table of that name. Rows of the same run and values of the key options are replaced together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SETTINGS = {"memory_limit": "1GB"}
 class Option:
     """An option of a step: a number, or one of its `choices`.
 
-    With `is_key` the table can have rows of several values at once.
+    With `is_key` the table can have rows for several values of the option.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Computation:
-    """A step, its options, the steps it `needs`, and the `extra` that brings its `modules`.
+    """A step: its options, the steps it `needs`, and the `extra` that installs its `modules`.
 
-    `made_in` is the module of its function. What it reads of a run, beside the weights, is `reads`
-    (trees, ...); None for what its analysis needs.
+    `module` is the module of its function. `reads` is the annotation that it reads of a run besides
+    the weights (trees, ...); None for that of its analysis.
     """
 
     name: str
@@ -59,9 +59,9 @@ class Computation:
 
 
 _SMOOTHING = Option(
-    "smoothing", 0.001, "share of a uniform distribution that is mixed into every one", is_key=True
+    "smoothing", 0.001, "share of the uniform distribution mixed into each", is_key=True
 )
-_ENSEMBLE = Option("ensemble", 4, "the most heads that find one relation together")
+_ENSEMBLE = Option("ensemble", 4, "the most heads in the ensemble of a relation")
 
 STEPS = {
     "head_distance": Computation(
@@ -75,7 +75,7 @@ STEPS = {
         (
             _SMOOTHING,
             Option("seed", 0, "seed of the random starts"),
-            Option("starts", 8, "random starts, beside one from classical scaling"),
+            Option("starts", 8, "random starts, in addition to one from classical scaling"),
         ),
         needs=("head_distance",),
         extra="cluster",
@@ -96,7 +96,7 @@ STEPS = {
             Option(
                 "root",
                 "none",
-                "what is known of the root: none, or gold, for the one of the annotation",
+                "the root: none, to decode it too, or gold, that of the annotation",
                 is_key=True,
                 choices=("none", "gold"),
             ),
@@ -135,7 +135,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Computed:
-    """The run, and the rows in each table that was filled, or (not `is_new`) had been before."""
+    """The run, and the rows of each table filled; `is_new` is false if the bank had them."""
 
     run: str
     rows: dict[str, int]
@@ -151,10 +151,11 @@ def compute(
     replace: bool = False,
     **options: int | float | str,
 ) -> Computed:
-    """Compute a step for a run and keep its rows, unless the bank has them, or with `replace` anew.
+    """Compute a step for a run and store its rows; `replace` even if the bank has them.
 
-    `run` is a name or an id; by default the bank's own choice. Raises CallError for an unknown
-    step, option or run and an unfinished run, MissingPackageError, BankError if it cannot write.
+    `run` is a name or an id; by default the default run of the bank. Raises CallError for an
+    unknown step, option or run and for an unfinished run, MissingPackageError, BankError if the
+    bank cannot be written.
     """
     from attnbank.ingest.store.writer import changing
     from attnbank.sql.run_choice import choose_run
@@ -162,10 +163,10 @@ def compute(
     computation = STEPS.get(step.replace("-", "_"))
     if computation is None:
         raise CallError(
-            f"There is nothing called {step} to compute.", f"Use one of: {', '.join(STEPS)}."
+            f"There is no computation called {step}.", f"Use one of: {', '.join(STEPS)}."
         )
     values = _check_options(computation, options)
-    # Checked now, and not after minutes of computing what the step needs.
+    # Checked now, not after minutes of computing other steps.
     need(f"Computing {computation.name}", computation.extra, *computation.modules)
     analysis = registry.find_analysis(computation.name)
     assert analysis.run is not None
@@ -208,7 +209,7 @@ def _compute(
     values: dict[str, int | float | str],
     on_progress: OnProgress,
 ) -> dict[str, int]:
-    """Compute what the step needs, then the step; the number of rows put into each table."""
+    """Compute the steps that this one needs, and then it; return the number of rows per table."""
     from attnbank.ingest.store.arrow import insert
     from attnbank.ingest.store.writer import insert_row
     from attnbank.sql.bank.connections import transaction
@@ -238,7 +239,7 @@ def _compute(
 def _delete(
     connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> None:
-    """Delete what a step computed of a run with these values of its keys."""
+    """Delete the rows of a step for a run and these values of its key options."""
     keys = {option.name: options[option.name] for option in step.options if option.is_key}
     key_condition = "".join(f" and {name} = ?" for name in keys)
     same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
@@ -254,7 +255,7 @@ def _delete(
 def _outdated_computations(
     connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> Iterator[tuple[Computation, dict[str, str]]]:
-    """What was computed from the rows of this step that are replaced, with their other options."""
+    """Yield the computations that used the replaced rows of this step, with their options."""
     for later_step in STEPS.values():
         shared = [option.name for option in step.options if not option.is_key]
         if step.name not in later_step.needs:
@@ -272,7 +273,7 @@ def _stored_row_count(
     run: Run,
     values: dict[str, int | float | str],
 ) -> int | None:
-    """The number of rows that the step put into the bank with these options; None if it did not."""
+    """Return the number of rows that the bank has of a step with these options; None if none."""
     rows = connection.execute(
         "select options, row_count from computation where run = ? and step = ?", [run.id, step.name]
     ).fetchall()
@@ -285,7 +286,7 @@ def _values_as_text(values: Mapping[str, int | float | str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class AnalysisAnswer:
-    """An answer to be kept, as an Arrow stream; `run` is None if it is not about one run."""
+    """An answer to be cached, as an Arrow stream; `run` is None if it is not about one run."""
 
     analysis: str
     run: int | None
@@ -296,7 +297,7 @@ class AnalysisAnswer:
 
 
 def cache_answers(bank: str | Path, answers: Sequence[AnalysisAnswer]) -> None:
-    """Keep answers, in place of earlier ones for the same analysis, run and parameters.
+    """Cache answers, in place of earlier ones of the same analysis, run and parameters.
 
     Raises BankError if the bank cannot be written, CallError for an unknown analysis.
     """

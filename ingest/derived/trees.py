@@ -1,4 +1,4 @@
-"""Trees decoded from attention, without training: of dependencies, and of phrases.
+"""Dependency trees and phrases decoded from attention, without training.
 
 After Raganato and Tiedemann 2018, Htut et al. 2019 (single heads), Limisiewicz et al. 2020
 (ensembles of heads for each relation) and Kim et al. 2020 (phrases). The words of a tree are the
@@ -36,24 +36,24 @@ from attnbank.sql.subtypes import TO_DEPENDENT, TO_EARLIER, TO_HEAD
 
 _BIDIRECTIONAL = (TO_HEAD, TO_DEPENDENT)
 _BOTH = "both"
-"""The only direction of a causal model, in which a word sees no later one."""
 
+# An ensemble is chosen on at most so many sentences (as in the paper), and weights.
 _MOST_SENTENCES = 1_000
 _MOST_WEIGHTS = 128_000_000
-"""What an ensemble is chosen on: at most so many sentences (as in the paper), and weights."""
+# A relation needs so many dependents to have an ensemble.
 _FEWEST = 10
-"""Dependents of a relation below which no heads are chosen for it."""
 
 
 def tree_ensemble(
     connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, ensemble: int
 ) -> pa.Table:
-    """The heads that find each relation together, as rows of table tree_ensemble.
+    """Choose the heads that together find each relation; return rows of table tree_ensemble.
 
-    For each relation and direction the head that finds most, and then, up to `ensemble` heads, the
-    other one whose weights, added to theirs, find most, as long as that is more. Chosen on half of
-    the documents, on at most 1,000 sentences (Limisiewicz et al. 2020, section 3). A tree takes the
-    direction that finds more of the relation (of equals dependent_to_head).
+    For each relation and direction: the head that finds most dependencies and then, up to
+    `ensemble` heads, the head whose weights, added to those of the chosen ones, find most, as long
+    as that is more than before. Chosen on half of the documents, on at most 1,000 sentences
+    (Limisiewicz et al. 2020, section 3). A tree uses the direction that finds more of the relation
+    (of equal ones dependent_to_head).
     """
     inputs = _sentences_by_input(connection, run)
     chosen = _sample(inputs, run.layers * run.heads)
@@ -102,7 +102,7 @@ def tree_ensemble(
 
 
 def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[int, int]]:
-    """The sentences that an ensemble is chosen on, evenly spread over the half."""
+    """Return the sentences that an ensemble is chosen on, evenly spread over the half."""
     half = [
         sentence
         for sentences in inputs.values()
@@ -122,9 +122,9 @@ def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[
 def _best_union(
     pairs: list[tuple[NDArray[np.float32], int]], most: int
 ) -> Iterator[tuple[int, int]]:
-    """The heads that find most gold places together, each once, with how many they find up to it.
+    """Yield the heads that together find most gold heads, and how many they find so far.
 
-    `pairs` are the weights [H, n] of a dependent, -1 at its own place, and the gold place.
+    `pairs` are the weights [H, n] of a dependent, -1 at its own index, and the index of its head.
     """
     width = max(row.shape[1] for row, _ in pairs)
     weights = np.full((len(pairs), len(pairs[0][0]), width), -1, dtype=np.float32)
@@ -153,11 +153,11 @@ def attention_tree(
     decoder: str,
     ensemble: int,
 ) -> pa.Table:
-    """The trees over every sentence of a run, as rows of table attention_tree.
+    """Decode trees over every sentence of a run; return rows of table attention_tree.
 
-    `root` is none or gold, `decoder` spanning or projective; `ensemble` is what tree_ensemble took,
-    whose rows this reads. Raises BankError for incomplete attention maps, QueryError for special
-    tokens between the words of a sentence.
+    `root` is none or gold, `decoder` spanning or projective; `ensemble` is the option of
+    tree_ensemble, whose rows this reads. Raises BankError for incomplete attention maps, QueryError
+    for special tokens between the words of a sentence.
     """
     inputs = _sentences_by_input(connection, run)
     trees = _TreeDecoder(connection, run, is_projective=decoder == "projective")
@@ -178,10 +178,10 @@ def attention_tree(
 def attention_span(
     connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, distance: str
 ) -> pa.Table:
-    """The phrases of every sentence of a run, as rows of table attention_span.
+    """Decode the phrases of every sentence of a run; return rows of table attention_span.
 
-    `distance` is jensen_shannon or hellinger, of what two neighbours attend to among all positions.
-    Raises as attention_tree does.
+    `distance` is jensen_shannon or hellinger, between the attention of two neighbours to all
+    positions. Raises BankError and QueryError as attention_tree does.
     """
     inputs = _sentences_by_input(connection, run, kinds=("word", "first"))
     sources = _Sources(run)
@@ -197,7 +197,7 @@ def attention_span(
 
 
 def neighbour_distances(attention: Floats, distance: str) -> Floats:
-    """How unlike the distributions [T, n, m] of neighbours are [T, n - 1], by Kim et al. 2020.
+    """Return the distances [T, n - 1] of neighbours' distributions [T, n, m] (Kim et al. 2020).
 
     `distance` is jensen_shannon (a divergence, in nats) or hellinger. Rows are scaled to sum to 1.
     """
@@ -217,9 +217,9 @@ def _entropy(shares: Floats) -> Floats:
 
 
 class _Sources:
-    """Whose attention a tree is decoded from: each head, the mean of each layer, that of all.
+    """The attention that trees are decoded from: each head, the mean of each layer and of all.
 
-    `labels` are the source, the layer and the head of each of them.
+    `labels` are the source, the layer and the head of each.
     """
 
     def __init__(self, run: Run) -> None:
@@ -232,7 +232,7 @@ class _Sources:
         self.labels.append(("all", None, None))
 
     def with_means(self, attention: Floats) -> Floats:
-        """Attention [H, n, m] of all heads, followed by the means."""
+        """Return the attention [H, n, m] of all heads, followed by the means."""
         means = [attention.mean(axis=0, keepdims=True)]
         if self._heads > 1:
             shape = (-1, self._heads, *attention.shape[1:])
@@ -241,10 +241,7 @@ class _Sources:
 
 
 class _TreeDecoder:
-    """The trees of one sentence after the other.
-
-    `labels` say of each of T trees its source, layer, head and direction.
-    """
+    """Decodes the T trees of a sentence; `labels` are their source, layer, head and direction."""
 
     def __init__(self, connection: DuckDBPyConnection, run: Run, *, is_projective: bool) -> None:
         self._is_projective = is_projective
@@ -254,6 +251,7 @@ class _TreeDecoder:
             " where run.id = ?",
             [run.id],
         ).fetchall()
+        # In a causal model words only attend to earlier ones, whichever is the head.
         self._directions = (TO_EARLIER,) if is_causal else (*_BIDIRECTIONAL, _BOTH)
         self._sources = _Sources(run)
         self.labels = [(*label, way) for way in self._directions for label in self._sources.labels]
@@ -261,9 +259,9 @@ class _TreeDecoder:
             self.labels.append(("ensemble", None, None, self._directions[-1]))
 
     def decode(self, attention: Floats, root: int | None) -> tuple[Ints, Floats]:
-        """The heads [T, n] for attention [H, n, n], and the sums [T] of the scores of their arcs.
+        """Return the heads [T, n] for attention [H, n, n], and the summed scores of the arcs [T].
 
-        `root` is the place of the root, if it is known.
+        `root` is the index of the root, if it is given.
         """
         maps = self._sources.with_means(attention)
         turned = maps.transpose(0, 2, 1)
@@ -271,7 +269,7 @@ class _TreeDecoder:
             TO_HEAD: maps,
             TO_DEPENDENT: turned,
             _BOTH: (maps + turned) / 2,
-            TO_EARLIER: maps + turned,  # one of the two is 0
+            TO_EARLIER: maps + turned,  # of each two weights one is 0
         }
         scores = [scores_of[direction] for direction in self._directions]
         trees = [
@@ -295,10 +293,11 @@ class _TreeDecoder:
 
 
 def _weights_of_ensemble(connection: DuckDBPyConnection, run: Run) -> Floats:
-    """The weight of each map in each direction [2, H]; they add up to 1, or are all 0.
+    """Return the weight of each map in each direction [2, H]; they sum to 1, or are all 0.
 
-    A relation counts as often as it occurs, and its heads share that. (If all relations counted
-    alike, in both directions, a tree of minilm had 43 % of the edges of GUM dev, and not 59 %.)
+    A relation weighs as much as it is frequent, and its heads share that. (With equal weights for
+    all relations, in both directions, a tree of minilm has 43 % of the edges of GUM dev instead of
+    59 %.)
     """
     rows = connection.execute(
         registry.internal_statement("derived/heads_of_trees"), {"run": run.id}
@@ -311,7 +310,7 @@ def _weights_of_ensemble(connection: DuckDBPyConnection, run: Run) -> Floats:
 
 
 class _TreeRows:
-    """Gathers what was found of each sentence, several rows of it, into one table."""
+    """Collects the T rows of each sentence into one table."""
 
     def __init__(self, run: Run) -> None:
         self._run = run.id
@@ -319,13 +318,13 @@ class _TreeRows:
         self._columns: dict[str, list[NDArray[Any]]] = defaultdict(list)
 
     def add_sentence(self, sentence: _Sentence, **columns: NDArray[Any]) -> None:
-        """Add the rows of a sentence: each column has a number [T], or a list [T, n], per row."""
+        """Add the rows of a sentence: columns of numbers [T] or of lists [T, n]."""
         self._sentences.append(sentence)
         for name, values in columns.items():
             self._columns[name].append(values)
 
     def to_arrow(self, same: dict[str, str], labels: dict[str, tuple[Any, ...]]) -> pa.Table:
-        """The rows, with columns that are the `same` in all, and the `labels` of the T rows."""
+        """Return the table, with columns that are the `same` in all rows, and the `labels` [T]."""
         times, count = len(self._sentences), len(next(iter(labels.values())))
         columns: dict[str, Any] = {"run": pa.repeat(self._run, times * count)}
         columns |= {name: pa.repeat(value, times * count) for name, value in same.items()}
@@ -343,7 +342,7 @@ class _TreeRows:
 
 
 def _column(arrays: list[NDArray[Any]]) -> pa.Array:
-    """Arrays [T], or [T, n] with n of their own, one after the other; ROOT is null in a list."""
+    """Concatenate arrays [T], or [T, n] of different n as lists; ROOT is null in a list."""
     if arrays[0].ndim == 1:
         return pa.array(np.concatenate(arrays))
     sizes = np.repeat([array.shape[1] for array in arrays], arrays[0].shape[0])
@@ -354,10 +353,11 @@ def _column(arrays: list[NDArray[Any]]) -> pa.Array:
 
 @dataclass
 class _Sentence:
-    """A sentence of an input: its `positions` [n], ascending, and its gold pairs of places.
+    """A sentence of an input: its `positions` [n], ascending, and its gold `pairs`.
 
-    `root` is the place of the word that the annotation has for the root. If that is not one of the
-    words (it is set apart), it is the first that has no head among them.
+    A pair is the index in `positions` of a dependent, that of its head, and the relation. `root` is
+    the index of the gold root. If that is not one of the positions (but a first word that is set
+    apart), it is the first word without a head among them.
     """
 
     sequence: int
@@ -374,7 +374,7 @@ def _sentences_with_maps(
     inputs: dict[int, list[_Sentence]],
     on_progress: OnProgress,
 ) -> Iterator[tuple[_Sentence, NDArray[np.float32]]]:
-    """Every sentence of some inputs in their order, with the maps [H, m, m] of its input."""
+    """Yield every sentence of some inputs in order, with the maps [H, m, m] of its input."""
     done = 0
     for group in maps_of_run(connection, run):
         for sequence, attention in group.items():
@@ -387,7 +387,7 @@ def _sentences_with_maps(
 def _sentences_by_input(
     connection: DuckDBPyConnection, run: Run, kinds: tuple[str, ...] = ("word",)
 ) -> dict[int, list[_Sentence]]:
-    """The sentences of a run that have words, by their input."""
+    """Read the sentences of a run that have words, by their input."""
     statement = registry.internal_statement("derived/tree_words")
     words = connection.execute(statement, {"run": run.id, "kinds": list(kinds)}).fetchnumpy()
     of_word = np.stack([words["sequence"], words["sentence"]], axis=1).astype(np.int64)
@@ -399,7 +399,7 @@ def _sentences_by_input(
         if sentence_positions[-1] - sentence_positions[0] != len(sentence_positions) - 1:
             raise QueryError(
                 f"The run {run.name} has special tokens between the words of a sentence.",
-                "No trees can be decoded from it.",
+                "Use another run: trees cannot be decoded from this one.",
             )
         sentences[sequence, sentence] = _Sentence(sequence, sentence, sentence_positions)
     without: dict[tuple[int, int], set[int]] = defaultdict(set)

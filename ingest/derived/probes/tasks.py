@@ -1,4 +1,4 @@
-"""What a probe learns from and is scored on: runs, sentences, word vectors, and batches of them."""
+"""The data of a probe: runs, sentences, word vectors, and batches of them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from attnbank.ingest.derived.probes.sentences import (
 )
 from attnbank.sql.errors import CallError, QueryError
 
+# Numbers in a tensor of a batch: 16 MB. With 64 MB an epoch took twice as long.
 CELLS_AT_ONCE = 4_000_000
-"""The most numbers in a tensor of a batch: 16 MB. With 64 MB an epoch took twice as long."""
 
 
 @dataclass(frozen=True)
 class ProbeInput:
-    """The training or the test part."""
+    """The training data or the test data."""
 
     run: ProbeRun
     sentences: Sentences
@@ -39,14 +39,14 @@ class ProbeInput:
 
 @dataclass(frozen=True)
 class Task:
-    """What a probe learns from, if anything, and is scored on."""
+    """The data that a probe is trained on, if any, and scored on."""
 
     kind: str
     options: ProbeOptions
     train: ProbeInput | None
     test: ProbeInput
     vectors: NDArray[np.float32] | None = None  # [1 + V, D]; None for a probe without words
-    coverage: float | None = None  # share of the test part's words that have a vector
+    coverage: float | None = None  # share of the test words that have a vector
 
 
 def read_task(
@@ -57,7 +57,7 @@ def read_task(
     test_run: str,
     options: ProbeOptions,
 ) -> Task:
-    """Find the runs, read their sentences and word vectors. Raises as train_probe does."""
+    """Find the runs and read their sentences and word vectors. Raises what train_probe raises."""
     splits = options.train_split, options.test_split
     reads_attention = kind in WITH_ATTENTION
     test = find_probe_run(connection, bank, test_run, reads_attention=reads_attention)
@@ -66,15 +66,14 @@ def read_task(
     train = find_probe_run(connection, bank, train_run, reads_attention=reads_attention)
     if train.id == test.id and (None in splits or splits[0] == splits[1]):
         raise CallError(
-            f"The run {test.name} would be scored on the sentences that the probe learnt from.",
+            f"The run {test.name} would be scored on the sentences that the probe was trained on.",
             "Give a run over another corpus, or different splits (train_split, test_split).",
         )
     if train.sha256 != test.sha256:
         raise CallError(
             f"The runs are of different models: {train.name} of {train.model_label}, {test.name} of"
             f" {test.model_label}.",
-            "Weights that a probe learns for the heads of one model mean nothing for another's:"
-            " give two runs of one model.",
+            "Give two runs of one model: the weights of its heads mean nothing for another one.",
         )
     parts = _read_input(connection, train, splits[0]), _read_input(connection, test, splits[1])
     task = Task(kind, options, *parts)
@@ -95,8 +94,8 @@ def _add_word_vectors(task: Task, train: ProbeInput, test: ProbeInput) -> Task:
     row = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy() + 1
     of_train, of_test = np.split(row, [len(words[0])])
     vectors = word_vectors(encoded.dictionary.to_pylist(), train.run, task.options)
-    # The vectors below a zero row, divided by their root mean square over the distinct training
-    # words, so that the learning rate means the same for any embeddings.
+    # Vectors are divided by their root mean square over the distinct training words, so that the
+    # learning rate means the same for any embeddings. Row 0 is the zero vector.
     training = np.unique(of_train[train.sentences.is_word]) - 1
     known = vectors.vectors[training][vectors.known[training]].astype(np.float64)
     size = np.sqrt(np.mean(known**2)) if known.size else 0.0
@@ -118,7 +117,7 @@ class ProbeBatch:
     is_word: Tensor  # [B, P] bool
     opens: Tensor  # [B, P] float, 1 for [CLS], else 0
     closes: Tensor  # [B, P] float, 1 for any other special token, else 0
-    gold: Tensor  # [K, B, P] int64, candidate that is the gold head of word k there; -1 for none
+    gold: Tensor  # [K, B, P] int64, candidate that is the gold head of the k-th word; -1 for none
     position: Tensor  # [B, P] int64, 0-based
     words: Tensor  # [B] float, number of words of each sentence
     vector: Tensor  # [B, P] int64, row of the word vectors; 0, the zero vector, for all but words
@@ -126,12 +125,12 @@ class ProbeBatch:
 
     @property
     def required_attention(self) -> Tensor:
-        """`attention`, for a probe that reads it."""
+        """`attention`, which a probe that uses it has read."""
         assert self.attention is not None, "the batch was read without attention"
         return self.attention
 
     def to(self, device: torch.device) -> ProbeBatch:
-        """The same batch on a device."""
+        """Return the batch on a device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if value is not None}
         return replace(self, **moved)
 
@@ -172,7 +171,7 @@ class Batches:
         return (self[number] for number in range(len(self)))
 
     def __getitem__(self, number: int) -> ProbeBatch:
-        """Batch `number`. Raises QueryError if the bank lacks some of its attention."""
+        """Return a batch. Raises QueryError if the bank lacks some of its attention."""
         if number in self._kept:
             return self._kept[number]
         chosen, part = self._groups[number], self._part
@@ -189,7 +188,10 @@ class Batches:
 
 
 def _group_sentences(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
-    """Cut sentences into groups of at most `most`, and of CELLS_AT_ONCE numbers if possible."""
+    """Cut sentences into groups of at most `most`, and of CELLS_AT_ONCE numbers if possible.
+
+    `width` is the number of values per pair of positions in the largest tensor.
+    """
     groups, begin, longest = [], 0, 0
     for at, length in enumerate(lengths[chosen].tolist()):
         longest = max(longest, length)
@@ -229,13 +231,13 @@ def _pad_sentences(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> 
 def read_attention(
     connection: DuckDBPyConnection, run: ProbeRun, sequences: Ints, lengths: Ints
 ) -> Tensor:
-    """The attention of B sequences, [B, P, P, K] (from, to, map), zero where padded.
+    """Read the attention of B sequences, [B, P, P, K] (from, to, map), zero for padding.
 
-    `sequences` are ids, ascending, of so many positions. Map k is of the layer `run.numbers[k //
-    heads]`, head k % heads + 1. Raises QueryError if the bank lacks some of it.
+    `sequences` are ids, ascending, with `lengths` positions. Map k is that of head k % heads + 1 in
+    layer `run.numbers[k // heads]`. Raises QueryError if the bank lacks some of it.
     """
     listed = ", ".join(map(str, sequences.tolist()))
-    # By the bounds DuckDB skips whole row groups, by the list single rows.
+    # The bounds let DuckDB skip whole row groups, the list single rows.
     distributions = connection.query(
         "select sequence, layer, head, from_position, weights from distribution"
         f" where sequence between {sequences[0]} and {sequences[-1]} and sequence in ({listed})"

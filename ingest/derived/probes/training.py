@@ -1,4 +1,4 @@
-"""Training a probe on one run of a bank, scoring it on another, and keeping the result."""
+"""Trains a probe on one run of a bank, scores it on another, and stores the result."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from attnbank.sql.errors import QueryError
 from attnbank.sql.outputs.atomic import remove_parts
 
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
+# Options that have a column of their own in table `probe`.
 _COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "seed"})
-"""Options that have a column of their own in table `probe`."""
 
+# Options that change no figure. Word vectors are compared by their digest, not by their model.
 _NOT_COMPARED = frozenset({"memory", "model", "trust_remote_code"})
-"""Options that change no figure; word vectors are compared by their digest, not by their model."""
 
 
 def train_probe(
@@ -61,9 +61,9 @@ def train_probe(
 ) -> ProbeReport:
     """Train a probe on one run of a bank, score it on another, and write both into the bank.
 
-    `kind` is one of KINDS; runs are given by name or id; right_branching needs no `train_run`. A
-    probe that the bank has of the same runs, options and word vectors is reported, or, with
-    `replace`, trained anew. Raises CallError for an invalid argument or run, QueryError for a run
+    `kind` is one of KINDS; runs are given by name or id; right_branching needs no `train_run`. If
+    the bank has a probe of the same runs, options and word vectors, that is reported, or, with
+    `replace`, trained again. Raises CallError for an invalid argument or run, QueryError for a run
     without trees or an unfinished one and for a loss that is not finite, EmbeddingsError for
     embeddings that cannot be read, BankError if the bank cannot be opened or written.
     """
@@ -76,10 +76,10 @@ def train_probe(
         task = read_task(connection, path, kind, learns_from, str(test_run), options)
         same = [] if replace else _find_same(connection, task)
         if same:
-            remove_parts(path.resolve())  # of a process that was killed when it had only to compact
+            remove_parts(path.resolve())  # left by a process that was killed while it compacted
             return _report(connection, task, same[0])
     began, started = time.perf_counter(), provenance.now()
-    # Opened for writing before the training, so that a bank in use is refused now and not after it.
+    # Opened for writing before the training, to fail now and not after it if the bank is in use.
     connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
     saved = "nothing of the probe was kept", "type the same command again"
     with closing(connection), translate_errors(path, *saved, only_duckdb=True):
@@ -95,7 +95,7 @@ def train_probe(
 def _run_task(
     connection: DuckDBPyConnection, task: Task, device: torch.device, on_progress: OnEpoch
 ) -> tuple[dict[str, object], dict[str, pl.DataFrame]]:
-    """Train and score a probe, writing nothing: columns of table `probe`, rows of other tables."""
+    """Train and score a probe; return columns of table `probe`, and rows of other tables."""
     options, sentences = task.options, task.test.sentences
     rng = np.random.default_rng(options.seed)
     if task.train is None:
@@ -138,10 +138,10 @@ def _run_task(
 
 
 def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """The indices of sentences to learn from and of held-out sentences, both ascending.
+    """Return the indices of training sentences and of held-out sentences, both ascending.
 
-    Random documents are held out until they have `share` of the sentences: whole documents, where
-    the source marks several. At least one sentence is left to learn from.
+    Random documents are held out until they have `share` of the sentences (single sentences, if the
+    source does not mark several documents). At least one sentence is left for training.
     """
     indices = np.arange(len(sentences.sequence))
     if share == 0 or len(indices) < 2:
@@ -155,7 +155,7 @@ def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tu
 
 
 def loss_of(scorer: nn.Module, batch: ProbeBatch) -> tuple[Tensor, Tensor]:
-    """Summed negative log-likelihood of the gold heads, in nats, and the scores [B, P, 1 + P]."""
+    """Return the negative log-likelihood of all gold heads, in nats, and scores [B, P, 1 + P]."""
     scores = scorer(batch)
     rows = scores.flatten(0, 1)
     losses = [
@@ -181,9 +181,10 @@ def train_scorer(
     rng: np.random.Generator,
     on_progress: OnEpoch,
 ) -> dict[str, object]:
-    """Train a scorer, and give it the weights of the best epoch; the columns of `probe` about it.
+    """Train a scorer and load the weights of its best epoch; return columns of `probe`.
 
-    The best has the lowest held-out loss, else is the last. Raises QueryError if one is not finite.
+    The best epoch has the lowest held-out loss; if nothing is held out, it is the last. Raises
+    QueryError if a loss is not finite.
     """
     optimiser = torch.optim.Adam(scorer.parameters(), lr=options.learning_rate)
     best: dict[str, object] = {}
@@ -212,7 +213,7 @@ def train_scorer(
 def run_epoch(
     scorer: nn.Module, optimiser: torch.optim.Optimizer, batches: Batches, order: Ints
 ) -> float:
-    """One pass over the batches in this order; the mean loss per word during it, in nats."""
+    """Train on all batches in this order; return the mean loss per word meanwhile, in nats."""
     total, words = torch.zeros((), dtype=torch.float64), 0
     for number in order.tolist():
         batch = batches[number]
@@ -241,13 +242,13 @@ def _identity_columns(task: Task) -> dict[str, object]:
 
 
 def _other_options(options: ProbeOptions) -> dict[str, str]:
-    """The options that have no column of their own, as texts by name."""
+    """Return the options without a column of their own as text by name."""
     names = [field.name for field in fields(options) if field.name not in _COLUMNS]
     return {name: str(getattr(options, name)) for name in names}
 
 
 def _find_same(connection: DuckDBPyConnection, task: Task) -> list[int]:
-    """The ids of probes with the same kind, runs, options and word vectors, the newest first."""
+    """Return the ids of probes of the same kind, runs, options and vectors, the newest first."""
 
     def matters(options: dict[str, str]) -> dict[str, str]:
         return {name: value for name, value in options.items() if name not in _NOT_COMPARED}
@@ -268,7 +269,7 @@ def _write_probe(
     columns: dict[str, object],
     tables: dict[str, pl.DataFrame],
 ) -> int:
-    """Write a probe in place of those that `_find_same` finds, all of it or nothing; its id."""
+    """Write a probe in one transaction, replacing those of `_find_same`; return its id."""
     with transaction(connection):
         probe = next_ids(connection)["probe"]
         for same in _find_same(connection, task):
@@ -299,7 +300,7 @@ def _write_probe(
 def _report(
     connection: DuckDBPyConnection, task: Task, probe: int, seconds: float | None = None
 ) -> ProbeReport:
-    """The report on a probe in the bank; `seconds` is None if it was not trained just now."""
+    """Read the report of a probe; `seconds` is None if it was not trained just now."""
     epochs, best = connection.execute(
         "select epochs, best_epoch from probe where id = ?", [probe]
     ).fetchall()[0]
