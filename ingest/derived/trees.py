@@ -113,6 +113,7 @@ def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[
     size = sum(
         2 * maps_of_each * len(sentence.pairs) * len(sentence.positions) for sentence in half
     )
+    # `size` is the number of weights of the whole half, in both directions.
     if size * most > _MOST_WEIGHTS * len(half):
         most = max(1, _MOST_WEIGHTS * len(half) // size)
     indices = np.linspace(0, len(half), most, endpoint=False).astype(int)

@@ -1,7 +1,7 @@
-"""An export that is filled by many machines in place of a bank.
+"""Fills an export by many machines, in place of a bank.
 
-The corpus is read and planned here once, into a small bank beside the export; it holds everything
-except the big tables, which the machines write. What they have done is committed part by part.
+The corpus is read and planned once on this machine, into a small bank beside the export, which has
+everything but the big tables. These are written by the other machines, and committed part by part.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from attnbank.sql.outputs.manifests import MANIFEST, ExportedFile
 from attnbank.sql.outputs.tables import write_tables
 from attnbank.sql.quoting import literal
 
+# The tables, besides position, that `report_columns` counts words and sentences in.
 _COUNTED = ("corpus", "document", "model", "run", "sentence", "sequence", "word")
-"""The tables that a run is counted from, beside its positions."""
 
 
 class Engine(Protocol):
-    """What runs parts on other machines."""
+    """Runs parts on other machines, `at_once` of them at a time."""
 
     at_once: int
 
     def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterable[WrittenPart]:
-        """Compute and write parts, and give them in order, each as soon as it is whole."""
+        """Compute and write parts, and yield them in order, each as soon as it is complete."""
 
 
 class _Workspace:
-    """Where an export is filled: the folder beside it with all that is not whole yet."""
+    """The folder beside an export in which it is filled."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -60,7 +60,7 @@ class _Workspace:
         self.parts = self.folder / "parts.jsonl"
 
     def written_parts(self, batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
-        """The parts that are written: see `listed_parts`."""
+        """Read the list of parts: see `parse_part_list`."""
         try:
             lines = self.parts.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
@@ -76,12 +76,12 @@ def ingest_to_export(
 ) -> Report:
     """Fill an export as `ingest` fills a bank, with the batches run by an engine.
 
-    `engine` makes one for the folder that it writes into, such as `spark.OnSpark`. `options.bank`
-    is not used. The rows are those of a bank that `ingest` fills with the same options. The export
-    appears when it is whole; an ingest that was interrupted goes on where it stopped.
+    `engine` makes an engine for the folder that it writes into, such as `spark.OnSpark`.
+    `options.bank` is not used. The rows are those of a bank that `ingest` fills with the same
+    options. The export appears when it is complete; an interrupted ingest resumes where it stopped.
 
-    Raises as `ingest` does, CallError if there is something at `folder` already, and AttnbankError
-    if the engine fails.
+    Raises what `ingest` raises, CallError if `folder` is not empty, and AttnbankError if the engine
+    fails.
     """
     workspace = _Workspace(_check_target(folder))
     bank_options = replace(options, bank=workspace.bank)
@@ -99,13 +99,14 @@ def ingest_to_export(
     for _, part in workspace.written_parts(report.batches):
         for table, file in part.items():
             files.setdefault(table, []).append(file)
-    with suppress(OSError):  # one that was killed after its last step: what it lists is made anew
+    # A process that was killed after `write_tables` leaves a manifest, which is written again.
+    with suppress(OSError):
         (workspace.export / MANIFEST).unlink()
     write_tables(workspace.bank, workspace.export, None, str(folder), written=files)
     report = _with_counts(report, workspace, files)
     try:
         with suppress(FileNotFoundError):
-            workspace.target.rmdir()  # it is empty
+            workspace.target.rmdir()  # empty, as `_check_target` made sure
         workspace.export.rename(workspace.target)
     except OSError as error:
         raise unwritten(folder, error) from error
@@ -116,7 +117,7 @@ def ingest_to_export(
 def _with_counts(
     report: Report, workspace: _Workspace, files: dict[str, list[ExportedFile]]
 ) -> Report:
-    """The report with what is counted from the positions, which are not in the bank."""
+    """Return the report with the counts of positions, which are not in the small bank."""
     if "position" not in files:
         return report
     paths_by_table = {table: [f"{table}.parquet"] for table in _COUNTED}
@@ -135,10 +136,10 @@ def _with_counts(
 
 
 def _check_target(folder: str | Path) -> Path:
-    """The folder to fill, with links followed. Raises CallError unless it is new or empty."""
+    """Return the folder to fill, with links resolved. Raises CallError unless new or empty."""
     path = expanded(folder)
     if path.is_symlink() and not path.exists():
-        raise CallError(f"{folder} is a link to nothing.", "Remove it, or name another folder.")
+        raise CallError(f"{folder} is a broken link.", "Remove it, or name another folder.")
     target = path.resolve()
     if target.exists() and not target.is_dir():
         raise CallError(
@@ -146,7 +147,7 @@ def _check_target(folder: str | Path) -> Path:
         )
     if target.is_dir() and any(target.iterdir()):
         if (leftover := _Workspace(target)).folder.is_dir() and not leftover.export.exists():
-            shutil.rmtree(leftover.folder, ignore_errors=True)  # killed while it cleared up
+            shutil.rmtree(leftover.folder, ignore_errors=True)  # of a process killed at the end
         raise CallError(f"The folder {folder} is not empty.", "Name another, or remove it first.")
     return target
 
@@ -176,7 +177,10 @@ def _run_parts(
 
 
 def _log_part(workspace: _Workspace, part: WrittenPart) -> None:
-    """Add a part to the list, before its batches are committed: the list may say too much."""
+    """Add a part to the list.
+
+    This precedes the commit of its batches: parts after the last committed batch do not count.
+    """
     try:
         with workspace.parts.open("a", encoding="utf-8") as file:
             file.write(part.to_line())
@@ -187,7 +191,7 @@ def _log_part(workspace: _Workspace, part: WrittenPart) -> None:
 
 
 def _delete_uncommitted(workspace: _Workspace, batches: int) -> None:
-    """Forget what was written of batches that were not committed: it is written again."""
+    """Delete the files of parts after the last committed batch, which are written again."""
     parts = workspace.written_parts(batches)
     committed_files = {
         workspace.export / file.path for _, files in parts for file in files.values()

@@ -1,6 +1,6 @@
-"""Parts of a run on the executors of Spark: one task each, whose rows come back to the driver.
+"""Runs parts on the executors of Spark: one task each, whose rows come back to the driver.
 
-The tasks are those of an RDD: pyspark 4 lets nobody call `mapInArrow` without pandas.
+The tasks are those of an RDD, because pyspark 4 has no `mapInArrow` without pandas.
 """
 
 from __future__ import annotations
@@ -20,26 +20,25 @@ from attnbank.sql.errors import AttnbankError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_AT_ONCE = 4  # parts of a wave for each task that can run at the same time
+_AT_ONCE = 4  # parts for each task that can run at the same time
 
 
 class OnSpark:
-    """Runs parts on the executors of a session that the caller has made.
+    """Runs parts on the executors of a Spark session, `at_once` of them at a time.
 
-    They must have attnbank installed with what it needs to run the model, find the model under the
-    same name, and see the folder under the same path.
+    The executors must have attnbank and its extra `ingest` installed, have the model under the same
+    name, and have the folder under the same path.
     """
 
     def __init__(self, session: SparkSession, folder: Path) -> None:
         self._session = session
         self._folder = folder
         self.at_once: int = _AT_ONCE * session.sparkContext.defaultParallelism
-        """How many parts to give at a time."""
 
     def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterator[WrittenPart]:
         """Compute and write parts, each as a job of its own, and yield them in order.
 
-        Raises AttnbankError if a task fails, with its reason.
+        Raises AttnbankError, with the reason, if a task fails.
         """
         context, task = self._session.sparkContext, _task(self._folder, work)
 
@@ -59,10 +58,10 @@ class OnSpark:
 
 
 def _task(folder: Path, work: Work) -> Callable[[bytes], bytes | tuple[str, str]]:
-    """What a task does with a part: it returns what was written, pickled, or its error.
+    """Return the function of a task: from a pickled part to a pickled WrittenPart, or an error.
 
-    All that is of attnbank goes as bytes: an executor on this machine can import attnbank only when
-    it has the paths that it is imported from here.
+    Objects of attnbank are sent as bytes: a local executor can only import attnbank, and unpickle
+    them, once it has the import paths of this process.
     """
     paths, pickled, folder_name = list(sys.path), pickle.dumps(work), str(folder)
 
@@ -92,12 +91,13 @@ def _translate_spark_errors() -> Iterator[None]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    # PySpark would also log the error, with its stack trace.
     log = logging.getLogger("SQLQueryContextLogger")
     was_disabled, log.disabled = log.disabled, True
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        # The line that says most: the last that names an error, or else the first.
+        # The most informative line: the last that names an error, or else the first.
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         telling = [line for line in lines if "Error" in line.split(":")[0] or "crashed" in line]
         reason = ["it does not say why", *lines[:1], *telling][-1][:300].rstrip(".")
