@@ -1,8 +1,7 @@
-"""Columns of the user's own for each word: a file becomes a table that joins with `word`.
+"""Annotates words with columns of a file, as a table that joins with `word`.
 
-The table has a column `word`, which is word.id, so that it goes with its corpus when that is
-deleted, and gets new ids where banks are merged, as every table of a user does whose column is
-called so (`sql.bank.references`).
+The table has a column `word`, which is word.id. As for every table of a user with a column of this
+name (`sql.bank.references`), its rows are deleted with their corpus, and get new ids in a merge.
 """
 
 from __future__ import annotations
@@ -30,19 +29,17 @@ from attnbank.sql.suggest import escape_control
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _PLAIN = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
 _WORDS = "annotated_word"
+# Enough for a file of any size: DuckDB spills to a temporary file beside the bank.
 _SETTINGS = {"memory_limit": "1GB", "threads": "2"}
-"""What a file may take, however large it is: the rest goes to a temporary file beside the bank."""
-_LONGEST = 60
-"""Characters of a value that a message shows."""
+_LONGEST = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
 class Annotated:
-    """A table of the user's own: its name, its rows, the words that have one, its other columns.
+    """The new table: its name, its number of rows and of words, and its columns with their types.
 
-    `columns` are their types. `repeated` words have several rows, up to `most`. `left_out` counts
-    the rows of the file that are not in the table, by the reason; `references` are the columns
-    whose values are ids or names of the bank's.
+    `repeated` words have several rows, up to `most`. `left_out` counts the skipped rows of the file
+    by reason; `references` are the columns that refer to ids or names of the bank.
     """
 
     name: str
@@ -64,17 +61,17 @@ def annotate(
     replace: bool = False,
     skip_bad: bool = False,
 ) -> Annotated:
-    """Keep the columns of a file with rows about words as a table of the user's own in a bank.
+    """Write the columns of a file of words into a bank, as a table of the user.
 
-    The file (CSV, TSV, Parquet, JSON) names each word by `sent_id` and `index`, within a `document`
-    if it says so, or by `word` (word.id); `form` is checked against the text. The other columns
-    become those of the table `name`, by default that of the file. `corpus` is the one whose
-    sentences are meant. With `replace` a table of the user's that has the name is replaced; with
-    `skip_bad` rows that name no word are left out.
+    The file (CSV, TSV, Parquet, JSON) identifies each word by `sent_id` and `index`, and optionally
+    `document`, or by `word` (word.id); `form` is compared with the text. The other columns become
+    those of the table `name`, by default named after the file. `corpus` restricts the sentences to
+    those of one corpus. With `replace`, a table of the user of the same name is replaced; with
+    `skip_bad`, rows that match no word are skipped.
 
-    Raises CallError for a name or a corpus that cannot be, and a file that cannot be opened;
-    WordFileError for one that cannot be read, or whose rows do not fit the bank; BankError where
-    the bank cannot be written. Then the bank is unchanged.
+    Raises CallError for an invalid name, an unknown corpus, and a file that cannot be opened;
+    WordFileError for one that cannot be parsed, or whose rows do not match the bank; BankError if
+    the bank cannot be written. The bank is then unchanged.
     """
     word_file = word_files.find(file)
     table = _table_name_of_file(word_file) if name is None else name
@@ -95,7 +92,7 @@ def annotate(
 
 
 def _table_name_of_file(word_file: WordFile) -> str:
-    """The name of a file as that of a table: reading-times.csv is reading_times."""
+    """Return the name of a table for a file: reading_times for reading-times.csv."""
     stem = re.sub(r"[^A-Za-z0-9]+", "_", word_file.stem).strip("_")
     if not stem:
         raise CallError(
@@ -110,9 +107,9 @@ def _check_name(name: str) -> None:
 
 
 def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> None:
-    """Raise CallError for a name that the bank or SQL uses, or (without `replace`) a user's table.
+    """Raise CallError for a name that is used by the bank, by SQL or by the user.
 
-    A user's own view or macro is never replaced.
+    With `replace`, a table of the user may have it, but not a view or macro.
     """
     used = dict(connection.execute(registry.internal_statement("annotate/used_names")).fetchall())
     used |= dict.fromkeys(registry.analyses(), "an analysis")
@@ -139,7 +136,7 @@ def _match_words(
     *,
     skip_bad: bool,
 ) -> dict[str, int]:
-    """Find the word of each row, in a temporary table; how many rows have none, by the reason."""
+    """Find the word of each row, into a temporary table; return counts of bad rows by reason."""
     connection.execute(
         registry.internal_statement("annotate/match_words"),
         {
@@ -153,33 +150,30 @@ def _match_words(
     bad_rows = {_reason(fault, word_file): count for fault, count, *_ in faults}
     bad = sum(bad_rows.values())
     if bad and (not skip_bad or bad == rows):
-        parts = [
-            (count, f"{_reason(fault, word_file)} (row {n:,}: {_row(word_file, fault, values)})")
+        reasons = "; ".join(
+            f"{count:,} {_reason(fault, word_file)} (row {n:,}: {_row(word_file, fault, values)})"
             for fault, count, n, *values in faults
-        ]
-        are = f"are {parts[0][1]}"
-        if len(parts) > 1:
-            are = f"do not fit: {'; '.join(f'{count:,} {part}' for count, part in parts)}"
+        )
         raise WordFileError(
-            f"{bad:,} of {rows:,} rows of {word_file.shown} {are}.",
+            f"{bad:,} of {rows:,} rows of {word_file.shown} do not match the bank: {reasons}.",
             _remedy({fault for fault, *_ in faults}, word_file, corpus, is_all=bad == rows),
         )
     return bad_rows
 
 
 def _reason(fault: str, word_file: WordFile) -> str:
-    """What is wrong with rows, as it follows their number."""
+    """Return why rows are bad, as it follows their number."""
     where = "the bank" if "word" in word_file.keys else "its sentence"
     return {
-        "sentence": "of no sentence of the bank",
-        "sentences": "of several sentences with one name",
-        "word": f"of no word of {where}",
-        "form": "of another form than the text has",
+        "sentence": "with a sentence that the bank does not have",
+        "sentences": "with a name that several sentences have",
+        "word": f"with a word that {where} does not have",
+        "form": "with another form than the text",
     }[fault]
 
 
 def _row(word_file: WordFile, fault: str, values: list[str | None]) -> str:
-    """What a row says, beside what stands in the text."""
+    """Return the key of a row, and its form with that of the text if they differ."""
     row_values = dict(zip(("sent_id", "document", "number", "form", "known"), values, strict=True))
     key_values = {
         key: row_values["number" if key in ("index", "word") else key] for key in word_file.keys
@@ -236,9 +230,9 @@ def _write_annotations(connection: DuckDBPyConnection, table: str, word_file: Wo
 
 
 def _references(connection: DuckDBPyConnection, table: str, word_file: WordFile) -> tuple[str, ...]:
-    """The columns whose names say that they refer to rows of the bank. Raises WordFileError.
+    """Return the columns that refer to rows of the bank by their names.
 
-    Deleting and merging go by these names, so what stands there must be what it is taken for.
+    Raises WordFileError if some value does not: deleting and merging rely on these names.
     """
     table_key = ("main", table)
     known = [

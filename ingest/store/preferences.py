@@ -1,4 +1,4 @@
-"""The run that a bank takes where none is asked for."""
+"""The default run of a bank."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _UNCHANGED = "the default run is unchanged"
 
 
 def prefer(bank: Path, run: str | int) -> str:
-    """Make a run the one that the bank's analyses take unasked, where it fits; its name.
+    """Set the default run for its context and unit, and return its name.
 
-    It takes the place of the preferred run of the same context and unit. Raises CallError where
-    there is no such run, or it is unfinished or random; BankError where the bank cannot be written.
+    Raises CallError if there is no such run, or it is unfinished or random; BankError if the bank
+    cannot be written.
     """
     with changing(bank, _UNCHANGED) as connection:
         number, name = find_run(connection, bank, run)
@@ -40,6 +40,6 @@ def prefer(bank: Path, run: str | int) -> str:
 
 
 def prefer_none(bank: Path) -> None:
-    """Let the newest run that fits answer again. Raises BankError where it cannot be written."""
+    """Unset the default runs: the newest suitable run is the default again. Raises BankError."""
     with changing(bank, _UNCHANGED) as connection:
         connection.execute("delete from preferred_run")

@@ -1,4 +1,4 @@
-"""Rows of `corpus`, `model` and `run`: finding what is there, starting what is not."""
+"""Rows of `model` and `run`: finds those of an ingest, and inserts new ones."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from attnbank.sql.matching import unique
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
+# How an option appears in the name of a run if it is not the default.
 _NAME_PARTS = {
     "context": "{}", "unit": "{}", "subword": "{}", "multiword": "{}", "edges": "{}",
     "max_tokens": "max{}", "measure": "{}", "decimals": "{}d", "keep": "{}",
@@ -30,12 +31,11 @@ _NAME_PARTS = {
     "limit": "limit{}", "seed": "seed{}", "gradients": "gradients", "ablate": "ablate-{}",
     "replacement": "{}", "mask_seed": "mask{}",
 }  # fmt: skip
-"""How a run's name tells an option that is not the default one."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as table `run` has it."""
+    """A row of table `run`."""
 
     id: int
     name: str
@@ -45,12 +45,12 @@ class StoredRun:
     finished: bool
     device: str
     versions: dict[str, str]  # of attnbank, and of the libraries that figures depend on
-    earlier_batch_tokens: tuple[tuple[int, int], ...] = ()  # up to which batch: other budgets
+    earlier_batch_tokens: tuple[tuple[int, int], ...] = ()  # last batch, and its --batch-tokens
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The run that is asked for; `bos` is the token that the options put before the text."""
+    """The run to ingest; `bos` is the token that the options put before the text."""
 
     corpus: int
     model_id: int
@@ -61,11 +61,11 @@ class Wanted:
     batching: Batching = "padded"
     first_word: FirstWord | None = None
     bos: str | None = None
-    misspelled_words: int | None = None  # at the start: 0 where given tokens are to spell words
+    misspelled_words: int | None = None  # 0 at the start of a run with given tokens
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of `run` that tell it from others, beside its options (`_shape`)."""
+        """The columns of `run` that identify it, besides some options (`_shaping_options`)."""
         named = (
             "context", "unit", "subword", "multiword", "edges", "decimals", "keep", "measure",
         )  # fmt: skip
@@ -82,7 +82,7 @@ class Wanted:
 
 
 def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
-    """The row of a model, made where there is none."""
+    """Find or insert the row of a model, and return its id."""
     columns = asdict(facts) | {"layer_numbers": facts.layer_numbers and [*facts.layer_numbers]}
     descriptive = (
         "architecture",
@@ -98,7 +98,7 @@ def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     if facts.step is not None and (
         rows := _matching_rows(connection, "model", identity | {"step": None})
     ):
-        connection.execute(  # it was ingested before, as no checkpoint of anything
+        connection.execute(  # it was ingested before, but not as a checkpoint of a series
             "update model set series = ?, step = ?, tokens_seen = ? where id = ?",
             [facts.series, facts.step, facts.tokens_seen, rows[0]["id"]],
         )
@@ -109,7 +109,7 @@ def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
 
 
 def find_same_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun | None:
-    """The newest run of the same model over the same corpus with the same options, or None."""
+    """Find the newest run of the same model over the same corpus with the same options."""
     shape = _shaping_options(spec.options)
     for row in _matching_rows(connection, "run", spec.columns):
         options = row["options"] or {}
@@ -128,14 +128,14 @@ def find_same_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun | N
 def _matching_rows(
     connection: DuckDBPyConnection, table: str, columns: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The rows of a table in which columns have these values, the newest first."""
+    """Return the rows of a table in which columns have these values, the newest first."""
     same = " and ".join(f"{name} is not distinct from ?" for name in columns)
     statement = f"select * from {table} where {same} order by id desc"
     return rows_by_name(connection.execute(statement, [*columns.values()]))
 
 
 def _parse_budgets(text: str | None) -> tuple[tuple[int, int], ...]:
-    """What option `earlier_batch_tokens` says: "7:1024 9:512" is 1024 up to batch 7, then 512."""
+    """Parse option `earlier_batch_tokens`: "7:1024 9:512" is 1024 up to batch 7, then 512."""
     pairs = (budget.split(":") for budget in (text or "").split())
     return tuple((int(last), int(tokens)) for last, tokens in pairs)
 
@@ -143,9 +143,9 @@ def _parse_budgets(text: str | None) -> tuple[tuple[int, int], ...]:
 def with_smaller_batches(
     connection: DuckDBPyConnection, run: StoredRun, batch_tokens: int
 ) -> StoredRun:
-    """An unfinished run whose further batches have no more tokens than this.
+    """Reduce the batch size of an unfinished run, from its next batch on.
 
-    `run.options` says up to which batch earlier budgets held: the plan is a function of them.
+    The earlier sizes are stored in `run.options`, because the plan of the run depends on them.
     """
     if batch_tokens >= run.batch_tokens:
         return run
@@ -162,10 +162,10 @@ def with_smaller_batches(
 
 
 def check_same(run: StoredRun, options: IngestOptions, device: str) -> None:
-    """Raise CallError where going on with a run, or leaving it, would not be what was asked for."""
+    """Raise CallError if a run of the bank cannot be resumed or reused with these options."""
     over = "or start over with --replace"
     if run.batches and not run.finished:
-        over += f", which discards the {run.batches:,} batches that are kept"
+        over += f", which deletes its {run.batches:,} batches"
     if options.batch_tokens > run.batch_tokens or (
         options.batch_tokens < run.batch_tokens and run.finished
     ):
@@ -191,7 +191,7 @@ def check_same(run: StoredRun, options: IngestOptions, device: str) -> None:
 
 
 def _is_same_device(device: str, other_device: str) -> bool:
-    """Whether two names may be of one device: "cuda" is whichever card is the current one."""
+    """Return whether two names may be of one device: "cuda" is the current card of several."""
     (kind, _, index), (other_kind, _, other_index) = (
         device.partition(":"),
         other_device.partition(":"),
@@ -200,13 +200,13 @@ def _is_same_device(device: str, other_device: str) -> bool:
 
 
 def _decisive_versions(code_version: str, libraries: dict[str, str]) -> dict[str, str]:
-    """The versions that a run may not change under way: half of it would be another run's."""
+    """Return the versions that must be the same for all batches of a run."""
     versions = {name: libraries[name] for name in _DECISIVE if name in libraries}
     return {"attnbank": code_version, **versions}
 
 
 def start_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun:
-    """Write the row of a new run, unfinished."""
+    """Insert the row of a new run."""
     ids, options = next_ids(connection), spec.options
     insert_row(
         connection, "run", **spec.columns, id=ids["run"], name=_run_name(connection, spec),
@@ -222,19 +222,20 @@ def start_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun:
 
 
 def finish_run(connection: DuckDBPyConnection, run: int) -> None:
-    """Say that the last batch of a run is committed."""
+    """Store that the last batch of a run is committed."""
     connection.execute("update run set finished = ? where id = ?", [provenance.now(), run])
 
 
 def short_name(model: str) -> str:
-    """A model's name without the hub's owner or the folder's path."""
+    """Return a model's name without its owner on the hub or the path of its folder."""
     return Path(model).name or model
 
 
 def _run_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
-    """corpus/model, and every option that is not the default one.
+    """Return corpus/model/..., with each option that is not the default.
 
-    A number tells apart what differs in none, as before and after the files of a model changed.
+    A number is added to a name that is used, for instance by a run of the model before its files
+    changed.
     """
     options = spec.options
     named = "select name from corpus where id = ?"
@@ -256,9 +257,9 @@ def _run_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
 
 
 def _model_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
-    """The model's short name; with what tells it from other models of the bank.
+    """Return the short name of a model, with what distinguishes it in the bank.
 
-    Its folder or owner, where another one is called the same; its revision; its random seed.
+    That is its folder or owner if another model has the same name; its revision; its random seed.
     """
     facts = spec.facts
     name = short_name(facts.name)
@@ -279,7 +280,7 @@ def _model_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
 
 
 def _stored_options(options: IngestOptions) -> dict[str, str]:
-    """What was asked for, as text, beyond the columns of `run`."""
+    """Return the options that are not columns of `run`, as text, for its column `options`."""
     names = (
         "model", "format", "spacy", "split", "name", "revision", "device", "skip_bad", "strict",
         "trust_remote_code",
@@ -293,7 +294,7 @@ def _stored_options(options: IngestOptions) -> dict[str, str]:
 
 
 def _shaping_options(options: IngestOptions) -> dict[str, str | None]:
-    """The options that shape the rows beyond the columns of `run`; None where one has no effect."""
+    """Return the options besides columns of `run` that change its rows; None if without effect."""
     is_drawn = options.context == "pair" or options.limit is not None
     shape = {
         "shard": read_shard(options.shard).text,

@@ -1,4 +1,4 @@
-"""Relations of the user's own: the pairs that a request found, kept in the bank under a name."""
+"""Saved relations: the pairs that a request finds, stored in a bank under a name."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+# The schema of the views of saved relations, which any client of DuckDB can query.
 SCHEMA = "saved"
-"""The schema of the views that show saved relations to any client of DuckDB."""
 
 
 @dataclass(frozen=True)
 class SavedRelation:
-    """Columns of `saved_relation`; `statement` is the SELECT that finds the pairs.
+    """A row of `saved_relation`; `statement` is the SELECT that finds the pairs.
 
-    `is_circular`: the request is about attention, so that no head can be tested on its pairs.
+    `is_circular`: the request refers to attention, so heads cannot be tested on its pairs.
     """
 
     name: str
@@ -49,10 +49,10 @@ class FindsPairs(Protocol):
         self, request: str, *, dependent: str, head: str, run: str | int | None, within: str,
         timeout: float,
     ) -> tuple[Any, str]:  # fmt: skip
-        """The frame of the pairs of a request, and the SELECT that found them."""
+        """Return the frame of the pairs of a request, and the SELECT that finds them."""
 
     def is_circular(self, request: str) -> bool:
-        """Whether a request is about attention, so that no head can be tested on its pairs."""
+        """Return whether a request refers to attention, so heads cannot be tested on its pairs."""
 
 
 def save_relation(
@@ -68,12 +68,12 @@ def save_relation(
     timeout: float = 30.0,
     replace: bool = False,
 ) -> int:
-    """Save the pairs that a request finds as a relation of an open bank; how many they are.
+    """Save the pairs that a request finds as a relation of an open bank; return their number.
 
-    Analyses take `name` as a relation from then on. `dependent` and `head` are nodes of the
-    request, `meaning` is a text for people; `run`, `within` and `timeout` (seconds) are those of
-    `bank.score`. Raises as that does; CallError for a name that cannot be used, or is that of
-    another request (unless `replace`); BankError where the bank cannot be written.
+    Analyses then accept `name` as a relation. `dependent` and `head` are nodes of the request,
+    `meaning` is a description; `run`, `within` and `timeout` (seconds) are those of `bank.score`.
+    Raises what that raises; CallError for an invalid name, or that of another saved request (unless
+    `replace`); BankError if the bank cannot be written.
     """
     check_name(name)
     pairs, statement = bank.pairs(
@@ -86,7 +86,7 @@ def save_relation(
 
 
 def check_name(name: str) -> None:
-    """Raise CallError for a name that no relation can be saved under, whatever the bank."""
+    """Raise CallError for a name that is invalid in any bank."""
     if not _NAME.fullmatch(name) or name.lower() == "all":
         raise CallError(
             f"A relation cannot be saved as {name}.",
@@ -97,11 +97,11 @@ def check_name(name: str) -> None:
 def save_pairs(
     bank: Path, relation: SavedRelation, pairs: pa.Table, *, replace: bool = False
 ) -> int:
-    """Keep the pairs of words as a relation that analyses take, with a view; how many they are.
+    """Save pairs of words as a relation, with a view; return their number.
 
     `pairs` has the columns word (the dependent's word.id) and head_word (its head's). Raises
-    CallError for a name that a relation of the bank's trees has, or that another saved request has
-    unless `replace`; BankError where the bank cannot be written.
+    CallError for the name of a relation of the trees, or of another saved request (unless
+    `replace`); BankError if the bank cannot be written.
     """
     check_name(relation.name)
     with changing(bank, "nothing was saved") as connection:
@@ -127,7 +127,7 @@ def save_pairs(
 
 
 def forget(bank: Path, name: str) -> None:
-    """Take a saved relation out of a bank. Raises CallError where there is none of that name."""
+    """Delete a saved relation. Raises CallError if there is none of this name."""
     with changing(bank, "nothing was saved") as connection:
         rows = connection.execute("select name from saved_relation order by name").fetchall()
         known = [row[0] for row in rows]
@@ -153,13 +153,13 @@ def _check_free(connection: DuckDBPyConnection, relation: SavedRelation, *, repl
 
 
 def is_of_trees(connection: DuckDBPyConnection, name: str) -> bool:
-    """Whether the trees of the bank have a relation of this name."""
+    """Return whether the trees of the bank have a relation of this name."""
     used = "select 1 from word where deprel = $name or without_subtype(deprel) = $name limit 1"
     return bool(connection.execute(used, {"name": name}).fetchall())
 
 
 def create_view(connection: DuckDBPyConnection, relation: SavedRelation) -> None:
-    """Make the view of a saved relation: its pairs, with their sentences and forms."""
+    """Create the view of a saved relation: its pairs, with their sentences and forms."""
     connection.execute(f"create schema if not exists {SCHEMA}")
     view = f"{SCHEMA}.{quoted(relation.name)}"
     connection.execute(
