@@ -69,7 +69,7 @@ class BatchRows:
     misspelled_words: int = 0  # words whose text the given tokens do not match
 
     @property
-    def longest(self) -> int:
+    def max_rows(self) -> int:
         """The number of rows of the longest table."""
         return max((len(table) for table in self.tables.values()), default=0)
 

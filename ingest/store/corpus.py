@@ -1,4 +1,4 @@
-"""The corpus that an ingest is asked for: what it is, whether the bank has it, reading it in."""
+"""Finds the corpus of an ingest, compares it with the bank, and writes it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from attnbank.sql.errors import CallError
 if TYPE_CHECKING:
     from attnbank.ingest.models.tokenizer import InputTokenizer
 
+# A file of Universal Dependencies, fr_gsd-ud-dev.conllu: the language, the treebank, the split.
 _TREEBANK = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-(train|dev|test)\b")
-"""A file of Universal Dependencies, fr_gsd-ud-dev.conllu: the language, the treebank, the split."""
+# A name such as fr-dev.conllu. Not three letters: gum-dev is not in Guambiano.
 _SHORT = re.compile(r"([a-z]{2})-(train|dev|test)\b")
-"""A name such as fr-dev.conllu. Three letters would be too many: gum-dev is no Guambiano."""
 _TABLES = (
     "document", "sentence", "word", "enhanced_dependency", "constituent", "mention", "skipped",
     "departure",
@@ -46,7 +46,7 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class CorpusFacts:
-    """What table `corpus` says of a corpus."""
+    """A row of table `corpus`."""
 
     name: str
     format: str
@@ -56,23 +56,23 @@ class CorpusFacts:
     annotator: str | None
     annotator_sha256: str | None = None
     language: str | None = None  # a BCP 47 tag
-    shard: str | None = None  # 3/16: the third of 16 parts of its documents
+    shard: str | None = None  # 3/16: the third of 16 parts of the documents
     licence: str | None = None
     citation: str | None = None
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus that was found, and how it goes into the bank."""
+    """A corpus to ingest: its files, or its generated sentences."""
 
     sources: list[CorpusFile]
     facts: CorpusFacts
     options: IngestOptions
-    bad: tuple[Problem, ...] = ()  # of files that are left out whole
-    generated: tuple[Sentence, ...] = ()  # all there is, where no files are read
+    bad: tuple[Problem, ...] = ()  # of files that are skipped
+    generated: tuple[Sentence, ...] = ()  # the whole corpus, if it has no files
 
     def items(self) -> Iterator[Sentence | Problem]:
-        """Its sentences and its problems, read from the files; of a shard, those of the shard."""
+        """Yield the sentences and the problems of the corpus, or of its shard."""
         options = self.options
         items = self.generated or read_corpus(
             self.sources, options.spacy, options.split, strict=options.strict
@@ -81,7 +81,7 @@ class Corpus:
 
     @property
     def notes(self) -> list[str]:
-        """What people should know of how it was made."""
+        """Notes for the user on how the corpus was made."""
         options = self.options
         if LINES in {source.format for source in self.sources} and options.format is None:
             return ["read as one sentence per line, without annotation"]
@@ -94,36 +94,36 @@ class Corpus:
         passed = sum(int(draw["passed_over"]) for draw in draws)
         if not draws:
             return []
-        return [f"{tokens:,} tokens drawn; passed over {passed:,} that no text gives back exactly"]
+        return [f"{tokens:,} tokens drawn; skipped {passed:,} whose text is tokenised differently"]
 
     def conflict_error(self, fact: str, remedy: str = "") -> CallError:
-        """The error for a bank that has another corpus of this name; `fact` says what differs."""
+        """Return the error for a bank whose corpus of this name differs, as `fact` says."""
         remedy = f"{remedy}, or give" if remedy else "Give"
         return CallError(
             f"The bank has another corpus called {self.facts.name}: {fact}",
-            f"{remedy} this one a name of its own: --name NAME.",
+            f"{remedy} this one another name: --name NAME.",
         )
 
 
 @dataclass(frozen=True)
 class CheckedCorpus:
-    """A corpus that was found and read once, and the problems of what may be left out."""
+    """A corpus that was read once, and its problems, which may be skipped."""
 
     corpus: Corpus
     problems: list[Problem]
 
 
 def add_text(options: IngestOptions, on_progress: OnProgress = ignore_progress) -> str:
-    """Write a corpus without a run into a bank, and return its name. Raises as `ingest` does.
+    """Write a corpus without a run into a bank, and return its name.
 
-    What a model attends to in it can be added later, by an ingest or by `add_run`. No package of
-    the extra `ingest` is needed.
+    Runs can be added later, by an ingest or by `add_run`. No package of the extra `ingest` is
+    needed. Raises what `ingest` raises for a corpus.
     """
     return write_text(options, on_progress).corpus
 
 
 def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
-    """Do what `add_text` does, and report on it."""
+    """Write a corpus as `add_text` does, and return a report."""
     check_options(options)
     checked = find_checked(options, on_progress)
     with ingesting(options.bank) as connection:
@@ -136,9 +136,10 @@ def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
 def find_checked(
     options: IngestOptions, on_progress: OnProgress, *, reads_bank: bool = True
 ) -> CheckedCorpus:
-    """Find the corpus of the options, and read it once unless the bank has it.
+    """Find the corpus of the options, and read it once to check it, unless the bank has it.
 
-    Without `reads_bank` the bank is not opened. Raises as `find`, `in_bank` and `check` do.
+    Without `reads_bank` the bank is not opened. Raises what `find_corpus_files`, `in_bank` and
+    `read_problems` raise.
     """
     corpus = find_corpus_files(options)
     connection = open_unless_new(options.bank) if reads_bank else None
@@ -150,18 +151,21 @@ def find_checked(
 
 
 def violations_of(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
-    """Where the source of a corpus departs from its format, by kind."""
+    """Count by kind where the source of a corpus violates its format."""
     statement = registry.internal_statement("ingest/departures_of_corpus")
     rows = connection.execute(statement, {"corpus": corpus}).fetchall()
     return [Departures(*row) for row in rows]
 
 
 def find_corpus_files(options: IngestOptions) -> Corpus:
-    """The corpus that the options name. Raises as `find_sources` does."""
+    """Find the files of the options' corpus. Raises what `find_sources` raises."""
     bad: list[Problem] = []
-    asked = bad if options.skip_bad else None
     sources = find_sources(
-        options.corpora, options.format, options.spacy, name=options.name, bad=asked
+        options.corpora,
+        options.format,
+        options.spacy,
+        name=options.name,
+        bad=bad if options.skip_bad else None,
     )
     formats = sorted({source.format for source in sources})
     annotator = files = None
@@ -191,9 +195,10 @@ def find_corpus_files(options: IngestOptions) -> Corpus:
 
 
 def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Corpus:
-    """The corpus of random tokens that --repeat asks for. Raises as `Repeated.draw_sentences` does.
+    """Generate the corpus of random tokens of --repeat.
 
-    Its number of inputs and its seed (--limit and --seed) are the corpus's, and not of the run.
+    Its number of inputs and its seed (--limit and --seed) belong to the corpus, not to the run.
+    Raises what `Repeated.draw_sentences` raises.
     """
     repeated = Repeated(options.repeat or 0, options.limit or USUAL_INPUTS, options.seed)
     source = CorpusFile(repeated.name, Path(repeated.name), REPEAT)
@@ -226,7 +231,7 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
 
 
 def language_tag(tag: str) -> str:
-    """The standard form of a tag ("FR" is fr, "iw" is he). Raises CallError for what is none."""
+    """Return the standard form of a tag: fr for "FR", he for "iw". Raises CallError if invalid."""
     try:
         if langcodes.tag_is_valid(tag):
             return langcodes.standardize_tag(tag)
@@ -239,7 +244,7 @@ def language_tag(tag: str) -> str:
 
 
 def language_of_files(names: Iterable[str]) -> str | None:
-    """The language that the names of all files tell; None where one tells none or another."""
+    """Return the language in the names of all files; None if they differ or lack one."""
     languages = {_language_of_file(name) for name in names}
     return languages.pop() if len(languages) == 1 else None
 
@@ -263,9 +268,9 @@ def _stem(path: Path) -> str:
 
 
 def read_problems(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
-    """Read the whole corpus once; its problems. Raises CorpusError unless they may be skipped.
+    """Read the whole corpus once and return its problems.
 
-    Raises CallError for a shard that no document belongs to.
+    Raises CorpusError unless they may be skipped, CallError for a shard without documents.
     """
     problems: list[Problem] = []
     sentences = 0
@@ -292,14 +297,15 @@ def read_problems(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
 def write_corpus_once(
     connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress
 ) -> int:
-    """The corpus's id, after writing its text in one transaction where it is not there yet."""
+    """Write the corpus in one transaction, unless the bank has it, and return its id."""
     existing = in_bank(connection, corpus, on_progress)
     if existing is not None:
-        connection.execute(  # in a bank of before it was kept, or a file whose name tells none
+        # Banks of earlier versions have no language, nor do files without one in their names.
+        connection.execute(
             "update corpus set language = ? where id = ? and language is null",
             [corpus.facts.language, existing],
         )
-        for column in ("licence", "citation"):  # what is said of it may be corrected at any time
+        for column in ("licence", "citation"):  # they may be corrected by any later ingest
             requested, known = getattr(corpus.options, column), getattr(corpus.facts, column)
             connection.execute(
                 f"update corpus set {column} = $known where id = $id and {column} is distinct from"
@@ -318,10 +324,10 @@ def write_corpus_once(
 
 
 def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int | None:
-    """The id of this corpus in the bank; None where it has none of its name.
+    """Return the id of this corpus in the bank; None if it has none of this name.
 
-    Raises CallError, with what differs, where the bank's corpus of the name is another one;
-    CorpusError where it left out what this command does not allow to be left out.
+    Raises CallError, which says what differs, if the bank has another corpus of this name;
+    CorpusError if sentences were skipped that may not be skipped by this command.
     """
     facts = corpus.facts
     rows = connection.execute(
@@ -339,7 +345,7 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
             f"its shard {shard}" if shard else "all of it" for shard in (shard, facts.shard)
         )
         raise CallError(
-            f"The bank has {has} as the corpus {facts.name}, and this would be {requested}.",
+            f"The bank has {has} as the corpus {facts.name}, and this is {requested}.",
             "Give each shard a bank of its own (-b FILE).",
         )
     if format != facts.format:
@@ -361,7 +367,7 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
 
 
 def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> None:
-    """Raise CallError where multiword tokens shall be read, and the bank lost where they begin."""
+    """Raise CallError if multiword tokens are read whole, but the bank has no starts of them."""
     if corpus.options.multiword == "parts":
         return
     rows = connection.execute(
@@ -369,13 +375,13 @@ def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> No
     ).fetchall()
     if rows:
         raise corpus.conflict_error(
-            "it was read by a version that did not keep where multiword tokens begin.",
+            "it was read by a version that did not store where multiword tokens begin.",
             "Give --multiword parts",
         )
 
 
 def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> None:
-    """Raise CallError where its documents come from other files or belong to other splits."""
+    """Raise CallError if its documents are of other files or of other splits."""
     splits = {source.path.name: corpus.options.split or source.split for source in corpus.sources}
     named = {source.name: source.path.name for source in corpus.sources}
     files = "select distinct file, split from document where corpus = ? order by file, split"
@@ -384,7 +390,7 @@ def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus) ->
         if name not in splits:
             file_names = ", ".join(sorted(splits))
             raise corpus.conflict_error(
-                f"its documents come from {name}, and this one's from {file_names}."
+                f"its documents are from {name}, and those of this one from {file_names}."
             )
         if split != splits[name]:
             raise corpus.conflict_error(
@@ -396,7 +402,7 @@ def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus) ->
 def _check_left_out(
     connection: DuckDBPyConnection, id: int, corpus: Corpus, on_progress: OnProgress
 ) -> None:
-    """Raise CallError or CorpusError where this command reads what it left out, or not."""
+    """Raise CallError or CorpusError if this command would skip or read other sentences."""
     options = corpus.options
     left_out = dict(
         connection.execute(
@@ -408,7 +414,7 @@ def _check_left_out(
     counted = "select count(*) from departure where corpus = ? and not list_contains(?, reason)"
     ((mended,),) = connection.execute(counted, [id, [*LEFT_OUT]]).fetchall()
     if not options.skip_bad and (left_out or (options.strict and mended)):
-        read_problems(corpus, on_progress)  # says what is bad, as it would have at first
+        read_problems(corpus, on_progress)  # raises the same error as for a new corpus
     if options.strict and mended:
         raise corpus.conflict_error(
             f"it was read without --strict, with {mended:,} departures from its format.",
@@ -417,12 +423,12 @@ def _check_left_out(
     if refused and not options.strict:
         count = sum(left_out[reason] for reason in refused)
         raise corpus.conflict_error(
-            f"it left out {count:,} sentences, as --strict does ({', '.join(refused)}).",
+            f"it skipped {count:,} sentences, as --strict does ({', '.join(refused)}).",
             "Give --strict --skip-bad",
         )
     if left_out and not options.skip_bad:
         raise corpus.conflict_error(
-            f"it left out {sum(left_out.values()):,} sentences that are read now.",
+            f"it skipped {sum(left_out.values()):,} sentences that are read now.",
             "Give --skip-bad",
         )
 
@@ -430,9 +436,9 @@ def _check_left_out(
 def write_corpus(
     connection: DuckDBPyConnection, facts: CorpusFacts, items: Iterable[Sentence | Problem]
 ) -> Iterator[int]:
-    """Write a corpus, in one transaction that the caller begins and commits.
+    """Write a corpus, in a transaction that the caller begins and commits.
 
-    Yields the number of sentences so far, each time some were written; problems become rows of
+    Yields the number of sentences so far whenever some were written. Problems become rows of
     `skipped`.
     """
     ids = next_ids(connection)
@@ -518,6 +524,6 @@ def _insert(connection: DuckDBPyConnection, tables: dict[str, Rows]) -> None:
 
 
 def _rebuild_text(sentence: Sentence) -> str:
-    """The text of a sentence, rebuilt from its words and the white space after them."""
+    """Return the text of a sentence, from its words and the white space after them."""
     parts = [word.form + (" " if word.space_after else "") for word in sentence.words]
     return "".join(parts).rstrip()

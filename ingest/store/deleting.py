@@ -1,4 +1,4 @@
-"""Taking runs, corpora and models out of a bank, with everything that hangs on them."""
+"""Deletes runs, corpora and models from a bank, with all rows that refer to them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from attnbank.sql.suggest import unknown_name
 
 @dataclass(frozen=True)
 class Deletion:
-    """What goes, or is gone: names, rows of each table, bytes that the file shrank by (`freed`).
+    """What is or would be deleted: names, rows per table, and the bytes `freed` in the file.
 
-    `probes` say kind and runs of each; `unused` are kind and name of the corpora and models that
+    `probes` describe the deleted probes; `unused` are kind and name of the corpora and models that
     no run uses any more.
     """
 
@@ -42,14 +42,14 @@ def delete(
     *,
     dry_run: bool = False,
 ) -> Deletion:
-    """Delete runs, and corpora and models that no other run uses; all of it or nothing.
+    """Delete runs, and corpora and models that no other run uses, in one transaction.
 
-    Each is given by its name or id. Whatever refers to a run goes with it, rows of the user's own
-    tables with a column `run` or `sequence` included. No id is given again. With `dry_run` nothing
-    is deleted, and the bank is opened to read.
+    Each is given by its name or id. All rows that refer to a run are deleted, also those of tables
+    of the user with a column `run` or `sequence`. Ids are not used again. With `dry_run` nothing is
+    deleted, and the bank is only read.
 
-    Raises CallError for an unknown name, one that several have, and a corpus or model that a run
-    uses; BankError where the bank cannot be opened or written.
+    Raises CallError for an unknown or ambiguous name, and for a corpus or model that another run
+    uses; BankError if the bank cannot be opened or written.
     """
     named = {"run": runs, "corpus": corpora, "model": models}
     if dry_run:
@@ -69,7 +69,7 @@ def delete(
 
 
 def delete_run(connection: DuckDBPyConnection, run: int) -> Deletion:
-    """Delete a run and all that hangs on it in a transaction; its room is free for the next."""
+    """Delete a run and all rows that refer to it, in a transaction."""
     deletion = _count_rows(connection, {"run": [run]})
     with transaction(connection):
         delete_rows(connection, "run", [run])
@@ -78,10 +78,8 @@ def delete_run(connection: DuckDBPyConnection, run: int) -> Deletion:
 
 
 def delete_rows(connection: DuckDBPyConnection, target: str, ids: Sequence[int]) -> None:
-    """Delete rows of a table with ids, and all that refers to them, in the caller's transaction.
-
-    What was the last id of each kind is kept in `used_id`.
-    """
+    """Delete rows by id, and all rows that refer to them, in the caller's transaction."""
+    # The last id of each kind, so that ids are not used again.
     connection.executemany(
         "insert or replace into used_id (kind, last) values (?, ?)",
         [[kind, following - 1] for kind, following in next_ids(connection).items()],
@@ -97,9 +95,9 @@ def _id_condition(ids: Sequence[int], column: str = "id") -> str:
 def _deletions(
     known: list[TableReference], target: str, condition: str, above: tuple[str, ...] = ()
 ) -> list[tuple[str, str, str]]:
-    """Table, its name for people and a condition, for all that hangs on some rows of a table.
+    """Return table, label and condition of some rows of a table and all rows that refer to them.
 
-    What refers to a row comes before it, and the rows themselves come last.
+    Rows come after those that refer to them, so that they can be deleted in this order.
     """
     deletions = []
     for reference in known:
@@ -131,7 +129,7 @@ def _find_ids(
 def _find_rows(
     connection: DuckDBPyConnection, bank: Path, kind: str, named: Sequence[str]
 ) -> list[int]:
-    """The ids of the runs, corpora or models with these names or ids, each once."""
+    """Return the ids of the runs, corpora or models with these names or ids, each once."""
     rows = connection.execute(f"select id, name from {kind} order by id").fetchall()
     ids: dict[int, None] = {}
     for text in named:
@@ -202,7 +200,7 @@ def _probes_of_runs(connection: DuckDBPyConnection, runs: list[int]) -> tuple[st
 
 
 def _unused_names(connection: DuckDBPyConnection) -> tuple[tuple[str, str], ...]:
-    """Kind and name of each corpus and model that no run uses; of equal names, its number."""
+    """Return kind and name of each corpus and model without a run; the id for an ambiguous name."""
     return tuple(
         connection.execute(
             "select 'corpus', corpus.name from corpus"

@@ -249,7 +249,7 @@ def test_rows_that_do_not_fit(bank: Path, tmp_path: Path) -> None:
     row = len(good) + 1
     for told in (
         f"2 with a sentence that the bank does not have (row {row}: sent_id nowhere, index 1)",
-        f"6 with a word that its sentence does not have (row {row + 1}: sent_id {name}, index 9999)",
+        f"6 with a word that its sentence does not have (row {row + 1}: sent_id {name}, index 99",
         f"1 with another form than the text (row {row + 6}: ",
     ):
         assert told in e.value.fact
