@@ -40,7 +40,7 @@ TOKENS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class Inputs:
+class PaddedInputs:
     """The padded input of a model: `ids`, `mask` and `segments` are [B, T] int64."""
 
     encoded: Sequence[Encoded]
@@ -49,7 +49,9 @@ class Inputs:
     segments: Tensor
 
 
-def compute_maps(model: Model, inputs: Inputs, measure: Measure, subword: Subword) -> list[Tensor]:
+def compute_maps(
+    model: Model, inputs: PaddedInputs, measure: Measure, subword: Subword
+) -> list[Tensor]:
     """Return the maps [B, H, P, P] of a batch for each layer with attention.
 
     H is 1 for `OF_LAYERS`. Rows and columns beyond an input's own positions are 0.
@@ -58,7 +60,7 @@ def compute_maps(model: Model, inputs: Inputs, measure: Measure, subword: Subwor
     return _MEASURES[measure](model, inputs, subword)
 
 
-def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
+def _norms(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]:
     values = _loaded_values(model)
     with values.heard() as heard:
         weights = [*model.attentions(inputs.ids, inputs.mask, inputs.segments)]
@@ -71,7 +73,7 @@ def _norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     return maps
 
 
-def _residual_norms(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
+def _residual_norms(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]:
     # One input at a time and without padding: vectors between all pairs of tokens are large.
     values = _loaded_values(model)
     maps: list[list[Tensor]] = []
@@ -133,7 +135,7 @@ def _residual_norm_map(
     return lengths[None]
 
 
-def _rollout(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
+def _rollout(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]:
     # Between tokens, not positions: attention flows through single pieces in the layers below.
     rollouts: list[Tensor] = []
     for weights in model.attentions(inputs.ids, inputs.mask, inputs.segments):
@@ -147,7 +149,7 @@ def _rollout(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
     return [(rollout * inside).float()[:, None] for rollout in rollouts]
 
 
-def _value_zeroing(model: Model, inputs: Inputs, subword: Subword) -> list[Tensor]:
+def _value_zeroing(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]:
     # Each layer runs once more for each position, for one input at a time and without padding.
     values = _loaded_values(model)
     pooling = Pooling.from_inputs(inputs, subword, model.device)
@@ -279,7 +281,7 @@ class Pooling:
     is_token: Tensor
 
     @classmethod
-    def from_inputs(cls, inputs: Inputs, subword: Subword, device: torch.device) -> Pooling:
+    def from_inputs(cls, inputs: PaddedInputs, subword: Subword, device: torch.device) -> Pooling:
         """Return the pooling of a batch."""
         most = max(len(encoded.positions) for encoded in inputs.encoded)
         rows = torch.zeros(len(inputs.encoded), most, inputs.ids.shape[1])
@@ -325,7 +327,7 @@ class Pooling:
         return lengths
 
 
-_MEASURES: dict[Measure, Callable[[Model, Inputs, Subword], list[Tensor]]] = {
+_MEASURES: dict[Measure, Callable[[Model, PaddedInputs, Subword], list[Tensor]]] = {
     "norms": _norms,
     "residual-norms": _residual_norms,
     "rollout": _rollout,

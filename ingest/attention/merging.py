@@ -26,7 +26,7 @@ from attnbank.ingest.attention.sums import (
     Floats,
     Ints,
     MapSums,
-    Positions,
+    PositionKinds,
     concatenate_parts,
     map_sums,
     submatrices,
@@ -85,7 +85,7 @@ class _InputAccumulator:
     """The results for one input so far, in parts of a few of its maps each."""
 
     pieces: PieceMap
-    positions: Positions
+    positions: PositionKinds
     tokens: int
     is_unnormalised: bool = False
     peaks: list[Peaks] = field(default_factory=list)
@@ -99,7 +99,7 @@ class _InputAccumulator:
         if is_pooled:
             ranges = [(at, at + 1) for at in range(len(positions))]
         pieces = PieceMap.from_ranges(ranges, [position.is_candidate for position in positions])
-        return cls(pieces, Positions.from_positions(positions), ranges[-1][1])
+        return cls(pieces, PositionKinds.from_positions(positions), ranges[-1][1])
 
     def add_weights(self, pooled: Floats, decimals: int | None, count: int) -> None:
         self.peaks.append(peaks(pooled, self.pieces.candidates))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attnbank.ingest.attention.measures import Inputs, compute_maps
+from attnbank.ingest.attention.measures import PaddedInputs, compute_maps
 from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merge_maps
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
@@ -102,7 +102,7 @@ def run_model(
         model.hand_over(*inputs, on_layer)
         return
     encodings = [model_input.encoded for model_input in batch.inputs]
-    maps = compute_maps(model, Inputs(encodings, *inputs), facts.measure, facts.subword)
+    maps = compute_maps(model, PaddedInputs(encodings, *inputs), facts.measure, facts.subword)
     while maps:
         on_layer(maps.pop(0))
 
@@ -148,7 +148,7 @@ def rows_of_batch(
         if kept_inputs:
             inputs = [batch.inputs[at] for at in kept_inputs]
             sizes = np.array([len(model_input.encoded.positions) for model_input in inputs])
-            index = _Index(facts, inputs, sizes, layers, heads)
+            index = _KeyColumns(facts, inputs, sizes, layers, heads)
             rows.weights = len(merged_maps.weights) + sum(
                 largest.weights.size for largest in merged_maps.largest
             )
@@ -191,7 +191,7 @@ def _flatten_weights(pooled: list[np.ndarray], indices: list[int], sizes: np.nda
     return values
 
 
-class _Index:
+class _KeyColumns:
     """The key columns (sequence, layer, head, position) of rows, and the tables that have them."""
 
     def __init__(

@@ -30,7 +30,7 @@ _TINY = 1e-300  # makes 0 ln 0 be 0; too small to change any other weight
 
 
 @dataclass(frozen=True)
-class Positions:
+class PositionKinds:
     """The kinds of the positions of an input, as flags [P].
 
     `first` is a first word (or token) that is set apart as an attention sink, `words` are all
@@ -46,7 +46,7 @@ class Positions:
     second: Flags
 
     @classmethod
-    def from_positions(cls, positions: Sequence[Position]) -> Positions:
+    def from_positions(cls, positions: Sequence[Position]) -> PositionKinds:
         """Return the flags of the positions of an input, as view placement has them in a bank."""
         kinds = np.array([position.kind for position in positions])
         words = np.array([position.is_candidate for position in positions])
@@ -85,7 +85,7 @@ TOTALS = (
 AT_ONCE = 2**18  # weights; they and their logarithms fit the processor's cache
 
 
-def map_sums(pooled: Floats, positions: Positions) -> MapSums:
+def map_sums(pooled: Floats, positions: PositionKinds) -> MapSums:
     """Return the sums of each map of `pooled` [M, P, P]; a weight is from the row to the column."""
     maps, size, _ = pooled.shape
     at_once = max(1, AT_ONCE // size**2)
@@ -103,7 +103,7 @@ def concatenate_parts(parts: Sequence[_Arrays]) -> _Arrays:
     return concatenated
 
 
-def _sums_of_part(pooled: Floats, positions: Positions) -> MapSums:
+def _sums_of_part(pooled: Floats, positions: PositionKinds) -> MapSums:
     maps, size, _ = pooled.shape
     weights = pooled.astype(np.float64)
     cls, sep, words, marks = positions.cls, positions.sep, positions.words, positions.punctuation

@@ -157,7 +157,7 @@ def compute(
     unknown step, option or run and for an unfinished run, MissingPackageError, BankError if the
     bank cannot be written.
     """
-    from attnbank.ingest.store.writer import changing
+    from attnbank.ingest.store.writer import open_for_changes
     from attnbank.sql.run_choice import choose_run
 
     computation = STEPS.get(step.replace("-", "_"))
@@ -173,7 +173,7 @@ def compute(
     needs = computation.reads or analysis.run.needs
     choice = replaced(analysis.run, weights="true", needs=needs)
     path, outcome = Path(bank), "what was computed before is unchanged"
-    with changing(path, outcome, _SETTINGS, has_deleted=True) as connection:
+    with open_for_changes(path, outcome, _SETTINGS, has_deleted=True) as connection:
         chosen_run = choose_run(connection, path, choice, computation.name, run)
         if not chosen_run.is_finished:
             raise CallError(
@@ -301,13 +301,13 @@ def cache_answers(bank: str | Path, answers: Sequence[AnalysisAnswer]) -> None:
 
     Raises BankError if the bank cannot be written, CallError for an unknown analysis.
     """
-    from attnbank.ingest.store.writer import changing, insert_row
+    from attnbank.ingest.store.writer import insert_row, open_for_changes
     from attnbank.sql.bank import result_cache
     from attnbank.sql.bank.connections import transaction
 
     outcome = "what was kept before is unchanged"
     with (
-        changing(Path(bank), outcome, _SETTINGS, has_deleted=True) as connection,
+        open_for_changes(Path(bank), outcome, _SETTINGS, has_deleted=True) as connection,
         transaction(connection),
     ):
         for statement in result_cache.CREATE:

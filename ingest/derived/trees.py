@@ -56,7 +56,7 @@ def tree_ensemble(
     (of equal ones dependent_to_head).
     """
     inputs = _sentences_by_input(connection, run)
-    chosen = _sample(inputs, run.layers * run.heads)
+    chosen = _sample_sentences(inputs, run.layers * run.heads)
     examples: dict[tuple[str, str], list[tuple[NDArray[np.float32], int]]] = defaultdict(list)
     for sentence, attention in _sentences_with_maps(connection, run, inputs, on_progress):
         if (sentence.sequence, sentence.sentence) not in chosen:
@@ -101,7 +101,9 @@ def tree_ensemble(
     )
 
 
-def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[int, int]]:
+def _sample_sentences(
+    inputs: dict[int, list[_TreeSentence]], maps_of_each: int
+) -> set[tuple[int, int]]:
     """Return the sentences that an ensemble is chosen on, evenly spread over the half."""
     half = [
         sentence
@@ -315,10 +317,10 @@ class _TreeRows:
 
     def __init__(self, run: Run) -> None:
         self._run = run.id
-        self._sentences: list[_Sentence] = []
+        self._sentences: list[_TreeSentence] = []
         self._columns: dict[str, list[NDArray[Any]]] = defaultdict(list)
 
-    def add_sentence(self, sentence: _Sentence, **columns: NDArray[Any]) -> None:
+    def add_sentence(self, sentence: _TreeSentence, **columns: NDArray[Any]) -> None:
         """Add the rows of a sentence: columns of numbers [T] or of lists [T, n]."""
         self._sentences.append(sentence)
         for name, values in columns.items():
@@ -338,11 +340,11 @@ class _TreeRows:
             ("first_position", [int(sentence.positions[0]) for sentence in self._sentences]),
         ):
             columns[name] = np.repeat(np.array(numbers, dtype=np.int64), count)
-        columns |= {name: _column(values) for name, values in self._columns.items()}
+        columns |= {name: _arrow_column(values) for name, values in self._columns.items()}
         return pa.table(columns)
 
 
-def _column(arrays: list[NDArray[Any]]) -> pa.Array:
+def _arrow_column(arrays: list[NDArray[Any]]) -> pa.Array:
     """Concatenate arrays [T], or [T, n] of different n as lists; ROOT is null in a list."""
     if arrays[0].ndim == 1:
         return pa.array(np.concatenate(arrays))
@@ -353,7 +355,7 @@ def _column(arrays: list[NDArray[Any]]) -> pa.Array:
 
 
 @dataclass
-class _Sentence:
+class _TreeSentence:
     """A sentence of an input: its `positions` [n], ascending, and its gold `pairs`.
 
     A pair is the index in `positions` of a dependent, that of its head, and the relation. `root` is
@@ -372,9 +374,9 @@ class _Sentence:
 def _sentences_with_maps(
     connection: DuckDBPyConnection,
     run: Run,
-    inputs: dict[int, list[_Sentence]],
+    inputs: dict[int, list[_TreeSentence]],
     on_progress: OnProgress,
-) -> Iterator[tuple[_Sentence, NDArray[np.float32]]]:
+) -> Iterator[tuple[_TreeSentence, NDArray[np.float32]]]:
     """Yield every sentence of some inputs in order, with the maps [H, m, m] of its input."""
     done = 0
     for group in maps_of_run(connection, run):
@@ -387,13 +389,13 @@ def _sentences_with_maps(
 
 def _sentences_by_input(
     connection: DuckDBPyConnection, run: Run, kinds: tuple[str, ...] = ("word",)
-) -> dict[int, list[_Sentence]]:
+) -> dict[int, list[_TreeSentence]]:
     """Read the sentences of a run that have words, by their input."""
     statement = registry.internal_statement("derived/tree_words")
     words = connection.execute(statement, {"run": run.id, "kinds": list(kinds)}).fetchnumpy()
     of_word = np.stack([words["sequence"], words["sentence"]], axis=1).astype(np.int64)
     new = np.flatnonzero((np.diff(of_word, axis=0, prepend=-1) != 0).any(axis=1))
-    sentences: dict[tuple[int, int], _Sentence] = {}
+    sentences: dict[tuple[int, int], _TreeSentence] = {}
     for positions in np.split(np.arange(len(of_word)), new[1:]) if len(new) else ():
         sequence, sentence = of_word[positions[0]].tolist()
         sentence_positions = words["position"][positions].astype(np.int64)
@@ -402,7 +404,7 @@ def _sentences_by_input(
                 f"The run {run.name} has special tokens between the words of a sentence.",
                 "Use another run: trees cannot be decoded from this one.",
             )
-        sentences[sequence, sentence] = _Sentence(sequence, sentence, sentence_positions)
+        sentences[sequence, sentence] = _TreeSentence(sequence, sentence, sentence_positions)
     without: dict[tuple[int, int], set[int]] = defaultdict(set)
     gold = connection.execute(
         registry.internal_statement("derived/tree_pairs"), {"run": run.id}
@@ -415,7 +417,7 @@ def _sentences_by_input(
             without[sequence, sentence].add(position - start)
         else:
             own_sentence.pairs.append((position - start, head - start, relation))
-    by_input: dict[int, list[_Sentence]] = defaultdict(list)
+    by_input: dict[int, list[_TreeSentence]] = defaultdict(list)
     for key, tree_sentence in sentences.items():
         headless = {*range(len(tree_sentence.positions))} - {
             dependent for dependent, _, _ in tree_sentence.pairs

@@ -36,7 +36,7 @@ from attnbank.ingest.progress import Counter, OnProgress, Progress, ignore_progr
 from attnbank.ingest.run import opened_tokenizer, planner_of
 from attnbank.ingest.store.arrow import insert
 from attnbank.ingest.store.pipeline import ROWS_AT_ONCE, SECONDS_AT_ONCE
-from attnbank.ingest.store.writer import changing, insert_row, rows_by_name
+from attnbank.ingest.store.writer import insert_row, open_for_changes, rows_by_name
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError
@@ -126,7 +126,7 @@ def ablate(
 
 
 @dataclass
-class _SurprisalRows:
+class _PendingRows:
     """Rows of words that wait to be committed."""
 
     surprisal: list[pa.Table] = field(default_factory=list)
@@ -169,7 +169,9 @@ class _SurprisalJob:
         options = self.options
         with (
             gc_frozen(),
-            changing(self.path, _OUTCOME, {"threads": "1"}, has_deleted=replace) as connection,
+            open_for_changes(
+                self.path, _OUTCOME, {"threads": "1"}, has_deleted=replace
+            ) as connection,
         ):
             self.connection = connection
             self.row = self._read_run()
@@ -444,7 +446,7 @@ class _SurprisalJob:
 
     def _measure_words(self, sets: Sequence[dict[int, list[int]]]) -> None:
         known, measured = self._stored_nats(), self._measured_words()
-        rows = _SurprisalRows()
+        rows = _PendingRows()
         total, batches = self._plan_batches()
         progress = Counter(self.on_progress, "scoring")
         last_commit = time.monotonic()
@@ -514,7 +516,7 @@ class _SurprisalJob:
 
     def _add_surprisals(
         self,
-        rows: _SurprisalRows,
+        rows: _PendingRows,
         inputs: Sequence[Input],
         surprisals: Sequence[Surprisal],
         known: dict[int, float],
@@ -577,7 +579,7 @@ class _SurprisalJob:
                 )
             )
 
-    def _commit_rows(self, rows: _SurprisalRows) -> None:
+    def _commit_rows(self, rows: _PendingRows) -> None:
         """Commit the rows: whole inputs, with all of the sets."""
         if not rows.count:
             return

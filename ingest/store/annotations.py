@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.store import word_files
 from attnbank.ingest.store.word_files import ROWS, WordFile, WordFileError
-from attnbank.ingest.store.writer import changing
+from attnbank.ingest.store.writer import open_for_changes
 from attnbank.sql import registry
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
@@ -27,7 +27,7 @@ from attnbank.sql.run_choice import find_corpus
 from attnbank.sql.suggest import escape_control
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-_PLAIN = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
+_NAME_REMEDY = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
 _WORDS = "annotated_word"
 # Enough for a file of any size: DuckDB spills to a temporary file beside the bank.
 _SETTINGS = {"memory_limit": "1GB", "threads": "2"}
@@ -77,7 +77,7 @@ def annotate(
     table = _table_name_of_file(word_file) if name is None else name
     _check_name(table)
     reads = (word_file.path,)
-    with changing(Path(bank), "nothing was kept", _SETTINGS, reads=reads) as connection:
+    with open_for_changes(Path(bank), "nothing was kept", _SETTINGS, reads=reads) as connection:
         _check_free(connection, table, replace=replace)
         number = None if corpus is None else find_corpus(connection, bank, corpus)[0]
         word_file = word_files.describe(connection, word_file)
@@ -86,7 +86,7 @@ def annotate(
         with transaction(connection):
             connection.execute(f"drop table if exists {qualified_name('main', table)}")
             _write_annotations(connection, table, word_file)
-            refers = _references(connection, table, word_file)
+            refers = _find_references(connection, table, word_file)
         annotated = _count_annotated(connection, table, word_file, left_out, refers)
     return annotated
 
@@ -103,7 +103,7 @@ def _table_name_of_file(word_file: WordFile) -> str:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise CallError(f"A table cannot be called {name}.", _PLAIN)
+        raise CallError(f"A table cannot be called {name}.", _NAME_REMEDY)
 
 
 def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> None:
@@ -151,7 +151,8 @@ def _match_words(
     bad = sum(bad_rows.values())
     if bad and (not skip_bad or bad == rows):
         reasons = "; ".join(
-            f"{count:,} {_reason(fault, word_file)} (row {n:,}: {_row(word_file, fault, values)})"
+            f"{count:,} {_reason(fault, word_file)}"
+            f" (row {n:,}: {_describe_row(word_file, fault, values)})"
             for fault, count, n, *values in faults
         )
         raise WordFileError(
@@ -172,7 +173,7 @@ def _reason(fault: str, word_file: WordFile) -> str:
     }[fault]
 
 
-def _row(word_file: WordFile, fault: str, values: list[str | None]) -> str:
+def _describe_row(word_file: WordFile, fault: str, values: list[str | None]) -> str:
     """Return the key of a row, and its form with that of the text if they differ."""
     row_values = dict(zip(("sent_id", "document", "number", "form", "known"), values, strict=True))
     key_values = {
@@ -229,7 +230,9 @@ def _write_annotations(connection: DuckDBPyConnection, table: str, word_file: Wo
     connection.execute(f"comment on column {qualified}.word is 'word.id of the word.'")
 
 
-def _references(connection: DuckDBPyConnection, table: str, word_file: WordFile) -> tuple[str, ...]:
+def _find_references(
+    connection: DuckDBPyConnection, table: str, word_file: WordFile
+) -> tuple[str, ...]:
     """Return the columns that refer to rows of the bank by their names.
 
     Raises WordFileError if some value does not: deleting and merging rely on these names.

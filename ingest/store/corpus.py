@@ -138,14 +138,14 @@ def find_checked(
 ) -> CheckedCorpus:
     """Find the corpus of the options, and read it once to check it, unless the bank has it.
 
-    Without `reads_bank` the bank is not opened. Raises what `find_corpus_files`, `in_bank` and
+    Without `reads_bank` the bank is not opened. Raises what `find_corpus_files`, `find_in_bank` and
     `read_problems` raise.
     """
     corpus = find_corpus_files(options)
     connection = open_unless_new(options.bank) if reads_bank else None
     if connection is not None:
         with closing(connection):
-            if in_bank(connection, corpus, on_progress) is not None:
+            if find_in_bank(connection, corpus, on_progress) is not None:
                 return CheckedCorpus(corpus, [])
     return CheckedCorpus(corpus, read_problems(corpus, on_progress))
 
@@ -298,7 +298,7 @@ def write_corpus_once(
     connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress
 ) -> int:
     """Write the corpus in one transaction, unless the bank has it, and return its id."""
-    existing = in_bank(connection, corpus, on_progress)
+    existing = find_in_bank(connection, corpus, on_progress)
     if existing is not None:
         # Banks of earlier versions have no language, nor do files without one in their names.
         connection.execute(
@@ -323,7 +323,9 @@ def write_corpus_once(
     return int(new_id)
 
 
-def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int | None:
+def find_in_bank(
+    connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress
+) -> int | None:
     """Return the id of this corpus in the bank; None if it has none of this name.
 
     Raises CallError, which says what differs, if the bank has another corpus of this name;

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.store.writer import changing, next_ids
+from attnbank.ingest.store.writer import next_ids, open_for_changes
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.bank.references import TableReference, table_references
@@ -58,7 +58,7 @@ def delete(
     file = existing(bank)
     before = file.stat().st_size
     settings = {"memory_limit": "1GB"}
-    with changing(bank, "nothing was deleted", settings, has_deleted=True) as connection:
+    with open_for_changes(bank, "nothing was deleted", settings, has_deleted=True) as connection:
         ids = _find_ids(connection, bank, named)
         deletion = _count_rows(connection, ids)
         with transaction(connection):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnbank.ingest.store.writer import changing
+from attnbank.ingest.store.writer import open_for_changes
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.run_choice import find_run
@@ -18,7 +18,7 @@ def prefer(bank: Path, run: str | int) -> str:
     Raises CallError if there is no such run, or it is unfinished or random; BankError if the bank
     cannot be written.
     """
-    with changing(bank, _UNCHANGED) as connection:
+    with open_for_changes(bank, _UNCHANGED) as connection:
         number, name = find_run(connection, bank, run)
         ((reason,),) = connection.execute(
             "select not_default_because from run_candidate() where id = ?", [number]
@@ -41,5 +41,5 @@ def prefer(bank: Path, run: str | int) -> str:
 
 def prefer_none(bank: Path) -> None:
     """Unset the default runs: the newest suitable run is the default again. Raises BankError."""
-    with changing(bank, _UNCHANGED) as connection:
+    with open_for_changes(bank, _UNCHANGED) as connection:
         connection.execute("delete from preferred_run")

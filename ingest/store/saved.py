@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.store.writer import changing, insert_row
+from attnbank.ingest.store.writer import insert_row, open_for_changes
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
@@ -104,7 +104,7 @@ def save_pairs(
     `replace`); BankError if the bank cannot be written.
     """
     check_name(relation.name)
-    with changing(bank, "nothing was saved") as connection:
+    with open_for_changes(bank, "nothing was saved") as connection:
         _check_free(connection, relation, replace=replace)
         connection.register("pairs_to_save", pairs)
         with transaction(connection):
@@ -128,7 +128,7 @@ def save_pairs(
 
 def forget(bank: Path, name: str) -> None:
     """Delete a saved relation. Raises CallError if there is none of this name."""
-    with changing(bank, "nothing was saved") as connection:
+    with open_for_changes(bank, "nothing was saved") as connection:
         rows = connection.execute("select name from saved_relation order by name").fetchall()
         known = [row[0] for row in rows]
         if name not in known:

@@ -20,7 +20,7 @@ WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count
 
 
 @contextmanager
-def changing(
+def open_for_changes(
     bank: Path,
     outcome: str,
     settings: Mapping[str, str] | None = None,

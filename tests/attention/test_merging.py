@@ -11,7 +11,7 @@ import torch
 
 from attnbank.ingest.attention import merging
 from attnbank.ingest.attention.merging import PieceMap, peaks, pool
-from attnbank.ingest.attention.sums import Positions, map_sums
+from attnbank.ingest.attention.sums import PositionKinds, map_sums
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
 LAYERS, HEADS = 3, 4
@@ -59,7 +59,7 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
     highest = peaks(pooled, pieces.candidates)
     if decimals is not None:
         pooled = np.round(pooled, decimals)
-    return pooled, highest, map_sums(pooled, Positions.from_positions(one.positions))
+    return pooled, highest, map_sums(pooled, PositionKinds.from_positions(one.positions))
 
 
 @pytest.mark.usual(4)
