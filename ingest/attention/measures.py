@@ -171,7 +171,7 @@ def _value_zeroing(model: Model, inputs: PaddedInputs, subword: Subword) -> list
 def _zeroing_map(
     values: Values, layer: Any, call: _Call, of_position: Tensor, rows: Tensor
 ) -> Tensor:
-    """How much the output of a layer changes, [1, P, P], as shares of the changes of a row."""
+    """Return the changes of a layer's output, [1, P, P], as shares of those of each row."""
     original = torch.nn.functional.normalize(call.output[0].double(), dim=-1)
     at_once = max(1, TOKENS_AT_ONCE // of_position.shape[1])
     changes = []

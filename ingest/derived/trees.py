@@ -67,21 +67,21 @@ def tree_ensemble(
                 _BIDIRECTIONAL, (between, between.transpose(0, 2, 1)), strict=True
             ):
                 row = maps[:, dependent].copy()
-                row[:, dependent] = -1
+                row[:, dependent] = -1  # a word is not its own head
                 examples[relation, direction].append((row, head))
-    together = {
+    ensembles = {
         key: list(_best_union(pairs, ensemble))
         for key, pairs in sorted(examples.items())
         if key[0] not in PUNCTUATION and len(pairs) >= _FEWEST
     }
-    finds = {key: heads[-1][1] if heads else 0 for key, heads in together.items()}
+    correct_of = {key: heads[-1][1] if heads else 0 for key, heads in ensembles.items()}
     rows = [
         (
             *(relation, direction, rank, *divmod(head, run.heads), correct),
             len(examples[relation, direction]),
-            direction == max(_BIDIRECTIONAL, key=lambda way: finds[relation, way]),
+            direction == max(_BIDIRECTIONAL, key=lambda way: correct_of[relation, way]),
         )
-        for (relation, direction), heads in together.items()
+        for (relation, direction), heads in ensembles.items()
         for rank, (head, correct) in enumerate(heads, 1)
     ]
     columns = list(zip(*rows, strict=True)) or [()] * 8
@@ -138,7 +138,7 @@ def _best_union(
     chosen: list[int] = []
     for _ in range(most):
         counts = ((total + weights).argmax(axis=2) == gold[:, None]).sum(axis=0)
-        counts[chosen] = -1
+        counts[chosen] = -1  # each head only once
         best = int(counts.argmax())
         if counts[best] <= before:
             return

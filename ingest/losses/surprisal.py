@@ -169,6 +169,7 @@ class _SurprisalJob:
         options = self.options
         with (
             gc_frozen(),
+            # One thread leaves the other cores to the model.
             open_for_changes(
                 self.path, _OUTCOME, {"threads": "1"}, has_deleted=replace
             ) as connection,
@@ -501,6 +502,7 @@ class _SurprisalJob:
         return dict(self.connection.execute(query, [self.row["id"]]).fetchall())
 
     def _words_in(self, table: str) -> set[int]:
+        # Words are written with all sets together, so those of the first set have all.
         condition = "" if table == "surprisal" else " and ablation = ? and number = 1"
         parameters = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
         words = self.connection.execute(
@@ -627,6 +629,7 @@ class _SurprisalJob:
                     )
             measured = set() if replace else set(stored)
             if sets and measured:
+                # Pairs are written with all sets together, so those of the last set have all.
                 ((ablated,),) = self.connection.execute(
                     "select coalesce(list(pair), []) from ablated_pair where run = ? and source = ?"
                     " and ablation = ? and number = ?",
@@ -647,12 +650,12 @@ class _SurprisalJob:
         with postponed() as interrupts:
             try:
                 for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-                    some = pairs[start : start + _PAIRS_AT_ONCE]
+                    batch = pairs[start : start + _PAIRS_AT_ONCE]
                     with interrupts.at_once():
-                        nats = self._score_pairs(some, sets)
-                    waiting.append((some, nats))
+                        nats = self._score_pairs(batch, sets)
+                    waiting.append((batch, nats))
                     unmeasurable += int(np.isnan(nats[0]).any(1).sum())
-                    self.on_progress(Progress("judging", start + len(some), len(pairs)))
+                    self.on_progress(Progress("judging", start + len(batch), len(pairs)))
                     if time.monotonic() - last_write >= SECONDS_AT_ONCE:
                         self._write_pairs(source, waiting)
                         last_write = time.monotonic()
@@ -665,16 +668,16 @@ class _SurprisalJob:
     ) -> np.ndarray:
         """Return the nats of both texts of each pair, [1 + sets, pairs, 2]; NaN if unmeasurable."""
         nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
-        answerable = [
+        measurable = [
             (at, sides) for at, pair in enumerate(pairs) if (sides := self._pair_texts(pair))
         ]
-        texts = [text for _, sides in answerable for text in sides]
+        texts = [text for _, sides in measurable for text in sides]
         if not texts:
             return nats
         ends = np.cumsum([len(text.spans) for text in texts])[:-1]
-        for number, surprisal in enumerate(self._score(texts, sets)):
-            sums = [_sum_or_nan(side_nats) for side_nats in np.split(surprisal.words, ends)]
-            for index, (at, _) in enumerate(answerable):
+        for number, set_surprisal in enumerate(self._score(texts, sets)):
+            sums = [_sum_or_nan(side_nats) for side_nats in np.split(set_surprisal.words, ends)]
+            for index, (at, _) in enumerate(measurable):
                 nats[number, at] = sums[2 * index : 2 * index + 2]
         return nats
 
@@ -715,7 +718,7 @@ class _SurprisalJob:
         """Commit pairs with all of the sets; those with all heads only if they are new."""
         if not waiting:
             return
-        pairs = [pair for some, _ in waiting for pair in some]
+        pairs = [pair for batch, _ in waiting for pair in batch]
         nats = np.concatenate([part for _, part in waiting], axis=1)
         waiting.clear()
         run, count = self.row["id"], len(pairs)

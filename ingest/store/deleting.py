@@ -101,6 +101,7 @@ def _deletions(
     """
     deletions = []
     for reference in known:
+        # References may form a cycle: `above` are the tables on the way here.
         if reference.target != target or reference.table in (*above, target):
             continue
         own_condition = reference.condition(condition)
@@ -138,7 +139,7 @@ def _find_rows(
         ]
         if not same:
             raise unknown_name(kind, text, bank, [name for _, name in rows])
-        if len(same) > 1:  # models may share a name
+        if len(same) > 1:  # models may share a name, as different revisions do
             raise CallError(
                 f"{len(same)} {kind}s are called {text}.",
                 f"Give an id: {', '.join(map(str, same))}.",

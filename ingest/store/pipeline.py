@@ -325,6 +325,7 @@ class Writer:
         if not self._open:
             return
         self._is_whole = False
+        # DuckDB cannot checkpoint while a statement that began before the commit is still read.
         with self._turns:
             if self._tally is not None:
                 self._tally.write_losses(self._connection)

@@ -84,14 +84,10 @@ class Wanted:
 def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     """Find or insert the row of a model, and return its id."""
     columns = asdict(facts) | {"layer_numbers": facts.layer_numbers and [*facts.layer_numbers]}
+    # These describe a model, but do not identify it.
     descriptive = (
-        "architecture",
-        "tokenizer",
-        "max_positions",
-        "kv_heads",
-        "series",
-        "tokens_seen",
-    )
+        "architecture", "tokenizer", "max_positions", "kv_heads", "series", "tokens_seen",
+    )  # fmt: skip
     identity = {name: value for name, value in columns.items() if name not in descriptive}
     if rows := _matching_rows(connection, "model", identity):
         return int(rows[0]["id"])
@@ -113,6 +109,7 @@ def find_same_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun | N
     shape = _shaping_options(spec.options)
     for row in _matching_rows(connection, "run", spec.columns):
         options = row["options"] or {}
+        # Options without effect are None here, and missing in the row.
         if any(options.get(name) != value for name, value in shape.items()):
             continue
         copied = ("id", "name", "first_sequence", "batch_tokens", "batches", "device")

@@ -109,6 +109,7 @@ def save_pairs(
         connection.register("pairs_to_save", pairs)
         with transaction(connection):
             _remove(connection, relation.name)
+            # Sentences that are ingested later have no pairs until it is saved again.
             ((last,),) = connection.execute("select coalesce(max(id), 0) from sentence").fetchall()
             insert_row(
                 connection, "saved_relation", **asdict(relation), last_sentence=last,

@@ -74,7 +74,7 @@ class AttentionScorer(HeadScorer):
         self.weights = nn.Parameter(torch.zeros(2, maps))
 
     def pair_scores(self, batch: ProbeBatch) -> Tensor:
-        """As in HeadScorer."""
+        """Scores [B, P, P]; see HeadScorer."""
         first, second = linear(batch.required_attention, self.weights).unbind(-1)
         return first + second.transpose(1, 2)
 
@@ -113,7 +113,7 @@ class AttentionWordsScorer(HeadScorer):
         return dependent, candidate + self.bias[:, None, None], is_paired
 
     def pair_scores(self, batch: ProbeBatch) -> Tensor:
-        """As in HeadScorer."""
+        """Scores [B, P, P]; see HeadScorer."""
         attention = batch.required_attention
         dependent, candidate, is_paired = self._terms(batch)
         # The dependent's position is the first index of the attention from it, and the second index
