@@ -284,10 +284,10 @@ def print_measured(done: SurprisalReport) -> None:
         notify(line)
     if done.ends:
         notify(f"a text ends with {join_names(done.ends)}")
-    if done.unasked:
+    if done.unmeasurable:
         notify(
-            f"{count_noun(done.unasked, 'pair')} could not be asked for: nothing stands before the"
-            " verb, a causal model has not seen its subject yet, or the text is too long"
+            f"{count_noun(done.unmeasurable, 'pair')} could not be asked for: nothing stands before"
+            " the verb, a causal model has not seen its subject yet, or the text is too long"
         )
     if done.outdated:
         notify(

@@ -1,12 +1,12 @@
-"""What is kept of the attention of a batch: weights between positions, their peaks and sums.
+"""Merges the attention of a batch into weights between positions, and finds their peaks and sums.
 
 Section 4.1 of the paper: attention *to* a split word is the sum over its pieces, attention
 *from* a split word the mean over them. The published code takes the first piece instead of
 the mean. Sums and means are computed in float64 and rounded once to float32, so that the result
 does not depend on the order of the arithmetic.
 
-Each input is taken alone, without padding, and a few maps of it at a time, so that the copies that
-the arithmetic makes stay in the processor's cache. In shapes, M is the number of maps (layers times
+Each input is merged alone, without padding, and a few maps of it at a time, so that the temporary
+arrays stay in the processor's cache. In shapes, M is the number of maps (layers times
 heads), T of tokens and P of positions of the input, and S of positions with several pieces.
 """
 
@@ -26,29 +26,29 @@ from attnbank.ingest.attention.sums import (
     Floats,
     Ints,
     MapSums,
-    Positions,
-    among,
+    PositionKinds,
     concatenate_parts,
     map_sums,
+    submatrices,
 )
 from attnbank.ingest.models.attention_behaviour import ROW_SUM
 from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.options import Subword
 
-AT_ONCE = 2**19  # weights of an input, or those of one map, if it has more
+AT_ONCE = 2**19  # weights of an input that are merged together, at least one map
 
 
 @dataclass
 class MergedMaps:
-    """What is kept of the attention of a batch, and the inputs to leave out.
+    """The merged attention of a batch, and which of its inputs are skipped.
 
-    `kept` and `unnormalised` are 0-based indices into the inputs of the batch. `weights` are in the
-    order (kept input, layer, head, from, to), or none where not every weight is wanted. There is
-    one of the others for each input that is kept; `candidates` are its positions with peaks.
+    `kept_inputs` and `unnormalised` are 0-based indices into the inputs of the batch. `weights` are
+    in the order (kept input, layer, head, from, to), and empty unless all weights are stored. The
+    lists have one item for each kept input; `candidates` are its positions that have peaks.
     """
 
     weights: Floats
-    kept: list[int]
+    kept_inputs: list[int]
     unnormalised: set[int]
     peaks: list[Peaks]
     sums: list[MapSums]
@@ -56,13 +56,13 @@ class MergedMaps:
     largest: list[Largest]
 
 
+# The maps of a batch in one layer: a tensor [B, H, T, T], or an array [H, T, T] for each input.
 Layer = Tensor | list[Floats]
-"""The maps of a batch in one layer: a tensor [B, H, T, T], or an array [H, T, T] for each input."""
 
 
 @dataclass(frozen=True)
 class Maps:
-    """The maps of a batch, of each layer in turn, as they arrive."""
+    """The maps of a batch, layer by layer, as the model computes them."""
 
     layers: int
     heads: int
@@ -70,21 +70,22 @@ class Maps:
 
     @classmethod
     def from_list(cls, computed: list[Tensor]) -> Maps:
-        """Those of one layer at least; the list is emptied as they are taken."""
+        """Return the maps of one or more layers; empties the list as the layers are read."""
         shape = len(computed), computed[0].shape[1]
         return cls(*shape, (computed.pop(0) for _ in range(shape[0])))
 
 
+# What the rows of a map sum to: 1 (shares), at most 1 (parts, of models with attention sinks), or
+# anything (lengths).
 Rows = Literal["shares", "parts", "lengths"]
-"""What rows of a map are: shares that sum to 1; parts of what sums to 1; numbers of any size."""
 
 
 @dataclass
-class _Gathered:
-    """What was found of an input so far: a part for a few of its maps at a time."""
+class _InputAccumulator:
+    """The results for one input so far, in parts of a few of its maps each."""
 
     pieces: PieceMap
-    positions: Positions
+    positions: PositionKinds
     tokens: int
     is_unnormalised: bool = False
     peaks: list[Peaks] = field(default_factory=list)
@@ -92,24 +93,24 @@ class _Gathered:
     largest: list[Largest] = field(default_factory=list)
 
     @classmethod
-    def from_encoded(cls, encoded: Encoded, *, is_pooled: bool) -> _Gathered:
+    def from_encoded(cls, encoded: Encoded, *, is_pooled: bool) -> _InputAccumulator:
         positions = encoded.positions
-        ranges = [(each.start, each.end) for each in positions]
+        ranges = [(position.start, position.end) for position in positions]
         if is_pooled:
             ranges = [(at, at + 1) for at in range(len(positions))]
-        pieces = PieceMap.from_ranges(ranges, [each.is_candidate for each in positions])
-        return cls(pieces, Positions.from_positions(positions), ranges[-1][1])
+        pieces = PieceMap.from_ranges(ranges, [position.is_candidate for position in positions])
+        return cls(pieces, PositionKinds.from_positions(positions), ranges[-1][1])
 
     def add_weights(self, pooled: Floats, decimals: int | None, count: int) -> None:
         self.peaks.append(peaks(pooled, self.pieces.candidates))
         if count:
-            self.largest.append(largest_of(pooled, count, decimals))
+            self.largest.append(find_largest(pooled, count, decimals))
         if decimals is not None:
             np.round(pooled, decimals, out=pooled)
         self.sums.append(map_sums(pooled, self.positions))
 
 
-def merged(
+def merge_maps(
     inputs: Sequence[Encoded],
     attentions: Maps,
     unmaskable: Sequence[bool],
@@ -120,60 +121,73 @@ def merged(
     rows: Rows = "shares",
     is_pooled: bool = False,
 ) -> MergedMaps:
-    """Merge the pieces of each input, find its peaks, and sum its maps up.
+    """Merge the pieces of each input, and find the peaks and the sums of its maps.
 
-    `attentions` are between tokens, or where they are `is_pooled` already, between positions. The
-    memory of a layer is free once it is merged. Of each distribution the `largest` weights are
-    wanted; all if it is None, none if it is 0. Peaks are those of unrounded weights, sums those of
-    the weights as they are stored. An input of which some row is not what `rows` says is
-    unnormalised (see `is_unnormalised`); neither it nor an `unmaskable` input is kept.
+    `attentions` are between tokens, or, if they are `is_pooled` already, between positions. The
+    memory of a layer is freed once it is merged. The `largest` weights of each distribution are
+    returned: None for all, 0 for none. Peaks are those of the unrounded weights, sums those of the
+    weights as they are stored (rounded to `decimals`). An input with a row that is not what `rows`
+    says is unnormalised (see `is_unnormalised`); it is skipped, and so is an `unmaskable` one.
     """
     heads = attentions.heads
     maps = attentions.layers * heads
-    gathered = [_Gathered.from_encoded(each, is_pooled=is_pooled) for each in inputs]
-    squares = [each.pieces.positions**2 for each in gathered]
+    accumulators = [
+        _InputAccumulator.from_encoded(encoded, is_pooled=is_pooled) for encoded in inputs
+    ]
+    squares = [accumulator.pieces.positions**2 for accumulator in accumulators]
     with_weights = largest is None
     ends = np.cumsum(squares) * maps
     weights = np.empty(int(ends[-1]) if with_weights else 0, dtype=np.float32)
-    for before, layers in _group_layers(attentions, max(each.tokens for each in gathered)):
-        for at, (one, square, end) in enumerate(zip(gathered, squares, ends, strict=True)):
+    for before, layers in _group_layers(
+        attentions, max(accumulator.tokens for accumulator in accumulators)
+    ):
+        for at, (accumulator, square, end) in enumerate(
+            zip(accumulators, squares, ends, strict=True)
+        ):
             start = end - (maps - before * heads) * square
-            for part in () if one.is_unnormalised else _maps_of_input(layers, at, one.tokens):
+            for part in (
+                ()
+                if accumulator.is_unnormalised
+                else _maps_of_input(layers, at, accumulator.tokens)
+            ):
                 length = len(part) * square
-                room = weights[start:][:length] if with_weights else np.empty(length, np.float32)
-                pooled = room.reshape(len(part), one.pieces.positions, -1)
-                pool(part, one.pieces, subword, pooled)
-                one.is_unnormalised |= is_unnormalised(pooled, rows)
-                if not one.is_unnormalised and not unmaskable[at]:
-                    one.add_weights(pooled, decimals, largest or 0)
+                buffer = weights[start:][:length] if with_weights else np.empty(length, np.float32)
+                pooled = buffer.reshape(len(part), accumulator.pieces.positions, -1)
+                pool(part, accumulator.pieces, subword, pooled)
+                accumulator.is_unnormalised |= is_unnormalised(pooled, rows)
+                if not accumulator.is_unnormalised and not unmaskable[at]:
+                    accumulator.add_weights(pooled, decimals, largest or 0)
                 start += length
-    unnormalised = {at for at, one in enumerate(gathered) if one.is_unnormalised}
-    kept = [at for at in range(len(inputs)) if at not in unnormalised and not unmaskable[at]]
-    if with_weights and len(kept) < len(inputs):
-        of_kept = [weights[ends[at] - maps * squares[at] : ends[at]] for at in kept]
-        weights = np.concatenate(of_kept) if kept else weights[:0]
+    unnormalised = {
+        at for at, accumulator in enumerate(accumulators) if accumulator.is_unnormalised
+    }
+    kept_inputs = [at for at in range(len(inputs)) if at not in unnormalised and not unmaskable[at]]
+    if with_weights and len(kept_inputs) < len(inputs):
+        of_kept = [weights[ends[at] - maps * squares[at] : ends[at]] for at in kept_inputs]
+        weights = np.concatenate(of_kept) if kept_inputs else weights[:0]
     return MergedMaps(
         weights,
-        kept,
+        kept_inputs,
         unnormalised,
-        [concatenate_parts(gathered[at].peaks) for at in kept],
-        [concatenate_parts(gathered[at].sums) for at in kept],
-        [gathered[at].pieces.candidates for at in kept],
-        [concatenate_parts(gathered[at].largest) for at in kept] if largest else [],
+        [concatenate_parts(accumulators[at].peaks) for at in kept_inputs],
+        [concatenate_parts(accumulators[at].sums) for at in kept_inputs],
+        [accumulators[at].pieces.candidates for at in kept_inputs],
+        [concatenate_parts(accumulators[at].largest) for at in kept_inputs] if largest else [],
     )
 
 
 def _group_layers(
     attentions: Maps, longest: int
 ) -> Iterator[tuple[int, list[Floats | list[Floats]]]]:
-    """A few layers at a time, after how many; none is held here when it is done.
+    """Yield a few layers at a time, and how many came before them.
 
-    Of inputs of up to `longest` tokens, as many layers as are merged together anyway.
+    As many layers as fit AT_ONCE for inputs of up to `longest` tokens. No layer is referred to here
+    once the next ones are asked for, so that its memory is freed.
     """
     at_once = max(1, AT_ONCE // (attentions.heads * longest**2))
     arriving = (
-        each.detach().float().cpu().numpy() if isinstance(each, Tensor) else each
-        for each in attentions.arriving
+        layer.detach().float().cpu().numpy() if isinstance(layer, Tensor) else layer
+        for layer in attentions.arriving
     )
     before = 0
     while before < attentions.layers:
@@ -186,7 +200,7 @@ def _group_layers(
 def _maps_of_input(
     layers: Sequence[Floats | list[Floats]], at: int, tokens: int
 ) -> Iterator[Floats]:
-    """The maps of one input in some layers, [N, T, T] for a few of them at a time."""
+    """Yield the maps of one input, without padding, a few at a time: [N, T, T]."""
     heads = len(layers[0][at])
     maps = len(layers) * heads
     at_once = max(1, AT_ONCE // tokens**2)
@@ -205,7 +219,7 @@ def _maps_of_input(
 class PieceMap:
     """Which tokens are the pieces of each position of an input.
 
-    `first` [P] is the token of each position's first piece, `count` [P] how many it has, and
+    `first` [P] is the first token of each position, `count` [P] its number of tokens, and
     `candidates` are the positions that are words (or tokens), not special tokens.
     """
 
@@ -217,13 +231,13 @@ class PieceMap:
     def from_ranges(
         cls, pieces: Sequence[tuple[int, int]], is_candidate: Sequence[bool]
     ) -> PieceMap:
-        """Make one from the half-open range of tokens of each position."""
+        """Return the map for the half-open range of tokens of each position."""
         first, end = np.array(pieces, dtype=np.int64).reshape(-1, 2).T
         return cls(first, end - first, np.flatnonzero(np.array(is_candidate, dtype=bool)))
 
     @property
     def positions(self) -> int:
-        """How many positions there are."""
+        """The number of positions."""
         return len(self.first)
 
     @cached_property
@@ -231,22 +245,22 @@ class PieceMap:
         """The positions of two or more pieces."""
         return np.flatnonzero(self.count > 1)
 
-    def summed(self, tokens: NDArray[np.floating], axis: int) -> NDArray[np.float64]:
-        """The sum over the pieces of each split position, along an axis of tokens, in float64."""
+    def sum_pieces(self, tokens: NDArray[np.floating], axis: int) -> NDArray[np.float64]:
+        """Sum over the pieces of each split position, along an axis of tokens, in float64."""
         first, count = self.first[self.split], self.count[self.split]
-        found = np.take(tokens, first, axis).astype(np.float64)
+        sums = np.take(tokens, first, axis).astype(np.float64)
         for piece in range(1, int(count.max(initial=1))):
             longer = np.flatnonzero(count > piece)
             more = np.take(tokens, first[longer] + piece, axis)
             if axis == 1:
-                found[:, longer] += more
+                sums[:, longer] += more
             else:
-                found[:, :, longer] += more
-        return found
+                sums[:, :, longer] += more
+        return sums
 
 
 def pool(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> None:
-    """Write the attention between positions, from `attention` [M, T, T], into `out` [M, P, P].
+    """Pool `attention` [M, T, T] between tokens into `out` [M, P, P] between positions.
 
     Both must be contiguous; a weight is from the row to the column.
     """
@@ -256,27 +270,28 @@ def pool(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> 
         out[:] = attention
         return
     between = (pieces.first[:, None] * tokens + pieces.first[None, :]).reshape(-1)
+    # With the default mode, take() would write into a buffer first.
     np.take(attention.reshape(maps, -1), between, 1, out.reshape(maps, size * size), mode="clip")
     split = pieces.split
     # To a split position: the sum over its pieces, for every token that attends.
-    to_split = pieces.summed(attention, 2)  # [M, T, S]
+    to_split = pieces.sum_pieces(attention, 2)  # [M, T, S]
     out[:, :, split] = np.take(to_split, pieces.first, 1)
     if subword == "first":
         return
     # From a split position: the mean over its pieces, to every position of one piece ...
     count = pieces.count[split]
-    from_split = pieces.summed(attention, 1)  # [M, S, T]
+    from_split = pieces.sum_pieces(attention, 1)  # [M, S, T]
     from_split /= count[:, None]
     out[:, split, :] = np.take(from_split, pieces.first, 2)
     # ... and, of the sums above, to every split position.
-    out[:, split[:, None], split[None, :]] = pieces.summed(to_split, 1) / count[:, None]
+    out[:, split[:, None], split[None, :]] = pieces.sum_pieces(to_split, 1) / count[:, None]
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """The largest weights from and to each of K candidates, [M, K], and the positions they go to.
+    """The largest weights from and to each of K candidates, and the positions at the other end.
 
-    A position is -1 if there is no positive weight.
+    Arrays are [M, K]; a position is -1 if there is no positive weight.
     """
 
     most_attended: NDArray[np.int16]
@@ -286,23 +301,23 @@ class Peaks:
 
 
 def peaks(pooled: Floats, candidates: Ints) -> Peaks:
-    """The arg-max of every row and every column of `pooled` [M, P, P] among the candidates.
+    """Return the arg-max of each row and column of `pooled` [M, P, P] among the candidates.
 
-    Special tokens and the position itself are left out; the leftmost of equals is taken
+    Special tokens and the position itself do not count; of equal weights the leftmost wins
     (section 4.2 of the paper). A position with no positive weight has no peak.
     """
     maps, count = len(pooled), len(candidates)
     if not count:
         none, nothing = np.empty((maps, 0), np.int16), np.empty((maps, 0), np.float32)
         return Peaks(none, nothing, none, nothing)
-    weights = among(pooled, candidates)
+    weights = submatrices(pooled, candidates)
     weights.reshape(maps, -1)[:, :: count + 1] = 0.0  # a position's weight on itself
     flat = weights.reshape(-1)
     first = np.arange(maps)[:, None] * count**2
-    place = np.arange(count)[None, :]
+    index = np.arange(count)[None, :]
     attended, attending = weights.argmax(2), weights.argmax(1)
-    attended_weight = flat[first + place * count + attended]
-    attending_weight = flat[first + attending * count + place]
+    attended_weight = flat[first + index * count + attended]
+    attending_weight = flat[first + attending * count + index]
     return Peaks(
         np.where(attended_weight > 0, candidates[attended], -1).astype(np.int16),
         attended_weight,
@@ -313,9 +328,10 @@ def peaks(pooled: Floats, candidates: Ints) -> Peaks:
 
 @dataclass(frozen=True)
 class Largest:
-    """The K largest weights of each row, [M, P, K], the largest first, of equals the leftmost.
+    """The K largest weights of each row, [M, P, K], largest first, of equal ones the leftmost.
 
-    K is P at most. `to_positions` are where they go; `rest` [M, P] is the sum of the others.
+    K is at most P. `to_positions` are the attended positions; `rest` [M, P] is the sum of all other
+    weights of the row.
     """
 
     to_positions: NDArray[np.int16]
@@ -323,8 +339,8 @@ class Largest:
     rest: Floats
 
 
-def largest_of(pooled: Floats, count: int, decimals: int | None) -> Largest:
-    """The `count` largest weights of every row of `pooled` [M, P, P], and the sum of the others.
+def find_largest(pooled: Floats, count: int, decimals: int | None) -> Largest:
+    """Return the `count` largest weights of each row of `pooled` [M, P, P], and the others' sum.
 
     They are chosen before they are rounded.
     """
@@ -332,26 +348,27 @@ def largest_of(pooled: Floats, count: int, decimals: int | None) -> Largest:
     count = min(count, size)
     least = np.partition(pooled, size - count, 2)[:, :, size - count, None]
     is_kept = pooled >= least
-    tied = np.nonzero(is_kept.sum(2) > count)  # of those as large as the least, the last ones go
+    # Rows in which more weights equal the smallest kept one than there is room for: drop the last.
+    tied = np.nonzero(is_kept.sum(2) > count)
     rows, is_least = pooled[tied], pooled[tied] == least[tied]
-    room = count - (rows > least[tied]).sum(1, keepdims=True)
-    is_kept[tied] &= ~is_least | (is_least.cumsum(1) <= room)
+    quota = count - (rows > least[tied]).sum(1, keepdims=True)
+    is_kept[tied] &= ~is_least | (is_least.cumsum(1) <= quota)
     to = np.nonzero(is_kept)[2].reshape(*pooled.shape[:2], count)
     order = np.argsort(-np.take_along_axis(pooled, to, 2), axis=2, kind="stable")
     to = np.take_along_axis(to, order, 2)
-    others = pooled.astype(np.float64)
-    np.put_along_axis(others, to, 0.0, 2)
-    weights, rest = np.take_along_axis(pooled, to, 2), np.einsum("mpq->mp", others)
-    found = [weights, rest.astype(np.float32)]
+    remainder = pooled.astype(np.float64)
+    np.put_along_axis(remainder, to, 0.0, 2)
+    weights, rest = np.take_along_axis(pooled, to, 2), np.einsum("mpq->mp", remainder)
+    values = [weights, rest.astype(np.float32)]
     if decimals is not None:
-        found = [np.round(each, decimals) for each in found]
-    return Largest(to.astype(np.int16), *found)
+        values = [np.round(array, decimals) for array in values]
+    return Largest(to.astype(np.int16), *values)
 
 
 def is_unnormalised(pooled: Floats, rows: Rows = "shares") -> bool:
-    """Whether a row of `pooled` [M, P, P] is not what it should be.
+    """Return whether some row of `pooled` [M, P, P] is not what `rows` says.
 
-    Shares sum to 1 within ROW_SUM, parts to 1 or less; these and lengths are not negative.
+    Shares sum to 1 within ROW_SUM, parts to at most 1; parts and lengths are not negative.
     """
     sums = np.einsum("mpq->mp", pooled)  # takes half the time of sum(), and starts no threads
     if rows == "shares":

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attnbank.ingest.attention.measures import Inputs, maps_of
-from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merged
+from attnbank.ingest.attention.measures import PaddedInputs, compute_maps
+from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merge_maps
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
 from attnbank.ingest.inputs.plan import Batch
@@ -38,7 +38,7 @@ _UNMASKABLE = ("nothing-to-mask", "none of its tokens can be masked: all are spe
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What the rows of a run share."""
+    """What all rows of a run share."""
 
     run: int
     corpus: int
@@ -46,9 +46,9 @@ class RunFacts:
     subword: Subword
     decimals: int | None
     context: str = "sentence"
-    unknown: int | None = None  # id of the piece for what the vocabulary lacks
-    largest: int | None = None  # weights of each distribution that are kept; None: all
-    rows: Rows = "shares"  # what rows of its maps are
+    unknown: int | None = None  # id of the unknown token
+    largest: int | None = None  # number of weights stored of each distribution; None: all
+    rows: Rows = "shares"  # what the rows of its maps sum to
     layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
     measure: Measure = "weights"
 
@@ -63,64 +63,66 @@ class BatchRows:
     weights: int = 0  # gradients included
     losses: np.ndarray | None = None  # [variants] float64, summed over the masked tokens
     masked: int = 0  # masked tokens
-    effort: float = 0.0  # as of the batch
-    unknown_words: int = 0  # words with a piece that the vocabulary lacks
-    joined_words: int = 0  # words that the tokenizer reads otherwise within the text than alone
-    misspelled_words: int = 0  # words that given tokens do not spell
+    effort: float = 0.0  # that of the batch
+    unknown_words: int = 0  # words with an unknown token
+    joined_words: int = 0  # words that the tokenizer splits differently in the text than alone
+    misspelled_words: int = 0  # words whose text the given tokens do not match
 
     @property
-    def longest(self) -> int:
-        """Rows of the longest of its tables."""
-        return max((len(each) for each in self.tables.values()), default=0)
+    def max_rows(self) -> int:
+        """The number of rows of the longest table."""
+        return max((len(table) for table in self.tables.values()), default=0)
 
 
-def padded(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Token ids, mask and segments of a batch, [B, T] int64 each, padded on the right."""
+def pad_batch(batch: Batch, padding: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return token ids, mask and segments of a batch, [B, T] int64, padded on the right."""
 
     def stacked(rows: Iterable[Sequence[int]], value: int = 0) -> Tensor:
         tensors = [torch.tensor(row) for row in rows]
         return pad_sequence(tensors, batch_first=True, padding_value=value)
 
-    encoded = [each.encoded for each in batch.inputs]
-    mask = stacked((1,) * len(each.ids) for each in encoded)
-    segments = stacked(each.segments for each in encoded)
-    return stacked((each.ids for each in encoded), padding), mask, segments
+    encodings = [model_input.encoded for model_input in batch.inputs]
+    mask = stacked((1,) * len(encoding.ids) for encoding in encodings)
+    segments = stacked(encoding.segments for encoding in encodings)
+    return stacked((encoding.ids for encoding in encodings), padding), mask, segments
 
 
-def run_model(model: Model, batch: Batch, facts: RunFacts, take: Callable[[Tensor], None]) -> None:
-    """Hand what the heads look at in a batch to `take`, a layer at a time, as it is computed.
+def run_model(
+    model: Model, batch: Batch, facts: RunFacts, on_layer: Callable[[Tensor], None]
+) -> None:
+    """Call `on_layer` with the maps of each layer of a batch as soon as they are computed.
 
-    A layer is a tensor [inputs, heads, tokens, tokens], or another measure, which is between
-    positions. A batch that only has sentences that were left out has none.
+    Weights are [inputs, heads, tokens, tokens]; other measures are between positions. There are no
+    layers if all sentences of the batch were skipped.
     """
     if not batch.inputs:
         return
-    inputs = padded(batch, model.input_tokenizer.padding)
+    inputs = pad_batch(batch, model.input_tokenizer.padding)
     if facts.measure == "weights":
-        model.hand_over(*inputs, take)
+        model.hand_over(*inputs, on_layer)
         return
-    encoded = [each.encoded for each in batch.inputs]
-    maps = maps_of(model, Inputs(encoded, *inputs), facts.measure, facts.subword)
+    encodings = [model_input.encoded for model_input in batch.inputs]
+    maps = compute_maps(model, PaddedInputs(encodings, *inputs), facts.measure, facts.subword)
     while maps:
-        take(maps.pop(0))
+        on_layer(maps.pop(0))
 
 
 def run_masked(model: Model, batch: Batch, masked: MaskedPasses | None) -> MaskedLoss | None:
-    """What `masked` measures in a batch, if it is given."""
+    """Return the gradients and masked losses of a batch, if the run computes any."""
     if masked is None or not batch.inputs:
         return None
-    return masked.measure_batch(batch, *padded(batch, model.input_tokenizer.padding))
+    return masked.measure_batch(batch, *pad_batch(batch, model.input_tokenizer.padding))
 
 
 def rows_of_batch(
     batch: Batch, attentions: Maps | None, facts: RunFacts, measured: MaskedLoss | None = None
 ) -> BatchRows:
-    """Merge pieces into positions, find the peaks, and lay the rows out.
+    """Merge pieces into positions, find the peaks, and make the Arrow tables of a batch.
 
-    `attentions` may be None where the batch has no inputs. `measured` is what the masked inputs
-    gave, where the run masks them. An input with a row of attention that does not sum to 1 within
-    1e-3 (that sums to more, where the model has sinks), or with no token to mask, is left out: its
-    sentences become rows of `skipped`.
+    `attentions` may be None if the batch has no inputs. `measured` is the result of the masked
+    passes, if the run has any. An input is skipped, and its sentences become rows of `skipped`, if
+    a row of its attention does not sum to 1 within 1e-3 (in a model with sinks: sums to more), or
+    if it has no token that can be masked.
     """
     rows = BatchRows(batch.number, batch.sentence_count, effort=batch.effort)
     skips = list(batch.skips)
@@ -129,8 +131,8 @@ def rows_of_batch(
         masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
         assert attentions is not None
         layers, heads = attentions.layers, attentions.heads
-        found = merged(
-            [each.encoded for each in batch.inputs],
+        merged_maps = merge_maps(
+            [model_input.encoded for model_input in batch.inputs],
             attentions,
             (masked == 0).tolist(),
             subword=facts.subword,
@@ -139,53 +141,58 @@ def rows_of_batch(
             rows=facts.rows,
             is_pooled=facts.measure != "weights",
         )
-        kept = found.kept
-        for at in sorted(set(range(len(batch.inputs))) - set(kept)):
-            why = _UNNORMALISED if at in found.unnormalised else _UNMASKABLE
-            skips += [each.skip(*why) for each in batch.inputs[at].sentences]
-        if kept:
-            inputs = [batch.inputs[at] for at in kept]
-            sizes = np.array([len(each.encoded.positions) for each in inputs])
-            index = _Index(facts, inputs, sizes, layers, heads)
-            rows.weights = len(found.weights) + sum(each.weights.size for each in found.largest)
-            rows.joined_words = sum(each.joined_words for each in inputs)
-            rows.unknown_words = sum(each.encoded.words_with(facts.unknown) for each in inputs)
-            tables["sequence"] = _sequences(batch.number, inputs, facts)
-            tables["position"] = _positions(inputs, facts)
+        kept_inputs = merged_maps.kept_inputs
+        for at in sorted(set(range(len(batch.inputs))) - set(kept_inputs)):
+            why = _UNNORMALISED if at in merged_maps.unnormalised else _UNMASKABLE
+            skips += [sentence.skip(*why) for sentence in batch.inputs[at].sentences]
+        if kept_inputs:
+            inputs = [batch.inputs[at] for at in kept_inputs]
+            sizes = np.array([len(model_input.encoded.positions) for model_input in inputs])
+            index = _KeyColumns(facts, inputs, sizes, layers, heads)
+            rows.weights = len(merged_maps.weights) + sum(
+                largest.weights.size for largest in merged_maps.largest
+            )
+            rows.joined_words = sum(model_input.joined_words for model_input in inputs)
+            rows.unknown_words = sum(
+                model_input.encoded.words_with(facts.unknown) for model_input in inputs
+            )
+            tables["sequence"] = _sequence_rows(batch.number, inputs, facts)
+            tables["position"] = _position_rows(inputs, facts)
             if facts.largest is None:
-                tables["attention"] = index.distributions("weights", found.weights)
+                tables["attention"] = index.distributions("weights", merged_maps.weights)
             elif facts.largest:
-                tables["attention_top"] = index.attention_top(found.largest)
-            tables["attention_map"] = index.attention_map(found.sums)
-            tables["peak"] = index.peak(found.peaks, found.candidates)
+                tables["attention_top"] = index.attention_top(merged_maps.largest)
+            tables["attention_map"] = index.attention_map(merged_maps.sums)
+            tables["peak"] = index.peak(merged_maps.peaks, merged_maps.candidates)
             if measured is not None and measured.gradients is not None:
-                gradients = _weights(measured.gradients, kept, sizes)  # a position is a token
+                # Only runs with unit token have gradients: a position is a token.
+                gradients = _flatten_weights(measured.gradients, kept_inputs, sizes)
                 tables["gradient"] = index.distributions("gradients", gradients)
                 rows.weights += len(gradients)
         if measured is not None and measured.losses is not None:
-            rows.losses = measured.losses[:, kept].sum(1)
-            rows.masked = int(measured.masked[kept].sum())
+            rows.losses = measured.losses[:, kept_inputs].sum(1)
+            rows.masked = int(measured.masked[kept_inputs].sum())
     if skips:
-        first = (facts.corpus, facts.run, batch.number)
-        lost = [(*first, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
-        tables["skipped"] = _arrow_table(_SKIPPED, lost)
+        key = (facts.corpus, facts.run, batch.number)
+        skipped = [(*key, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
+        tables["skipped"] = _arrow_table(_SKIPPED, skipped)
     return rows
 
 
-def _weights(pooled: list[np.ndarray], kept: list[int], sizes: np.ndarray) -> np.ndarray:
-    """All weights in the order (sequence, layer, head, from, to), without padding."""
+def _flatten_weights(pooled: list[np.ndarray], indices: list[int], sizes: np.ndarray) -> np.ndarray:
+    """Return all weights in the order (sequence, layer, head, from, to), without padding."""
     layers, heads = len(pooled), pooled[0].shape[1]
     ends = np.cumsum(layers * heads * sizes**2)
     values = np.empty(int(ends[-1]), dtype=np.float32)
-    for at, size, end in zip(kept, sizes, ends, strict=True):
+    for at, size, end in zip(indices, sizes, ends, strict=True):
         block = values[end - layers * heads * size**2 : end].reshape(layers, heads, size, size)
-        for layer, each in enumerate(pooled):
-            block[layer] = each[at, :, :size, :size]
+        for layer, layer_maps in enumerate(pooled):
+            block[layer] = layer_maps[at, :, :size, :size]
     return values
 
 
-class _Index:
-    """The columns that say where a weight belongs, for inputs of different sizes."""
+class _KeyColumns:
+    """The key columns (sequence, layer, head, position) of rows, and the tables that have them."""
 
     def __init__(
         self, facts: RunFacts, inputs: list[Input], sizes: np.ndarray, layers: int, heads: int
@@ -195,94 +202,103 @@ class _Index:
         numbers = np.array(facts.layers or range(1, layers + 1), dtype=np.int16)
         self.layer = np.repeat(numbers, heads)
         self.head = np.tile(np.arange(1, heads + 1, dtype=np.int16), layers)
-        sequences = [facts.first_sequence + each.sequence for each in inputs]
+        sequences = [facts.first_sequence + model_input.sequence for model_input in inputs]
         self.sequences = np.array(sequences, dtype=np.int32)
 
-    def _columns(self, name: str, places: list[np.ndarray]) -> dict[str, Any]:
-        """Sequence, layer, head and position (`name`) of every row; each input has `places`."""
-        counts = np.array([len(each) for each in places])
+    def _columns(self, name: str, positions: list[np.ndarray]) -> dict[str, Any]:
+        """Return sequence, layer, head and position (called `name`) of every row.
+
+        `positions` are those of each input that have a row.
+        """
+        counts = np.array([len(input_positions) for input_positions in positions])
         return {
             "sequence": np.repeat(self.sequences, self.maps * counts),
             "layer": np.concatenate([np.repeat(self.layer, count) for count in counts]),
             "head": np.concatenate([np.repeat(self.head, count) for count in counts]),
-            name: np.concatenate([np.tile(each, self.maps) for each in places]).astype(np.int16),
+            name: np.concatenate(
+                [np.tile(input_positions, self.maps) for input_positions in positions]
+            ).astype(np.int16),
         }
 
     def distributions(self, name: str, values: np.ndarray) -> pa.Table:
-        """One row per distribution; `values` are all the weights (column `name`) in order."""
+        """Return a row per distribution; `values` are all weights (column `name`) in order."""
         columns = self._columns("from_position", [np.arange(size) for size in self.sizes])
-        columns[name] = _lists(np.repeat(self.sizes, self.maps * self.sizes), pa.array(values))
+        columns[name] = _list_column(
+            np.repeat(self.sizes, self.maps * self.sizes), pa.array(values)
+        )
         return pa.table(columns)
 
-    def attention_top(self, found: list[Largest]) -> pa.Table:
-        """One row per distribution: its largest weights, and the sum of the others."""
+    def attention_top(self, largest: list[Largest]) -> pa.Table:
+        """Return a row per distribution: its largest weights, and the sum of the others."""
         columns = self._columns("from_position", [np.arange(size) for size in self.sizes])
-        kept = np.array([each.weights.shape[2] for each in found])
-        lengths = np.repeat(kept, self.maps * self.sizes)
+        counts = np.array([input_largest.weights.shape[2] for input_largest in largest])
+        lengths = np.repeat(counts, self.maps * self.sizes)
         for name in ("to_positions", "weights"):
-            columns[name] = _lists(lengths, pa.array(_concatenate(found, name)))
-        columns["rest"] = pa.array(_concatenate(found, "rest"))
+            columns[name] = _list_column(lengths, pa.array(_concatenate(largest, name)))
+        columns["rest"] = pa.array(_concatenate(largest, "rest"))
         return pa.table(columns)
 
-    def attention_map(self, found: list[MapSums]) -> pa.Table:
-        """One row per map: the sums of each input."""
+    def attention_map(self, sums: list[MapSums]) -> pa.Table:
+        """Return a row per map: its sums."""
         columns = self._columns("position", [np.zeros(1)] * len(self.sizes))
         del columns["position"]  # a row is a whole map
-        totals = np.concatenate([each.totals for each in found])
+        totals = np.concatenate([input_sums.totals for input_sums in sums])
         columns |= {name: pa.array(totals[:, at]) for at, name in enumerate(TOTALS)}
         columns[TOTALS[-1]] = pa.array(totals[:, -1], mask=np.isnan(totals[:, -1]))
-        offsets = np.concatenate([each.offsets for each in found])
+        offsets = np.concatenate([input_sums.offsets for input_sums in sums])
         widths = np.full(len(offsets), offsets.shape[1])
-        columns["offsets"] = _lists(widths, pa.array(offsets.reshape(-1)))
+        columns["offsets"] = _list_column(widths, pa.array(offsets.reshape(-1)))
         lengths = np.repeat(self.sizes, self.maps)
-        is_sep = _concatenate(found, "largest_positions") < 0
+        is_sep = _concatenate(sums, "largest_positions") < 0
         for name in ("received", "given", "largest_positions", "largest_weights"):
             is_missing = is_sep if name.startswith("largest") else None
-            columns[name] = _lists(lengths, pa.array(_concatenate(found, name), mask=is_missing))
+            columns[name] = _list_column(
+                lengths, pa.array(_concatenate(sums, name), mask=is_missing)
+            )
         return pa.table(columns)
 
-    def peak(self, found: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
-        """One row per word (token): the peaks of each input at its candidate positions."""
+    def peak(self, peaks: list[Peaks], candidates: list[np.ndarray]) -> pa.Table:
+        """Return a row per candidate (word or token): its peaks."""
         columns = self._columns("position", candidates)
         for name in ("most_attended", "most_attending"):
-            is_missing = _concatenate(found, name) < 0
+            is_missing = _concatenate(peaks, name) < 0
             for column in (name, f"{name}_weight"):
-                columns[column] = pa.array(_concatenate(found, column), mask=is_missing)
+                columns[column] = pa.array(_concatenate(peaks, column), mask=is_missing)
         return pa.table(columns)
 
 
-def _concatenate(found: Sequence[MapSums | Peaks | Largest], name: str) -> np.ndarray:
-    """What was found of all inputs under this name, one after the other."""
-    return np.concatenate([getattr(each, name).reshape(-1) for each in found])
+def _concatenate(parts: Sequence[MapSums | Peaks | Largest], name: str) -> np.ndarray:
+    """Concatenate the field `name` of all inputs."""
+    return np.concatenate([getattr(part, name).reshape(-1) for part in parts])
 
 
-def _lists(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
-    """A column of lists of these lengths, of all their values in order."""
+def _list_column(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
+    """Return a column of lists of these lengths; `values` are all their values in order."""
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(ends), values)
 
 
-def _sequences(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
+def _sequence_rows(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = []
-    for each in inputs:
-        id = facts.first_sequence + each.sequence
-        sentence = each.sentences[0].id if facts.context == "sentence" else None
-        sizes = len(each.encoded.positions), len(each.encoded.ids)
-        rows.append((id, facts.run, number, each.document, sentence, *sizes))
+    for model_input in inputs:
+        id = facts.first_sequence + model_input.sequence
+        sentence = model_input.sentences[0].id if facts.context == "sentence" else None
+        sizes = len(model_input.encoded.positions), len(model_input.encoded.ids)
+        rows.append((id, facts.run, number, model_input.document, sentence, *sizes))
     return _arrow_table(_SEQUENCE, rows)
 
 
-def _positions(inputs: list[Input], facts: RunFacts) -> pa.Table:
+def _position_rows(inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = []
-    for one in inputs:
-        sequence = facts.first_sequence + one.sequence
-        for position, each in enumerate(one.encoded.positions):
-            span = None if each.word is None else one.spans[each.word]
+    for model_input in inputs:
+        sequence = facts.first_sequence + model_input.sequence
+        for number, position in enumerate(model_input.encoded.positions):
+            span = None if position.word is None else model_input.spans[position.word]
             word = None if span is None else span.first
             last = None if span is None or span.last == word else span.last
-            pieces = one.encoded.pieces[each.start : each.end]
-            place = (sequence, position, each.kind, each.segment)
-            rows.append((*place, word, each.text, pieces, last))
+            pieces = model_input.encoded.pieces[position.start : position.end]
+            columns = (sequence, number, position.kind, position.segment)
+            rows.append((*columns, word, position.text, pieces, last))
     return _arrow_table(_POSITION, rows)
 
 

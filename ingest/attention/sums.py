@@ -1,9 +1,8 @@
-"""The sums of one attention map that the analyses of its surface read: the row of attention_map.
+"""The sums of each attention map that analyses read: the rows of table attention_map.
 
-They are computed while the map is in the processor's cache. The same sums over the weights of a
-bank are a statement, `tests/support/attention_maps.sql`, which says what each of them is; tests
-hold the two together. All sums are in float64. In shapes, M is the number of maps (layers times
-heads) of an input and P of its positions.
+They are computed while the map is in the processor's cache. `tests/support/attention_maps.sql`
+defines each of them over the weights of a bank; tests compare the two. All sums are in float64. In
+shapes, M is the number of maps (layers times heads) of an input and P of its positions.
 """
 
 from __future__ import annotations
@@ -22,20 +21,21 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-_Found = TypeVar("_Found")
+_Arrays = TypeVar("_Arrays")
 
 FARTHEST = 10  # the largest offset, to the left and to the right, that has a sum of its own
-# What vocabularies write for a space before a token, or where it continues a word.
+# What vocabularies write for a space before a token, or for a token that continues a word.
 _MARKS = ("Ġ", "▁", "##", "</w>")
-_TINY = 1e-300  # keeps ln 0 finite, so that 0 ln 0 is 0; it is lost in every share of a float
+_TINY = 1e-300  # makes 0 ln 0 be 0; too small to change any other weight
 
 
 @dataclass(frozen=True)
-class Positions:
-    """Which positions of an input are what, a flag for each [P].
+class PositionKinds:
+    """The kinds of the positions of an input, as flags [P].
 
-    `first` is a first word (or token) that is set apart, `words` are all others, `second` those of
-    them in the second of two segments, and `punctuation` those that are a full stop or a comma.
+    `first` is a first word (or token) that is set apart as an attention sink, `words` are all
+    others, `second` the words in the second of two segments, and `punctuation` the words that are a
+    full stop or a comma.
     """
 
     cls: Flags
@@ -46,27 +46,27 @@ class Positions:
     second: Flags
 
     @classmethod
-    def from_positions(cls, positions: Sequence[Position]) -> Positions:
-        """Find out from the positions of an input, as view placement does in a bank."""
-        kinds = np.array([each.kind for each in positions])
-        words = np.array([each.is_candidate for each in positions])
+    def from_positions(cls, positions: Sequence[Position]) -> PositionKinds:
+        """Return the flags of the positions of an input, as view placement has them in a bank."""
+        kinds = np.array([position.kind for position in positions])
+        words = np.array([position.is_candidate for position in positions])
         return cls(
             cls=kinds == "cls",
             sep=kinds == "sep",
             first=kinds == "first",
             punctuation=words
-            & np.array([_text_of_position(each) in (".", ",") for each in positions]),
+            & np.array([_text_of_position(position) in (".", ",") for position in positions]),
             words=words,
-            second=words & np.array([each.segment == 1 for each in positions]),
+            second=words & np.array([position.segment == 1 for position in positions]),
         )
 
 
 @dataclass(frozen=True)
 class MapSums:
-    """What is kept of each of M maps besides its peaks; the columns of attention_map say what.
+    """The columns of attention_map for each of M maps.
 
-    `totals` [M, 12] are the columns from `to_cls` to `entropy_from_cls` (NaN where that is null),
-    `offsets` [M, 21]; the others are [M, P]. `largest_positions` is -1 where the largest are null.
+    `totals` [M, 12] are the columns from `to_cls` to `entropy_from_cls` (NaN for null), `offsets`
+    is [M, 21]; the others are [M, P]. `largest_positions` is -1 for null.
     """
 
     totals: Doubles
@@ -77,33 +77,33 @@ class MapSums:
     largest_weights: Floats
 
 
+# The columns of `MapSums.totals`, in order.
 TOTALS = (
     "to_cls", "to_sep", "to_punctuation", "to_other", "sep_to_sep", "word_to_word", "same_segment",
     "word_before", "word_itself", "word_after", "entropy", "entropy_from_cls",
 )  # fmt: skip
-"""The columns of `MapSums.totals`, in order."""
-AT_ONCE = 2**18  # weights; a processor's cache holds them and their logarithms
+AT_ONCE = 2**18  # weights; they and their logarithms fit the processor's cache
 
 
-def map_sums(pooled: Floats, positions: Positions) -> MapSums:
-    """The sums of every map of `pooled` [M, P, P], where a weight is from the row to the column."""
+def map_sums(pooled: Floats, positions: PositionKinds) -> MapSums:
+    """Return the sums of each map of `pooled` [M, P, P]; a weight is from the row to the column."""
     maps, size, _ = pooled.shape
     at_once = max(1, AT_ONCE // size**2)
     parts = (pooled[begin : begin + at_once] for begin in range(0, maps, at_once))
     return concatenate_parts([_sums_of_part(part, positions) for part in parts])
 
 
-def concatenate_parts(parts: Sequence[_Found]) -> _Found:
-    """What was found of all maps, from what was found of a few of them at a time."""
+def concatenate_parts(parts: Sequence[_Arrays]) -> _Arrays:
+    """Concatenate dataclasses of arrays, of a few maps each, into one of all maps."""
     if len(parts) == 1:
         return parts[0]
     kind: Any = type(parts[0])
-    arrays = zip(*(vars(each).values() for each in parts), strict=True)
-    found: _Found = kind(*map(np.concatenate, arrays))
-    return found
+    arrays = zip(*(vars(part).values() for part in parts), strict=True)
+    concatenated: _Arrays = kind(*map(np.concatenate, arrays))
+    return concatenated
 
 
-def _sums_of_part(pooled: Floats, positions: Positions) -> MapSums:
+def _sums_of_part(pooled: Floats, positions: PositionKinds) -> MapSums:
     maps, size, _ = pooled.shape
     weights = pooled.astype(np.float64)
     cls, sep, words, marks = positions.cls, positions.sep, positions.words, positions.punctuation
@@ -122,74 +122,74 @@ def _sums_of_part(pooled: Floats, positions: Positions) -> MapSums:
             to[:, sep, 1].sum(1),
             to[:, words, 4].sum(1),
             to[:, first, 5].sum(1) + to[:, second, 6].sum(1),
-            _beside(weights, words, -1),
+            _neighbour_sums(weights, words, -1),
             itself.sum(1),
-            _beside(weights, words, 1),
+            _neighbour_sums(weights, words, 1),
             entropy.mean(1),
             entropy[:, cls].mean(1) if cls.any() else np.full(maps, np.nan),
         ],
         axis=1,
     )
-    largest, at = _largest(pooled, sep)
-    return MapSums(totals, _offsets(weights), weights.sum(1), to[:, :, 4] - itself, at, largest)
+    largest, at = _largest_weights(pooled, sep)
+    return MapSums(totals, _offset_sums(weights), weights.sum(1), to[:, :, 4] - itself, at, largest)
 
 
 def _text_of_position(position: Position) -> str:
-    """The text of a position; of a token, without the marks of its vocabulary."""
+    # The text of a token, without the marks of its vocabulary.
     text = position.text
     for mark in _MARKS if position.kind == "token" else ():
         text = text.replace(mark, "")
     return text
 
 
-def _beside(weights: Doubles, words: Flags, distance: int) -> Doubles:
-    """The sum [M] of the weights to the neighbour at -1 or 1, where that neighbour is a word."""
-    found = np.diagonal(weights, distance, 1, 2)  # of the distance 1: from 0 to 1, from 1 to 2 ...
+def _neighbour_sums(weights: Doubles, words: Flags, distance: int) -> Doubles:
+    """Return the sum [M] of the weights to the neighbour at -1 or 1, if it is a word."""
+    diagonal = np.diagonal(weights, distance, 1, 2)  # for 1: from 0 to 1, from 1 to 2, ...
     neighbours = words[1:] if distance > 0 else words[:-1]
-    total: Doubles = found[:, neighbours].sum(1)
+    total: Doubles = diagonal[:, neighbours].sum(1)
     return total
 
 
-def _offsets(weights: Doubles) -> Doubles:
-    """The sums of the diagonals from -10 to 10, [M, 21].
-
-    Between zeros on both sides, the weight at each offset from a row is at the same distance from
-    the one of the row before: seen with such strides, diagonals are columns.
-    """
+def _offset_sums(weights: Doubles) -> Doubles:
+    """Return the sums of the diagonals from -10 to 10, [M, 21]."""
+    # Rows are padded with zeros on both sides. With a stride of one row and one weight, each
+    # diagonal becomes a column of a view, without a copy.
     maps, size, _ = weights.shape
     wide = np.zeros((maps, size, size + 2 * FARTHEST))
     wide[:, :, FARTHEST : FARTHEST + size] = weights
     of_map, of_row, of_weight = wide.strides
-    seen = as_strided(wide, (maps, size, 2 * FARTHEST + 1), (of_map, of_row + of_weight, of_weight))
-    found: Doubles = np.einsum("mpo->mo", seen)
-    return found
+    diagonals = as_strided(
+        wide, (maps, size, 2 * FARTHEST + 1), (of_map, of_row + of_weight, of_weight)
+    )
+    offset_sums: Doubles = np.einsum("mpo->mo", diagonals)
+    return offset_sums
 
 
-def _largest(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
-    """The largest weight of each position and where it goes, [M, P] each, without [SEP].
+def _largest_weights(pooled: Floats, sep: Flags) -> tuple[Floats, NDArray[np.int16]]:
+    """Return the largest weight of each position and the position it goes to, [M, P] each.
 
-    From [SEP], the weight is 0 and the position -1.
+    [SEP] does not count: no weight goes to it, and from it the weight is 0 and the position -1.
     """
     maps, size, _ = pooled.shape
     at = np.full((maps, size), -1, np.int16)
     largest = np.zeros((maps, size), np.float32)
-    others: Ints = np.flatnonzero(~sep)
-    count = len(others)
+    not_sep: Ints = np.flatnonzero(~sep)
+    count = len(not_sep)
     if count:
-        weights = among(pooled, others)
-        place = weights.argmax(2)
+        weights = submatrices(pooled, not_sep)
+        best = weights.argmax(2)
         rows = np.arange(0, maps * count**2, count).reshape(maps, count)
-        at[:, others] = others[place]
-        largest[:, others] = weights.reshape(-1)[rows + place]
+        at[:, not_sep] = not_sep[best]
+        largest[:, not_sep] = weights.reshape(-1)[rows + best]
     return largest, at
 
 
-def among(pooled: Floats, places: Ints) -> Floats:
-    """A copy of the weights between some positions of `pooled` [M, P, P], one at least, ascending.
+def submatrices(pooled: Floats, positions: Ints) -> Floats:
+    """Return a copy of the weights between some positions of `pooled` [M, P, P].
 
-    Those without a gap are a slice, which is copied several times faster.
+    There is at least one position, and they are ascending.
     """
-    begin, end = places[0], places[-1] + 1
-    if end - begin == len(places):
+    begin, end = positions[0], positions[-1] + 1
+    if end - begin == len(positions):  # without gaps, a slice is copied several times faster
         return pooled[:, begin:end, begin:end].copy()
-    return np.ascontiguousarray(pooled[:, places[:, None], places[None, :]])
+    return np.ascontiguousarray(pooled[:, positions[:, None], positions[None, :]])

@@ -1,7 +1,7 @@
-"""What `attnbank compute` writes: tables that SQL cannot fill fast enough, and kept answers.
+"""The computations of `attnbank compute`: tables that SQL cannot fill fast enough, cached answers.
 
-A step is an entry in STEPS and a function of its name in a module, which returns the rows for a
-table of that name. Rows with the same run and values of the key options are replaced together.
+A step is an entry in STEPS, and a function of its name in a module, which returns the rows of a
+table of that name. Rows of the same run and values of the key options are replaced together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SETTINGS = {"memory_limit": "1GB"}
 class Option:
     """An option of a step: a number, or one of its `choices`.
 
-    With `is_key` the table can have rows of several values at once.
+    With `is_key` the table can have rows for several values of the option.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Computation:
-    """A step, its options, the steps it `needs`, and the `extra` that brings its `modules`.
+    """A step: its options, the steps it `needs`, and the `extra` that installs its `modules`.
 
-    `made_in` is the module of its function. What it reads of a run, beside the weights, is `reads`
-    (trees, ...); None for what its analysis needs.
+    `module` is the module of its function. `reads` is the annotation that it reads of a run besides
+    the weights (trees, ...); None for that of its analysis.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Computation:
     needs: tuple[str, ...] = ()
     extra: str = ""
     modules: tuple[str, ...] = ()
-    made_in: str = "heads"
+    module: str = "heads"
     reads: str | None = None
 
 
 _SMOOTHING = Option(
-    "smoothing", 0.001, "share of a uniform distribution that is mixed into every one", is_key=True
+    "smoothing", 0.001, "share of the uniform distribution mixed into each", is_key=True
 )
-_ENSEMBLE = Option("ensemble", 4, "the most heads that find one relation together")
+_ENSEMBLE = Option("ensemble", 4, "the most heads in the ensemble of a relation")
 
 STEPS = {
     "head_distance": Computation(
@@ -75,7 +75,7 @@ STEPS = {
         (
             _SMOOTHING,
             Option("seed", 0, "seed of the random starts"),
-            Option("starts", 8, "random starts, beside one from classical scaling"),
+            Option("starts", 8, "random starts, in addition to one from classical scaling"),
         ),
         needs=("head_distance",),
         extra="cluster",
@@ -85,7 +85,7 @@ STEPS = {
         "tree_ensemble",
         "The heads that find each relation together, chosen on half of the documents",
         (_ENSEMBLE,),
-        made_in="trees",
+        module="trees",
         reads="trees",
     ),
     "attention_tree": Computation(
@@ -96,7 +96,7 @@ STEPS = {
             Option(
                 "root",
                 "none",
-                "what is known of the root: none, or gold, for the one of the annotation",
+                "the root: none, to decode it too, or gold, that of the annotation",
                 is_key=True,
                 choices=("none", "gold"),
             ),
@@ -112,7 +112,7 @@ STEPS = {
         needs=("tree_ensemble",),
         extra="trees",
         modules=("ufal.chu_liu_edmonds",),
-        made_in="trees",
+        module="trees",
         reads="trees",
     ),
     "attention_span": Computation(
@@ -127,7 +127,7 @@ STEPS = {
                 choices=("jensen_shannon", "hellinger"),
             ),
         ),
-        made_in="trees",
+        module="trees",
         reads="constituents",
     ),
 }
@@ -135,7 +135,7 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Computed:
-    """The run, and the rows in each table that was filled, or (not `is_new`) had been before."""
+    """The run, and the rows of each table filled; `is_new` is false if the bank had them."""
 
     run: str
     rows: dict[str, int]
@@ -151,51 +151,55 @@ def compute(
     replace: bool = False,
     **options: int | float | str,
 ) -> Computed:
-    """Compute a step for a run and keep its rows, unless the bank has them, or with `replace` anew.
+    """Compute a step for a run and store its rows; `replace` even if the bank has them.
 
-    `run` is a name or an id; by default the bank's own choice. Raises CallError for an unknown
-    step, option or run and an unfinished run, MissingPackageError, BankError if it cannot write.
+    `run` is a name or an id; by default the default run of the bank. Raises CallError for an
+    unknown step, option or run and for an unfinished run, MissingPackageError, BankError if the
+    bank cannot be written.
     """
-    from attnbank.ingest.store.writer import changing
+    from attnbank.ingest.store.writer import open_for_changes
     from attnbank.sql.run_choice import choose_run
 
-    chosen = STEPS.get(step.replace("-", "_"))
-    if chosen is None:
+    computation = STEPS.get(step.replace("-", "_"))
+    if computation is None:
         raise CallError(
-            f"There is nothing called {step} to compute.", f"Use one of: {', '.join(STEPS)}."
+            f"There is no computation called {step}.", f"Use one of: {', '.join(STEPS)}."
         )
-    values = _checked_parameters(chosen, options)
-    # Checked now, and not after minutes of computing what the step needs.
-    need(f"Computing {chosen.name}", chosen.extra, *chosen.modules)
-    analysis = registry.find_analysis(chosen.name)
+    values = _check_options(computation, options)
+    # Checked now, not after minutes of computing other steps.
+    need(f"Computing {computation.name}", computation.extra, *computation.modules)
+    analysis = registry.find_analysis(computation.name)
     assert analysis.run is not None
-    needs = chosen.reads or analysis.run.needs
+    needs = computation.reads or analysis.run.needs
     choice = replaced(analysis.run, weights="true", needs=needs)
-    path, kept = Path(bank), "what was computed before is unchanged"
-    with changing(path, kept, _SETTINGS, has_deleted=True) as connection:
-        found = choose_run(connection, path, choice, chosen.name, run)
-        if not found.is_finished:
+    path, outcome = Path(bank), "what was computed before is unchanged"
+    with open_for_changes(path, outcome, _SETTINGS, has_deleted=True) as connection:
+        chosen_run = choose_run(connection, path, choice, computation.name, run)
+        if not chosen_run.is_finished:
             raise CallError(
-                f"The run {found.name} is unfinished: its results would be out of date later.",
+                f"The run {chosen_run.name} is unfinished: its results would be out of date later.",
                 "Finish it first: type the same ingest command again.",
             )
-        count = None if replace else _stored(connection, chosen, found, values)
+        count = None if replace else _stored_row_count(connection, computation, chosen_run, values)
         if count is not None:
-            return Computed(found.name, {chosen.name: count}, is_new=False)
-        return Computed(found.name, _compute(connection, chosen, found, values, on_progress))
+            return Computed(chosen_run.name, {computation.name: count}, is_new=False)
+        return Computed(
+            chosen_run.name, _compute(connection, computation, chosen_run, values, on_progress)
+        )
 
 
-def _checked_parameters(
-    step: Computation, given: Mapping[str, Any]
-) -> dict[str, int | float | str]:
-    known = {each.name: each for each in step.options}
-    for name, value in given.items():
+def _check_options(step: Computation, options: Mapping[str, Any]) -> dict[str, int | float | str]:
+    known = {option.name: option for option in step.options}
+    for name, value in options.items():
         if name not in known:
             raise CallError(f"{step.name} has no option {name}.", f"It takes: {', '.join(known)}.")
         choices = known[name].choices
         if choices and value not in choices:
             raise CallError(f"{name} cannot be {value}.", f"Use one of: {', '.join(choices)}.")
-    return {name: type(each.default)(given.get(name, each.default)) for name, each in known.items()}
+    return {
+        name: type(option.default)(options.get(name, option.default))
+        for name, option in known.items()
+    }
 
 
 def _compute(
@@ -205,7 +209,7 @@ def _compute(
     values: dict[str, int | float | str],
     on_progress: OnProgress,
 ) -> dict[str, int]:
-    """Compute what the step needs, then the step; the number of rows put into each table."""
+    """Compute the steps that this one needs, and then it; return the number of rows per table."""
     from attnbank.ingest.store.arrow import insert
     from attnbank.ingest.store.writer import insert_row
     from attnbank.sql.bank.connections import transaction
@@ -214,14 +218,16 @@ def _compute(
     for name in step.needs:
         needed = STEPS[name]
         shared = {option.name: values[option.name] for option in needed.options}
-        if _stored(connection, needed, run, shared) is None:
+        if _stored_row_count(connection, needed, run, shared) is None:
             rows |= _compute(connection, needed, run, shared, on_progress)
-    module = import_module(f"attnbank.ingest.derived.{step.made_in}")
+    module = import_module(f"attnbank.ingest.derived.{step.module}")
     table = getattr(module, step.name)(connection, run, on_progress, **values)
     with transaction(connection):
         _delete(connection, step, run, _values_as_text(values))
-        for other, options in _outdated(connection, step, run, _values_as_text(values)):
-            _delete(connection, other, run, options)
+        for outdated, options in _outdated_computations(
+            connection, step, run, _values_as_text(values)
+        ):
+            _delete(connection, outdated, run, options)
         insert(connection, step.name, table)
         insert_row(
             connection, "computation", run=run.id, step=step.name, options=_values_as_text(values),
@@ -233,39 +239,41 @@ def _compute(
 def _delete(
     connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> None:
-    """Delete what a step computed of a run with these values of its keys."""
+    """Delete the rows of a step for a run and these values of its key options."""
     keys = {option.name: options[option.name] for option in step.options if option.is_key}
-    own = "".join(f" and {name} = ?" for name in keys)
+    key_condition = "".join(f" and {name} = ?" for name in keys)
     same = "".join(f" and map_extract_value(options, '{name}') = ?" for name in keys)
-    connection.execute(f"delete from {step.name} where run = ?{own}", [run.id, *keys.values()])
+    connection.execute(
+        f"delete from {step.name} where run = ?{key_condition}", [run.id, *keys.values()]
+    )
     connection.execute(
         f"delete from computation where run = ? and step = ?{same}",
         [run.id, step.name, *keys.values()],
     )
 
 
-def _outdated(
+def _outdated_computations(
     connection: DuckDBPyConnection, step: Computation, run: Run, options: Mapping[str, str]
 ) -> Iterator[tuple[Computation, dict[str, str]]]:
-    """What was computed from the rows of this step that are replaced, with their other options."""
-    for other in STEPS.values():
-        shared = [each.name for each in step.options if not each.is_key]
-        if step.name not in other.needs:
+    """Yield the computations that used the replaced rows of this step, with their options."""
+    for later_step in STEPS.values():
+        shared = [option.name for option in step.options if not option.is_key]
+        if step.name not in later_step.needs:
             continue
-        for (found,) in connection.execute(
-            "select options from computation where run = ? and step = ?", [run.id, other.name]
+        for (stored_options,) in connection.execute(
+            "select options from computation where run = ? and step = ?", [run.id, later_step.name]
         ).fetchall():
-            if any(found.get(name) != options[name] for name in shared):
-                yield other, found
+            if any(stored_options.get(name) != options[name] for name in shared):
+                yield later_step, stored_options
 
 
-def _stored(
+def _stored_row_count(
     connection: DuckDBPyConnection,
     step: Computation,
     run: Run,
     values: dict[str, int | float | str],
 ) -> int | None:
-    """The number of rows that the step put into the bank with these options; None if it did not."""
+    """Return the number of rows that the bank has of a step with these options; None if none."""
     rows = connection.execute(
         "select options, row_count from computation where run = ? and step = ?", [run.id, step.name]
     ).fetchall()
@@ -278,7 +286,7 @@ def _values_as_text(values: Mapping[str, int | float | str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class AnalysisAnswer:
-    """An answer to be kept, as an Arrow stream; `run` is None if it is not about one run."""
+    """An answer to be cached, as an Arrow stream; `run` is None if it is not about one run."""
 
     analysis: str
     run: int | None
@@ -289,32 +297,33 @@ class AnalysisAnswer:
 
 
 def cache_answers(bank: str | Path, answers: Sequence[AnalysisAnswer]) -> None:
-    """Keep answers, in place of earlier ones for the same analysis, run and parameters.
+    """Cache answers, in place of earlier ones of the same analysis, run and parameters.
 
     Raises BankError if the bank cannot be written, CallError for an unknown analysis.
     """
-    from attnbank.ingest.store.writer import changing, insert_row
+    from attnbank.ingest.store.writer import insert_row, open_for_changes
     from attnbank.sql.bank import result_cache
     from attnbank.sql.bank.connections import transaction
 
-    kept = "what was kept before is unchanged"
+    outcome = "what was kept before is unchanged"
     with (
-        changing(Path(bank), kept, _SETTINGS, has_deleted=True) as connection,
+        open_for_changes(Path(bank), outcome, _SETTINGS, has_deleted=True) as connection,
         transaction(connection),
     ):
         for statement in result_cache.CREATE:
             connection.execute(statement)
-        for each in answers:
-            analysis = registry.find_analysis(each.analysis)
-            parameters = result_cache.parameters_text(connection, analysis, each.parameters)
-            reads = result_cache.reads(connection, analysis, each.parameters)
+        for answer in answers:
+            analysis = registry.find_analysis(answer.analysis)
+            parameters = result_cache.parameters_text(connection, analysis, answer.parameters)
+            reads = result_cache.reads(connection, analysis, answer.parameters)
             connection.execute(
                 f"delete from {result_cache.TABLE} where analysis = ? and parameters = ?"
                 " and run is not distinct from ?",
-                [analysis.name, parameters, each.run],
+                [analysis.name, parameters, answer.run],
             )
             insert_row(
                 connection, result_cache.TABLE, analysis=analysis.name, parameters=parameters,
-                run=each.run, reads=reads, row_count=each.row_count, answer=each.answer,
-                seconds=each.seconds, code_version=provenance.version(), finished=provenance.now(),
+                run=answer.run, reads=reads, row_count=answer.row_count, answer=answer.answer,
+                seconds=answer.seconds, code_version=provenance.version(),
+                finished=provenance.now(),
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How far apart the heads of a run attend, and a plane that keeps their distances (section 6)."""
+"""Distances between the heads of a run, and their embedding in a plane (section 6)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from attnbank.sql import registry
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.run_choice import Run
 
+# Weights of all heads that are compared at a time: few enough for the processor's cache.
 _BLOCK = 1 << 16
-"""Weights of all heads that are compared at a time; so few that all of it stays in the cache."""
 
+# Weights that are read at a time: 32 MB, and as much again while DuckDB sorts them.
 AT_ONCE = 8_000_000
-"""The weights that are read at a time: 32 MB, and as much again while DuckDB sorts them."""
 
 
 def head_distance(
     connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, smoothing: float
 ) -> pa.Table:
-    """The distance of every pair of different heads of a run, as rows of table head_distance.
+    """Compute the distance of every pair of heads of a run; return rows of table head_distance.
 
-    The sum over tokens of the Jensen-Shannon divergence of their distributions, in nats. Raises
-    CallError for a smoothing outside [0, 1), BankError for incomplete attention maps.
+    It is the sum over tokens of the Jensen-Shannon divergence of their distributions, in nats.
+    Raises CallError for a smoothing outside [0, 1), BankError for incomplete attention maps.
     """
     heads = run.layers * run.heads
     distances = Distances(heads, smoothing)
@@ -60,15 +60,15 @@ def head_distance(
 class Distances:
     """Sums of Jensen-Shannon divergences between all pairs of heads, in nats.
 
-    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 takes one logarithm per pair and weight, that of
-    s = p + q: 2 JS = sum(p ln p) + sum(q ln q) - sum(s ln s) + ln 2 sum(s). Within a block sums are
-    in float32 (an error of 1e-6 of the distance), over blocks in float64.
+    JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 needs only one logarithm per pair and weight, that
+    of s = p + q: 2 JS = sum(p ln p) + sum(q ln q) - sum(s ln s) + ln 2 sum(s). Sums are in float32
+    within a block (an error of 1e-6 of the distance), and in float64 over blocks.
     """
 
     def __init__(self, heads: int, smoothing: float, threads: int | None = None) -> None:
         if not 0 <= smoothing < 1:
             raise CallError(
-                f"Smoothing cannot be {smoothing}: it is a share, from 0 to below 1.",
+                f"Smoothing cannot be {smoothing}.",
                 "Give a number from 0 to below 1, or leave it out.",
             )
         self.heads = heads
@@ -79,40 +79,43 @@ class Distances:
         self._mass = np.zeros(heads)  # sum(p)
         self._pairs = np.zeros((heads, heads))  # sum(s ln s), above the diagonal
 
-    def add_maps(self, found: Iterable[np.ndarray]) -> None:
+    def add_maps(self, maps: Iterable[np.ndarray]) -> None:
         """Add the maps of some sequences, [heads, n, n] each."""
         flat = []
-        for weights in found:
+        for weights in maps:
             n = weights.shape[-1]
             self.tokens += n
             smoothed = weights.astype(np.float64) * (1 - self.smoothing) + self.smoothing / n
             flat.append(smoothed.reshape(self.heads, -1).astype(np.float32))
-        every = np.concatenate(flat, axis=1)
+        all_weights = np.concatenate(flat, axis=1)
         width = min(max(_BLOCK // self.heads, 64), 1024)
-        blocks = [every[:, start : start + width] for start in range(0, every.shape[1], width)]
+        blocks = [
+            all_weights[:, start : start + width] for start in range(0, all_weights.shape[1], width)
+        ]
         with ThreadPoolExecutor(self._threads) as pool:
-            # map() keeps the order of the blocks, so that the sums are the same in every run.
+            # map() keeps the order of the blocks, so that the sums are always the same.
             for alone, mass, pairs in pool.map(self._block, blocks):
                 self._alone += alone
                 self._mass += mass
                 self._pairs += pairs
 
     def _block(self, block: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """sum(p ln p) [H], sum(p) [H] and sum(s ln s) [H, H] over a block [H, width]."""
+        """Return sum(p ln p) [H], sum(p) [H] and sum(s ln s) [H, H] over a block [H, width]."""
         block = np.ascontiguousarray(block)
         wide = block.astype(np.float64)
         alone = (wide * _log(wide, self.smoothing)).sum(axis=1)
         pairs = np.zeros((self.heads, self.heads))
-        room, logs = np.empty_like(block), np.empty_like(block)
+        buffer, logs = np.empty_like(block), np.empty_like(block)
         for head in range(self.heads - 1):
             later = slice(self.heads - 1 - head)
-            both = np.add(block[head + 1 :], block[head], out=room[later])
+            both = np.add(block[head + 1 :], block[head], out=buffer[later])
             log = _log(both, self.smoothing, logs[later])
             pairs[head, head + 1 :] = np.matmul(both[:, None, :], log[:, :, None])[:, 0, 0]
         return alone, wide.sum(axis=1), pairs
 
     def matrix(self) -> np.ndarray:
         """The distances [heads, heads] in nats; symmetric, 0 on the diagonal."""
+        # Rounding may make the distance of heads that attend alike slightly negative.
         twice = self._alone[:, None] + self._alone - self._pairs
         twice += np.log(2) * (self._mass[:, None] + self._mass)
         upper = np.triu(np.maximum(twice / 2, 0), 1)
@@ -120,16 +123,15 @@ class Distances:
 
 
 def _log(values: np.ndarray, smoothing: float, out: np.ndarray | None = None) -> np.ndarray:
-    """Natural logarithms; without smoothing, 0 becomes the smallest float, so that 0 ln 0 is 0."""
-    if smoothing == 0:
+    if smoothing == 0:  # the smallest float in place of 0, so that 0 ln 0 is 0
         values = np.maximum(values, np.finfo(np.float32).tiny)
     return np.log(values, out=out)  # type: ignore[no-any-return]
 
 
 def maps_of_run(connection: DuckDBPyConnection, run: Run) -> Iterator[dict[int, np.ndarray]]:
-    """The maps of every sequence of the run by its id, in groups of at most AT_ONCE weights.
+    """Yield the maps of all sequences of a run by id, in groups of at most AT_ONCE weights.
 
-    Those of n positions are [layers * heads, n, n] float32, from row to column. Raises BankError
+    The maps of n positions are [layers * heads, n, n] float32, from row to column. Raises BankError
     if the distribution of a position and head is missing.
     """
     heads = run.layers * run.heads
@@ -152,7 +154,7 @@ def maps_of_run(connection: DuckDBPyConnection, run: Run) -> Iterator[dict[int, 
 def _read_maps(
     connection: DuckDBPyConnection, run: Run, group: list[tuple[int, int]]
 ) -> dict[int, np.ndarray]:
-    """The maps of consecutive sequences, given as ids and numbers of positions, by id."""
+    """Read the maps of consecutive sequences, given as ids and numbers of positions, by id."""
     table = connection.query(
         registry.internal_statement("derived/maps_of_sequences"),
         params={"first": group[0][0], "last": group[-1][0], "run": run.id},
@@ -180,10 +182,11 @@ def head_embedding(
     seed: int,
     starts: int,
 ) -> pa.Table:
-    """Metric multidimensional scaling of the stored distances, as rows of table head_embedding.
+    """Embed the heads by their stored distances; return rows of table head_embedding.
 
-    Distances are means over tokens. The picture is turned so that x is the axis on which the heads
-    differ most and head 1-1 is to the lower left: scikit-learn's own choice is arbitrary.
+    By metric multidimensional scaling. Distances are means over tokens. The plane is rotated so
+    that x is the axis on which the heads differ most and head 1-1 is at the lower left:
+    scikit-learn's rotation is arbitrary.
     """
     rows = connection.execute(
         registry.internal_statement("derived/head_distances"),
@@ -196,7 +199,7 @@ def head_embedding(
     )
     distances = np.zeros((number, number))
     distances[first, second] = distances[second, first] = rows["distance"]
-    places = on_principal_axes(scaled(distances, seed, starts))
+    points = rotate_to_principal_axes(scale_distances(distances, seed, starts))
     head = np.arange(number)
     return pa.table(
         {
@@ -205,34 +208,37 @@ def head_embedding(
             "seed": np.full(number, seed),
             "layer": np.array(run.numbers)[head // run.heads],
             "head": head % run.heads + 1,
-            "x": places[:, 0],
-            "y": places[:, 1],
-            "stress": np.full(number, stress(distances, places)),
+            "x": points[:, 0],
+            "y": points[:, 1],
+            "stress": np.full(number, stress(distances, points)),
         }
     )
 
 
-def scaled(distances: np.ndarray, seed: int, starts: int) -> np.ndarray:
-    """Places [n, 2] that keep the distances [n, n] best, by classical scaling or random starts."""
-    found = [_descended(distances, start=classical(distances))]
+def scale_distances(distances: np.ndarray, seed: int, starts: int) -> np.ndarray:
+    """Return the points [n, 2] of the least stress for the distances [n, n].
+
+    The start is that of classical scaling, or the best of several random ones.
+    """
+    solutions = [_minimise_stress(distances, start=classical_scaling(distances))]
     if starts > 0:
-        found.append(_descended(distances, seed=seed, starts=starts))
-    return min(found, key=lambda places: stress(distances, places))
+        solutions.append(_minimise_stress(distances, seed=seed, starts=starts))
+    return min(solutions, key=lambda points: stress(distances, points))
 
 
-def classical(distances: np.ndarray) -> np.ndarray:
-    """Places [n, 2] by classical scaling (Torgerson 1952) of the distances [n, n]."""
+def classical_scaling(distances: np.ndarray) -> np.ndarray:
+    """Return points [n, 2] by classical scaling (Torgerson 1952) of the distances [n, n]."""
     squares = distances**2
     centred = -(squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean()) / 2
-    values, vectors = np.linalg.eigh(centred)  # negative where no space has such distances
-    places: np.ndarray = vectors[:, :-3:-1] * np.sqrt(np.clip(values[:-3:-1], 0, None))
-    return places
+    values, vectors = np.linalg.eigh(centred)  # negative if the distances are not Euclidean
+    points: np.ndarray = vectors[:, :-3:-1] * np.sqrt(np.clip(values[:-3:-1], 0, None))
+    return points
 
 
-def _descended(
+def _minimise_stress(
     distances: np.ndarray, *, start: np.ndarray | None = None, seed: int = 0, starts: int = 1
 ) -> np.ndarray:
-    """Places [n, 2] that scikit-learn finds from `start` [n, 2], or the best from random starts."""
+    """Return the points [n, 2] that scikit-learn finds from `start` [n, 2] or random starts."""
     from sklearn.manifold import MDS
 
     scaling = MDS(
@@ -245,22 +251,25 @@ def _descended(
         normalized_stress=False,
     )
     with warnings.catch_warnings(action="ignore", category=FutureWarning):
-        places: np.ndarray = scaling.fit_transform(distances, init=start)
-    return places
+        points: np.ndarray = scaling.fit_transform(distances, init=start)
+    return points
 
 
-def on_principal_axes(places: np.ndarray) -> np.ndarray:
-    """The places [n, 2], centred, on their principal axes; the first has no positive coordinate."""
-    centred = places - places.mean(axis=0)
+def rotate_to_principal_axes(points: np.ndarray) -> np.ndarray:
+    """Centre points [n, 2] and rotate them to their principal axes.
+
+    Axes point such that the first point has no positive coordinate.
+    """
+    centred = points - points.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     along = centred @ axes.T
-    turned_: np.ndarray = along * np.where(along[0] > 0, -1.0, 1.0)
-    return turned_
+    rotated: np.ndarray = along * np.where(along[0] > 0, -1.0, 1.0)
+    return rotated
 
 
-def stress(distances: np.ndarray, places: np.ndarray) -> float:
-    """Kruskal's normalised stress: 0 if every distance [n, n] is kept, 1 if all places are one."""
-    kept = np.linalg.norm(places[:, None] - places, axis=-1)
+def stress(distances: np.ndarray, points: np.ndarray) -> float:
+    """Kruskal's normalised stress: 0 if all distances [n, n] are exact, 1 if all points are one."""
+    point_distances = np.linalg.norm(points[:, None] - points, axis=-1)
     upper = np.triu_indices(len(distances), 1)
-    wanted = distances[upper]
-    return float(np.sqrt(((kept[upper] - wanted) ** 2).sum() / (wanted**2).sum()))
+    target = distances[upper]
+    return float(np.sqrt(((point_distances[upper] - target) ** 2).sum() / (target**2).sum()))

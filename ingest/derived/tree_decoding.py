@@ -1,7 +1,7 @@
-"""Trees of the largest weight over words, from scores of every pair; nothing of a bank.
+"""Maximum spanning trees, projective trees and binary trees over the words of a sentence.
 
-The head of a root is ROOT. Of trees of the same weight one is found by a fixed order, which each
-function states, so that the same scores always give the same tree.
+The head of a root is ROOT. Ties between trees of the same weight are broken in a fixed order, which
+each function states, so that the same scores always give the same tree.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ ROOT = -1
 
 
 def spanning_trees(scores: Floats, root: int = 0) -> Ints:
-    """The heads [T, n] of the maximum spanning trees of symmetric scores [T, n, n], by Prim.
+    """Return the heads [T, n] of the maximum spanning trees of symmetric scores [T, n, n] (Prim).
 
     All arcs point away from `root`. Of equal scores the leftmost word is added first, to the word
     that was added first.
     """
     trees, n, _ = scores.shape
-    every = np.arange(trees)
+    tree = np.arange(trees)
     heads = np.full((trees, n), root)
     heads[:, root] = ROOT
-    best = scores[:, root].copy()  # of each word that is not added, its best score
+    best = scores[:, root].copy()  # the best score of each word with a word of the tree
     is_added = np.zeros((trees, n), dtype=bool)
     is_added[:, root] = True
     for _ in range(n - 1):
         best[is_added] = -np.inf
         added = best.argmax(axis=1)
-        is_added[every, added] = True
-        new = scores[every, added]
+        is_added[tree, added] = True
+        new = scores[tree, added]
         is_better = (new > best) & ~is_added
         heads = np.where(is_better, added[:, None], heads)
         best = np.where(is_better, new, best)
@@ -40,10 +40,10 @@ def spanning_trees(scores: Floats, root: int = 0) -> Ints:
 
 
 def arborescences(scores: Floats, root: int | None = None) -> Ints:
-    """The heads [T, n] of the maximum directed trees, by Chu and Liu, and Edmonds.
+    """Return the heads [T, n] of the maximum directed trees (Chu and Liu 1965, Edmonds 1967).
 
-    `scores` [T, n, n] go from dependent to head. Without a `root` any word is one, but only one
-    is. Of equal trees it is the one that the package ufal.chu_liu_edmonds finds.
+    `scores` [T, n, n] go from dependent to head. Without `root`, any single word may be the root.
+    Of equal trees it is the one that the package ufal.chu_liu_edmonds finds.
     """
     from ufal.chu_liu_edmonds import chu_liu_edmonds
 
@@ -51,15 +51,15 @@ def arborescences(scores: Floats, root: int | None = None) -> Ints:
     if n == 1:
         return np.full((trees, 1), ROOT)
     heads = np.empty((trees, n), dtype=np.int64)
-    for tree, rooted in enumerate(_with_root(scores, root, absent=np.nan)):
+    for tree, rooted in enumerate(_add_root(scores, root, absent=np.nan)):
         heads[tree] = chu_liu_edmonds(rooted)[0][1:]
     return heads - 1
 
 
-def _with_root(scores: Floats, root: int | None, absent: float) -> Floats:
-    """Scores [T, n + 1, n + 1] whose first place is the head of the root.
+def _add_root(scores: Floats, root: int | None, absent: float) -> Floats:
+    """Return scores [T, n + 1, n + 1] with an artificial head of the root at index 0.
 
-    An arc from there costs more than all others together can give, so that there is one only.
+    An arc to it costs more than all other arcs together can gain, so that there is only one.
     """
     trees, n, _ = scores.shape
     rooted = np.full((trees, n + 1, n + 1), absent)
@@ -73,15 +73,16 @@ def _with_root(scores: Floats, root: int | None, absent: float) -> Floats:
 
 
 def projective_trees(scores: Floats, root: int | None = None) -> Ints:
-    """The heads [T, n] of the maximum trees without crossing arcs, by Eisner 1996.
+    """Return the heads [T, n] of the maximum trees without crossing arcs (Eisner 1996).
 
-    `scores` [T, n, n] go from dependent to head; the root is as in `arborescences`, and nothing
-    crosses the arc to it. Of equal trees the one whose spans are split further left.
+    `scores` [T, n, n] go from dependent to head; `root` is as in `arborescences`, and no arc
+    crosses the one to it. Of equal trees, the one whose spans are split further left.
     """
-    rooted = _with_root(scores, root, absent=-np.inf)
+    rooted = _add_root(scores, root, absent=-np.inf)
     trees, size, _ = rooted.shape
     shape = (2, trees, size, size)
-    # By the side on which the head stands: 0 left, 1 right. An arc (incomplete) or all of one side.
+    # Eisner's incomplete spans (an arc between their ends) and complete spans (a word and all its
+    # dependents on one side), by the side of the head: 0 left, 1 right.
     arc, side = np.full(shape, -np.inf), np.full(shape, -np.inf)
     arc_at, side_at = np.zeros(shape, dtype=np.int16), np.zeros(shape, dtype=np.int16)
     side[:, :, range(size), range(size)] = 0
@@ -96,49 +97,51 @@ def projective_trees(scores: Floats, root: int | None = None) -> Ints:
         arc[0][:, start, end] = best + rooted[:, end, start]
         arc[1][:, start, end] = best + rooted[:, start, end]
         arc_at[:, :, start, end] = start + at
-        for which, whole in (
+        for direction, candidates in (
             (0, arc[0][:, first, split + 1] + side[0][:, split + 1, last]),
             (1, side[1][:, first, split] + arc[1][:, split, last]),
         ):
-            at = whole.argmax(axis=2)
-            side[which][:, start, end] = np.take_along_axis(whole, at[..., None], axis=2)[..., 0]
-            side_at[which][:, start, end] = start + at + (which == 0)
+            at = candidates.argmax(axis=2)
+            side[direction][:, start, end] = np.take_along_axis(candidates, at[..., None], axis=2)[
+                ..., 0
+            ]
+            side_at[direction][:, start, end] = start + at + (direction == 0)
     heads = np.empty((trees, size), dtype=np.int64)
     for tree in range(trees):
-        _follow(arc_at[:, tree].tolist(), side_at[:, tree].tolist(), heads[tree])
+        _backtrack(arc_at[:, tree].tolist(), side_at[:, tree].tolist(), heads[tree])
     return heads[:, 1:] - 1
 
 
-def _follow(arc_at: list[list[list[int]]], side_at: list[list[list[int]]], heads: Ints) -> None:
-    """Fill in the heads of one tree from the places at which its spans were split."""
-    open_spans = [(False, 0, 0, len(heads) - 1)]  # whether it is an arc, its head's side, and ends
+def _backtrack(arc_at: list[list[list[int]]], side_at: list[list[list[int]]], heads: Ints) -> None:
+    """Fill in the heads of one tree from the indices at which its spans were split."""
+    open_spans = [(False, 0, 0, len(heads) - 1)]  # is an arc, side of its head, start, end
     while open_spans:
-        is_arc, which, start, end = open_spans.pop()
+        is_arc, direction, start, end = open_spans.pop()
         if start == end:
             continue
         if is_arc:
-            heads[end if which == 0 else start] = start if which == 0 else end
-            at = arc_at[which][start][end]
+            heads[end if direction == 0 else start] = start if direction == 0 else end
+            at = arc_at[direction][start][end]
             open_spans += [(False, 0, start, at), (False, 1, at + 1, end)]
         else:
-            at = side_at[which][start][end]
+            at = side_at[direction][start][end]
             left, right = (start, at), (at, end)
-            open_spans += [(which == 0, which, *left), (which == 1, which, *right)]
+            open_spans += [(direction == 0, direction, *left), (direction == 1, direction, *right)]
 
 
 def split_spans(distances: Floats) -> tuple[Ints, Ints]:
-    """The first and last words [T, n - 1] of the phrases of binary trees, by Kim et al. 2020.
+    """Return the first and last words [T, n - 1] of the phrases of binary trees (Kim et al. 2020).
 
-    The sentence is split where the distance [T, n - 1] of two neighbours is largest (of equals, at
-    the leftmost), and so is each part: so that one phrase is split at each place, which reaches to
-    the next places with larger distances.
+    The sentence is split where the distance [T, n - 1] of two neighbours is largest (of equal ones
+    at the leftmost), and so is each part. So the phrase that is split between two words extends to
+    the nearest larger distances on both sides.
     """
     width = distances.shape[1]
-    earlier = np.tri(width, k=-1, dtype=bool)  # [at, other]: whether the other place is before
-    own, other = distances[:, :, None], distances[:, None, :]
-    before = (other >= own) & earlier
-    after = (other > own) & earlier.T
-    place = np.arange(width)
-    first = np.where(before, place + 1, 0).max(axis=2, initial=0)
-    last = np.where(after, place, width).min(axis=2, initial=width)
+    earlier = np.tri(width, k=-1, dtype=bool)  # [index, other]: whether other < index
+    distance, other_distance = distances[:, :, None], distances[:, None, :]
+    before = (other_distance >= distance) & earlier
+    after = (other_distance > distance) & earlier.T
+    index = np.arange(width)
+    first = np.where(before, index + 1, 0).max(axis=2, initial=0)
+    last = np.where(after, index, width).min(axis=2, initial=width)
     return first, last

@@ -1,4 +1,4 @@
-"""Trees decoded from attention, without training: of dependencies, and of phrases.
+"""Dependency trees and phrases decoded from attention, without training.
 
 After Raganato and Tiedemann 2018, Htut et al. 2019 (single heads), Limisiewicz et al. 2020
 (ensembles of heads for each relation) and Kim et al. 2020 (phrases). The words of a tree are the
@@ -36,52 +36,52 @@ from attnbank.sql.subtypes import TO_DEPENDENT, TO_EARLIER, TO_HEAD
 
 _BIDIRECTIONAL = (TO_HEAD, TO_DEPENDENT)
 _BOTH = "both"
-"""The only direction of a causal model, in which a word sees no later one."""
 
+# An ensemble is chosen on at most so many sentences (as in the paper), and weights.
 _MOST_SENTENCES = 1_000
 _MOST_WEIGHTS = 128_000_000
-"""What an ensemble is chosen on: at most so many sentences (as in the paper), and weights."""
+# A relation needs so many dependents to have an ensemble.
 _FEWEST = 10
-"""Dependents of a relation below which no heads are chosen for it."""
 
 
 def tree_ensemble(
     connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, ensemble: int
 ) -> pa.Table:
-    """The heads that find each relation together, as rows of table tree_ensemble.
+    """Choose the heads that together find each relation; return rows of table tree_ensemble.
 
-    For each relation and direction the head that finds most, and then, up to `ensemble` heads, the
-    other one whose weights, added to theirs, find most, as long as that is more. Chosen on half of
-    the documents, on at most 1,000 sentences (Limisiewicz et al. 2020, section 3). A tree takes the
-    direction that finds more of the relation (of equals dependent_to_head).
+    For each relation and direction: the head that finds most dependencies and then, up to
+    `ensemble` heads, the head whose weights, added to those of the chosen ones, find most, as long
+    as that is more than before. Chosen on half of the documents, on at most 1,000 sentences
+    (Limisiewicz et al. 2020, section 3). A tree uses the direction that finds more of the relation
+    (of equal ones dependent_to_head).
     """
     inputs = _sentences_by_input(connection, run)
-    chosen = _sample(inputs, run.layers * run.heads)
-    found: dict[tuple[str, str], list[tuple[NDArray[np.float32], int]]] = defaultdict(list)
-    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
-        if (own.sequence, own.sentence) not in chosen:
+    chosen = _sample_sentences(inputs, run.layers * run.heads)
+    examples: dict[tuple[str, str], list[tuple[NDArray[np.float32], int]]] = defaultdict(list)
+    for sentence, attention in _sentences_with_maps(connection, run, inputs, on_progress):
+        if (sentence.sequence, sentence.sentence) not in chosen:
             continue
-        between = attention[:, own.positions[:, None], own.positions]
-        for dependent, head, relation in own.pairs:
-            for direction, seen in zip(
+        between = attention[:, sentence.positions[:, None], sentence.positions]
+        for dependent, head, relation in sentence.pairs:
+            for direction, maps in zip(
                 _BIDIRECTIONAL, (between, between.transpose(0, 2, 1)), strict=True
             ):
-                row = seen[:, dependent].copy()
-                row[:, dependent] = -1
-                found[relation, direction].append((row, head))
-    together = {
+                row = maps[:, dependent].copy()
+                row[:, dependent] = -1  # a word is not its own head
+                examples[relation, direction].append((row, head))
+    ensembles = {
         key: list(_best_union(pairs, ensemble))
-        for key, pairs in sorted(found.items())
+        for key, pairs in sorted(examples.items())
         if key[0] not in PUNCTUATION and len(pairs) >= _FEWEST
     }
-    finds = {key: heads[-1][1] if heads else 0 for key, heads in together.items()}
+    correct_of = {key: heads[-1][1] if heads else 0 for key, heads in ensembles.items()}
     rows = [
         (
             *(relation, direction, rank, *divmod(head, run.heads), correct),
-            len(found[relation, direction]),
-            direction == max(_BIDIRECTIONAL, key=lambda each: finds[relation, each]),
+            len(examples[relation, direction]),
+            direction == max(_BIDIRECTIONAL, key=lambda way: correct_of[relation, way]),
         )
-        for (relation, direction), heads in together.items()
+        for (relation, direction), heads in ensembles.items()
         for rank, (head, correct) in enumerate(heads, 1)
     ]
     columns = list(zip(*rows, strict=True)) or [()] * 8
@@ -101,40 +101,50 @@ def tree_ensemble(
     )
 
 
-def _sample(inputs: dict[int, list[_Sentence]], maps_of_each: int) -> set[tuple[int, int]]:
-    """The sentences that an ensemble is chosen on, evenly spread over the half."""
-    half = [own for each in inputs.values() for own in each if own.is_chosen_on and own.pairs]
+def _sample_sentences(
+    inputs: dict[int, list[_TreeSentence]], maps_of_each: int
+) -> set[tuple[int, int]]:
+    """Return the sentences that an ensemble is chosen on, evenly spread over the half."""
+    half = [
+        sentence
+        for sentences in inputs.values()
+        for sentence in sentences
+        if sentence.is_chosen_on and sentence.pairs
+    ]
     most = min(len(half), _MOST_SENTENCES)
-    size = sum(2 * maps_of_each * len(own.pairs) * len(own.positions) for own in half)
+    size = sum(
+        2 * maps_of_each * len(sentence.pairs) * len(sentence.positions) for sentence in half
+    )
+    # `size` is the number of weights of the whole half, in both directions.
     if size * most > _MOST_WEIGHTS * len(half):
         most = max(1, _MOST_WEIGHTS * len(half) // size)
-    taken = np.linspace(0, len(half), most, endpoint=False).astype(int)
-    return {(half[at].sequence, half[at].sentence) for at in taken}
+    indices = np.linspace(0, len(half), most, endpoint=False).astype(int)
+    return {(half[at].sequence, half[at].sentence) for at in indices}
 
 
 def _best_union(
     pairs: list[tuple[NDArray[np.float32], int]], most: int
 ) -> Iterator[tuple[int, int]]:
-    """The heads that find most gold places together, each once, with how many they find up to it.
+    """Yield the heads that together find most gold heads, and how many they find so far.
 
-    `pairs` are the weights [H, n] of a dependent, -1 at its own place, and the gold place.
+    `pairs` are the weights [H, n] of a dependent, -1 at its own index, and the index of its head.
     """
     width = max(row.shape[1] for row, _ in pairs)
-    every = np.full((len(pairs), len(pairs[0][0]), width), -1, dtype=np.float32)
+    weights = np.full((len(pairs), len(pairs[0][0]), width), -1, dtype=np.float32)
     for at, (row, _) in enumerate(pairs):
-        every[at, :, : row.shape[1]] = row
-    gold = np.array([place for _, place in pairs])
+        weights[at, :, : row.shape[1]] = row
+    gold = np.array([head for _, head in pairs])
     total, before = np.zeros((len(pairs), 1, width), dtype=np.float32), 0
-    taken: list[int] = []
+    chosen: list[int] = []
     for _ in range(most):
-        counts = ((total + every).argmax(axis=2) == gold[:, None]).sum(axis=0)
-        counts[taken] = -1
+        counts = ((total + weights).argmax(axis=2) == gold[:, None]).sum(axis=0)
+        counts[chosen] = -1  # each head only once
         best = int(counts.argmax())
         if counts[best] <= before:
             return
         before = int(counts[best])
-        taken.append(best)
-        total = total + every[:, best : best + 1]
+        chosen.append(best)
+        total = total + weights[:, best : best + 1]
         yield best, before
 
 
@@ -146,20 +156,20 @@ def attention_tree(
     decoder: str,
     ensemble: int,
 ) -> pa.Table:
-    """The trees over every sentence of a run, as rows of table attention_tree.
+    """Decode trees over every sentence of a run; return rows of table attention_tree.
 
-    `root` is none or gold, `decoder` spanning or projective; `ensemble` is what tree_ensemble took,
-    whose rows this reads. Raises BankError for incomplete attention maps, QueryError for special
-    tokens between the words of a sentence.
+    `root` is none or gold, `decoder` spanning or projective; `ensemble` is the option of
+    tree_ensemble, whose rows this reads. Raises BankError for incomplete attention maps, QueryError
+    for special tokens between the words of a sentence.
     """
     inputs = _sentences_by_input(connection, run)
-    trees = _Trees(connection, run, is_projective=decoder == "projective")
+    trees = _TreeDecoder(connection, run, is_projective=decoder == "projective")
     rows = _TreeRows(run)
-    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
-        between = attention[:, own.positions[:, None], own.positions].astype(np.float64)
-        found, weight = trees.decoded(between, own.root if root == "gold" else None)
+    for sentence, attention in _sentences_with_maps(connection, run, inputs, on_progress):
+        between = attention[:, sentence.positions[:, None], sentence.positions].astype(np.float64)
+        heads, weight = trees.decode(between, sentence.root if root == "gold" else None)
         rows.add_sentence(
-            own, heads=np.where(found == ROOT, ROOT, own.positions[found]), weight=weight
+            sentence, heads=np.where(heads == ROOT, ROOT, sentence.positions[heads]), weight=weight
         )
     source, layer, head, direction = zip(*trees.labels, strict=True)
     return rows.to_arrow(
@@ -171,35 +181,37 @@ def attention_tree(
 def attention_span(
     connection: DuckDBPyConnection, run: Run, on_progress: OnProgress, distance: str
 ) -> pa.Table:
-    """The phrases of every sentence of a run, as rows of table attention_span.
+    """Decode the phrases of every sentence of a run; return rows of table attention_span.
 
-    `distance` is jensen_shannon or hellinger, of what two neighbours attend to among all positions.
-    Raises as attention_tree does.
+    `distance` is jensen_shannon or hellinger, between the attention of two neighbours to all
+    positions. Raises BankError and QueryError as attention_tree does.
     """
     inputs = _sentences_by_input(connection, run, kinds=("word", "first"))
     sources = _Sources(run)
     rows = _TreeRows(run)
-    for own, attention in _sentences_with_maps(connection, run, inputs, on_progress):
-        seen = sources.with_means(attention[:, own.positions].astype(np.float64))
-        first, last = split_spans(neighbour_distances(seen, distance))
-        rows.add_sentence(own, firsts=own.positions[first], lasts=own.positions[last])
+    for sentence, attention in _sentences_with_maps(connection, run, inputs, on_progress):
+        maps = sources.with_means(attention[:, sentence.positions].astype(np.float64))
+        first, last = split_spans(neighbour_distances(maps, distance))
+        rows.add_sentence(
+            sentence, firsts=sentence.positions[first], lasts=sentence.positions[last]
+        )
     source, layer, head = zip(*sources.labels, strict=True)
     return rows.to_arrow({"distance": distance}, {"source": source, "layer": layer, "head": head})
 
 
 def neighbour_distances(attention: Floats, distance: str) -> Floats:
-    """How unlike the distributions [T, n, m] of neighbours are [T, n - 1], by Kim et al. 2020.
+    """Return the distances [T, n - 1] of neighbours' distributions [T, n, m] (Kim et al. 2020).
 
     `distance` is jensen_shannon (a divergence, in nats) or hellinger. Rows are scaled to sum to 1.
     """
     total = attention.sum(axis=2, keepdims=True)
     shares = np.divide(attention, total, out=np.zeros_like(attention), where=total > 0)
-    one, other = shares[:, :-1], shares[:, 1:]
+    left, right = shares[:, :-1], shares[:, 1:]
     if distance == "hellinger":
-        found = np.sqrt(((np.sqrt(one) - np.sqrt(other)) ** 2).sum(axis=2) / 2)
+        distances = np.sqrt(((np.sqrt(left) - np.sqrt(right)) ** 2).sum(axis=2) / 2)
     else:
-        found = _entropy((one + other) / 2) - (_entropy(one) + _entropy(other)) / 2
-    return np.asarray(found)
+        distances = _entropy((left + right) / 2) - (_entropy(left) + _entropy(right)) / 2
+    return np.asarray(distances)
 
 
 def _entropy(shares: Floats) -> Floats:
@@ -208,9 +220,9 @@ def _entropy(shares: Floats) -> Floats:
 
 
 class _Sources:
-    """Whose attention a tree is decoded from: each head, the mean of each layer, that of all.
+    """The attention that trees are decoded from: each head, the mean of each layer and of all.
 
-    `labels` are the source, the layer and the head of each of them.
+    `labels` are the source, the layer and the head of each.
     """
 
     def __init__(self, run: Run) -> None:
@@ -223,7 +235,7 @@ class _Sources:
         self.labels.append(("all", None, None))
 
     def with_means(self, attention: Floats) -> Floats:
-        """Attention [H, n, m] of all heads, followed by the means."""
+        """Return the attention [H, n, m] of all heads, followed by the means."""
         means = [attention.mean(axis=0, keepdims=True)]
         if self._heads > 1:
             shape = (-1, self._heads, *attention.shape[1:])
@@ -231,11 +243,8 @@ class _Sources:
         return np.concatenate([attention, *means])
 
 
-class _Trees:
-    """The trees of one sentence after the other.
-
-    `labels` say of each of T trees its source, layer, head and direction.
-    """
+class _TreeDecoder:
+    """Decodes the T trees of a sentence; `labels` are their source, layer, head and direction."""
 
     def __init__(self, connection: DuckDBPyConnection, run: Run, *, is_projective: bool) -> None:
         self._is_projective = is_projective
@@ -245,34 +254,36 @@ class _Trees:
             " where run.id = ?",
             [run.id],
         ).fetchall()
+        # In a causal model words only attend to earlier ones, whichever is the head.
         self._directions = (TO_EARLIER,) if is_causal else (*_BIDIRECTIONAL, _BOTH)
         self._sources = _Sources(run)
-        self.labels = [(*each, way) for way in self._directions for each in self._sources.labels]
+        self.labels = [(*label, way) for way in self._directions for label in self._sources.labels]
         if self._ensemble.any():
             self.labels.append(("ensemble", None, None, self._directions[-1]))
 
-    def decoded(self, attention: Floats, root: int | None) -> tuple[Ints, Floats]:
-        """The heads [T, n] for attention [H, n, n], and the sums [T] of the scores of their arcs.
+    def decode(self, attention: Floats, root: int | None) -> tuple[Ints, Floats]:
+        """Return the heads [T, n] for attention [H, n, n], and the summed scores of the arcs [T].
 
-        `root` is the place of the root, if it is known.
+        `root` is the index of the root, if it is given.
         """
-        every = self._sources.with_means(attention)
-        turned = every.transpose(0, 2, 1)
+        maps = self._sources.with_means(attention)
+        turned = maps.transpose(0, 2, 1)
         scores_of = {
-            TO_HEAD: every,
+            TO_HEAD: maps,
             TO_DEPENDENT: turned,
-            _BOTH: (every + turned) / 2,
-            TO_EARLIER: every + turned,  # one of the two is 0
+            _BOTH: (maps + turned) / 2,
+            TO_EARLIER: maps + turned,  # of each two weights one is 0
         }
-        scores = [scores_of[each] for each in self._directions]
-        found = [
-            self._tree(own, root, way) for own, way in zip(scores, self._directions, strict=True)
+        scores = [scores_of[direction] for direction in self._directions]
+        trees = [
+            self._tree(direction_scores, root, way)
+            for direction_scores, way in zip(scores, self._directions, strict=True)
         ]
         if self._ensemble.any():
-            seen, seeing = np.tensordot(self._ensemble, attention, axes=1)
-            scores.append((seen + seeing.T)[None])
-            found.append(self._tree(scores[-1], root))
-        heads, weights = np.concatenate(found), np.concatenate(scores)
+            to_head, seeing = np.tensordot(self._ensemble, attention, axes=1)
+            scores.append((to_head + seeing.T)[None])
+            trees.append(self._tree(scores[-1], root))
+        heads, weights = np.concatenate(trees), np.concatenate(scores)
         arcs = np.take_along_axis(weights, np.maximum(heads, 0)[..., None], axis=2)[..., 0]
         return heads, (arcs * (heads != ROOT)).sum(axis=1)
 
@@ -285,69 +296,71 @@ class _Trees:
 
 
 def _weights_of_ensemble(connection: DuckDBPyConnection, run: Run) -> Floats:
-    """The weight of each map in each direction [2, H]; they add up to 1, or are all 0.
+    """Return the weight of each map in each direction [2, H]; they sum to 1, or are all 0.
 
-    A relation counts as often as it occurs, and its heads share that. (If all relations counted
-    alike, in both directions, a tree of minilm had 43 % of the edges of GUM dev, and not 59 %.)
+    A relation weighs as much as it is frequent, and its heads share that. (With equal weights for
+    all relations, in both directions, a tree of minilm has 43 % of the edges of GUM dev instead of
+    59 %.)
     """
     rows = connection.execute(
         registry.internal_statement("derived/heads_of_trees"), {"run": run.id}
     )
     weights = np.zeros((len(_BIDIRECTIONAL), run.layers * run.heads))
     for direction, layer, head, weight in rows.fetchall():
-        place = run.numbers.index(layer) * run.heads + head - 1
-        weights[_BIDIRECTIONAL.index(direction), place] += weight
+        map_index = run.numbers.index(layer) * run.heads + head - 1
+        weights[_BIDIRECTIONAL.index(direction), map_index] += weight
     return weights
 
 
 class _TreeRows:
-    """Gathers what was found of each sentence, several rows of it, into one table."""
+    """Collects the T rows of each sentence into one table."""
 
     def __init__(self, run: Run) -> None:
         self._run = run.id
-        self._sentences: list[_Sentence] = []
-        self._found: dict[str, list[NDArray[Any]]] = defaultdict(list)
+        self._sentences: list[_TreeSentence] = []
+        self._columns: dict[str, list[NDArray[Any]]] = defaultdict(list)
 
-    def add_sentence(self, sentence: _Sentence, **found: NDArray[Any]) -> None:
-        """Add the rows of a sentence: each column has a number [T], or a list [T, n], per row."""
+    def add_sentence(self, sentence: _TreeSentence, **columns: NDArray[Any]) -> None:
+        """Add the rows of a sentence: columns of numbers [T] or of lists [T, n]."""
         self._sentences.append(sentence)
-        for name, values in found.items():
-            self._found[name].append(values)
+        for name, values in columns.items():
+            self._columns[name].append(values)
 
     def to_arrow(self, same: dict[str, str], labels: dict[str, tuple[Any, ...]]) -> pa.Table:
-        """The rows, with columns that are the `same` in all, and the `labels` of the T rows."""
+        """Return the table, with columns that are the `same` in all rows, and the `labels` [T]."""
         times, count = len(self._sentences), len(next(iter(labels.values())))
         columns: dict[str, Any] = {"run": pa.repeat(self._run, times * count)}
         columns |= {name: pa.repeat(value, times * count) for name, value in same.items()}
         for name, values in labels.items():
-            one = pa.array(values, pa.string() if isinstance(values[0], str) else pa.int16())
-            columns[name] = one.take(pa.array(np.tile(np.arange(count), times)))
-        for name, each in (
-            ("sequence", [own.sequence for own in self._sentences]),
-            ("sentence", [own.sentence for own in self._sentences]),
-            ("first_position", [int(own.positions[0]) for own in self._sentences]),
+            column = pa.array(values, pa.string() if isinstance(values[0], str) else pa.int16())
+            columns[name] = column.take(pa.array(np.tile(np.arange(count), times)))
+        for name, numbers in (
+            ("sequence", [sentence.sequence for sentence in self._sentences]),
+            ("sentence", [sentence.sentence for sentence in self._sentences]),
+            ("first_position", [int(sentence.positions[0]) for sentence in self._sentences]),
         ):
-            columns[name] = np.repeat(np.array(each, dtype=np.int64), count)
-        columns |= {name: _column(values) for name, values in self._found.items()}
+            columns[name] = np.repeat(np.array(numbers, dtype=np.int64), count)
+        columns |= {name: _arrow_column(values) for name, values in self._columns.items()}
         return pa.table(columns)
 
 
-def _column(found: list[NDArray[Any]]) -> pa.Array:
-    """Arrays [T], or [T, n] with n of their own, one after the other; ROOT is null in a list."""
-    if found[0].ndim == 1:
-        return pa.array(np.concatenate(found))
-    sizes = np.repeat([each.shape[1] for each in found], found[0].shape[0])
-    flat = np.concatenate([each.ravel() for each in found])
+def _arrow_column(arrays: list[NDArray[Any]]) -> pa.Array:
+    """Concatenate arrays [T], or [T, n] of different n as lists; ROOT is null in a list."""
+    if arrays[0].ndim == 1:
+        return pa.array(np.concatenate(arrays))
+    sizes = np.repeat([array.shape[1] for array in arrays], arrays[0].shape[0])
+    flat = np.concatenate([array.ravel() for array in arrays])
     offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, pa.array(flat.astype(np.int16), mask=flat == ROOT))
 
 
 @dataclass
-class _Sentence:
-    """A sentence of an input: its `positions` [n], ascending, and its gold pairs of places.
+class _TreeSentence:
+    """A sentence of an input: its `positions` [n], ascending, and its gold `pairs`.
 
-    `root` is the place of the word that the annotation has for the root. If that is not one of the
-    words (it is set apart), it is the first that has no head among them.
+    A pair is the index in `positions` of a dependent, that of its head, and the relation. `root` is
+    the index of the gold root. If that is not one of the positions (but a first word that is set
+    apart), it is the first word without a head among them.
     """
 
     sequence: int
@@ -361,52 +374,54 @@ class _Sentence:
 def _sentences_with_maps(
     connection: DuckDBPyConnection,
     run: Run,
-    inputs: dict[int, list[_Sentence]],
+    inputs: dict[int, list[_TreeSentence]],
     on_progress: OnProgress,
-) -> Iterator[tuple[_Sentence, NDArray[np.float32]]]:
-    """Every sentence of some inputs in their order, with the maps [H, m, m] of its input."""
+) -> Iterator[tuple[_TreeSentence, NDArray[np.float32]]]:
+    """Yield every sentence of some inputs in order, with the maps [H, m, m] of its input."""
     done = 0
     for group in maps_of_run(connection, run):
         for sequence, attention in group.items():
-            for own in inputs.get(sequence, ()):
-                yield own, attention
+            for sentence in inputs.get(sequence, ()):
+                yield sentence, attention
         done += len(group)
         on_progress(Progress("computing", min(done, len(inputs)), len(inputs)))
 
 
 def _sentences_by_input(
     connection: DuckDBPyConnection, run: Run, kinds: tuple[str, ...] = ("word",)
-) -> dict[int, list[_Sentence]]:
-    """The sentences of a run that have words, by their input."""
+) -> dict[int, list[_TreeSentence]]:
+    """Read the sentences of a run that have words, by their input."""
     statement = registry.internal_statement("derived/tree_words")
     words = connection.execute(statement, {"run": run.id, "kinds": list(kinds)}).fetchnumpy()
     of_word = np.stack([words["sequence"], words["sentence"]], axis=1).astype(np.int64)
     new = np.flatnonzero((np.diff(of_word, axis=0, prepend=-1) != 0).any(axis=1))
-    found: dict[tuple[int, int], _Sentence] = {}
+    sentences: dict[tuple[int, int], _TreeSentence] = {}
     for positions in np.split(np.arange(len(of_word)), new[1:]) if len(new) else ():
         sequence, sentence = of_word[positions[0]].tolist()
-        own = words["position"][positions].astype(np.int64)
-        if own[-1] - own[0] != len(own) - 1:
+        sentence_positions = words["position"][positions].astype(np.int64)
+        if sentence_positions[-1] - sentence_positions[0] != len(sentence_positions) - 1:
             raise QueryError(
                 f"The run {run.name} has special tokens between the words of a sentence.",
-                "No trees can be decoded from it.",
+                "Use another run: trees cannot be decoded from this one.",
             )
-        found[sequence, sentence] = _Sentence(sequence, sentence, own)
+        sentences[sequence, sentence] = _TreeSentence(sequence, sentence, sentence_positions)
     without: dict[tuple[int, int], set[int]] = defaultdict(set)
     gold = connection.execute(
         registry.internal_statement("derived/tree_pairs"), {"run": run.id}
     ).fetchall()
     for sequence, sentence, position, head, relation, is_root, is_chosen_on in gold:
-        own_sentence = found[sequence, sentence]
+        own_sentence = sentences[sequence, sentence]
         own_sentence.is_chosen_on = is_chosen_on
         start = int(own_sentence.positions[0])
         if is_root:
             without[sequence, sentence].add(position - start)
         else:
             own_sentence.pairs.append((position - start, head - start, relation))
-    by_input: dict[int, list[_Sentence]] = defaultdict(list)
-    for key, each in found.items():
-        headless = {*range(len(each.positions))} - {dependent for dependent, _, _ in each.pairs}
-        each.root = min(without[key] or headless, default=0)
-        by_input[each.sequence].append(each)
+    by_input: dict[int, list[_TreeSentence]] = defaultdict(list)
+    for key, tree_sentence in sentences.items():
+        headless = {*range(len(tree_sentence.positions))} - {
+            dependent for dependent, _, _ in tree_sentence.pairs
+        }
+        tree_sentence.root = min(without[key] or headless, default=0)
+        by_input[tree_sentence.sequence].append(tree_sentence)
     return by_input

@@ -1,9 +1,9 @@
-"""Some batches of a run as Parquet files, one for each big table, each written once.
+"""Writes parts of a run, some batches each, as Parquet files, one for each big table.
 
-Whatever can call a Python function on another machine can call `write_part`.
+`write_part` can be called by any engine that calls Python functions on other machines.
 
-A task may be tried again after its machine was lost, or run twice at the same time. So a file is
-written under a hidden name and gets its own when it is whole, if no other task was faster.
+A task may be retried after its machine was lost, or run twice at the same time. So a file is
+written under a hidden name and renamed when it is complete, if no other task was faster.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from attnbank.sql.outputs.atomic import take_name, unwritten
 from attnbank.sql.outputs.manifests import ExportedFile, exported_file
 from attnbank.sql.outputs.tables import ROUNDED, copy, is_by_run
 
+# A part has no further batch once it has so many weights (128 MB) ...
 WEIGHTS = 32_000_000
-"""The weights (128 MB) from which on a part takes no further batch."""
+# ... or so many inputs, because their rows are committed together.
 INPUTS = 20_000
-"""The inputs from which on it takes none, either: their rows are committed together."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the batches of a run share, to be pickled and sent elsewhere.
+    """What all batches of a run share; it is pickled and sent to other machines.
 
     `device` is that of the machine that planned the run.
     """
@@ -58,24 +58,24 @@ class Work:
 
 @dataclass(frozen=True)
 class FolderPart:
-    """Batches that one task computes, in the order of the plan."""
+    """The batches of one task, in the order of the plan."""
 
     batches: tuple[Batch, ...]
 
     @property
     def first(self) -> int:
-        """The number of its first batch."""
+        """The number of the first batch."""
         return self.batches[0].number
 
     @property
     def last(self) -> int:
-        """The number of its last batch."""
+        """The number of the last batch."""
         return self.batches[-1].number
 
 
 @dataclass(frozen=True)
-class Written:
-    """A part that is written: its files by table, and the rows that go into the small tables.
+class WrittenPart:
+    """A part that was written: its files by table, and its rows of the small tables.
 
     `rows` has, for each batch, the tables without files (`sequence`, `skipped`), and its losses.
     """
@@ -85,19 +85,19 @@ class Written:
     files: dict[str, ExportedFile]
     rows: tuple[BatchRows, ...]
 
-    def line(self) -> str:
-        """Its files as a line of JSON, for the list of parts."""
+    def to_line(self) -> str:
+        """Return a line of JSON for the list of parts."""
         files = {table: asdict(file) for table, file in self.files.items()}
         return json.dumps({"first": self.first, "last": self.last, "files": files}) + "\n"
 
 
 def split_batches(batches: Iterator[Batch], maps: int) -> Iterator[FolderPart]:
-    """The batches in parts of about so many weights; `maps` are the maps of one input."""
+    """Yield the batches in parts; `maps` is the number of maps of an input."""
     gathered: list[Batch] = []
     size = inputs = 0
     for batch in batches:
         gathered.append(batch)
-        size += maps * sum(len(each.encoded.positions) ** 2 for each in batch.inputs)
+        size += maps * sum(len(model_input.encoded.positions) ** 2 for model_input in batch.inputs)
         inputs += len(batch.inputs) + len(batch.skips)
         if size >= WEIGHTS or inputs >= INPUTS:
             yield FolderPart(tuple(gathered))
@@ -106,13 +106,13 @@ def split_batches(batches: Iterator[Batch], maps: int) -> Iterator[FolderPart]:
         yield FolderPart(tuple(gathered))
 
 
-def write_part(folder: Path, work: Work, part: FolderPart) -> Written:
+def write_part(folder: Path, work: Work, part: FolderPart) -> WrittenPart:
     """Run the model over the batches of a part, and write its files into the folder of an export.
 
-    Raises what loading a model raises, and AttnbankError if it is another one than the run was
-    planned with, or if a file cannot be written.
+    Raises what loading a model raises, and AttnbankError if the model is not that of the run, or if
+    a file cannot be written.
     """
-    model, masked = _loaded(work)
+    model, masked = _load_model_once(work)
     rows = []
     for batch in part.batches:
         measured = run_masked(model, batch, masked)
@@ -124,26 +124,32 @@ def write_part(folder: Path, work: Work, part: FolderPart) -> Written:
     files = {}
     by_run = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]
     for table in by_run:
-        if found := [each.tables[table] for each in rows if table in each.tables]:
+        if table_rows := [
+            batch_rows.tables[table] for batch_rows in rows if table in batch_rows.tables
+        ]:
             path = f"{table}/run={work.facts.run}/part-{part.first:08}.parquet"
             splits = work.facts.decimals is None or table not in ROUNDED
             count = _write_rows_file(
-                folder / path, table, pa.concat_tables(found), splits_floats=splits
+                folder / path, table, pa.concat_tables(table_rows), splits_floats=splits
             )
             files[table] = exported_file(folder, path, count)
     small = [
         replace(
-            each,
-            tables={name: found for name, found in each.tables.items() if name not in by_run},
-            weights=0,  # none of those that stay
+            batch_rows,
+            tables={
+                name: arrow_table
+                for name, arrow_table in batch_rows.tables.items()
+                if name not in by_run
+            },
+            weights=0,  # they are in the files
         )
-        for each in rows
+        for batch_rows in rows
     ]
-    return Written(part.first, part.last, files, tuple(small))
+    return WrittenPart(part.first, part.last, files, tuple(small))
 
 
 @lru_cache(maxsize=1)
-def _loaded(work: Work) -> tuple[Model, MaskedPasses | None]:
+def _load_model_once(work: Work) -> tuple[Model, MaskedPasses | None]:
     model, masked = load_model(work.options, work.device)
     for name in ("sha256", "tokenizer_sha256"):
         if getattr(model.facts, name) != getattr(work.model, name):
@@ -157,7 +163,7 @@ def _loaded(work: Work) -> tuple[Model, MaskedPasses | None]:
 
 
 def _write_rows_file(file: Path, table: str, rows: pa.Table, *, splits_floats: bool) -> int:
-    """Write rows as a bank has them to a file that appears when it is whole; how many they are."""
+    """Write rows to a file that appears when it is complete; return their number."""
     columns = columns_of_this_format()[table]
     select = ", ".join(f'cast("{name}" as {type_}) as "{name}"' for name, type_ in columns.items())
     hidden = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
@@ -170,10 +176,10 @@ def _write_rows_file(file: Path, table: str, rows: pa.Table, *, splits_floats: b
             )
         with hidden.open("rb+") as opened:
             os.fsync(opened.fileno())
-        take_name(hidden, file)  # unless another task was faster
+        take_name(hidden, file)  # does nothing if another task was faster
     except OSError as error:
         raise unwritten(file, error) from error
-    except duckdb.Error as error:  # of a file of an export, not of a bank
+    except duckdb.Error as error:  # about a file of the export, not about a bank
         number = errno.ENOSPC if is_full_disk(error) else errno.EIO
         raise unwritten(file, OSError(number, first_line(error))) from error
     finally:
@@ -182,15 +188,17 @@ def _write_rows_file(file: Path, table: str, rows: pa.Table, *, splits_floats: b
     return count
 
 
-def listed_parts(lines: Sequence[str], batches: int) -> list[tuple[str, dict[str, ExportedFile]]]:
-    """The lines of a list of parts, each the last of its part, and the files, up to a batch."""
-    found: dict[int, tuple[str, dict[str, ExportedFile]]] = {}
+def parse_part_list(
+    lines: Sequence[str], batches: int
+) -> list[tuple[str, dict[str, ExportedFile]]]:
+    """Parse a list of parts up to a batch: the last line of each part, and its files by table."""
+    parts: dict[int, tuple[str, dict[str, ExportedFile]]] = {}
     for line in lines:
         try:
-            read = json.loads(line)
-        except ValueError:  # the machine failed while it was written: its batches are not committed
+            record = json.loads(line)
+        except ValueError:  # cut off by a crash, before its batches were committed
             continue
-        if read["last"] <= batches:
-            files = {table: ExportedFile(**file) for table, file in read["files"].items()}
-            found[read["first"]] = (line, files)
-    return [found[first] for first in sorted(found)]
+        if record["last"] <= batches:
+            files = {table: ExportedFile(**file) for table, file in record["files"].items()}
+            parts[record["first"]] = (line, files)
+    return [parts[first] for first in sorted(parts)]

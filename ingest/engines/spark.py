@@ -1,6 +1,6 @@
-"""Parts of a run on the executors of Spark: one task each, whose rows come back to the driver.
+"""Runs parts on the executors of Spark: one task each, whose rows come back to the driver.
 
-The tasks are those of an RDD: pyspark 4 lets nobody call `mapInArrow` without pandas.
+The tasks are those of an RDD, because pyspark 4 has no `mapInArrow` without pandas.
 """
 
 from __future__ import annotations
@@ -14,72 +14,73 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.engines.parts import FolderPart, Work, Written
+from attnbank.ingest.engines.parts import FolderPart, Work, WrittenPart
 from attnbank.sql.errors import AttnbankError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_AT_ONCE = 4  # parts of a wave for each task that can run at the same time
+_AT_ONCE = 4  # parts for each task that can run at the same time
 
 
 class OnSpark:
-    """Runs parts on the executors of a session that the caller has made.
+    """Runs parts on the executors of a Spark session, `at_once` of them at a time.
 
-    They must have attnbank installed with what it needs to run the model, find the model under the
-    same name, and see the folder under the same path.
+    The executors must have attnbank and its extra `ingest` installed, have the model under the same
+    name, and have the folder under the same path.
     """
 
     def __init__(self, session: SparkSession, folder: Path) -> None:
         self._session = session
         self._folder = folder
         self.at_once: int = _AT_ONCE * session.sparkContext.defaultParallelism
-        """How many parts to give at a time."""
 
-    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterator[Written]:
+    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> Iterator[WrittenPart]:
         """Compute and write parts, each as a job of its own, and yield them in order.
 
-        Raises AttnbankError if a task fails, with its reason.
+        Raises AttnbankError, with the reason, if a task fails.
         """
         context, task = self._session.sparkContext, _task(self._folder, work)
 
         def run_part(part: FolderPart) -> bytes | tuple[str, str]:
-            (told,) = context.parallelize([pickle.dumps(part)], 1).map(task).collect()
-            return told
+            (result,) = context.parallelize([pickle.dumps(part)], 1).map(task).collect()
+            return result
 
         pool = ThreadPoolExecutor(len(parts))
         try:
             with _translate_spark_errors():
-                for told in pool.map(run_part, parts):
-                    if isinstance(told, tuple):
-                        raise AttnbankError(*told)
-                    yield pickle.loads(told)
+                for result in pool.map(run_part, parts):
+                    if isinstance(result, tuple):
+                        raise AttnbankError(*result)
+                    yield pickle.loads(result)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _task(folder: Path, work: Work) -> Callable[[bytes], bytes | tuple[str, str]]:
-    """What a task does with a part: it returns what was written, pickled, or its error.
+    """Return the function of a task: from a pickled part to a pickled WrittenPart, or an error.
 
-    All that is of attnbank goes as bytes: an executor on this machine can import attnbank only when
-    it has the paths that it is imported from here.
+    Objects of attnbank are sent as bytes: a local executor can only import attnbank, and unpickle
+    them, once it has the import paths of this process.
     """
-    paths, pickled, place = list(sys.path), pickle.dumps(work), str(folder)
+    paths, pickled, folder_name = list(sys.path), pickle.dumps(work), str(folder)
 
     def task(part: bytes) -> bytes | tuple[str, str]:
         import pathlib
         import pickle
         import sys
 
-        sys.path += [each for each in paths if each not in sys.path]
+        sys.path += [path for path in paths if path not in sys.path]
         from attnbank.ingest.engines.parts import write_part
         from attnbank.sql.errors import AttnbankError
 
         try:
-            made = write_part(pathlib.Path(place), pickle.loads(pickled), pickle.loads(part))
+            written = write_part(
+                pathlib.Path(folder_name), pickle.loads(pickled), pickle.loads(part)
+            )
         except AttnbankError as error:
             return error.fact, error.remedy
-        return pickle.dumps(made)
+        return pickle.dumps(written)
 
     return task
 
@@ -90,14 +91,15 @@ def _translate_spark_errors() -> Iterator[None]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    # PySpark would also log the error, with its stack trace.
     log = logging.getLogger("SQLQueryContextLogger")
     was_disabled, log.disabled = log.disabled, True
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        # The line that says most: the last that names an error, or else the first.
-        lines = [each.strip() for each in str(error).splitlines() if each.strip()]
-        telling = [each for each in lines if "Error" in each.split(":")[0] or "crashed" in each]
+        # The most informative line: the last that names an error, or else the first.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        telling = [line for line in lines if "Error" in line.split(":")[0] or "crashed" in line]
         reason = ["it does not say why", *lines[:1], *telling][-1][:300].rstrip(".")
         raise AttnbankError(
             f"Spark could not run a part of the batches: {reason}.",

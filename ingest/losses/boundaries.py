@@ -1,10 +1,10 @@
-"""Where a word ends for a causal model: before white space, before a letter, or before a mark.
+"""The end of a word for a causal model: before white space, before a letter, or before a mark.
 
 A vocabulary that writes the space before a word into its first piece marks where words begin, not
-where they end: the product of the pieces of "jacket" is also that of "jackets". So what kind of
-character follows a word is read from the prediction after its last piece. For white space that is
-the rule of Pimentel and Meister (2024) and of Oh and Schuler (2024); their words end nowhere else.
-The words of a treebank do: before a mark (jacket,) and within what is written as one (do|n't).
+where they end: the probability of the pieces of "jacket" includes that of "jackets". So the kind of
+character that follows a word is read from the prediction after its last piece. For white space this
+is the rule of Pimentel and Meister (2024) and of Oh and Schuler (2024), whose words end nowhere
+else. The words of a treebank also end before a mark (jacket,) and within a written word (do|n't).
 """
 
 from __future__ import annotations
@@ -17,60 +17,64 @@ from attnbank.ingest.inputs.spelling import BYTES
 from attnbank.ingest.models.tokenizer import InputTokenizer
 
 KINDS = 3
-"""How many kinds of boundary there are: each place has one, by its number from 0, or none (-1)."""
-NONE, SPACE, LETTER, MARK = -1, 0, 1, 2
-_PART = "\ufffd"  # of a character, which is a letter more often than not
+NONE, SPACE, LETTER, MARK = -1, 0, 1, 2  # the kinds of boundary, and no boundary
+_PART = "\ufffd"  # part of a character, which is usually a letter
 _FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 class Boundaries:
-    """The pieces of a vocabulary by what they begin with: white space, a letter, or a mark."""
+    """The tokens of a vocabulary by what they begin with: white space, a letter, or a mark.
+
+    `ids` are the tokens of each kind; the end of a text counts as white space.
+    """
 
     def __init__(self, tokenizer: InputTokenizer) -> None:
-        own = tokenizer.tokenizer
-        added = own.get_added_tokens_decoder()
+        backend = tokenizer.tokenizer
+        added = backend.get_added_tokens_decoder()
         self._special = {id for id, token in added.items() if token.special} | tokenizer.closing
-        written = {id: piece for piece, id in own.get_vocab().items() if id not in self._special}
+        pieces = {id: piece for piece, id in backend.get_vocab().items() if id not in self._special}
         is_bytes = all(
-            char in BYTES for id, piece in written.items() if id not in added for char in piece
+            char in BYTES for id, piece in pieces.items() if id not in added for char in piece
         )
         self._kinds = {
-            id: _kind(piece.encode() if id in added else _bytes(piece, is_byte_level=is_bytes))
-            for id, piece in written.items()
+            id: _boundary_kind(
+                piece.encode() if id in added else _piece_bytes(piece, is_byte_level=is_bytes)
+            )
+            for id, piece in pieces.items()
         } | dict.fromkeys(tokenizer.closing, SPACE)
         self.ids = tuple(
             frozenset(id for id, own_kind in self._kinds.items() if own_kind == kind)
             for kind in range(KINDS)
         )
-        """The pieces of each kind; the end of a text is among the first."""
 
-    def at(self, ids: Sequence[int], place: int, after: int | None = None) -> int:
-        """The kind of boundary before the token at a place; none where nothing stands before it.
+    def kind_at(self, ids: Sequence[int], index: int, after: int | None = None) -> int:
+        """Return the kind of boundary before the token at an index; NONE at the start of the text.
 
         `after` is the token that follows `ids`; None for the end of the text.
         """
-        following = ids[place] if place < len(ids) else after
+        following = ids[index] if index < len(ids) else after
         kind = SPACE if following is None else self._kinds.get(following, NONE)
-        return NONE if kind != SPACE and ids[place - 1] in self._special else kind
+        # After a special token, such as the one that begins a text, only white space is a boundary.
+        return NONE if kind != SPACE and ids[index - 1] in self._special else kind
 
 
 def boundaries_of(tokenizer: InputTokenizer) -> Boundaries | None:
-    """None where a word after a space begins with no white space: the vocabulary marks none."""
+    """Return the boundaries of a vocabulary; None if its tokens do not include white space."""
     (pieces,) = tokenizer.following(["a"], [True])
-    found = Boundaries(tokenizer)
-    marks_spaces = isinstance(pieces, tuple) and pieces[0].id in found.ids[SPACE]
-    return found if marks_spaces else None
+    boundaries = Boundaries(tokenizer)
+    marks_spaces = isinstance(pieces, tuple) and pieces[0].id in boundaries.ids[SPACE]
+    return boundaries if marks_spaces else None
 
 
-def _bytes(piece: str, *, is_byte_level: bool) -> bytes:
-    """The text of a piece, as far as it is written in it."""
+def _piece_bytes(piece: str, *, is_byte_level: bool) -> bytes:
+    """Return the bytes that a piece stands for, its white space included."""
     if is_byte_level:
         return bytes(BYTES[char] for char in piece)
     fallback = _FALLBACK.fullmatch(piece)
     return bytes.fromhex(fallback[1]) if fallback else piece.replace("▁", " ").encode()
 
 
-def _kind(text: bytes) -> int:
+def _boundary_kind(text: bytes) -> int:
     first = text.decode(errors="replace")[:1]
     if first.isspace():
         return SPACE

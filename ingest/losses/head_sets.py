@@ -1,4 +1,4 @@
-"""Sets of heads that are disabled together, and random sets of the same size beside them."""
+"""Sets of heads that are disabled together, and random sets of the same size as controls."""
 # ruff: noqa: RUF009 (`option` makes a dataclass field, which ruff cannot see.)
 
 from __future__ import annotations
@@ -23,40 +23,39 @@ if TYPE_CHECKING:
 
     from attnbank.sql.run_choice import Run
 
-Cut = Literal["zero", "mean", "uniform"]
-"""What the output of a disabled head becomes, before the output projection."""
+# What the output of a disabled head is replaced by, before the output projection.
+HeadReplacement = Literal["zero", "mean", "uniform"]
 ControlsFrom = Literal["layers", "any"]
-Head = tuple[int, int]
-"""A layer and a head, both 1-based."""
+Head = tuple[int, int]  # a layer and a head, both 1-based
 
-USUAL_CONTROLS = 20
+DEFAULT_CONTROLS = 20
 _HEAD = re.compile(r"([0-9]{1,4})-([0-9]{1,4})")
 _MOST_SETS = 10_000
 _of_sets, _of_model, _of_outcomes = (
-    partial(option, group=each) for each in ("Controls", "Model", "Outcomes")
+    partial(option, group=group) for group in ("Controls", "Model", "Outcomes")
 )
 
 
 @dataclass(frozen=True)
 class LossOptions:
-    """What the words and pairs of a run are read with, and which pairs are asked for."""
+    """How the surprisal of the words of a run is measured, and that of which minimal pairs."""
 
     agreement: bool = _of_outcomes(
         False,
-        "Also ask for the agreement of verbs with their subjects: pairs that are made from the"
-        " trees, the verb in the other number.",
+        "Also score the agreement of verbs with their subjects: pairs made from the trees, with the"
+        " verb in the other number.",
     )
     pairs: tuple[str, ...] = _of_outcomes(
         (),
-        "Also ask for the minimal pairs of a file: BLiMP's JSON lines, or a table with the columns"
+        "Also score the minimal pairs of a file: BLiMP's JSON lines, or a table with the columns"
         " good and bad. May be given several times.",
         metavar="FILE",
         multiple=True,
     )
     model: str | None = _of_model(
         None,
-        "The run's model: its folder, which is not opened because a bank names it. Otherwise, of a"
-        " model of the hub and minilm, the name in the bank.",
+        "The run's model. Default: the name in the bank, if it is minilm or a model of the hub; a"
+        " folder must be named here, because a path in a bank is not followed.",
         metavar="NAME",
     )
     device: str = _of_model(
@@ -72,27 +71,28 @@ class LossOptions:
 
 @dataclass(frozen=True)
 class AblateOptions(LossOptions):
-    """Also what becomes of disabled heads, and what they are compared with."""
+    """How disabled heads are replaced, and which controls they are compared with."""
 
-    replacement: Cut = _of_sets(
+    replacement: HeadReplacement = _of_sets(
         "zero",
-        "What the output of a disabled head becomes, before the output projection: zero; its mean"
-        " over the tokens of the run; or the mean of the values that a token sees (uniform"
+        "What replaces the output of a disabled head, before the output projection: zero; its mean"
+        " over the tokens of the run; or the mean of the values that a token can attend to (uniform"
         " attention).",
-        choices=get_args(Cut),
+        choices=get_args(HeadReplacement),
         flag="with",
     )
     controls: int | None = _of_sets(
         None,
-        f"Random sets of the same size beside each set. Otherwise {USUAL_CONTROLS}, or as many as"
-        " there are; none for --each.",
+        f"Random sets of the same size to compare each set with. Default: {DEFAULT_CONTROLS}, or"
+        " all possible ones if there are fewer; none with --each.",
         least=0,
         most=_MOST_SETS,
         metavar="N",
     )
     controls_from: ControlsFrom = _of_sets(
         "layers",
-        "Where controls are drawn from: the layers of the set, as many heads from each; or any.",
+        "Where controls are drawn from: the layers of the set, as many heads from each; or any"
+        " layer.",
         choices=get_args(ControlsFrom),
     )
     seed: int = _of_sets(0, "Seed of the controls.", least=0, most=MOST_SEED, metavar="SEED")
@@ -100,7 +100,7 @@ class AblateOptions(LossOptions):
 
 @dataclass(frozen=True)
 class HeadSet:
-    """Heads that are disabled together; `control_of` is the 1-based number of another set."""
+    """Heads that are disabled together; `control_of` is the 1-based number of the set compared."""
 
     name: str
     heads: tuple[Head, ...]
@@ -110,10 +110,10 @@ class HeadSet:
 
 
 def run_to_read(connection: DuckDBPyConnection, path: Path, requested: str | int | None) -> Run:
-    """The run whose inputs are read again: the one requested, or the default.
+    """Return the run whose inputs are scored: the requested one, or the default.
 
-    Raises CallError for one that does not exist, is not finished or cuts words, and where no run
-    fits.
+    Raises CallError if it does not exist, is unfinished or is of another context than sentence or
+    document, or if no run can be used.
     """
     from attnbank.sql.run_choice import choose_run
 
@@ -128,104 +128,110 @@ def run_to_read(connection: DuckDBPyConnection, path: Path, requested: str | int
 
 
 def read_heads(text: str) -> tuple[Head, ...]:
-    """The heads of a text such as 19-7,3-1. Raises CallError for what is not one."""
-    found = []
-    for each in text.split(","):
-        matched = _HEAD.fullmatch(each.strip())
+    """Parse heads such as 19-7,3-1. Raises CallError if they are invalid."""
+    heads = []
+    for part in text.split(","):
+        matched = _HEAD.fullmatch(part.strip())
         if matched is None:
             raise CallError(
-                f"{each.strip()[:40]!r} is not a valid head.",
+                f"{part.strip()[:40]!r} is not a valid head.",
                 "Give layers and heads, counted from 1: 19-7,3-1.",
             )
-        found.append((int(matched[1]), int(matched[2])))
-    return tuple(found)
+        heads.append((int(matched[1]), int(matched[2])))
+    return tuple(heads)
 
 
-def with_controls(
-    chosen: Sequence[HeadSet], layers: Sequence[int], heads: int, options: AblateOptions
+def add_controls(
+    head_sets: Sequence[HeadSet], layers: Sequence[int], heads: int, options: AblateOptions
 ) -> list[HeadSet]:
-    """The sets, and after them the controls of each, of a model with these layers.
+    """Return the sets, followed by the controls of each.
 
-    No control has a head of any chosen set, and no two controls of a set are the same. Raises
+    `layers` are the numbers of the model's layers, `heads` is the number of heads in each. No
+    control has a head of any of the sets, and no two controls of a set are the same. Raises
     CallError for an empty set, a head that the model does not have, a head that is named twice,
     two sets of one name, and for more controls than there are.
     """
-    _check_heads_exist(chosen, layers, heads)
-    taken = {head for each in chosen for head in each.heads}
-    found = list(chosen)
-    for number, own in enumerate(chosen, start=1):
-        free = [
-            (layer, head)
-            for layer in layers
-            for head in range(1, heads + 1)
-            if (layer, head) not in taken
-        ]
-        found += _controls(own, number, free, options)
-    if len(found) > _MOST_SETS:
-        raise CallError(f"{len(found):,} sets were given.", f"Give at most {_MOST_SETS:,}.")
-    return found
+    _check_heads_exist(head_sets, layers, heads)
+    used = {head for head_set in head_sets for head in head_set.heads}
+    sets = list(head_sets)
+    free = [
+        (layer, head)
+        for layer in layers
+        for head in range(1, heads + 1)
+        if (layer, head) not in used
+    ]
+    for number, head_set in enumerate(head_sets, start=1):
+        sets += _draw_controls(head_set, number, free, options)
+    if len(sets) > _MOST_SETS:
+        raise CallError(f"{len(sets):,} sets were given.", f"Give at most {_MOST_SETS:,}.")
+    return sets
 
 
-def _check_heads_exist(chosen: Sequence[HeadSet], layers: Collection[int], heads: int) -> None:
+def _check_heads_exist(head_sets: Sequence[HeadSet], layers: Collection[int], heads: int) -> None:
     names: set[str] = set()
-    for each in chosen:
-        if not each.heads:
-            raise CallError(f"The set {each.name} ({each.chosen_by}) is empty.", "Name a head.")
-        if each.name in names:
-            raise CallError(f"Two sets are called {each.name}.", "Leave one of them out.")
-        names.add(each.name)
-        for (layer, head), count in Counter(each.heads).items():
+    for head_set in head_sets:
+        if not head_set.heads:
+            raise CallError(
+                f"The set {head_set.name} ({head_set.chosen_by}) is empty.", "Name a head."
+            )
+        if head_set.name in names:
+            raise CallError(f"Two sets are called {head_set.name}.", "Leave one of them out.")
+        names.add(head_set.name)
+        for (layer, head), count in Counter(head_set.heads).items():
             if layer not in layers or not 1 <= head <= heads:
                 raise CallError(
                     f"The model has no head {layer}-{head}.",
                     f"Its heads are {min(layers)}-1 to {max(layers)}-{heads}.",
                 )
             if count > 1:
-                raise CallError(f"The set {each.name} names {layer}-{head} twice.", "Name it once.")
+                raise CallError(
+                    f"The set {head_set.name} names {layer}-{head} twice.", "Name it once."
+                )
 
 
-def _controls(
-    own: HeadSet, number: int, free: Sequence[Head], options: AblateOptions
+def _draw_controls(
+    head_set: HeadSet, number: int, free: Sequence[Head], options: AblateOptions
 ) -> Iterator[HeadSet]:
-    """The controls of a set, drawn from heads that are free."""
+    """Yield the controls of a set, drawn from heads that are in no set."""
     if options.controls_from == "any":
-        pools = [(list(free), len(own.heads))]
+        pools = [(list(free), len(head_set.heads))]
     else:
-        counts = Counter(layer for layer, _ in own.heads)
+        counts = Counter(layer for layer, _ in head_set.heads)
         pools = [
-            ([each for each in free if each[0] == layer], count)
+            ([head for head in free if head[0] == layer], count)
             for layer, count in sorted(counts.items())
         ]
     possible = math.prod(math.comb(len(pool), count) for pool, count in pools)
-    usual = min(USUAL_CONTROLS, possible)
-    count = usual if options.controls is None else options.controls
+    default = min(DEFAULT_CONTROLS, possible)
+    count = default if options.controls is None else options.controls
     if count > possible:
         raise CallError(
-            f"Of {own.name} only {possible:,} control{'' if possible == 1 else 's'} can be drawn:"
-            f" {len(own.heads)} heads"
+            f"Only {possible:,} control{'' if possible == 1 else 's'} can be drawn for"
+            f" {head_set.name}: {len(head_set.heads)} heads"
             f" {'of its layers' if options.controls_from == 'layers' else 'of the model'}, none of"
             " them in a chosen set.",
             f"Give --controls {possible}"
             + (", or --controls-from any." if options.controls_from == "layers" else "."),
         )
     where = "the layers of" if options.controls_from == "layers" else "all heads but those of"
-    for place, heads in enumerate(
-        _draw_sets(pools, count, possible, f"{options.seed} {own.name}"), 1
+    for control_number, heads in enumerate(
+        _draw_sets(pools, count, possible, f"{options.seed} {head_set.name}"), 1
     ):
-        name = f"control {place} of {own.name}"
-        yield HeadSet(name, heads, f"drawn from {where} {own.name}", number, options.seed)
+        name = f"control {control_number} of {head_set.name}"
+        yield HeadSet(name, heads, f"drawn from {where} {head_set.name}", number, options.seed)
 
 
 def _draw_sets(
     pools: Sequence[tuple[list[Head], int]], count: int, possible: int, seed: str
 ) -> Iterable[tuple[Head, ...]]:
-    """Different sets with so many heads of each pool, in random order."""
+    """Draw `count` different sets, with the given number of heads from each pool."""
     rng = random.Random(f"controls {seed}")
+    # If few sets are possible, drawing until they differ would take long: list them all.
     if possible <= max(1000, 2 * count):
-        every = itertools.product(*(itertools.combinations(*each) for each in pools))
-        return rng.sample([tuple(itertools.chain(*each)) for each in every], count)
-    found: dict[tuple[Head, ...], None] = {}
-    while len(found) < count:
+        draws = itertools.product(*(itertools.combinations(*pool) for pool in pools))
+        return rng.sample([tuple(itertools.chain(*draw)) for draw in draws], count)
+    sets: dict[tuple[Head, ...], None] = {}
+    while len(sets) < count:
         parts = (sorted(rng.sample(pool, size)) for pool, size in pools)
-        found[tuple(itertools.chain(*parts))] = None
-    return found
+        sets[tuple(itertools.chain(*parts))] = None
+    return sets

@@ -1,20 +1,20 @@
-"""How probable a model's own head finds words, with all of its attention heads or without some.
+"""Surprisal of words under a model's LM head, with all attention heads or with some disabled.
 
-A causal model predicts each piece from those before it. A masked one is asked for one piece at a
-time, from left to right within a word, the rest of the word masked as well: the
+A causal model predicts each piece from those before it. A masked model predicts one piece at a
+time, from left to right within a word, with the rest of the word masked as well: the
 pseudo-log-likelihood of Salazar et al. (2020) as corrected by Kauf and Ivanova (2023).
 
-Where a vocabulary writes the space before a word into its first piece, the product of the pieces is
-not the word's probability, since it includes that of the space before the word and leaves out that
-of the word's end. Pimentel and Meister (2024) give the correction:
+If a vocabulary writes the space before a word into its first piece, the product of the pieces is
+not the probability of the word: it includes that of the space before the word, and not that of the
+end of the word. Pimentel and Meister (2024) give the correction:
 P(word) = P(pieces) P(boundary | after) / P(boundary | before). `boundaries` says which pieces are a
-boundary; where one word directly follows another, the same ones for the end of the first and the
-beginning of the second, so that the surprisals of a text add up to that of its pieces, except for
-its own end.
+boundary. If one word directly follows another, the end of the first and the beginning of the second
+have the same boundary, so that the surprisals of a text add up to that of its pieces, except for
+the end of the text.
 
-Heads are disabled between attention and the output projection: what the projection is given of
-them is replaced (Michel et al. 2019). A cut after the projection would leave its bias in, or take
-away what other heads wrote.
+Heads are disabled between attention and the output projection: their part of the input of the
+projection is replaced (Michel et al. 2019). After the projection, its bias would remain, or what
+other heads wrote would be lost.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest.losses.boundaries import KINDS, NONE, boundaries_of
-from attnbank.ingest.losses.head_sets import Cut
-from attnbank.ingest.masked.ablation import replaying
+from attnbank.ingest.losses.head_sets import HeadReplacement
+from attnbank.ingest.masked.ablation import replay_layers
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.models.values import LAYOUTS, Values
 from attnbank.sql.errors import CallError
 
+# Disabled heads: 0-based heads by the 0-based index of their layer among those with attention.
 Heads = Mapping[int, Sequence[int]]
-"""Disabled heads: 0-based heads by the 0-based place of their layer among those with attention."""
 
-_ROWS_AT_ONCE = 256  # of logits, which have the size of the vocabulary
+_ROWS_AT_ONCE = 256  # of logits; each has the size of the vocabulary
 
 
 @dataclass(frozen=True)
 class Text:
-    """One input: its tokens, and the half-open ranges of them whose probability is asked for.
+    """One input: its tokens, and the half-open ranges of tokens (spans) to score.
 
-    `after` is the token that follows, where the text goes on and the model need not read more.
+    `after` is the token that follows, if the text goes on but the model need not read it.
     """
 
     ids: tuple[int, ...]
@@ -58,38 +58,39 @@ class Text:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of tokens that go through the model together, and the P predictions that are read.
+    """R rows of tokens that go through the model together, and the P predictions to read.
 
-    A prediction is read at one of U places, each a (row, place) of the tokens: the end of a word
-    and the first piece of the next are read at the same one. There the model predicts `target`; -1
-    stands for the end of a word, where only the boundary counts. `span` numbers the spans of all
-    texts, `starts` gives the boundary before the first piece of a word, `ends` that at its end.
+    Predictions are read at U tokens, each a (row, token): that of the end of a word and that of the
+    first piece of the next are read at the same token. There the model predicts `target`; -1 is the
+    end of a word, for which only the boundary counts. `span` numbers the spans of all texts,
+    `starts` is the boundary before the first piece of a word, `ends` that at its end.
     """
 
     ids: Tensor  # [R, T] int64
     mask: Tensor  # [R, T] int64, 0 for padding
     segments: Tensor  # [R, T] int64
     row: Tensor  # [U] int64
-    place: Tensor  # [U] int64
-    at: Tensor  # [P] int64, the place of each prediction among the U
+    token: Tensor  # [U] int64
+    at: Tensor  # [P] int64, index of each prediction among the U
     target: Tensor  # [P] int64
     span: np.ndarray  # [P] int64
-    starts: np.ndarray  # [P] int64, which of the kinds of boundary; -1 for none
+    starts: np.ndarray  # [P] int64, the kind of boundary; NONE (-1) for none
     ends: np.ndarray  # [P] int64
 
 
 @dataclass(frozen=True)
 class Surprisal:
-    """Of S spans: nats [S] of the words, and of their pieces alone; NaN where none is defined."""
+    """Nats [S] of S spans, as words and as products of pieces; NaN if undefined."""
 
     words: np.ndarray
     pieces: np.ndarray
 
 
 class Scorer:
-    """A model with its language-modelling head, asked for the probability of spans of tokens.
+    """Scores spans of tokens with the LM head of a model.
 
-    Raises ModelError where heads are to be disabled of a family whose projections are not known.
+    `score` and `add_head_outputs` raise ModelError for a model family whose heads cannot be
+    disabled.
     """
 
     def __init__(self, model: Model, chunk_tokens: int = 2048) -> None:
@@ -97,60 +98,70 @@ class Scorer:
         self._chunk_tokens = chunk_tokens
         is_causal = model.head == "causal"
         self._boundaries = boundaries_of(model.input_tokenizer) if is_causal else None
-        self._known_marks: Tensor | None = None
-        self.means: list[Tensor] | None = None  # [H, D] of each layer, for the cut "mean"
+        self._cached_boundaries: Tensor | None = None
+        self.means: list[Tensor] | None = None  # [H, D] of each layer, for replacement "mean"
 
     @property
     def end_tokens(self) -> list[str]:
-        """The tokens that count as the end of a text; none where no word has an end."""
+        """The tokens that count as the end of a text; none if the model has no boundaries."""
         tokenizer = self.model.input_tokenizer
         ids = () if self._boundaries is None else sorted(tokenizer.closing)
         return [str(tokenizer.tokenizer.id_to_token(id)) for id in ids]
 
     def score(
-        self, texts: Sequence[Text], sets: Sequence[Heads] = ({},), cut: Cut = "zero"
+        self,
+        texts: Sequence[Text],
+        sets: Sequence[Heads] = ({},),
+        replacement: HeadReplacement = "zero",
     ) -> list[Surprisal]:
-        """The surprisal of the spans of all texts, in order, without the heads of each set."""
-        count = sum(len(each.spans) for each in texts)
+        """Return the surprisals of the spans of all texts, for each set of disabled heads."""
+        count = sum(len(text.spans) for text in texts)
         words = np.full((len(sets), count), np.nan)
         pieces = np.full((len(sets), count), np.nan)
-        # Little padding, or where other lengths may not go together, few chunks.
+        # Sorted by length: less padding, or fewer chunks for a model that cannot pad.
         rows = sorted(self._model_inputs(texts), key=lambda row: len(row.ids))
         for chunk in self._chunks(rows):
-            begun = chunk.span[np.isnan(pieces[0, chunk.span])]
-            words[:, begun] = pieces[:, begun] = 0
-            for at, (log_p, boundary) in enumerate(self._predictions(chunk, sets, cut)):
+            new_spans = chunk.span[np.isnan(pieces[0, chunk.span])]
+            words[:, new_spans] = pieces[:, new_spans] = 0
+            for at, (log_p, boundary) in enumerate(self._predictions(chunk, sets, replacement)):
                 within = (chunk.target >= 0).numpy()
                 np.subtract.at(pieces[at], chunk.span[within], log_p[within])
                 np.subtract.at(words[at], chunk.span[within], log_p[within])
                 if boundary is not None:
                     for add, kinds in ((np.add, chunk.starts), (np.subtract, chunk.ends)):
-                        (own,) = np.nonzero(kinds != NONE)
-                        add.at(words[at], chunk.span[own], boundary[own, kinds[own]])
-        return [Surprisal(*each) for each in zip(words, pieces, strict=True)]
+                        (with_boundary,) = np.nonzero(kinds != NONE)
+                        add.at(
+                            words[at],
+                            chunk.span[with_boundary],
+                            boundary[with_boundary, kinds[with_boundary]],
+                        )
+        return [Surprisal(*nats) for nats in zip(words, pieces, strict=True)]
 
     def _predictions(
-        self, chunk: Chunk, sets: Sequence[Heads], cut: Cut
+        self, chunk: Chunk, sets: Sequence[Heads], replacement: HeadReplacement
     ) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """For each set, ln P of the targets, [P] float64, and of the boundaries, [P, kinds]."""
+        """Yield for each set ln P of the targets, [P] float64, and of boundaries, [P, kinds]."""
         if not any(sets):
             for _ in sets:
                 yield self._forward(chunk)
             return
         window = self.model.facts.sliding_window
-        if cut == "uniform" and window is not None and chunk.ids.shape[1] > window:
+        if replacement == "uniform" and window is not None and chunk.ids.shape[1] > window:
             raise CallError(
                 f"{self.model.facts.name} has layers with a sliding window of {window:,} tokens,"
                 " which is shorter than some inputs.",
                 "Use --with zero or --with mean, or a run with a smaller --max-tokens.",
             )
-        outputs: list[Any] = []  # what each layer of the whole model gave
-        if sets[0]:
-            with replaying(self.values.layers, outputs, 0):
+        outputs: list[Any] = []  # of each layer of the whole model
+        if sets[0]:  # otherwise the first set is the whole model, and fills the outputs
+            with replay_layers(self.values.layers, outputs, 0):
                 self._forward(chunk)
         for disabled in sets:
             below = min(disabled, default=0)
-            with replaying(self.values.layers, outputs, below), self._without(chunk, disabled, cut):
+            with (
+                replay_layers(self.values.layers, outputs, below),
+                self._disable_heads(chunk, disabled, replacement),
+            ):
                 yield self._forward(chunk)
 
     def _forward(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray | None]:
@@ -163,64 +174,67 @@ class Scorer:
             inputs["token_type_ids"] = chunk.segments.to(model.device)
         if model.head == "causal":
             inputs["use_cache"] = False
-        row, place = chunk.row.to(model.device), chunk.place.to(model.device)
+        row, token = chunk.row.to(model.device), chunk.token.to(model.device)
 
         def select_positions(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-            hidden, *others = arguments
+            hidden, *remaining = arguments
             is_whole = hidden.shape[:2] == chunk.ids.shape
-            return (hidden[row, place] if is_whole else hidden, *others)
+            return (hidden[row, token] if is_whole else hidden, *remaining)
 
-        last = model.whole.get_output_embeddings()  # the largest product of the head
+        # Logits of all tokens would be large and slow: the output embeddings get the rows to read.
+        last = model.whole.get_output_embeddings()
         with torch.inference_mode(), last.register_forward_pre_hook(select_positions):
             logits = model.whole(**inputs).logits
             if logits.ndim == 3:  # the head does not end in its output embeddings
-                logits = logits[row, place]
+                logits = logits[row, token]
             log_p, boundary = self._log_probabilities(logits, chunk)
         return log_p, None if boundary is None else boundary[chunk.at.numpy()]
 
     def _log_probabilities(
         self, logits: Tensor, chunk: Chunk
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """The ln P of the P targets, and of the boundaries at the U places, [U, kinds]."""
-        at, target = (each.to(logits.device) for each in (chunk.at, chunk.target.clamp(min=0)))
-        found = np.empty(len(at))
+        """Return ln P of the P targets, and of the boundaries at the U tokens, [U, kinds]."""
+        at, target = (tensor.to(logits.device) for tensor in (chunk.at, chunk.target.clamp(min=0)))
+        log_p = np.empty(len(at))
         at_boundary = []
-        marks = None if self._boundaries is None else self._marks(logits)
+        marks = None if self._boundaries is None else self._boundary_matrix(logits)
         for start in range(0, len(logits), _ROWS_AT_ONCE):
             rows = logits[start : start + _ROWS_AT_ONCE].float()
             inside = (at >= start) & (at < start + len(rows))
-            own = at[inside] - start
+            block_row = at[inside] - start
             top = rows.amax(1, keepdim=True)
-            # Once for both sums: rows have the size of the vocabulary, and this takes longest.
+            # exp() once for both sums: over the whole vocabulary it takes longest.
             shares = (rows - top).exp_()
-            whole = shares.sum(1).log()
-            chosen = rows[own, target[inside]] - top[own, 0] - whole[own]
-            found[inside.cpu().numpy()] = chosen.double().cpu().numpy()
+            log_total = shares.sum(1).log()
+            target_log_p = (
+                rows[block_row, target[inside]] - top[block_row, 0] - log_total[block_row]
+            )
+            log_p[inside.cpu().numpy()] = target_log_p.double().cpu().numpy()
             if marks is not None:
                 mass = (shares @ marks).log()
-                for kind, own_mass in enumerate(mass.T):  # views of it
-                    if (lost := own_mass.isneginf()).any():  # too improbable for float32
+                for kind, own_mass in enumerate(mass.T):  # views, which are changed in place
+                    if (lost := own_mass.isneginf()).any():  # exp() underflowed in float32
                         pieces = marks[:, kind] > 0
                         own_mass[lost] = (rows - top)[lost][:, pieces].logsumexp(1)
-                at_boundary.append((mass - whole[:, None]).double().cpu().numpy())
-        return found, np.concatenate(at_boundary) if at_boundary else None
+                at_boundary.append((mass - log_total[:, None]).double().cpu().numpy())
+        return log_p, np.concatenate(at_boundary) if at_boundary else None
 
-    def _marks(self, logits: Tensor) -> Tensor:
-        """For each column of logits and kind of boundary 1 where its piece is one, else 0."""
+    def _boundary_matrix(self, logits: Tensor) -> Tensor:
+        """Return whether each token is a boundary of each kind, 1 or 0: [vocabulary, kinds]."""
         assert self._boundaries is not None
-        known = self._known_marks
+        known = self._cached_boundaries
         if known is None or known.shape[0] != logits.shape[1] or known.device != logits.device:
             known = torch.zeros(logits.shape[1], KINDS)
             for kind, ids in enumerate(self._boundaries.ids):
                 known[[id for id in ids if id < len(known)], kind] = 1
-            known = self._known_marks = known.to(logits.device)
+            known = self._cached_boundaries = known.to(logits.device)
         return known
 
-    def _chunks(self, every: Iterable[_ModelInput]) -> Iterator[Chunk]:
-        """Rows that go through the model together, where other rows do not change what it does."""
+    def _chunks(self, inputs: Iterable[_ModelInput]) -> Iterator[Chunk]:
+        """Yield chunks of rows that the model may compute together."""
         rows: list[_ModelInput] = []
-        for row in every:
-            longest = max(len(row.ids), max((len(each.ids) for each in rows), default=0))
+        for row in inputs:
+            longest = max(len(row.ids), max((len(earlier.ids) for earlier in rows), default=0))
             is_full = (len(rows) + 1) * longest > self._chunk_tokens
             batching = self.model.batching
             is_apart = batching == "single" or (batching == "equal" and len(row.ids) != longest)
@@ -232,17 +246,17 @@ class Scorer:
             yield self._chunk(rows)
 
     def _model_inputs(self, texts: Sequence[Text]) -> Iterator[_ModelInput]:
-        """One for each text, or for a masked model one for each piece that is asked for."""
+        """Yield an input for each text, or, for a masked model, for each piece to predict."""
         number = 0
         for text in texts:
             numbered = list(enumerate(text.spans, number))
             number += len(text.spans)
             if self.model.head == "causal":
-                asked = [
-                    each for at, span in numbered for each in self._points_of_span(text, at, span)
+                points = [
+                    point for at, span in numbered for point in self._points_of_span(text, at, span)
                 ]
-                if asked:
-                    yield _ModelInput(text.ids, text.segments, asked)
+                if points:
+                    yield _ModelInput(text.ids, text.segments, points)
                 continue
             assert self.model.masked_lm is not None
             mask = self.model.masked_lm.mask
@@ -253,77 +267,77 @@ class Scorer:
                     yield _ModelInput(ids, text.segments, [point])
 
     def _points_of_span(self, text: Text, at: int, span: tuple[int, int]) -> list[_Point]:
-        """What a causal model is asked of a span: each piece, and the boundary after the last."""
+        """Return the predictions of a span by a causal model: its pieces, and then its end."""
         start, end = span
-        if start == 0:  # nothing stands before it
+        if start == 0:  # nothing precedes it
             return []
-        found = [_Point(token - 1, text.ids[token], at) for token in range(*span)]
+        points = [_Point(token - 1, text.ids[token], at) for token in range(*span)]
         if self._boundaries is not None:
-            begins, ends = (self._boundaries.at(text.ids, each, text.after) for each in span)
-            found[0] = _Point(start - 1, text.ids[start], at, starts=begins)
+            begins, ends = (self._boundaries.kind_at(text.ids, token, text.after) for token in span)
+            points[0] = _Point(start - 1, text.ids[start], at, starts=begins)
             if ends != NONE:
-                found.append(_Point(end - 1, -1, at, ends=ends))
-        return found
+                points.append(_Point(end - 1, -1, at, ends=ends))
+        return points
 
     def _chunk(self, rows: Sequence[_ModelInput]) -> Chunk:
-        longest = max(len(each.ids) for each in rows)
+        longest = max(len(row.ids) for row in rows)
         padding = self.model.input_tokenizer.padding
         points = [(at, point) for at, row in enumerate(rows) for point in row.points]
-        unique = dict.fromkeys((at, point.place) for at, point in points)
-        places = {each: number for number, each in enumerate(unique)}
+        unique = dict.fromkeys((at, point.token) for at, point in points)
+        numbers = {position: number for number, position in enumerate(unique)}
 
         def padded(values: Callable[[_ModelInput], Sequence[int]], fill: int) -> Tensor:
             return torch.tensor(
-                [[*values(each), *[fill] * (longest - len(each.ids))] for each in rows]
+                [[*values(row), *[fill] * (longest - len(row.ids))] for row in rows]
             )
 
         return Chunk(
-            padded(lambda each: each.ids, padding),
-            padded(lambda each: [1] * len(each.ids), 0),
-            padded(lambda each: each.segments, 0),
-            torch.tensor([row for row, _ in places]),
-            torch.tensor([place for _, place in places]),
-            torch.tensor([places[at, each.place] for at, each in points]),
-            torch.tensor([each.target for _, each in points]),
-            np.array([each.span for _, each in points]),
-            np.array([each.starts for _, each in points]),
-            np.array([each.ends for _, each in points]),
+            padded(lambda row: row.ids, padding),
+            padded(lambda row: [1] * len(row.ids), 0),
+            padded(lambda row: row.segments, 0),
+            torch.tensor([row for row, _ in numbers]),
+            torch.tensor([token for _, token in numbers]),
+            torch.tensor([numbers[at, point.token] for at, point in points]),
+            torch.tensor([point.target for _, point in points]),
+            np.array([point.span for _, point in points]),
+            np.array([point.starts for _, point in points]),
+            np.array([point.ends for _, point in points]),
         )
 
     @cached_property
     def values(self) -> Values:
-        """Where the model's heads have their values and outputs. Raises ModelError if unknown."""
+        """Where the model keeps the values and outputs of its heads."""
         facts, module = self.model.facts, self.model.module
         layout = LAYOUTS.get(module.config.model_type)
         if layout is None:
             raise ModelError(
-                f"Heads of {module.config.model_type} ({facts.name}) cannot be disabled: where they"
-                " end is not known.",
+                f"Heads of {module.config.model_type} ({facts.name}) cannot be disabled: this"
+                " family of models is not supported.",
                 f"Use a model of one of these families: {', '.join(sorted(LAYOUTS))}.",
             )
         numbers = facts.layer_numbers or range(1, facts.layers + 1)
         return Values.from_module(facts.name, module, tuple(numbers), facts.heads, layout)
 
-    def add_up(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
-        """Add the outputs of all heads over the tokens of texts to `sums`; how many tokens.
+    def add_head_outputs(self, texts: Sequence[Text], sums: list[Tensor]) -> int:
+        """Add the outputs of all heads, summed over the tokens of texts, to `sums`.
 
-        `sums` has [H, D] float64 of each layer, and is filled where it is empty. The texts are read
-        as they are: nothing is masked.
+        `sums` has [H, D] float64 of each layer, and is filled if it is empty. Nothing is masked.
+        Returns the number of tokens.
         """
-        rows = [_ModelInput(each.ids, each.segments, [_Point(0, 0, 0)]) for each in texts]
+        rows = [_ModelInput(text.ids, text.segments, [_Point(0, 0, 0)]) for text in texts]
         for chunk in self._chunks(rows):
             with ExitStack() as hooks:
                 for at, layer in enumerate(self.values.layers):
-                    hear = partial(self._add_losses, chunk, sums, at)
+                    record = partial(self._add_layer_outputs, chunk, sums, at)
                     output = layer.get_submodule(self.values.layout.output)
-                    hooks.enter_context(output.register_forward_pre_hook(hear))
+                    hooks.enter_context(output.register_forward_pre_hook(record))
                 self._forward(chunk)
-        return sum(len(each.ids) for each in texts)
+        return sum(len(text.ids) for text in texts)
 
-    def _add_losses(
-        self, chunk: Chunk, sums: list[Tensor], at: int, module: Any, given: tuple[Any, ...]
+    def _add_layer_outputs(
+        self, chunk: Chunk, sums: list[Tensor], at: int, module: Any, inputs: tuple[Any, ...]
     ) -> None:
-        by_head = torch.unflatten(given[0], -1, (self.values.heads, -1)).double()
+        by_head = torch.unflatten(inputs[0], -1, (self.values.heads, -1)).double()
         total = torch.einsum("bt,bthd->hd", chunk.mask.to(by_head), by_head)
         if at == len(sums):
             sums.append(total)
@@ -331,55 +345,59 @@ class Scorer:
             sums[at] += total
 
     @contextmanager
-    def _without(self, chunk: Chunk, disabled: Heads, cut: Cut) -> Iterator[None]:
-        """Within, the outputs of these heads are replaced before the output projection."""
+    def _disable_heads(
+        self, chunk: Chunk, disabled: Heads, replacement: HeadReplacement
+    ) -> Iterator[None]:
+        """Context manager in which the outputs of some heads are replaced."""
         values = self.values
         with ExitStack() as hooks:
             for at, heads in disabled.items():
                 layer = values.layers[at]
-                seen: list[Tensor] = []
-                if cut == "uniform":
+                value_outputs: list[Tensor] = []
+                if replacement == "uniform":
                     source = layer.get_submodule(values.layout.value)
-                    hear = partial(_keep_layer_output, seen, values, layer)
-                    hooks.enter_context(source.register_forward_hook(hear))
-                replace = partial(self._replace, chunk, at, list(heads), cut, seen)
+                    record = partial(_record_values, value_outputs, values, layer)
+                    hooks.enter_context(source.register_forward_hook(record))
+                replace = partial(
+                    self._replace_heads, chunk, at, list(heads), replacement, value_outputs
+                )
                 output = layer.get_submodule(values.layout.output)
                 hooks.enter_context(output.register_forward_pre_hook(replace))
             yield
 
-    def _replace(
+    def _replace_heads(
         self,
         chunk: Chunk,
         at: int,
         heads: list[int],
-        cut: Cut,
-        seen: list[Tensor],
+        replacement: HeadReplacement,
+        value_outputs: list[Tensor],
         module: Any,
-        given: tuple[Any, ...],
+        inputs: tuple[Any, ...],
     ) -> tuple[Any, ...]:
-        output = given[0].clone()
+        output = inputs[0].clone()
         by_head = torch.unflatten(output, -1, (self.values.heads, -1))  # [R, T, H, D], a view
-        if cut == "zero":
+        if replacement == "zero":
             by_head[:, :, heads] = 0
-        elif cut == "mean":
+        elif replacement == "mean":
             assert self.means is not None
             by_head[:, :, heads] = self.means[at][heads].to(by_head)
         else:
-            value = seen.pop()[:, heads].transpose(1, 2)  # [R, T, h, D]
+            value = value_outputs.pop()[:, heads].transpose(1, 2)  # [R, T, h, D]
             real = chunk.mask.to(value)[:, :, None, None]
             if self.model.facts.causal:
                 mean = (value * real).cumsum(1) / real.cumsum(1)
             else:
                 mean = ((value * real).sum(1) / real.sum(1))[:, None]
             by_head[:, :, heads] = mean
-        return (output, *given[1:])
+        return (output, *inputs[1:])
 
 
 @dataclass(frozen=True)
 class _Point:
-    """A prediction that is read: see Chunk."""
+    """A prediction to read: see Chunk."""
 
-    place: int
+    token: int
     target: int
     span: int
     starts: int = NONE
@@ -393,7 +411,12 @@ class _ModelInput:
     points: Sequence[_Point]
 
 
-def _keep_layer_output(
-    seen: list[Tensor], values: Values, layer: Any, module: Any, given: Any, output: Tensor
+def _record_values(
+    value_outputs: list[Tensor],
+    values: Values,
+    layer: Any,
+    module: Any,
+    inputs: Any,
+    output: Tensor,
 ) -> None:
-    seen.append(values.by_head(layer, output))
+    value_outputs.append(values.by_head(layer, output))

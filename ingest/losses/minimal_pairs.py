@@ -1,8 +1,8 @@
-"""Minimal pairs: two texts that differ in one thing, of which a model should find one likelier.
+"""Minimal pairs: two texts that differ in one point, of which a model should prefer one.
 
-Those of agreement are made from a treebank itself: where a finite verb agrees with its subject in
-number, its form is swapped for that of the other number, which the same corpus has. Others are read
-from a file: BLiMP's lines of JSON, or a table of good and bad texts.
+Agreement pairs are made from a treebank: the form of a finite verb that agrees with its subject in
+number is replaced by its form in the other number, if the corpus has it. Other pairs are read from
+a file: BLiMP's JSON lines, or a table of good and bad texts.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import escape_control
 
 MOST_PAIRS = 500_000
-MOST_LINE = 1 << 16
-"""Bytes of a line of a file of pairs."""
-MOST_BYTES = 64 * 2**20
-"""Bytes of such a file, decompressed: its words take up to 25 times as many."""
+MOST_LINE = 1 << 16  # bytes of a line of a file of pairs
+MOST_BYTES = (
+    64 * 2**20
+)  # of such a file, decompressed; its words take up to 25 times as much memory
 
 _NAMES = {
     "good": ("good", "sentence_good"),
     "bad": ("bad", "sentence_bad"),
-    "paradigm": ("uid", "paradigm", "linguistics_term"),  # the first that there is
+    "paradigm": ("uid", "paradigm", "linguistics_term"),  # the first that the file has
 }
-_FIX = "Correct the line or delete it."
-_SHAPE = "Give a header with good and bad, or exactly two columns: good, then bad."
+_LINE_REMEDY = "Correct the line or delete it."
+_HEADER_REMEDY = "Give a header with good and bad, or exactly two columns: good, then bad."
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class PairSide:
-    """One text of a pair: its words as a tokenizer is given them, and what white space follows."""
+    """One text of a pair: the words to tokenise, and whether white space follows each."""
 
     words: tuple[str, ...]
     spaces: tuple[bool, ...]
@@ -51,14 +51,14 @@ class PairSide:
 
 @dataclass(frozen=True)
 class Pair:
-    """A text, and another that differs from it for the worse.
+    """An acceptable text, and an unacceptable one.
 
-    `number` is its 1-based place in its source. `paradigm` is the kind of pair: of agreement the
-    relation of the subject, of a file what that says, or its name. `at` is the 0-based index of the
-    word that differs and is asked for; where it is None, the whole text is. The others are those of
-    agreement: `word` is word.id of the verb, `attractors` counts the nouns between it and its
-    subject that have the other number, `distance` is how many words they are apart, and
-    `is_inverted` says that the subject comes after the verb.
+    `number` is the 1-based index in the source. `paradigm` is the kind of pair: for agreement, the
+    relation of the subject; for a file, its own column or else the name of the file. `at` is the
+    0-based index of the word that differs and is scored; None to score the whole text. The other
+    fields are those of agreement pairs: `word` is word.id of the verb, `attractors` counts the
+    nouns between verb and subject that have the other number, `distance` is that of verb and
+    subject in words, and `is_inverted` is true if the subject follows the verb.
     """
 
     number: int
@@ -73,52 +73,53 @@ class Pair:
 
 
 def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
-    """The pairs of a corpus in the order of its verbs; none where it has no trees or features."""
+    """Return the agreement pairs of a corpus in text order; none without trees and features."""
     pairs = []
     rows = asking(connection)("losses/agreement_pairs", {"corpus": corpus})
     for number, row in enumerate(rows, 1):
-        word, relation, other, attractors, distance, is_inverted, *columns = row
+        word, relation, other_form, attractors, distance, is_inverted, *columns = row
         spans = spans_of(columns, "written")
-        at = next(place for place, span in enumerate(spans) if span.first == word)
+        at = next(index for index, span in enumerate(spans) if span.first == word)
         good = PairSide(
-            tuple(each.text for each in spans), tuple(each.space_after for each in spans)
+            tuple(span.text for span in spans), tuple(span.space_after for span in spans)
         )
-        bad = replace(good, words=(*good.words[:at], other, *good.words[at + 1 :]))
+        bad = replace(good, words=(*good.words[:at], other_form, *good.words[at + 1 :]))
         facts = word, attractors, distance, is_inverted
         pairs.append(Pair(number, relation, good, bad, at, *facts))
     return pairs
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a file, in order. Raises CallError, which names the line, for what is not sound.
+    """Read the pairs of a file, in order.
 
-    A file of JSON has an object on each line, with the keys of BLiMP. Any other is a table in UTF-8
-    with tabs, or with commas where its name ends in .csv, which may quote its cells as spreadsheets
-    do. A header names the columns good and bad (or sentence_good and sentence_bad), and may name
-    UID or paradigm; without one there are two columns. The file may be gzip-compressed.
+    A JSON lines file has an object on each line, with the keys of BLiMP. Any other file is a table
+    in UTF-8, separated by tabs, or by commas (with quoted cells) if its name ends in .csv. A header
+    names the columns good and bad (or sentence_good and sentence_bad), and may name UID or
+    paradigm; without a header there are two columns. The file may be compressed with gzip. Raises
+    CallError, with the number of the line, for an invalid file.
     """
     source = CorpusFile(str(path), path, compressed=path.suffix == ".gz")
-    stem = escape_control(source.stem)  # the name of a file may be bytes that are not text
+    stem = escape_control(source.stem)  # the name of a file may be invalid UTF-8
     pairs: list[Pair] = []
     try:
-        for line, given in _rows_of_source(source):
+        for line, fields in _rows_of_source(source):
             if len(pairs) == MOST_PAIRS:
-                raise _Wrong(line, f"more than {MOST_PAIRS:,} pairs", "Split the file.")
-            pairs.append(_pair(len(pairs) + 1, stem, given, line))
+                raise _LineError(line, f"more than {MOST_PAIRS:,} pairs", "Split the file.")
+            pairs.append(_parse_pair(len(pairs) + 1, stem, fields, line))
     except FaultError as fault:
         problem = fault.problem
         raise _line_error(path, problem.line, problem.fact, problem.remedy) from None
-    except _Wrong as wrong:
+    except _LineError as wrong:
         raise _line_error(path, *wrong.args) from None
     if not pairs:
-        raise CallError(f"{path} has no pairs.", _SHAPE)
+        raise CallError(f"{path} has no pairs.", _HEADER_REMEDY)
     return pairs
 
 
-class _Wrong(Exception):
-    """A line that does not give a pair: its number, why, and what to do."""
+class _LineError(Exception):
+    """An invalid line: its number, the fact, and the remedy."""
 
-    def __init__(self, line: int, fact: str, remedy: str = _FIX) -> None:
+    def __init__(self, line: int, fact: str, remedy: str = _LINE_REMEDY) -> None:
         super().__init__(line, fact, remedy)
 
 
@@ -126,129 +127,132 @@ def _line_error(path: Path, line: int, fact: str, remedy: str) -> CallError:
     return CallError(f"{path}:{line}: {fact}." if line else f"{path}: {fact}.", remedy)
 
 
-_Given = Mapping[str, Any]
-"""What a line gives, by its role: good, bad, and perhaps paradigm."""
+_Fields = Mapping[str, Any]  # the values of a line by role: good, bad, and perhaps paradigm
 
 
-def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Given]]:
+def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Fields]]:
     lines = _numbered_lines(source)
     first = next(((line, text) for line, text in lines if text.strip()), None)
     if first is None:
         return
-    every = chain([first], lines)
+    all_lines = chain([first], lines)
     if first[1].lstrip().startswith("{"):
-        yield from _objects(every)
+        yield from _json_rows(all_lines)
     elif source.path.name.removesuffix(".gz").lower().endswith(".csv"):
-        yield from _table_rows(_quoted_rows(every))
-    else:  # nothing is quoted there: a text may well begin with a quotation mark
-        yield from _table_rows((line, text.split("\t")) for line, text in every if text.strip())
+        yield from _table_rows(_quoted_rows(all_lines))
+    else:  # cells are not quoted: a text may begin with a quotation mark
+        yield from _table_rows((line, text.split("\t")) for line, text in all_lines if text.strip())
 
 
 def _numbered_lines(source: CorpusFile) -> Iterator[tuple[int, str]]:
-    """Each line without its end, with its 1-based number."""
+    """Yield each line without its newline, and its 1-based number."""
     size = 0
     for line, raw in enumerate(source.lines(), start=1):
         size += len(raw)
         if len(raw) > MOST_LINE:
-            raise _Wrong(line, f"the line has more than {MOST_LINE:,} bytes")
+            raise _LineError(line, f"the line has more than {MOST_LINE:,} bytes")
         if size > MOST_BYTES:
-            raise _Wrong(line, f"the file has more than {MOST_BYTES:,} bytes", "Split the file.")
+            raise _LineError(
+                line, f"the file has more than {MOST_BYTES:,} bytes", "Split the file."
+            )
         yield line, decode(raw.removeprefix(BOM) if line == 1 else raw, line).removesuffix("\n")
 
 
-def _objects(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Given]]:
+def _json_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Fields]]:
     for line, text in lines:
         if not text.strip():
             continue
         try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):  # also for a number of 5,000 digits
-            raise _Wrong(line, "the line is not JSON") from None
-        if not isinstance(found, dict):
-            raise _Wrong(line, "the line is not a JSON object")
-        roles = _roles([*found], line)
+            record = json.loads(text)
+        except (ValueError, RecursionError):  # ValueError also for an integer of 5,000 digits
+            raise _LineError(line, "the line is not JSON") from None
+        if not isinstance(record, dict):
+            raise _LineError(line, "the line is not a JSON object")
+        roles = _column_roles([*record], line)
         if lacking := [role for role in ("good", "bad") if role not in roles]:
-            raise _Wrong(line, f"the object has no {' or '.join(_NAMES[lacking[0]])}")
-        values = [*found.values()]
+            raise _LineError(line, f"the object has no {' or '.join(_NAMES[lacking[0]])}")
+        values = [*record.values()]
         yield line, {role: values[at] for role, at in roles.items()}
 
 
-def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _Given]]:
+def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _Fields]]:
     line, first = next(rows)
-    roles = _roles(first, line)
+    roles = _column_roles(first, line)
     if not roles and len(first) == 2:
         roles = {"good": 0, "bad": 1}
         rows = chain([(line, first)], rows)
     elif not {"good", "bad"} <= {*roles}:
         count = "1 column" if len(first) == 1 else f"{len(first):,} columns"
-        raise _Wrong(line, f"{count}, and no header that names good and bad", _SHAPE)
+        raise _LineError(line, f"{count}, and no header that names good and bad", _HEADER_REMEDY)
     for line, row in rows:
         if len(row) != len(first):
-            raise _Wrong(line, f"expected {len(first):,} columns, found {len(row):,}")
+            raise _LineError(line, f"expected {len(first):,} columns, found {len(row):,}")
         yield line, {role: row[at] for role, at in roles.items()}
 
 
 def _quoted_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table with commas, each with the number of its first line."""
-    taken: list[int] = []  # the lines of a row: a quoted cell may have several
+    """Yield the rows of a CSV file, each with the number of its first line."""
+    line_numbers: list[int] = []  # of the current row: a quoted cell may span several lines
 
     def unquoted_lines() -> Iterator[str]:
         for line, text in lines:
-            taken.append(line)
+            line_numbers.append(line)
             yield f"{text}\n"
 
     rows = csv.reader(unquoted_lines(), strict=True)
     while True:
-        taken.clear()
+        line_numbers.clear()
         try:
             row = next(rows, None)
         except csv.Error as error:
-            raise _Wrong(taken[0], f"the cells that begin here cannot be read: {error}") from None
+            raise _LineError(
+                line_numbers[0], f"the row that begins here is not valid CSV: {error}"
+            ) from None
         if row is None:
             return
         if row:
-            yield taken[0], row
+            yield line_numbers[0], row
 
 
-def _roles(names: Sequence[str], line: int) -> dict[str, int]:
-    """Where the names stand that are known, by their role. Raises _Wrong for one given twice."""
-    folded = [each.strip().casefold() for each in names]
-    found = {}
+def _column_roles(names: Sequence[str], line: int) -> dict[str, int]:
+    """Return the index of each known column by its role."""
+    folded = [name.strip().casefold() for name in names]
+    columns = {}
     for role, known in _NAMES.items():
-        name = next((each for each in known if each in folded), None)
+        name = next((alias for alias in known if alias in folded), None)
         if name is None:
             continue
         if folded.count(name) > 1:
-            raise _Wrong(line, f"{name} is named twice")
-        found[role] = folded.index(name)
-    return found
+            raise _LineError(line, f"{name} is named twice")
+        columns[role] = folded.index(name)
+    return columns
 
 
-def _pair(number: int, stem: str, given: _Given, line: int) -> Pair:
-    for role, text in given.items():
+def _parse_pair(number: int, stem: str, fields: _Fields, line: int) -> Pair:
+    for role, text in fields.items():
         _check_is_text(role, text, line)
-    good, bad = (_parse_side(role, given[role], line) for role in ("good", "bad"))
+    good, bad = (_parse_side(role, fields[role], line) for role in ("good", "bad"))
     if good == bad:
-        raise _Wrong(line, "the good and the bad text are the same")
-    paradigm = " ".join((given.get("paradigm") or "").split())
+        raise _LineError(line, "the good and the bad text are the same")
+    paradigm = " ".join((fields.get("paradigm") or "").split())
     return Pair(number, paradigm or stem, good, bad, at=None)
 
 
 def _check_is_text(role: str, text: Any, line: int) -> None:
-    """Raise _Wrong for what is not a text: JSON may give any value, and escape any character."""
+    # A JSON value may be of any type, and may escape any character.
     if role == "paradigm" and text is None:
         return
     if not isinstance(text, str):
-        raise _Wrong(line, f"the value of {role} is not a text")
+        raise _LineError(line, f"the value of {role} is not text")
     wrong = CONTROL.search(text) or _SURROGATE.search(text)
     if wrong is not None:
-        raise _Wrong(line, f"{role} has the character U+{ord(wrong[0]):04X}")
+        raise _LineError(line, f"{role} has the character U+{ord(wrong[0]):04X}")
 
 
 def _parse_side(role: str, text: str, line: int) -> PairSide:
     words = tuple(text.split())
     if not words:
-        raise _Wrong(line, f"the {role} text is empty")
+        raise _LineError(line, f"the {role} text is empty")
     if len(words) > MOST_WORDS:
-        raise _Wrong(line, f"the {role} text has more than {MOST_WORDS:,} words")
+        raise _LineError(line, f"the {role} text has more than {MOST_WORDS:,} words")
     return PairSide(words, (True,) * len(words))

@@ -1,7 +1,7 @@
-"""What a run's own model makes of its words and of pairs, whole and without sets of heads.
+"""Measures the surprisal of words and minimal pairs, with and without sets of heads.
 
-The model reads the inputs of the run as the run did. Words go into the bank in whole inputs, those
-of all sets together, so that what was stopped goes on where it stopped.
+The model of the run reads the same inputs as in the run. Rows are committed by whole inputs, with
+those of all sets together, so that an interrupted measurement resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     HeadSet,
     LossOptions,
+    add_controls,
     run_to_read,
-    with_controls,
 )
 from attnbank.ingest.losses.language_model import Scorer, Surprisal, Text
 from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, agreement_pairs, read_pairs
@@ -36,32 +36,31 @@ from attnbank.ingest.progress import Counter, OnProgress, Progress, ignore_progr
 from attnbank.ingest.run import opened_tokenizer, planner_of
 from attnbank.ingest.store.arrow import insert
 from attnbank.ingest.store.pipeline import ROWS_AT_ONCE, SECONDS_AT_ONCE
-from attnbank.ingest.store.writer import changing, insert_row, rows_by_name
+from attnbank.ingest.store.writer import insert_row, open_for_changes, rows_by_name
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.interrupts import postponed
 
-AGREEMENT = "agreement"
-"""The source of the pairs that are made from the trees."""
-_KEPT = "what was measured before is unchanged"
+AGREEMENT = "agreement"  # the source of the pairs that are made from the trees
+_OUTCOME = "what was measured before is unchanged"
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy")
 _PAIRS_AT_ONCE = 64
-_SAME_NATS = 0.05
-"""By how much the surprisal of a word may differ from one device and batch to another."""
+# By how much the surprisal of a word may differ between devices and batches.
+_NATS_TOLERANCE = 0.05
 _TABLES = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 
 
 @dataclass
 class SurprisalReport:
-    """What was measured: of the run, so many words and pairs, without so many sets of heads.
+    """Counts of a finished measurement: words, pairs by source, ablated head sets.
 
-    `words` have a surprisal; `first_words` have none because nothing stands before them, and
-    `sharing_words` because another word of their position has it. `is_new` is false where the bank
-    had all of it. `unasked` counts the pairs that the model cannot be asked for (a verb with
-    nothing before it, or of a causal model before its subject). `outdated` are ablations beside
-    surprisals that are others now. `ends` are the tokens that end a text, of a causal model whose
-    vocabulary marks spaces.
+    `words` have a surprisal; `first_words` have none because nothing precedes them, and
+    `sharing_words` because another word of their position has it. `is_new` is false if the bank had
+    all results already. `unmeasurable` counts the pairs that the model cannot score (a verb with
+    nothing before it or, for a causal model, before its subject). `outdated` are ablations whose
+    baseline surprisals have changed. `ends` are the tokens that end a text, for a causal model
+    whose vocabulary marks spaces.
     """
 
     run: str
@@ -71,18 +70,18 @@ class SurprisalReport:
     sets: int = 0
     controls: int = 0
     pairs: dict[str, int] = field(default_factory=dict)
-    unasked: int = 0
+    unmeasurable: int = 0
     is_new: bool = True
     outdated: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
 
 
+# Called with the estimated seconds, the number of head sets and the number of sentences.
 OnEstimate = Callable[[float, int, int], None]
-"""It is told how many seconds a measurement will take, the sets of heads, and the sentences."""
 
 
 def _ignore_estimate(seconds: float, sets: int, sentences: int) -> None:
-    """Ignore the estimate."""
+    """An OnEstimate that does nothing."""
 
 
 def surprisal(
@@ -94,15 +93,15 @@ def surprisal(
     *,
     replace: bool = False,
 ) -> SurprisalReport:
-    """Ask the model of a run how probable it finds the words that it read, and pairs; in nats.
+    """Measure the surprisal, in nats, of the words of a run and of minimal pairs.
 
-    Fills the tables surprisal and minimal_pair. What the bank has is not measured again, unless
-    `replace`. Raises CallError for a run that does not fit and a model that is not the run's,
-    ModelError for a model without a language-modelling head, BankError if the bank cannot be
-    written; KeyboardInterrupt, with what is kept, for an interrupt.
+    Fills the tables surprisal and minimal_pair. Rows that the bank has are not measured again,
+    unless `replace`. Raises CallError for a run that cannot be used and a model that is not the
+    run's, ModelError for a model without a language-modelling head, BankError if the bank cannot be
+    written; KeyboardInterrupt, which says how much was saved, for an interrupt.
     """
     work = _SurprisalJob(Path(bank), run, options, on_progress, on_estimate)
-    return work.do([], None, replace=replace)
+    return work.measure([], None, replace=replace)
 
 
 def ablate(
@@ -116,19 +115,19 @@ def ablate(
     *,
     replace: bool = False,
 ) -> SurprisalReport:
-    """Do what `surprisal` does, and the same without each set of heads and each of its controls.
+    """Measure as `surprisal` does, and also without each set of heads and each of its controls.
 
     Fills the tables ablation_set, ablated_head, ablated_surprisal and ablated_pair, under the name
-    of the ablation. Raises as `surprisal` and `with_controls`, and CallError where the bank has
-    another ablation of this run and name, unless `replace`.
+    of the ablation. Also raises CallError for invalid sets, and if the bank has another ablation of
+    this run and name, unless `replace`.
     """
     work = _SurprisalJob(Path(bank), run, options, on_progress, on_estimate)
-    return work.do(sets, name, replace=replace)
+    return work.measure(sets, name, replace=replace)
 
 
 @dataclass
-class _SurprisalRows:
-    """Rows of words that wait to be written, in columns."""
+class _PendingRows:
+    """Rows of words that wait to be committed."""
 
     surprisal: list[pa.Table] = field(default_factory=list)
     ablated: list[pa.Table] = field(default_factory=list)
@@ -136,7 +135,7 @@ class _SurprisalRows:
 
     @property
     def count(self) -> int:
-        return sum(each.num_rows for each in (*self.surprisal, *self.ablated))
+        return sum(table.num_rows for table in (*self.surprisal, *self.ablated))
 
 
 class _SurprisalJob:
@@ -148,120 +147,127 @@ class _SurprisalJob:
         on_progress: OnProgress,
         on_estimate: OnEstimate,
     ) -> None:
-        self.path, self.asked, self.options = path, run, options
+        self.path, self.requested_run, self.options = path, run, options
         self.on_progress, self.on_estimate = on_progress, on_estimate
-        self.kept = 0  # words that are in the bank, with all of the sets
+        self.words_written = 0  # words that the bank has with all of the sets
 
-    def do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> SurprisalReport:
+    def measure(
+        self, head_sets: Sequence[HeadSet], name: str | None, *, replace: bool
+    ) -> SurprisalReport:
         try:
-            return self._do(chosen, name, replace=replace)
+            return self._measure(head_sets, name, replace=replace)
         except KeyboardInterrupt as error:
-            raise KeyboardInterrupt(self._describe_cut if self.kept else "") from error
+            raise KeyboardInterrupt(self._words_kept if self.words_written else "") from error
 
     @property
-    def _describe_cut(self) -> str:
-        return f"{self.kept:,} words are kept"
+    def _words_kept(self) -> str:
+        return f"{self.words_written:,} words are kept"
 
-    def _do(self, chosen: Sequence[HeadSet], name: str | None, *, replace: bool) -> SurprisalReport:
+    def _measure(
+        self, head_sets: Sequence[HeadSet], name: str | None, *, replace: bool
+    ) -> SurprisalReport:
         options = self.options
         with (
             gc_frozen(),
-            changing(self.path, _KEPT, {"threads": "1"}, has_deleted=replace) as connection,
+            # One thread leaves the other cores to the model.
+            open_for_changes(
+                self.path, _OUTCOME, {"threads": "1"}, has_deleted=replace
+            ) as connection,
         ):
             self.connection = connection
             self.row = self._read_run()
-            read = _files(options.pairs)
-            sets = self._sets(chosen)
-            self.sets = len(sets)
+            pairs_by_source = _read_pair_files(options.pairs)
+            sets = self._add_controls(head_sets)
+            self.set_count = len(sets)
             self.ablation = name
             if name is not None:
-                self._check_same(name, sets, replace=replace)
-            done = SurprisalReport(
-                self.row["name"], sets=sum(each.control_of is None for each in sets),
-                controls=sum(each.control_of is not None for each in sets),
+                self._check_same_ablation(name, sets, replace=replace)
+            report = SurprisalReport(
+                self.row["name"], sets=sum(head_set.control_of is None for head_set in sets),
+                controls=sum(head_set.control_of is not None for head_set in sets),
             )  # fmt: skip
             if options.agreement:
-                read = {AGREEMENT: self._agreement()} | read
-            sources = self._left(read, len(sets), replace=replace)
-            begun = not replace and self._begun(name)
-            if begun and not sources and self._is_finished(name):
-                done.words, done.first_words, done.sharing_words = self._count_words()
-                done.is_new = False
-                done.pairs = {each: len(pairs) for each, pairs in read.items()}
-                return done
-            self.kept = len(self._had())
+                pairs_by_source = {AGREEMENT: self._agreement_pairs()} | pairs_by_source
+            sources = self._unmeasured_pairs(pairs_by_source, len(sets), replace=replace)
+            is_begun = not replace and self._has_rows(name)
+            if is_begun and not sources and self._is_finished(name):
+                report.words, report.first_words, report.sharing_words = self._count_words()
+                report.is_new = False
+                report.pairs = {source: len(pairs) for source, pairs in pairs_by_source.items()}
+                return report
+            self.words_written = len(self._measured_words())
             self._load_model()
-            if replace:  # now that it is sure that it can be measured
+            if replace:  # not before: loading the model may fail
                 self._delete_rows(name)
-                self.kept = 0
-            if name is not None and not begun:
-                self._begin(name, sets)
-            self._finish(None)
-            numbers = [self._disabled(each) for each in sets]
+                self.words_written = 0
+            if name is not None and not is_begun:
+                self._write_sets(name, sets)
+            self._set_finished(None)
+            disabled_sets = [self._heads_by_layer(head_set) for head_set in sets]
             with malloc_tuned():
                 try:
                     if isinstance(options, AblateOptions) and options.replacement == "mean":
-                        self._average()
-                    self._measure_words(numbers)
+                        self._average_outputs()
+                    self._measure_words(disabled_sets)
                     for source, pairs in sources.items():
-                        done.unasked += self._pairs(source, pairs, numbers)
+                        report.unmeasurable += self._measure_pairs(source, pairs, disabled_sets)
                 except (RuntimeError, MemoryError) as error:
                     if not is_out_of_memory(error):
                         raise
                     raise AttnbankError(
-                        f"The device ran out of memory; {self._describe_cut}.",
+                        f"The device ran out of memory; {self._words_kept}.",
                         "Type the same command with a smaller --batch-tokens: it goes on where it"
                         " stopped.",
                     ) from error
-            self._finish(provenance.now())
-            done.words, done.first_words, done.sharing_words = self._count_words()
-            done.ends = self.scorer.end_tokens
+            self._set_finished(provenance.now())
+            report.words, report.first_words, report.sharing_words = self._count_words()
+            report.ends = self.scorer.end_tokens
             if replace and name is None:
-                done.outdated = self._outdated()
-            done.pairs = {each: len(pairs) for each, pairs in read.items()}
-            return done
+                report.outdated = self._outdated()
+            report.pairs = {source: len(pairs) for source, pairs in pairs_by_source.items()}
+            return report
 
     def _read_run(self) -> dict[str, Any]:
-        """The row of the run, with its model's."""
-        found = run_to_read(self.connection, self.path, self.asked)
+        """Read the row of the run, with that of its model."""
+        run = run_to_read(self.connection, self.path, self.requested_run)
         (row,) = rows_by_name(
-            self.connection.execute(registry.internal_statement("losses/run"), {"run": found.id})
+            self.connection.execute(registry.internal_statement("losses/run"), {"run": run.id})
         )
         if row["device"] == "given":
             raise CallError(
-                f"The run {found.name} was given (add_run): attnbank has no model to ask.",
-                "Ingest the corpus with the model itself.",
+                f"The run {run.name} was added by add_run: attnbank does not know its model.",
+                "Ingest the corpus with its model.",
             )
         return row
 
-    def _agreement(self) -> list[Pair]:
-        """The pairs of verbs that the run read, with their numbers among all of the corpus."""
+    def _agreement_pairs(self) -> list[Pair]:
+        """Return the agreement pairs of the words of the run, numbered within the corpus."""
         rows = self.connection.execute(
             registry.internal_statement("losses/words_of_run"), {"run": self.row["id"]}
         ).fetchnumpy()
         had = set(rows["word"].tolist())
-        every = agreement_pairs(self.connection, self.row["corpus"])
-        if not (found := [each for each in every if each.word in had]):
+        pairs = agreement_pairs(self.connection, self.row["corpus"])
+        if not (agreement := [pair for pair in pairs if pair.word in had]):
             raise CallError(
-                f"No verb that {self.row['name']} read is known to agree with its subject, which"
-                " takes trees with features (Number, VerbForm, Tense) and both forms of the verb.",
+                f"The run {self.row['name']} has no agreement pairs: they need trees with features"
+                " (Number, VerbForm, Tense), and both forms of a verb in the corpus.",
                 "Leave --agreement out.",
             )
-        return found
+        return agreement
 
-    def _sets(self, chosen: Sequence[HeadSet]) -> list[HeadSet]:
-        if not chosen:
+    def _add_controls(self, head_sets: Sequence[HeadSet]) -> list[HeadSet]:
+        if not head_sets:
             return []
         assert isinstance(self.options, AblateOptions)
-        return with_controls(chosen, self.numbers, self.row["heads"], self.options)
+        return add_controls(head_sets, self.layer_numbers, self.row["heads"], self.options)
 
     @property
-    def numbers(self) -> list[int]:
-        """The numbers of the layers that have attention."""
+    def layer_numbers(self) -> list[int]:
+        """The numbers of the layers with attention."""
         return self.row["layer_numbers"] or [*range(1, self.row["layers"] + 1)]
 
     def _load_model(self) -> None:
-        """Load the model with its head, and check that it is the one that made the run."""
+        """Load the model with its LM head, and check that it is that of the run."""
         row, options = self.row, self.options
         name = model_of_run(options.model, row["name"], row["model_name"])
         is_folder = name == MINILM or Path(name).is_dir()
@@ -274,46 +280,45 @@ class _SurprisalJob:
             with_head=True,
         )
         facts = self.model.facts
-        for what, here, there in (
+        for what, loaded, stored in (
             ("weights", facts.sha256, row["sha256"]),
             ("tokenizer", facts.tokenizer_sha256, row["tokenizer_sha256"]),
         ):
-            if there is not None and here != there:
+            if stored is not None and loaded != stored:
                 raise CallError(
                     f"The {what} of {facts.name} are not those of the run {row['name']}: their"
-                    f" digest is {str(here)[:8]}, and that of the run {there[:8]}.",
+                    f" digest is {str(loaded)[:8]}, and that of the run {stored[:8]}.",
                     "Name the same model (--model), or ingest the corpus with this one.",
                 )
         self.scorer = Scorer(self.model, options.batch_tokens)
-        self.tokenizer, self.planner = self._planner(self.model.input_tokenizer)
+        self.tokenizer, self.planner = self._make_planner(self.model.input_tokenizer)
 
-    def _planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
-        """What makes the inputs of the run again, its positions being words."""
-        row, asked = self.row, self.row["options"] or {}
-        asked_tokens = self.options.batch_tokens
+    def _make_planner(self, tokenizer: InputTokenizer) -> tuple[InputTokenizer, Planner]:
+        """Return the tokenizer and the planner that make the inputs of the run again."""
+        row, stored_options = self.row, self.row["options"] or {}
+        batch_tokens = self.options.batch_tokens
         options = IngestOptions(
             (), self.path, self.model.facts.name, context=row["context"],
             multiword=row["multiword"] or "written", edges=row["edges"] or "cut",
-            bos_token=row["bos"], max_tokens=row["max_tokens"], truncate="truncate" in asked,
-            limit=int(asked["limit"]) if "limit" in asked else None,
-            seed=int(asked.get("seed", 0)),
-            # So that of many sets a process that is killed does not lose much.
-            batch_tokens=min(asked_tokens, max(256, 8 * asked_tokens // max(8, self.sets))),
+            bos_token=row["bos"], max_tokens=row["max_tokens"],
+            truncate="truncate" in stored_options,
+            limit=int(stored_options["limit"]) if "limit" in stored_options else None,
+            seed=int(stored_options.get("seed", 0)),
+            # Smaller batches for many sets, so that a process that is killed loses less.
+            batch_tokens=min(batch_tokens, max(256, 8 * batch_tokens // max(8, self.set_count))),
         )  # fmt: skip
         opened = opened_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
 
-    def _disabled(self, own: HeadSet) -> dict[int, list[int]]:
-        """The heads of a set as the engine counts them: layers and heads from 0."""
-        found: dict[int, list[int]] = {}
-        for layer, head in sorted(own.heads):
-            found.setdefault(self.numbers.index(layer), []).append(head - 1)
-        return found
-
-    # What the bank has.
+    def _heads_by_layer(self, head_set: HeadSet) -> dict[int, list[int]]:
+        """Return the 0-based heads of a set by the 0-based index of their layer."""
+        heads_by_layer: dict[int, list[int]] = {}
+        for layer, head in sorted(head_set.heads):
+            heads_by_layer.setdefault(self.layer_numbers.index(layer), []).append(head - 1)
+        return heads_by_layer
 
     def _count_words(self) -> tuple[int, int, int]:
-        """How many words of the run have a surprisal; how many have none, as in Measured."""
+        """Return `words`, `first_words` and `sharing_words` of SurprisalReport."""
         (row,) = rows_by_name(
             self.connection.execute(
                 registry.internal_statement("losses/surprisal_counts"), {"run": self.row["id"]}
@@ -322,17 +327,17 @@ class _SurprisalJob:
         return row["words"], row["first_words"], row["sharing_words"]
 
     def _outdated(self) -> list[str]:
-        """The ablations of the run, if the whole model made something else of its words before."""
+        """Return the ablations of the run if the replaced surprisals differ from the new ones."""
         ((names,),) = self.connection.execute(
             "select coalesce(list_sort(list(distinct ablation)), []) from ablated_surprisal"
             " where run = $run and exists (from surprisal inner join replaced using (word)"
             " where run = $run and abs(surprisal.nats - replaced.nats) > $most)",
-            {"run": self.row["id"], "most": _SAME_NATS},
+            {"run": self.row["id"], "most": _NATS_TOLERANCE},
         ).fetchall()
         return list(names)
 
-    def _check_same(self, name: str, sets: Sequence[HeadSet], *, replace: bool) -> None:
-        """Raise CallError where the bank has an ablation of that name that is another one."""
+    def _check_same_ablation(self, name: str, sets: Sequence[HeadSet], *, replace: bool) -> None:
+        """Raise CallError if the bank has an ablation of this name with other sets."""
         if not name or len(name) > 100 or not name.isprintable():
             raise CallError(f"{name[:40]!r} is not a valid name.", "Use up to 100 characters.")
         assert isinstance(self.options, AblateOptions)
@@ -342,160 +347,170 @@ class _SurprisalJob:
         ).fetchall()
         if not rows or replace:
             return
-        own = [
+        requested = [
             (
                 number,
-                each.name,
+                head_set.name,
                 self.options.replacement,
-                [list(head) for head in sorted(each.heads)],
+                [list(head) for head in sorted(head_set.heads)],
             )
-            for number, each in enumerate(sets, start=1)
+            for number, head_set in enumerate(sets, start=1)
         ]
-        there = [(*row[:3], [list(head) for head in row[3]]) for row in rows]
-        if own != there:
+        stored = [(*row[:3], [list(head) for head in row[3]]) for row in rows]
+        if requested != stored:
             raise CallError(
                 f"The bank has another ablation {name} of {self.row['name']}: other sets, another"
                 " replacement or other controls.",
                 "Give this one another name, or replace that one: --replace.",
             )
 
-    def _begun(self, name: str | None) -> bool:
+    def _has_rows(self, name: str | None) -> bool:
         if name is None:
             return any(self._count_words())
-        found = "select count(*) from ablation_set where run = ? and ablation = ?"
-        ((count,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
+        query = "select count(*) from ablation_set where run = ? and ablation = ?"
+        ((count,),) = self.connection.execute(query, [self.row["id"], name]).fetchall()
         return bool(count)
 
     def _is_finished(self, name: str | None) -> bool:
-        """Whether all words of the run, or of the ablation, are in the bank."""
+        """Return whether the bank has all words of the run, or of the ablation."""
         if name is None:
-            ((left,),) = self.connection.execute(
+            ((remaining,),) = self.connection.execute(
                 registry.internal_statement("losses/words_without_surprisal"),
                 {"run": self.row["id"]},
             ).fetchall()
-            return not left
-        found = (
+            return not remaining
+        query = (
             "select count(*) from ablation_set where run = ? and ablation = ? and finished is null"
         )
-        ((left,),) = self.connection.execute(found, [self.row["id"], name]).fetchall()
-        return not left
+        ((remaining,),) = self.connection.execute(query, [self.row["id"], name]).fetchall()
+        return not remaining
 
     def _delete_rows(self, name: str | None) -> None:
-        own = [self.row["id"]]
+        parameters = [self.row["id"]]
         with transaction(self.connection):
             if name is None:
                 self.connection.execute(
                     "create temporary table replaced as select word, nats from surprisal"
                     " where run = ?",
-                    own,
+                    parameters,
                 )
                 for table in ("surprisal", "minimal_pair", "ablated_pair"):
-                    self.connection.execute(f"delete from {table} where run = ?", own)
+                    self.connection.execute(f"delete from {table} where run = ?", parameters)
             else:
                 for table in _TABLES:
                     self.connection.execute(
-                        f"delete from {table} where run = ? and ablation = ?", [*own, name]
+                        f"delete from {table} where run = ? and ablation = ?", [*parameters, name]
                     )
 
-    def _begin(self, name: str, sets: Sequence[HeadSet]) -> None:
+    def _write_sets(self, name: str, sets: Sequence[HeadSet]) -> None:
         assert isinstance(self.options, AblateOptions)
         with transaction(self.connection):
-            for number, each in enumerate(sets, start=1):
+            for number, head_set in enumerate(sets, start=1):
                 insert_row(
                     self.connection, "ablation_set", run=self.row["id"], ablation=name,
-                    number=number, name=each.name, control_of=each.control_of,
-                    replacement=self.options.replacement, head_count=len(each.heads),
-                    chosen_by=each.chosen_by, seed=each.seed, code_version=provenance.version(),
+                    number=number, name=head_set.name, control_of=head_set.control_of,
+                    replacement=self.options.replacement, head_count=len(head_set.heads),
+                    chosen_by=head_set.chosen_by, seed=head_set.seed,
+                    code_version=provenance.version(),
                     libraries=provenance.libraries(*_LIBRARIES), started=provenance.now(),
                 )  # fmt: skip
-                for layer, head in sorted(each.heads):
+                for layer, head in sorted(head_set.heads):
                     insert_row(
                         self.connection, "ablated_head", run=self.row["id"], ablation=name,
                         number=number, layer=layer, head=head,
                     )  # fmt: skip
 
-    def _finish(self, when: datetime | None) -> None:
-        """Say when all words and pairs of the ablation were committed; None: some are to come."""
+    def _set_finished(self, when: datetime | None) -> None:
+        """Store when the ablation was finished; None while it is not."""
         if self.ablation is not None:
             self.connection.execute(
                 "update ablation_set set finished = ? where run = ? and ablation = ?",
                 [when, self.row["id"], self.ablation],
             )
 
-    # Words.
-
-    def _batches(self) -> tuple[int, Iterator[Batch]]:
+    def _plan_batches(self) -> tuple[int, Iterator[Batch]]:
         plan = self.planner.plan(asking(self.connection.cursor()), self.row["corpus"])
         return plan.sentences, plan.batches
 
-    def _average(self) -> None:
-        """The mean output of every head over the tokens of the run."""
+    def _average_outputs(self) -> None:
+        """Compute the mean output of each head over the tokens of the run."""
         sums: list[Any] = []
         tokens = 0
-        total, batches = self._batches()
+        total, batches = self._plan_batches()
         progress = Counter(self.on_progress, "averaging")
         progress.begun(0, 0.0, total)
         for batch in batches:
-            texts = [_text_of_input(each) for each in batch.inputs]
-            tokens += self.scorer.add_up(texts, sums) if texts else 0
+            texts = [_text_of_input(model_input) for model_input in batch.inputs]
+            tokens += self.scorer.add_head_outputs(texts, sums) if texts else 0
             progress.add(batch.sentence_count, batch.effort)
-        self.scorer.means = [each / tokens for each in sums]
+        self.scorer.means = [head_sums / tokens for head_sums in sums]
 
     def _measure_words(self, sets: Sequence[dict[int, list[int]]]) -> None:
-        known, had = self._nats(), self._had()
-        rows = _SurprisalRows()
-        total, batches = self._batches()
+        known, measured = self._stored_nats(), self._measured_words()
+        rows = _PendingRows()
+        total, batches = self._plan_batches()
         progress = Counter(self.on_progress, "scoring")
-        written = time.monotonic()
-        is_told = False
+        last_commit = time.monotonic()
+        is_estimated = False
         with postponed() as interrupts:
             try:
                 for batch in batches:
-                    inputs = [each for each in batch.inputs if not had.issuperset(each.words)]
+                    inputs = [
+                        model_input
+                        for model_input in batch.inputs
+                        if not measured.issuperset(model_input.words)
+                    ]
                     if not progress.total:
                         progress.begun(0, 0.0, total)
                     if inputs:
-                        texts = [_text_of_input(each) for each in inputs]
+                        texts = [_text_of_input(model_input) for model_input in inputs]
                         with interrupts.at_once():
-                            if not is_told:
-                                took = self._seconds(texts, sets) * len(batch.inputs) / len(inputs)
-                                left = took / batch.effort * max(0.0, total - progress.effort)
-                                self.on_estimate(left, len(sets), total - progress.done)
-                                is_told = True
-                            found = self._scored(texts, sets)
-                        self._add_surprisals(rows, inputs, found, known)
+                            if not is_estimated:
+                                seconds = self._estimate_seconds(texts, sets)
+                                seconds *= len(batch.inputs) / len(inputs)  # of the whole batch
+                                seconds *= max(0.0, total - progress.effort) / batch.effort
+                                self.on_estimate(seconds, len(sets), total - progress.done)
+                                is_estimated = True
+                            surprisals = self._score(texts, sets)
+                        self._add_surprisals(rows, inputs, surprisals, known)
                     progress.add(batch.sentence_count, batch.effort)
-                    due = time.monotonic() - written >= SECONDS_AT_ONCE
+                    due = time.monotonic() - last_commit >= SECONDS_AT_ONCE
                     if due or rows.count >= ROWS_AT_ONCE:
                         self._commit_rows(rows)
-                        written = time.monotonic()
+                        last_commit = time.monotonic()
             finally:
                 self._commit_rows(rows)
 
-    def _seconds(self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]) -> float:
-        """How long texts will take with all sets, from how long the whole model takes."""
+    def _estimate_seconds(
+        self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]
+    ) -> float:
+        """Estimate how long texts take with all sets, by timing the whole model."""
         started = time.monotonic()
-        self._scored(texts, [])
+        self._score(texts, [])
         layers = int(self.row["layers"])
+        # The layers below the lowest disabled head are replayed, not computed.
         passes = 1 + sum(1 - min(disabled) / layers for disabled in sets)
         return (time.monotonic() - started) * passes
 
-    def _had(self) -> set[int]:
-        """The words that the bank has, with all of the sets."""
-        return self._words_of("surprisal" if self.ablation is None else "ablated_surprisal")
+    def _measured_words(self) -> set[int]:
+        """Return the words that the bank has with all of the sets."""
+        return self._words_in("surprisal" if self.ablation is None else "ablated_surprisal")
 
-    def _nats(self) -> dict[int, float]:
-        """What the bank has of the words of the whole model; NaN for none."""
-        found = "select word, coalesce(nats, 'nan') from surprisal where run = ?"
-        return dict(self.connection.execute(found, [self.row["id"]]).fetchall())
+    def _stored_nats(self) -> dict[int, float]:
+        """Return the stored surprisals with all heads by word; NaN for null."""
+        query = "select word, coalesce(nats, 'nan') from surprisal where run = ?"
+        return dict(self.connection.execute(query, [self.row["id"]]).fetchall())
 
-    def _words_of(self, table: str) -> set[int]:
-        own = "" if table == "surprisal" else " and ablation = ? and number = 1"
-        given = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
-        found = self.connection.execute(f"select word from {table} where run = ?{own}", given)
-        return set(found.fetchnumpy()["word"].tolist())
+    def _words_in(self, table: str) -> set[int]:
+        # Words are written with all sets together, so those of the first set have all.
+        condition = "" if table == "surprisal" else " and ablation = ? and number = 1"
+        parameters = [self.row["id"]] if table == "surprisal" else [self.row["id"], self.ablation]
+        words = self.connection.execute(
+            f"select word from {table} where run = ?{condition}", parameters
+        )
+        return set(words.fetchnumpy()["word"].tolist())
 
-    def _scored(
+    def _score(
         self, texts: Sequence[Text], sets: Sequence[dict[int, list[int]]]
     ) -> list[Surprisal]:
         cut = self.options.replacement if isinstance(self.options, AblateOptions) else "zero"
@@ -503,45 +518,46 @@ class _SurprisalJob:
 
     def _add_surprisals(
         self,
-        rows: _SurprisalRows,
+        rows: _PendingRows,
         inputs: Sequence[Input],
-        found: Sequence[Surprisal],
+        surprisals: Sequence[Surprisal],
         known: dict[int, float],
     ) -> None:
-        """Put the words of inputs among the rows: those of the whole model where they are new.
+        """Add the surprisals of inputs to the rows; with all heads only those not yet `known`.
 
-        Raises CallError where the whole model makes something else of a word than is `known`.
+        Raises CallError if a surprisal with all heads differs from the `known` one.
         """
         words: list[int] = []
-        place: list[int] = []  # of the span of each word; -1 for one that shares another's
+        span_numbers: list[int] = []  # of each word; -1 if another word has the span's surprisal
         shared: list[int] = []
         at = 0
-        for each in inputs:
-            for position in each.encoded.positions:
+        for model_input in inputs:
+            for position in model_input.encoded.positions:
                 if position.word is None:
                     continue
-                span = each.spans[position.word]
-                own = range(span.first, span.last + 1)
-                words += own
-                place += [at] + [-1] * (len(own) - 1)
-                shared += [len(own)] * len(own)
+                span = model_input.spans[position.word]
+                word_ids = range(span.first, span.last + 1)
+                words += word_ids
+                span_numbers += [at] + [-1] * (len(word_ids) - 1)
+                shared += [len(word_ids)] * len(word_ids)
                 at += 1
         rows.words += len(words)
-        word, places = np.array(words, np.int32), np.array(place)
+        word, span_index = np.array(words, np.int32), np.array(span_numbers)
         run = np.full(len(word), self.row["id"], np.int32)
-        is_new = np.array([each not in known for each in words], bool)
-        nats = _at(found[0].words, places)
-        before = np.array([known.get(each, np.nan) for each in words])
-        if (differ := np.abs(nats - before) > _SAME_NATS).any():
+        is_new = np.array([word_id not in known for word_id in words], bool)
+        nats = _take_nats(surprisals[0].words, span_index)
+        before = np.array([known.get(word_id, np.nan) for word_id in words])
+        if (differ := np.abs(nats - before) > _NATS_TOLERANCE).any():
             raise CallError(
                 f"The surprisals of {self.row['name']} in the bank are of another version of"
-                f" attnbank: {before[differ][0]:.3f} nats for a word, now {nats[differ][0]:.3f}.",
-                "Measure them anew first, with the same options: attnbank surprisal"
+                f" attnbank: a word has {before[differ][0]:.3f} nats there, and"
+                f" {nats[differ][0]:.3f} now.",
+                "Measure them again first, with the same options: attnbank surprisal"
                 f" {self.row['name']} --replace",
             )
         columns = {
             "nats": _nullable(nats),
-            "nats_of_pieces": _nullable(_at(found[0].pieces, places)),
+            "nats_of_pieces": _nullable(_take_nats(surprisals[0].pieces, span_index)),
         }
         if is_new.any():
             rows.surprisal.append(
@@ -552,7 +568,7 @@ class _SurprisalJob:
             known.update(zip(words, nats.tolist(), strict=True))
         if self.ablation is None:
             return
-        for number, each_set in enumerate(found[1:], start=1):
+        for number, each_set in enumerate(surprisals[1:], start=1):
             rows.ablated.append(
                 pa.table(
                     {
@@ -560,13 +576,13 @@ class _SurprisalJob:
                         "ablation": pa.repeat(self.ablation, len(word)),
                         "number": np.full(len(word), number, np.int32),
                         "word": word,
-                        "nats": _nullable(_at(each_set.words, places)),
+                        "nats": _nullable(_take_nats(each_set.words, span_index)),
                     }
                 )
             )
 
-    def _commit_rows(self, rows: _SurprisalRows) -> None:
-        """Commit the rows, whole inputs with all of their sets."""
+    def _commit_rows(self, rows: _PendingRows) -> None:
+        """Commit the rows: whole inputs, with all of the sets."""
         if not rows.count:
             return
         with transaction(self.connection):
@@ -576,97 +592,99 @@ class _SurprisalJob:
             ):
                 if parts:
                     insert(self.connection, table, pa.concat_tables(parts))
-        self.kept += rows.words
+        self.words_written += rows.words
         rows.words = 0
         self.connection.execute("checkpoint")
         rows.surprisal.clear()
         rows.ablated.clear()
 
-    # Pairs.
-
-    def _left(
-        self, read: dict[str, list[Pair]], sets: int, *, replace: bool
+    def _unmeasured_pairs(
+        self, pairs_by_source: dict[str, list[Pair]], sets: int, *, replace: bool
     ) -> dict[str, list[Pair]]:
-        """The pairs that were not measured yet, with all of the sets, by source; `replace`: all.
+        """Return the pairs by source that the bank does not have with all sets; `replace`: all.
 
-        Raises CallError where the bank has other pairs of a file of that name, and keeps them.
+        Raises CallError if the bank has other pairs of a file of the same name.
         """
         if replace and self.ablation is None:
-            return read
-        found = {}
-        for source, pairs in read.items():
-            own = [self.row["id"], source]
+            return pairs_by_source
+        remaining = {}
+        for source, pairs in pairs_by_source.items():
+            key = [self.row["id"], source]
             rows = self.connection.execute(
                 "select number, good, bad, paradigm from minimal_pair where run = ? and source = ?",
-                own,
+                key,
             ).fetchall()
-            there = {number: told for number, *told in rows}
-            for each in pairs:
-                told = [
-                    _word_or_text(each.good, each.at),
-                    _word_or_text(each.bad, each.at),
-                    each.paradigm,
+            stored = {number: facts for number, *facts in rows}
+            for pair in pairs:
+                facts = [
+                    _word_or_text(pair.good, pair.at),
+                    _word_or_text(pair.bad, pair.at),
+                    pair.paradigm,
                 ]
-                if there.get(each.number, told) != told:
+                if stored.get(pair.number, facts) != facts:
                     raise CallError(
-                        f"The bank has other pairs of {source}: its pair {each.number} was"
-                        " another one.",
-                        "Rename the file, or measure the run's pairs anew: attnbank surprisal"
+                        f"The bank has pairs of another {source}: pair {pair.number} differs.",
+                        "Rename the file, or measure the run's pairs again: attnbank surprisal"
                         f" {self.row['name']} --replace",
                     )
-            done = set() if replace else set(there)
-            if sets and done:
+            measured = set() if replace else set(stored)
+            if sets and measured:
+                # Pairs are written with all sets together, so those of the last set have all.
                 ((ablated,),) = self.connection.execute(
                     "select coalesce(list(pair), []) from ablated_pair where run = ? and source = ?"
                     " and ablation = ? and number = ?",
-                    [*own, self.ablation, sets],
+                    [*key, self.ablation, sets],
                 ).fetchall()
-                done &= set(ablated)
-            if left := [each for each in pairs if each.number not in done]:
-                found[source] = left
-        return found
+                measured &= set(ablated)
+            if unmeasured := [pair for pair in pairs if pair.number not in measured]:
+                remaining[source] = unmeasured
+        return remaining
 
-    def _pairs(
+    def _measure_pairs(
         self, source: str, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
     ) -> int:
-        """Measure pairs and write them as they come; how many could not be asked for."""
-        unasked = 0
+        """Measure pairs and write them; return how many the model cannot score."""
+        unmeasurable = 0
         waiting: list[tuple[Sequence[Pair], np.ndarray]] = []
-        written = time.monotonic()
+        last_write = time.monotonic()
         with postponed() as interrupts:
             try:
                 for start in range(0, len(pairs), _PAIRS_AT_ONCE):
-                    some = pairs[start : start + _PAIRS_AT_ONCE]
+                    batch = pairs[start : start + _PAIRS_AT_ONCE]
                     with interrupts.at_once():
-                        nats = self._judged(some, sets)
-                    waiting.append((some, nats))
-                    unasked += int(np.isnan(nats[0]).any(1).sum())
-                    self.on_progress(Progress("judging", start + len(some), len(pairs)))
-                    if time.monotonic() - written >= SECONDS_AT_ONCE:
+                        nats = self._score_pairs(batch, sets)
+                    waiting.append((batch, nats))
+                    unmeasurable += int(np.isnan(nats[0]).any(1).sum())
+                    self.on_progress(Progress("judging", start + len(batch), len(pairs)))
+                    if time.monotonic() - last_write >= SECONDS_AT_ONCE:
                         self._write_pairs(source, waiting)
-                        written = time.monotonic()
+                        last_write = time.monotonic()
             finally:
                 self._write_pairs(source, waiting)
-        return unasked
+        return unmeasurable
 
-    def _judged(self, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]) -> np.ndarray:
-        """The nats of both sides of pairs, [1 + sets, pairs, 2]; NaN where one is not known."""
+    def _score_pairs(
+        self, pairs: Sequence[Pair], sets: Sequence[dict[int, list[int]]]
+    ) -> np.ndarray:
+        """Return the nats of both texts of each pair, [1 + sets, pairs, 2]; NaN if unmeasurable."""
         nats = np.full((len(sets) + 1, len(pairs), 2), np.nan)
-        asked = [(at, sides) for at, each in enumerate(pairs) if (sides := self._sides(each))]
-        texts = [text for _, sides in asked for text in sides]
+        measurable = [
+            (at, sides) for at, pair in enumerate(pairs) if (sides := self._pair_texts(pair))
+        ]
+        texts = [text for _, sides in measurable for text in sides]
         if not texts:
             return nats
         ends = np.cumsum([len(text.spans) for text in texts])[:-1]
-        for number, found in enumerate(self._scored(texts, sets)):
-            sums = [_sum_or_nan(each) for each in np.split(found.words, ends)]
-            for place, (at, _) in enumerate(asked):
-                nats[number, at] = sums[2 * place : 2 * place + 2]
+        for number, set_surprisal in enumerate(self._score(texts, sets)):
+            sums = [_sum_or_nan(side_nats) for side_nats in np.split(set_surprisal.words, ends)]
+            for index, (at, _) in enumerate(measurable):
+                nats[number, at] = sums[2 * index : 2 * index + 2]
         return nats
 
-    def _sides(self, pair: Pair) -> tuple[Text, Text] | None:
-        """The texts of a pair with the spans that are asked for; None if they cannot be.
+    def _pair_texts(self, pair: Pair) -> tuple[Text, Text] | None:
+        """Return the texts of a pair with the spans to score; None if the model cannot score them.
 
-        A causal model has not seen the subject where that comes after the verb.
+        A causal model has not seen a subject that follows the verb.
         """
         if pair.is_inverted and self.model.head == "causal":
             return None
@@ -676,56 +694,56 @@ class _SurprisalJob:
     def _text_of_side(self, side: PairSide, at: int | None) -> Text | None:
         words, spaces, after = side.words, side.spaces, None
         is_causal = self.model.head == "causal"
-        if at is not None and is_causal:  # it sees nothing later; how the word ends, the next says
+        if at is not None and is_causal:  # later words matter only for where this one ends
             words, spaces = words[: at + 2], spaces[: at + 2]
         (pieces,) = self.tokenizer.pieces([(words, spaces)])
         if not isinstance(pieces, tuple):
             return None
         if at is not None and is_causal:
-            after = next((each.id for each in pieces if each.word > at), None)
-            pieces = tuple(each for each in pieces if each.word <= at)
+            after = next((piece.id for piece in pieces if piece.word > at), None)
+            pieces = tuple(piece for piece in pieces if piece.word <= at)
         encoded = self.tokenizer.assemble([pieces], words, "word")
         if len(encoded.ids) > self.row["max_tokens"]:
             return None
         spans = [
-            (each.start, each.end)
-            for each in encoded.positions
-            if each.word is not None and at in (None, each.word)
+            (position.start, position.end)
+            for position in encoded.positions
+            if position.word is not None and at in (None, position.word)
         ]
         if at is None and is_causal and spans and spans[0][0] == 0:
-            spans = spans[1:]  # nothing stands before it
+            spans = spans[1:]  # nothing precedes the first word
         return Text(encoded.ids, encoded.segments, tuple(spans), after) if spans else None
 
     def _write_pairs(self, source: str, waiting: list[tuple[Sequence[Pair], np.ndarray]]) -> None:
-        """Commit pairs of a source with all of their sets; those of the whole model where new."""
+        """Commit pairs with all of the sets; those with all heads only if they are new."""
         if not waiting:
             return
-        pairs = [each for some, _ in waiting for each in some]
-        nats = np.concatenate([each for _, each in waiting], axis=1)
+        pairs = [pair for batch, _ in waiting for pair in batch]
+        nats = np.concatenate([part for _, part in waiting], axis=1)
         waiting.clear()
         run, count = self.row["id"], len(pairs)
-        numbers = np.array([each.number for each in pairs], np.int32)
+        numbers = np.array([pair.number for pair in pairs], np.int32)
         ((known,),) = self.connection.execute(
             "select coalesce(list(number), []) from minimal_pair where run = ? and source = ?",
             [run, source],
         ).fetchall()
-        told = pa.table(
+        pair_rows = pa.table(
             {
                 "run": np.full(count, run, np.int32),
                 "source": pa.repeat(source, count),
                 "number": numbers,
-                "paradigm": [each.paradigm for each in pairs],
-                "good": [_word_or_text(each.good, each.at) for each in pairs],
-                "bad": [_word_or_text(each.bad, each.at) for each in pairs],
-                "word": pa.array([each.word for each in pairs], pa.int32()),
-                "attractors": pa.array([each.attractors for each in pairs], pa.int16()),
-                "distance": pa.array([each.distance for each in pairs], pa.int16()),
+                "paradigm": [pair.paradigm for pair in pairs],
+                "good": [_word_or_text(pair.good, pair.at) for pair in pairs],
+                "bad": [_word_or_text(pair.bad, pair.at) for pair in pairs],
+                "word": pa.array([pair.word for pair in pairs], pa.int32()),
+                "attractors": pa.array([pair.attractors for pair in pairs], pa.int16()),
+                "distance": pa.array([pair.distance for pair in pairs], pa.int16()),
                 "good_nats": _nullable(nats[0, :, 0]),
                 "bad_nats": _nullable(nats[0, :, 1]),
             }
         ).filter(pa.array(~np.isin(numbers, known)))
         with transaction(self.connection):
-            insert(self.connection, "minimal_pair", told)
+            insert(self.connection, "minimal_pair", pair_rows)
             for number in range(1, len(nats)):
                 rows = {
                     "run": np.full(count, run, np.int32),
@@ -740,32 +758,36 @@ class _SurprisalJob:
         self.connection.execute("checkpoint")
 
 
-def _files(names: Sequence[str]) -> dict[str, list[Pair]]:
-    """The pairs of files by their names, which the bank knows them by. Raises CallError."""
-    found: dict[str, list[Pair]] = {}
+def _read_pair_files(names: Sequence[str]) -> dict[str, list[Pair]]:
+    """Read the pairs of files by their names. Raises CallError for two files of one name."""
+    pairs_by_file: dict[str, list[Pair]] = {}
     for path in map(Path, names):
-        if path.name in (AGREEMENT, *found):
-            what = "is the name of the pairs of the trees" if path.name == AGREEMENT else "is twice"
+        if path.name in (AGREEMENT, *pairs_by_file):
+            what = "that of the pairs of the trees" if path.name == AGREEMENT else "used twice"
             raise CallError(
-                f"The bank knows pairs by the name of their file, and {path.name} {what}.",
-                "Rename one of them.",
+                f"Pairs are stored under the name of their file, and {path.name} is {what}.",
+                "Rename the file.",
             )
-        found[path.name] = read_pairs(path)
-    return found
+        pairs_by_file[path.name] = read_pairs(path)
+    return pairs_by_file
 
 
-def _text_of_input(read: Input) -> Text:
-    """An input with the spans of its positions that are words, in order."""
-    encoded = read.encoded
-    spans = [(each.start, each.end) for each in encoded.positions if each.word is not None]
+def _text_of_input(model_input: Input) -> Text:
+    """Return an input with the spans of its words, in order."""
+    encoded = model_input.encoded
+    spans = [
+        (position.start, position.end)
+        for position in encoded.positions
+        if position.word is not None
+    ]
     return Text(encoded.ids, encoded.segments, tuple(spans))
 
 
-def _at(nats: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The values at the places; NaN where one is -1."""
+def _take_nats(nats: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return the values at the indices; NaN for an index of -1."""
     if not len(nats):
-        return np.full(len(places), np.nan)
-    return np.where(places >= 0, nats[places], np.nan)
+        return np.full(len(indices), np.nan)
+    return np.where(indices >= 0, nats[indices], np.nan)
 
 
 def _nullable(values: np.ndarray) -> pa.Array:
@@ -773,12 +795,12 @@ def _nullable(values: np.ndarray) -> pa.Array:
 
 
 def _sum_or_nan(nats: np.ndarray) -> float:
-    """The sum over words; NaN where one is not known, or there is none."""
+    """Sum over words; NaN if any is NaN or there are none."""
     return float(nats.sum()) if len(nats) else float("nan")
 
 
 def _word_or_text(side: PairSide, at: int | None) -> str:
-    """The word that is asked for, or the whole text."""
+    """Return the word that is scored, or the whole text."""
     if at is not None:
         return side.words[at]
     spaced = zip(side.words, side.spaces, strict=True)

@@ -2,13 +2,13 @@
 
 Kovaleva et al. (2019, section 4.6) disable a head by giving every token of the input the same
 weight, 1/L for L tokens (special tokens included, padding not), so that its output is the mean of
-its values, and a layer by doing so to all its heads. The other replacement makes the output zero.
+its values, and a layer by disabling all its heads. The other replacement makes the output zero.
 The same seeded masks are used for the whole model and every variant. The layers below the disabled
-one give the same as in the whole model, and are not computed again.
+one have the same output as in the whole model, which is cached.
 
 Heads are disabled by an attention function that stays registered with transformers until the
-interpreter ends, and keeps this module alive: so nothing may be imported here that fails when it
-lives that long, as DuckDB's bindings do.
+interpreter exits, and keeps this module alive. So nothing may be imported here that crashes when it
+is freed that late, as DuckDB's bindings do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
-from attnbank.ingest.masked.masking import Masked, MaskedBatch, MaskedLM, apply_masks, tiny_batch
+from attnbank.ingest.masked.masking import InputMask, MaskedBatch, MaskedLM, apply_masks, tiny_batch
 from attnbank.ingest.options import Ablate, Replacement
 from attnbank.sql.errors import AttnbankError
 
@@ -36,21 +36,25 @@ _IMPLEMENTATION = "attnbank_ablation"
 
 @dataclass(frozen=True)
 class Variant:
-    """What is disabled: nothing, a head or a layer; layers and heads are 1-based."""
+    """What is disabled: nothing, a head, or all heads of a layer; numbers are 1-based."""
 
     disabled: str  # none, head or layer
     layer: int | None = None
     head: int | None = None
 
 
+# Called by `_attend` with an attention module, the outputs of its heads and their values; returns
+# the outputs to use.
 _replace_in_pass: ContextVar[Callable[[Any, Tensor, Tensor], Tensor]] = ContextVar("replace")
-"""From an attention module, its heads' outputs and their values to the outputs to go on with."""
 
 
 def _attend(
     module: Any, query: Tensor, key: Tensor, value: Tensor, *others: Any, **named: Any
 ) -> Any:
-    """The model's own eager attention, whose outputs [B, T, H, D] `_replace_in_pass` may change."""
+    """Run the model's own eager attention, and let `_replace_in_pass` change its outputs.
+
+    They are [B, T, H, D].
+    """
     eager = sys.modules[type(module).forward.__module__].eager_attention_forward
     output, weights = eager(module, query, key, value, *others, **named)
     return _replace_in_pass.get()(module, output, value), weights
@@ -60,70 +64,79 @@ AttentionInterface.register(_IMPLEMENTATION, _attend)
 AttentionMaskInterface.register(_IMPLEMENTATION, eager_mask)
 
 
-def variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
-    """What is disabled in turn: nothing first (the whole model), then every head or layer."""
-    places = range(1, layers + 1)
+def list_variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
+    """Return the variants in the order they are run: the whole model, then each head or layer."""
+    layer_numbers = range(1, layers + 1)
     if ablate == "layers":
-        return [Variant("none"), *(Variant("layer", layer) for layer in places)]
-    every = (Variant("head", layer, head) for layer in places for head in range(1, heads + 1))
-    return [Variant("none"), *every]
+        return [Variant("none"), *(Variant("layer", layer) for layer in layer_numbers)]
+    head_variants = (
+        Variant("head", layer, head) for layer in layer_numbers for head in range(1, heads + 1)
+    )
+    return [Variant("none"), *head_variants]
 
 
 class Ablation:
-    """Measures the loss of a model with its heads or layers disabled, one at a time.
+    """Measures the loss of a model with each of its heads or layers disabled in turn.
 
-    Raises AttnbankError for a model whose attention is not one of transformers' functions.
+    Raises AttnbankError for a model that does not use transformers' attention functions.
     """
 
     def __init__(self, model: MaskedLM, ablate: Ablate, replacement: Replacement) -> None:
         self.replacement: Replacement = replacement
         self._model = model
-        seen, _, output = self._pass(Variant("none"), *tiny_batch(model), output_attentions=True)
+        calls, _, output = self._pass(Variant("none"), *tiny_batch(model), output_attentions=True)
         names = {module: name for name, module in model.module.named_modules()}
-        if not seen or len(seen) != len(output.attentions):
+        if not calls or len(calls) != len(output.attentions):
             raise AttnbankError(
                 f"The attention of {type(model.module).__name__} cannot be replaced: it does not"
                 " go through transformers' attention functions.",
                 "Leave --ablate out, or use BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, ...",
             )
-        self.variants = variants(ablate, len(seen), seen[-1][1])
-        self._layers = [model.module.get_submodule(_numbered(names[each])) for each, _ in seen]
+        self.variants = list_variants(ablate, len(calls), calls[-1][1])
+        self._layers = [
+            model.module.get_submodule(_layer_name(names[module])) for module, _ in calls
+        ]
 
     def losses(
-        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
+        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
     ) -> np.ndarray:
-        """The loss in nats, summed over the masked tokens of each input: [variants, B] float64."""
+        """Return the loss in nats, summed over the masked tokens: [variants, B] float64."""
         batch = apply_masks(ids, masked)
-        found = np.zeros((len(self.variants), len(masked)))
-        outputs: list[Any] = []  # what each layer of the whole model gave
-        for sums, variant in zip(found, self.variants, strict=True):
+        totals = np.zeros((len(self.variants), len(masked)))
+        outputs: list[Any] = []  # of each layer of the whole model
+        for sums, variant in zip(totals, self.variants, strict=True):
             below = 0 if variant.layer is None else variant.layer - 1
-            with replaying(self._layers, outputs, below):
+            with replay_layers(self._layers, outputs, below):
                 _, losses, _ = self._pass(variant, batch, mask, segments)
             np.add.at(sums, batch.input.numpy(), losses.double().cpu().numpy())
-        return found
+        return totals
 
     def _pass(
         self, variant: Variant, batch: MaskedBatch, mask: Tensor, segments: Tensor, **settings: Any
     ) -> tuple[list[tuple[Any, int]], Tensor, Any]:
-        """One pass: the attention modules called, with their heads; the losses; the output."""
-        seen: list[tuple[Any, int]] = []
+        """Run one variant.
+
+        Return the attention modules in the order of their calls, each with its number of heads; the
+        losses [M]; and the model's output.
+        """
+        calls: list[tuple[Any, int]] = []
         real = mask.float().to(self._model.device)  # [B, T], 1 for a token and 0 for padding
 
         def replace(module: Any, output: Tensor, value: Tensor) -> Tensor:
             heads = output.shape[2]
-            seen.append((module, heads))
-            if variant.layer is None or len(seen) > 1:  # the first that is computed is disabled
+            calls.append((module, heads))
+            # Layers below the disabled one are replayed, so the first call is that of its layer.
+            if variant.layer is None or len(calls) > 1:
                 return output
             head = variant.head
-            chosen = slice(None) if head is None else slice(head - 1, head)
+            disabled = slice(None) if head is None else slice(head - 1, head)
             output = output.clone()
             if self.replacement == "zero":
-                output[:, :, chosen] = 0
-            else:  # several heads may share their values
-                value = value.repeat_interleave(heads // value.shape[1], dim=1)[:, chosen]
+                output[:, :, disabled] = 0
+            else:  # with grouped-query attention, several heads share their values
+                value = value.repeat_interleave(heads // value.shape[1], dim=1)[:, disabled]
                 weights = real / real.sum(1, keepdim=True)
-                output[:, :, chosen] = torch.einsum("bt,bhtd->bhd", weights, value)[:, None]
+                output[:, :, disabled] = torch.einsum("bt,bhtd->bhd", weights, value)[:, None]
             return output
 
         config = self._model.module.config
@@ -135,22 +148,23 @@ class Ablation:
         finally:
             _replace_in_pass.reset(token)
             config._attn_implementation = before
-        return seen, losses, output
+        return calls, losses, output
 
 
-def _numbered(name: str) -> str:
-    """The name of the layer that an attention module is in: up to the last number in its name."""
-    found = re.match(r"(.*\.\d+)(\.|$)", name)
-    if found is None:
+def _layer_name(name: str) -> str:
+    """Return the name of an attention module's layer: its own, up to the last number in it."""
+    match = re.match(r"(.*\.\d+)(\.|$)", name)
+    if match is None:
         raise AttnbankError(f"Cannot tell which layer {name} belongs to.", "Leave --ablate out.")
-    return found[1]
+    return match[1]
 
 
 @contextmanager
-def replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
-    """Within, the first `below` calls of the layers return `outputs`, which the first pass fills.
+def replay_layers(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
+    """Context manager in which the first `below` calls of the layers return cached `outputs`.
 
-    Calls are counted, not layers, because ALBERT calls one layer several times.
+    The other calls run, and fill `outputs` if it is empty. Calls are counted, not layers, because
+    ALBERT calls one layer several times.
     """
     calls = 0
 
@@ -160,15 +174,15 @@ def replaying(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator
             at, calls = calls, calls + 1
             if at < below:
                 return outputs[at]
-            found = forward(*arguments, **named)
+            output = forward(*arguments, **named)
             if at == len(outputs):
-                outputs.append(found)
-            return found
+                outputs.append(output)
+            return output
 
         return replay
 
     with ExitStack() as stack:
-        for each in dict.fromkeys(layers):
-            each.forward = replay(each.forward)
-            stack.callback(delattr, each, "forward")
+        for layer in dict.fromkeys(layers):
+            layer.forward = replay(layer.forward)
+            stack.callback(delattr, layer, "forward")
         yield

@@ -1,12 +1,12 @@
-"""BERT's masking: which tokens are predicted, what the model sees in their place, and its loss.
+"""BERT's masking: which tokens are predicted, what the model reads in their place, and its loss.
 
 As in BERT's pre-training (Devlin et al. 2019, section 3.1), 15 % of the tokens of an input are
 predicted: the nearest whole number, but at least one. Special tokens count towards the length but
 are never chosen. Of the chosen tokens, 80 % are replaced by the mask token and 10 % by a random
 token of the vocabulary; 10 % stay.
 
-The draw depends only on the seed and on the input's own tokens, so that neither the order of the
-batches, nor an interruption, nor what else is in the bank changes it.
+The masks depend only on the seed and on the tokens of the input, so that neither the order of the
+batches, nor an interruption, nor other content of the bank changes them.
 """
 
 from __future__ import annotations
@@ -28,72 +28,76 @@ _TO_MASK, _TO_MASK_OR_RANDOM = 0.8, 0.9
 
 
 @dataclass(frozen=True)
-class Masked:
-    """What is masked in one input: indices of tokens, ascending, and two token ids for each."""
+class InputMask:
+    """The masked tokens of one input: their indices, ascending, and two token ids for each."""
 
     tokens: tuple[int, ...]
-    seen: tuple[int, ...]  # the id that the model is given there
-    target: tuple[int, ...]  # the id of the text, which is to be predicted
+    input_ids: tuple[int, ...]  # what the model reads there
+    target: tuple[int, ...]  # what it should predict: the id in the text
 
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """Masked inputs padded together; M masked tokens in all, input by input."""
+    """Masked inputs padded together, with M masked tokens in all, input by input."""
 
     ids: Tensor  # [B, T] int64, after masking
-    input: Tensor  # [M] int64, which input of the batch
-    token: Tensor  # [M] int64, which token of it
+    input: Tensor  # [M] int64, index of the input in the batch
+    token: Tensor  # [M] int64, index of the token in the input
     target: Tensor  # [M] int64, the id to be predicted
 
 
 @dataclass(frozen=True)
 class Masking:
-    """How a tokenizer's inputs are masked under a seed."""
+    """How inputs are masked: the seed, and token ids of the vocabulary."""
 
     seed: int
     mask: int
-    never: frozenset[int]  # ids of special tokens, which may also occur in the text as words
-    vocabulary: tuple[int, ...]  # ids that a random token is drawn from
+    never_masked: frozenset[int]  # special tokens, which may also occur in the text as words
+    vocabulary: tuple[int, ...]  # the tokens that a random token is drawn from
 
-    def draw_mask(self, encoded: Encoded) -> Masked:
-        """Draw the mask of an input; it is empty if the input has only special tokens."""
-        places = [
+    def draw_mask(self, encoded: Encoded) -> InputMask:
+        """Return the mask of an input; it is empty if all its tokens are special."""
+        candidates = [
             token
             for position in encoded.positions
             if position.is_candidate
             for token in range(position.start, position.end)
-            if encoded.ids[token] not in self.never
+            if encoded.ids[token] not in self.never_masked
         ]
-        # random() is the only method whose numbers Python promises not to change.
+        # random() is the only method whose numbers Python promises not to change. Its seed is a
+        # digest because hash() of a text differs from process to process.
         text = f"{self.seed}:{','.join(map(str, encoded.ids))}"
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
         draw = random.Random(seed).random
-        count = min(len(places), max(1, round(SHARE * len(encoded.ids))))
-        shuffled = sorted((draw(), place) for place in places)
-        tokens = sorted(place for _, place in shuffled[:count])
-        seen = []
+        count = min(len(candidates), max(1, round(SHARE * len(encoded.ids))))
+        shuffled = sorted((draw(), token) for token in candidates)
+        tokens = sorted(token for _, token in shuffled[:count])
+        input_ids = []
         for token in tokens:
-            kind, which = draw(), draw()
+            # Always two draws, so that one token's outcome does not shift those of the next.
+            kind, pick = draw(), draw()
             if kind < _TO_MASK:
-                seen.append(self.mask)
+                input_ids.append(self.mask)
             elif kind < _TO_MASK_OR_RANDOM:
-                seen.append(self.vocabulary[int(which * len(self.vocabulary))])
+                input_ids.append(self.vocabulary[int(pick * len(self.vocabulary))])
             else:
-                seen.append(encoded.ids[token])
-        return Masked(tuple(tokens), tuple(seen), tuple(encoded.ids[token] for token in tokens))
+                input_ids.append(encoded.ids[token])
+        return InputMask(
+            tuple(tokens), tuple(input_ids), tuple(encoded.ids[token] for token in tokens)
+        )
 
 
-def apply_masks(ids: Tensor, masked: Sequence[Masked]) -> MaskedBatch:
-    """Put the masks of a batch into a copy of its padded token ids, [B, T] int64."""
-    row = _flat([[at] * len(each.tokens) for at, each in enumerate(masked)])
-    token = _flat([each.tokens for each in masked])
-    seen = ids.clone()
-    seen[row, token] = _flat([each.seen for each in masked])
-    return MaskedBatch(seen, row, token, _flat([each.target for each in masked]))
+def apply_masks(ids: Tensor, masked: Sequence[InputMask]) -> MaskedBatch:
+    """Return a batch with its masks applied to a copy of its padded token ids, [B, T] int64."""
+    row = _flat([[at] * len(input_mask.tokens) for at, input_mask in enumerate(masked)])
+    token = _flat([input_mask.tokens for input_mask in masked])
+    masked_ids = ids.clone()
+    masked_ids[row, token] = _flat([input_mask.input_ids for input_mask in masked])
+    return MaskedBatch(masked_ids, row, token, _flat([input_mask.target for input_mask in masked]))
 
 
 def _flat(parts: Sequence[Sequence[int]]) -> Tensor:
-    return torch.tensor([each for part in parts for each in part], dtype=torch.int64)
+    return torch.tensor([value for part in parts for value in part], dtype=torch.int64)
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,9 @@ class MaskedLM:
     def losses(
         self, batch: MaskedBatch, mask: Tensor, segments: Tensor, **settings: Any
     ) -> tuple[Tensor, Any]:
-        """Cross-entropy of every masked token, in nats, [M] float32, and the model's output.
+        """Return the cross-entropy of each masked token, [M] float32 in nats, and the output.
 
-        `mask` and `segments` are [B, T] int64. Logits of all tokens would be large and slow.
+        `mask` and `segments` are [B, T] int64; `settings` are passed to the model.
         """
         inputs = {"input_ids": batch.ids.to(self.device), "attention_mask": mask.to(self.device)}
         if self.takes_segments:
@@ -120,11 +124,12 @@ class MaskedLM:
         row, token = batch.input.to(self.device), batch.token.to(self.device)
 
         def select_masked(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-            hidden, *others = arguments
+            hidden, *remaining = arguments
             is_whole = hidden.shape[:2] == batch.ids.shape
-            return (hidden[row, token] if is_whole else hidden, *others)
+            return (hidden[row, token] if is_whole else hidden, *remaining)
 
-        last = self.module.get_output_embeddings()  # the largest product of the head
+        # Logits of all tokens would be large and slow: the output embeddings get the masked ones.
+        last = self.module.get_output_embeddings()
         with nullcontext() if last is None else last.register_forward_pre_hook(select_masked):
             output = self.module(**inputs, **settings)
         logits = output.logits
@@ -135,8 +140,11 @@ class MaskedLM:
 
 
 def tiny_batch(model: MaskedLM) -> tuple[MaskedBatch, Tensor, Tensor]:
-    """An input of three mask tokens, to try a model on: the batch, its mask and its segments."""
+    """Return a batch of one input of three mask tokens to test a model with.
+
+    With it come its attention mask and its segments.
+    """
     ids = torch.full((1, 3), model.mask)
-    one = torch.ones(1, dtype=torch.int64)
-    batch = MaskedBatch(ids, one - 1, one, one * model.vocabulary[0])
+    ones = torch.ones(1, dtype=torch.int64)
+    batch = MaskedBatch(ids, ones - 1, ones, ones * model.vocabulary[0])
     return batch, torch.ones_like(ids), torch.zeros_like(ids)

@@ -1,4 +1,4 @@
-"""What a run measures on its masked inputs, besides the plain pass over its text."""
+"""The passes of a run over its masked inputs: gradients, and the loss without single heads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from attnbank.ingest.inputs.plan import Batch
 from attnbank.ingest.masked.ablation import Ablation, Variant
 from attnbank.ingest.masked.masking import (
-    Masked,
+    InputMask,
     MaskedBatch,
     MaskedLM,
     Masking,
@@ -25,16 +25,16 @@ from attnbank.ingest.options import IngestOptions, Replacement
 from attnbank.ingest.store.arrow import insert
 from attnbank.sql.errors import AttnbankError
 
+# Padded tokens of one backward pass, which holds the outputs of all layers: in BERT 0.6 MB a token.
 TOKENS_AT_ONCE = 512
-"""Padded tokens of one backward pass, which keeps all layers' outputs: in BERT 0.6 MB per token."""
 
 
 class Gradients:
-    """Differentiates the loss of a model by its attention weights (the paper's section 3.2).
+    """Differentiates the loss of a model by its attention weights (section 3.2 of the paper).
 
-    Each weight is a variable of its own (the constraint that they sum to 1 is ignored), without
+    Each weight is an independent variable (the constraint that they sum to 1 is ignored), without
     dropout. The loss of an input is the mean over its own masked tokens, in nats, so its gradients
-    do not depend on the batch that it is in. Raises AttnbankError for a model that returns other
+    do not depend on the rest of its batch. Raises AttnbankError for a model that returns other
     weights than those it computes with.
     """
 
@@ -50,12 +50,12 @@ class Gradients:
             ) from error
 
     def compute(
-        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[Masked]
+        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
     ) -> list[np.ndarray]:
-        """Signed gradients, in nats per unit of attention: [B, H, T, T] float32 per layer.
+        """Return signed gradients, in nats per unit of attention: [B, H, T, T] float32 per layer.
 
         `ids`, `mask` and `segments` are [B, T] int64; `masked` has one entry per input. Rows and
-        columns of padding have no meaning; an input with nothing masked has zeros.
+        columns of padding have no meaning; an input without masked tokens has zeros.
         """
         size = max(1, TOKENS_AT_ONCE // ids.shape[1])
         parts = []
@@ -67,28 +67,28 @@ class Gradients:
 
     def _gradients(self, batch: MaskedBatch, mask: Tensor, segments: Tensor) -> list[np.ndarray]:
         embeddings = self._model.module.get_input_embeddings()
-        # So gradients reach the first layer although the parameters are frozen.
+        # The parameters are frozen: gradients must begin somewhere below the first layer.
         hook = embeddings.register_forward_hook(lambda module, _, output: output.requires_grad_())
         with torch.enable_grad(), hook:
             losses, output = self._model.losses(batch, mask, segments, output_attentions=True)
             counts = torch.bincount(batch.input, minlength=len(mask)).to(losses.device)
             total = (losses / counts[batch.input.to(losses.device)]).sum()
-            found = torch.autograd.grad(total, output.attentions)
-        return [each.float().cpu().numpy() for each in found]
+            gradients = torch.autograd.grad(total, output.attentions)
+        return [gradient.float().cpu().numpy() for gradient in gradients]
 
 
 @dataclass(frozen=True)
 class MaskedLoss:
-    """What was measured on the B masked inputs of a batch."""
+    """The results for the B masked inputs of a batch."""
 
-    masked: np.ndarray  # [B] number of masked tokens
+    masked: np.ndarray  # [B] numbers of masked tokens
     gradients: list[np.ndarray] | None  # [B, H, T, T] float32 per layer
     losses: np.ndarray | None  # [variants, B] float64, in nats, summed over the masked tokens
 
 
 @dataclass(frozen=True)
 class MaskedPasses:
-    """Masks a batch and computes the gradients and the ablation that were asked for."""
+    """Masks batches and computes gradients and ablation losses, as far as the options say."""
 
     masking: Masking
     gradients: Gradients | None
@@ -97,18 +97,18 @@ class MaskedPasses:
     def measure_batch(
         self, batch: Batch, ids: Tensor, mask: Tensor, segments: Tensor
     ) -> MaskedLoss:
-        """Measure a batch, padded as `ids`, `mask` and `segments`, [B, T] int64 each."""
-        masked = [self.masking.draw_mask(each.encoded) for each in batch.inputs]
-        given = ids, mask, segments, masked
+        """Return the results for a batch with padded `ids`, `mask`, `segments`, [B, T] int64."""
+        masked = [self.masking.draw_mask(model_input.encoded) for model_input in batch.inputs]
+        arguments = ids, mask, segments, masked
         return MaskedLoss(
-            masked=np.array([len(each.tokens) for each in masked]),
-            gradients=None if self.gradients is None else self.gradients.compute(*given),
-            losses=None if self.ablation is None else self.ablation.losses(*given),
+            masked=np.array([len(input_mask.tokens) for input_mask in masked]),
+            gradients=None if self.gradients is None else self.gradients.compute(*arguments),
+            losses=None if self.ablation is None else self.ablation.losses(*arguments),
         )
 
 
 def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasses | None:
-    """The masked passes that the options ask for; None if `model` is None.
+    """Return the masked passes of the options; None if `model` is None.
 
     Raises AttnbankError if the model's attention cannot be differentiated or replaced.
     """
@@ -122,7 +122,10 @@ def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasse
 
 
 class Tally:
-    """The mean losses of a run, updated by batch: an interrupted run ends with the same bits."""
+    """The mean losses of a run, updated batch by batch.
+
+    A run that was interrupted and resumed ends with the same bits as one that was not.
+    """
 
     def __init__(
         self,
@@ -136,27 +139,29 @@ class Tally:
             "select disabled, layer, head, loss, tokens from ablation where run = ?", [run]
         ).fetchall()
         means = {Variant(*row[:3]): row[3] for row in stored}
-        self._means = np.array([means.get(each, 0.0) for each in variants])
+        self._means = np.array([means.get(variant, 0.0) for variant in variants])
         self._tokens: int = stored[0][4] if stored else 0
 
     def add_losses(self, sums: np.ndarray, tokens: int) -> None:
-        """Add a batch: the summed loss of each variant, [variants], in nats, over its tokens."""
+        """Add a batch: the loss of each variant, [variants] in nats, summed over its tokens."""
         if tokens:
             self._tokens += tokens
             self._means += (sums - tokens * self._means) / self._tokens
 
     def write_losses(self, connection: DuckDBPyConnection) -> None:
-        """Replace the earlier means of the run in the bank; the caller commits."""
+        """Replace the means of the run in the bank; the caller commits."""
         connection.execute("delete from ablation where run = ?", [self._run])
         if not self._tokens:
             return
         count = len(self._variants)
         rows = {
             "run": [self._run] * count,
-            "disabled": [each.disabled for each in self._variants],
-            "layer": [each.layer for each in self._variants],
-            "head": [each.head for each in self._variants],
-            "replacement": [self._replacement if each.layer else None for each in self._variants],
+            "disabled": [variant.disabled for variant in self._variants],
+            "layer": [variant.layer for variant in self._variants],
+            "head": [variant.head for variant in self._variants],
+            "replacement": [
+                self._replacement if variant.layer else None for variant in self._variants
+            ],
             "loss": self._means,
             "tokens": [self._tokens] * count,
         }

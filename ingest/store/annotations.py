@@ -1,8 +1,7 @@
-"""Columns of the user's own for each word: a file becomes a table that joins with `word`.
+"""Annotates words with columns of a file, as a table that joins with `word`.
 
-The table has a column `word`, which is word.id, so that it goes with its corpus when that is
-deleted, and gets new ids where banks are merged, as every table of a user does whose column is
-called so (`sql.bank.references`).
+The table has a column `word`, which is word.id. As for every table of a user with a column of this
+name (`sql.bank.references`), its rows are deleted with their corpus, and get new ids in a merge.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.store import word_files
 from attnbank.ingest.store.word_files import ROWS, WordFile, WordFileError
-from attnbank.ingest.store.writer import changing
+from attnbank.ingest.store.writer import open_for_changes
 from attnbank.sql import registry
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
@@ -28,21 +27,19 @@ from attnbank.sql.run_choice import find_corpus
 from attnbank.sql.suggest import escape_control
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-_PLAIN = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
+_NAME_REMEDY = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
 _WORDS = "annotated_word"
+# Enough for a file of any size: DuckDB spills to a temporary file beside the bank.
 _SETTINGS = {"memory_limit": "1GB", "threads": "2"}
-"""What a file may take, however large it is: the rest goes to a temporary file beside the bank."""
-_LONGEST = 60
-"""Characters of a value that a message shows."""
+_LONGEST = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
 class Annotated:
-    """A table of the user's own: its name, its rows, the words that have one, its other columns.
+    """The new table: its name, its number of rows and of words, and its columns with their types.
 
-    `columns` are their types. `repeated` words have several rows, up to `most`. `left_out` counts
-    the rows of the file that are not in the table, by the reason; `references` are the columns
-    whose values are ids or names of the bank's.
+    `repeated` words have several rows, up to `most`. `left_out` counts the skipped rows of the file
+    by reason; `references` are the columns that refer to ids or names of the bank.
     """
 
     name: str
@@ -64,59 +61,61 @@ def annotate(
     replace: bool = False,
     skip_bad: bool = False,
 ) -> Annotated:
-    """Keep the columns of a file with rows about words as a table of the user's own in a bank.
+    """Write the columns of a file of words into a bank, as a table of the user.
 
-    The file (CSV, TSV, Parquet, JSON) names each word by `sent_id` and `index`, within a `document`
-    if it says so, or by `word` (word.id); `form` is checked against the text. The other columns
-    become those of the table `name`, by default that of the file. `corpus` is the one whose
-    sentences are meant. With `replace` a table of the user's that has the name is replaced; with
-    `skip_bad` rows that name no word are left out.
+    The file (CSV, TSV, Parquet, JSON) identifies each word by `sent_id` and `index`, and optionally
+    `document`, or by `word` (word.id); `form` is compared with the text. The other columns become
+    those of the table `name`, by default named after the file. `corpus` restricts the sentences to
+    those of one corpus. With `replace`, a table of the user of the same name is replaced; with
+    `skip_bad`, rows that match no word are skipped.
 
-    Raises CallError for a name or a corpus that cannot be, and a file that cannot be opened;
-    WordFileError for one that cannot be read, or whose rows do not fit the bank; BankError where
-    the bank cannot be written. Then the bank is unchanged.
+    Raises CallError for an invalid name, an unknown corpus, and a file that cannot be opened;
+    WordFileError for one that cannot be parsed, or whose rows do not match the bank; BankError if
+    the bank cannot be written. The bank is then unchanged.
     """
-    found = word_files.find(file)
-    table = _table_name_of_file(found) if name is None else name
+    word_file = word_files.find(file)
+    table = _table_name_of_file(word_file) if name is None else name
     _check_name(table)
-    reads = (found.path,)
-    with changing(Path(bank), "nothing was kept", _SETTINGS, reads=reads) as connection:
+    reads = (word_file.path,)
+    with open_for_changes(Path(bank), "nothing was kept", _SETTINGS, reads=reads) as connection:
         _check_free(connection, table, replace=replace)
         number = None if corpus is None else find_corpus(connection, bank, corpus)[0]
-        found = word_files.describe(connection, found)
-        rows = word_files.stage(connection, found)
-        left_out = _match_words(connection, found, number, rows, skip_bad=skip_bad)
+        word_file = word_files.describe(connection, word_file)
+        rows = word_files.stage(connection, word_file)
+        left_out = _match_words(connection, word_file, number, rows, skip_bad=skip_bad)
         with transaction(connection):
             connection.execute(f"drop table if exists {qualified_name('main', table)}")
-            _write_annotations(connection, table, found)
-            refers = _references(connection, table, found)
-        done = _count_annotated(connection, table, found, left_out, refers)
-    return done
+            _write_annotations(connection, table, word_file)
+            refers = _find_references(connection, table, word_file)
+        annotated = _count_annotated(connection, table, word_file, left_out, refers)
+    return annotated
 
 
-def _table_name_of_file(found: WordFile) -> str:
-    """The name of a file as that of a table: reading-times.csv is reading_times."""
-    stem = re.sub(r"[^A-Za-z0-9]+", "_", found.stem).strip("_")
+def _table_name_of_file(word_file: WordFile) -> str:
+    """Return the name of a table for a file: reading_times for reading-times.csv."""
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", word_file.stem).strip("_")
     if not stem:
-        raise CallError(f"A table cannot be named after {found.shown}.", "Name it: --name TABLE")
+        raise CallError(
+            f"A table cannot be named after {word_file.shown}.", "Name it: --name TABLE"
+        )
     return (stem if stem[0].isalpha() else f"words_{stem}")[:63]
 
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise CallError(f"A table cannot be called {name}.", _PLAIN)
+        raise CallError(f"A table cannot be called {name}.", _NAME_REMEDY)
 
 
 def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> None:
-    """Raise CallError for a name that the bank or SQL uses, or (without `replace`) a user's table.
+    """Raise CallError for a name that is used by the bank, by SQL or by the user.
 
-    A user's own view or macro is never replaced.
+    With `replace`, a table of the user may have it, but not a view or macro.
     """
-    taken = dict(connection.execute(registry.internal_statement("annotate/used_names")).fetchall())
-    taken |= dict.fromkeys(registry.analyses(), "an analysis")
-    taken |= dict.fromkeys(upgrading.columns_of_this_format(), "a table of every bank")
-    taken |= dict.fromkeys((ROWS, _WORDS), "a table that attnbank makes for itself")
-    kind = {each.lower(): kind for each, kind in taken.items()}.get(name.lower())
+    used = dict(connection.execute(registry.internal_statement("annotate/used_names")).fetchall())
+    used |= dict.fromkeys(registry.analyses(), "an analysis")
+    used |= dict.fromkeys(upgrading.columns_of_this_format(), "a table of every bank")
+    used |= dict.fromkeys((ROWS, _WORDS), "a table that attnbank makes for itself")
+    kind = {used_name.lower(): kind for used_name, kind in used.items()}.get(name.lower())
     if kind == "a table of yours":
         if not replace:
             raise CallError(
@@ -131,61 +130,63 @@ def _check_free(connection: DuckDBPyConnection, name: str, *, replace: bool) -> 
 
 def _match_words(
     connection: DuckDBPyConnection,
-    found: WordFile,
+    word_file: WordFile,
     corpus: int | None,
     rows: int,
     *,
     skip_bad: bool,
 ) -> dict[str, int]:
-    """Find the word of each row, in a temporary table; how many rows have none, by the reason."""
+    """Find the word of each row, into a temporary table; return counts of bad rows by reason."""
     connection.execute(
         registry.internal_statement("annotate/match_words"),
         {
             "corpus": corpus,
-            "by_document": "document" in found.keys,
-            "by_id": "word" in found.keys,
-            "by_form": "form" in found.keys,
+            "by_document": "document" in word_file.keys,
+            "by_id": "word" in word_file.keys,
+            "by_form": "form" in word_file.keys,
         },
     )
     faults = connection.execute(registry.internal_statement("annotate/unmatched_rows")).fetchall()
-    told = {_reason(fault, found): count for fault, count, *_ in faults}
-    bad = sum(told.values())
+    bad_rows = {_reason(fault, word_file): count for fault, count, *_ in faults}
+    bad = sum(bad_rows.values())
     if bad and (not skip_bad or bad == rows):
-        parts = [
-            (count, f"{_reason(fault, found)} (row {n:,}: {_row(found, fault, values)})")
+        reasons = "; ".join(
+            f"{count:,} {_reason(fault, word_file)}"
+            f" (row {n:,}: {_describe_row(word_file, fault, values)})"
             for fault, count, n, *values in faults
-        ]
-        are = f"are {parts[0][1]}"
-        if len(parts) > 1:
-            are = f"do not fit: {'; '.join(f'{count:,} {part}' for count, part in parts)}"
-        raise WordFileError(
-            f"{bad:,} of {rows:,} rows of {found.shown} {are}.",
-            _remedy({fault for fault, *_ in faults}, found, corpus, is_all=bad == rows),
         )
-    return told
+        raise WordFileError(
+            f"{bad:,} of {rows:,} rows of {word_file.shown} do not match the bank: {reasons}.",
+            _remedy({fault for fault, *_ in faults}, word_file, corpus, is_all=bad == rows),
+        )
+    return bad_rows
 
 
-def _reason(fault: str, found: WordFile) -> str:
-    """What is wrong with rows, as it follows their number."""
-    where = "the bank" if "word" in found.keys else "its sentence"
+def _reason(fault: str, word_file: WordFile) -> str:
+    """Return why rows are bad, as it follows their number."""
+    where = "the bank" if "word" in word_file.keys else "its sentence"
     return {
-        "sentence": "of no sentence of the bank",
-        "sentences": "of several sentences with one name",
-        "word": f"of no word of {where}",
-        "form": "of another form than the text has",
+        "sentence": "with a sentence that the bank does not have",
+        "sentences": "with a name that several sentences have",
+        "word": f"with a word that {where} does not have",
+        "form": "with another form than the text",
     }[fault]
 
 
-def _row(found: WordFile, fault: str, values: list[str | None]) -> str:
-    """What a row says, beside what stands in the text."""
-    told = dict(zip(("sent_id", "document", "number", "form", "known"), values, strict=True))
-    said = {key: told["number" if key in ("index", "word") else key] for key in found.keys}
+def _describe_row(word_file: WordFile, fault: str, values: list[str | None]) -> str:
+    """Return the key of a row, and its form with that of the text if they differ."""
+    row_values = dict(zip(("sent_id", "document", "number", "form", "known"), values, strict=True))
+    key_values = {
+        key: row_values["number" if key in ("index", "word") else key] for key in word_file.keys
+    }
     parts = [
-        f"{found.keys[key]} {_shorten_value(value)}" for key, value in said.items() if key != "form"
+        f"{word_file.keys[key]} {_shorten_value(value)}"
+        for key, value in key_values.items()
+        if key != "form"
     ]
     if fault == "form":
-        parts.append(f"{found.keys['form']} {_shorten_value(told['form'])!r}")
-        parts.append(f"in the text {_shorten_value(told['known'])!r}")
+        parts.append(f"{word_file.keys['form']} {_shorten_value(row_values['form'])!r}")
+        parts.append(f"in the text {_shorten_value(row_values['known'])!r}")
     return ", ".join(parts)
 
 
@@ -195,66 +196,78 @@ def _shorten_value(value: str | None) -> str:
     return escape_control(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…")
 
 
-def _remedy(faults: set[str], found: WordFile, corpus: int | None, *, is_all: bool) -> str:
+def _remedy(faults: set[str], word_file: WordFile, corpus: int | None, *, is_all: bool) -> str:
     if is_all and "sentences" not in faults:
-        columns = "id, form from word" if "word" in found.keys else "name from sentence"
+        columns = "id, form from word" if "word" in word_file.keys else "name from sentence"
         return f"Look at what the bank has: attnbank sql 'select {columns} limit 5'"
     ways = ["correct them"]
     if "sentences" in faults:
         ways = ["name the corpus (--corpus NAME)"] if corpus is None else []
-        ways += [] if "document" in found.keys else ["add the document of each (column document)"]
+        ways += (
+            [] if "document" in word_file.keys else ["add the document of each (column document)"]
+        )
         ways += ["name words by their ids (column word)"]
     if not is_all:
         ways.append("leave these rows out with --skip-bad")
-    told = ", or ".join(ways)
-    return f"{told[0].upper()}{told[1:]}."
+    advice = ", or ".join(ways)
+    return f"{advice[0].upper()}{advice[1:]}."
 
 
-def _write_annotations(connection: DuckDBPyConnection, table: str, found: WordFile) -> None:
-    own = qualified_name("main", table)
-    made = "".join(f", {quoted(name)} {type_}" for name, type_ in found.columns.items())
-    connection.execute(f"create table {own} (word integer not null{made})")
-    columns = "".join(f", {ROWS}.c{number}" for number in range(1, len(found.columns) + 1))
+def _write_annotations(connection: DuckDBPyConnection, table: str, word_file: WordFile) -> None:
+    qualified = qualified_name("main", table)
+    column_definitions = "".join(
+        f", {quoted(name)} {type_}" for name, type_ in word_file.columns.items()
+    )
+    connection.execute(f"create table {qualified} (word integer not null{column_definitions})")
+    columns = "".join(f", {ROWS}.c{number}" for number in range(1, len(word_file.columns) + 1))
     connection.execute(
-        f"insert into {own} select {_WORDS}.word{columns}"
+        f"insert into {qualified} select {_WORDS}.word{columns}"
         f" from {ROWS} inner join {_WORDS} on {_WORDS}.n = {ROWS}.n"
         f" where {_WORDS}.fault is null order by {_WORDS}.word, {_WORDS}.n"
     )
-    told = f"From {Path(found.shown).name}, by attnbank annotate."
-    connection.execute(f"comment on table {own} is {literal(escape_control(told))}")
-    connection.execute(f"comment on column {own}.word is 'word.id of the word.'")
+    comment = f"From {Path(word_file.shown).name}, by attnbank annotate."
+    connection.execute(f"comment on table {qualified} is {literal(escape_control(comment))}")
+    connection.execute(f"comment on column {qualified}.word is 'word.id of the word.'")
 
 
-def _references(connection: DuckDBPyConnection, table: str, found: WordFile) -> tuple[str, ...]:
-    """The columns whose names say that they refer to rows of the bank. Raises WordFileError.
+def _find_references(
+    connection: DuckDBPyConnection, table: str, word_file: WordFile
+) -> tuple[str, ...]:
+    """Return the columns that refer to rows of the bank by their names.
 
-    Deleting and merging go by these names, so what stands there must be what it is taken for.
+    Raises WordFileError if some value does not: deleting and merging rely on these names.
     """
-    own = ("main", table)
-    known = [each for each in table_references(connection) if (each.schema, each.table) == own]
+    table_key = ("main", table)
+    known = [
+        reference
+        for reference in table_references(connection)
+        if (reference.schema, reference.table) == table_key
+    ]
     known += [
-        TableReference(*own, name, KIND_OF[name], by_name=False)
-        for name, type_ in found.columns.items()
+        TableReference(*table_key, name, KIND_OF[name], by_name=False)
+        for name, type_ in word_file.columns.items()
         if name in ("first_word", "last_word", "head_word") and type_.endswith(("INT", "INTEGER"))
     ]
-    for each in known:
+    for reference in known:
         rows = connection.execute(
-            f"select cast({quoted(each.column)} as varchar) from {each.qualified_table}"
-            f" where {quoted(each.column)} is not null and not ({each.condition('true')}) limit 1"
+            f"select cast({quoted(reference.column)} as varchar) from {reference.qualified_table}"
+            f" where {quoted(reference.column)} is not null"
+            f" and not ({reference.condition('true')}) limit 1"
         ).fetchall()
         if rows:
             raise WordFileError(
-                f"The column {each.column} of {found.shown} has {_shorten_value(rows[0][0])}, and the bank"
-                f" has no such {each.target}: a column of this name refers to one.",
+                f"The column {reference.column} of {word_file.shown} has"
+                f" {_shorten_value(rows[0][0])}, and the bank has no such {reference.target}:"
+                " a column of this name refers to one.",
                 "Give it another name.",
             )
-    return tuple(each.column for each in known if each.column != "word")
+    return tuple(reference.column for reference in known if reference.column != "word")
 
 
 def _count_annotated(
     connection: DuckDBPyConnection,
     table: str,
-    found: WordFile,
+    word_file: WordFile,
     left_out: Mapping[str, int],
     refers: tuple[str, ...],
 ) -> Annotated:
@@ -263,5 +276,5 @@ def _count_annotated(
         f" from (select count(*) as n from {qualified_name('main', table)} group by word)"
     ).fetchall()
     return Annotated(
-        table, int(rows), words, dict(found.columns), repeated, most, dict(left_out), refers
+        table, int(rows), words, dict(word_file.columns), repeated, most, dict(left_out), refers
     )

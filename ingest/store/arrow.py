@@ -1,4 +1,4 @@
-"""Rows in columns: from Python to DuckDB through Arrow."""
+"""Inserts rows into DuckDB through Arrow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES = {
 
 
 class Rows:
-    """Rows of one table of a bank that are gathered and inserted together."""
+    """Collects rows of a table of a bank, to insert them together."""
 
     def __init__(self, table: str) -> None:
         self.table = table
@@ -35,18 +35,18 @@ class Rows:
         return len(self._columns[0])
 
     def add(self, *values: Any) -> None:
-        """Add one row, its values in the order of the table's columns."""
+        """Add a row, with its values in the order of the table's columns."""
         for column, value in zip(self._columns, values, strict=True):
             column.append(value)
 
     def extend(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add many rows, or none."""
+        """Add rows."""
         columns = list(zip(*rows, strict=True)) or [()] * len(self._columns)
         for column, values in zip(self._columns, columns, strict=True):
             column.extend(values)
 
     def insert(self, connection: DuckDBPyConnection) -> None:
-        """Insert the gathered rows and forget them."""
+        """Insert the collected rows, and clear them."""
         if len(self):
             columns = dict(zip(self.schema.names, self._columns, strict=True))
             insert(connection, self.table, pa.Table.from_pydict(columns, schema=self.schema))
@@ -54,7 +54,7 @@ class Rows:
 
 
 def insert(connection: DuckDBPyConnection, table: str, rows: pa.Table) -> None:
-    """Insert an Arrow table into a table of the bank, column by column of the same name."""
+    """Insert an Arrow table into a table of the bank; columns are matched by name."""
     connection.register("arriving", rows)
     try:
         connection.execute(f"insert into {table} by name select * from arriving")
@@ -63,5 +63,5 @@ def insert(connection: DuckDBPyConnection, table: str, rows: pa.Table) -> None:
 
 
 def arrow_schema(**types: pa.DataType) -> pa.Schema:
-    """An Arrow schema from names and types."""
+    """Return an Arrow schema of names and types."""
     return pa.schema(list(types.items()))

@@ -1,4 +1,4 @@
-"""The corpus that an ingest is asked for: what it is, whether the bank has it, reading it in."""
+"""Finds the corpus of an ingest, compares it with the bank, and writes it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from attnbank.sql.errors import CallError
 if TYPE_CHECKING:
     from attnbank.ingest.models.tokenizer import InputTokenizer
 
+# A file of Universal Dependencies, fr_gsd-ud-dev.conllu: the language, the treebank, the split.
 _TREEBANK = re.compile(r"([a-z]{2,3})_[a-z0-9]+-ud-(train|dev|test)\b")
-"""A file of Universal Dependencies, fr_gsd-ud-dev.conllu: the language, the treebank, the split."""
+# A name such as fr-dev.conllu. Not three letters: gum-dev is not in Guambiano.
 _SHORT = re.compile(r"([a-z]{2})-(train|dev|test)\b")
-"""A name such as fr-dev.conllu. Three letters would be too many: gum-dev is no Guambiano."""
 _TABLES = (
     "document", "sentence", "word", "enhanced_dependency", "constituent", "mention", "skipped",
     "departure",
@@ -46,7 +46,7 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class CorpusFacts:
-    """What table `corpus` says of a corpus."""
+    """A row of table `corpus`."""
 
     name: str
     format: str
@@ -56,70 +56,74 @@ class CorpusFacts:
     annotator: str | None
     annotator_sha256: str | None = None
     language: str | None = None  # a BCP 47 tag
-    shard: str | None = None  # 3/16: the third of 16 parts of its documents
+    shard: str | None = None  # 3/16: the third of 16 parts of the documents
     licence: str | None = None
     citation: str | None = None
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus that was found, and how it goes into the bank."""
+    """A corpus to ingest: its files, or its generated sentences."""
 
     sources: list[CorpusFile]
     facts: CorpusFacts
     options: IngestOptions
-    bad: tuple[Problem, ...] = ()  # of files that are left out whole
-    made: tuple[Sentence, ...] = ()  # all there is, where no files are read
+    bad: tuple[Problem, ...] = ()  # of files that are skipped
+    generated: tuple[Sentence, ...] = ()  # the whole corpus, if it has no files
 
     def items(self) -> Iterator[Sentence | Problem]:
-        """Its sentences and its problems, read from the files; of a shard, those of the shard."""
-        asked = self.options
-        found = self.made or read_corpus(
-            self.sources, asked.spacy, asked.split, strict=asked.strict
+        """Yield the sentences and the problems of the corpus, or of its shard."""
+        options = self.options
+        items = self.generated or read_corpus(
+            self.sources, options.spacy, options.split, strict=options.strict
         )
-        return items_of_shard(chain(self.bad, found), read_shard(asked.shard))
+        return items_of_shard(chain(self.bad, items), read_shard(options.shard))
 
     @property
     def notes(self) -> list[str]:
-        """What people should know of how it was made."""
-        asked = self.options
-        if LINES in {each.format for each in self.sources} and asked.format is None:
+        """Notes for the user on how the corpus was made."""
+        options = self.options
+        if LINES in {source.format for source in self.sources} and options.format is None:
             return ["read as one sentence per line, without annotation"]
-        told = [each.document.metadata for each in self.made if each.document is not None]
-        tokens = sum(len(each["tokens"].split()) for each in told)
-        passed = sum(int(each["passed_over"]) for each in told)
-        if not told:
+        draws = [
+            sentence.document.metadata
+            for sentence in self.generated
+            if sentence.document is not None
+        ]
+        tokens = sum(len(draw["tokens"].split()) for draw in draws)
+        passed = sum(int(draw["passed_over"]) for draw in draws)
+        if not draws:
             return []
-        return [f"{tokens:,} tokens drawn; passed over {passed:,} that no text gives back exactly"]
+        return [f"{tokens:,} tokens drawn; skipped {passed:,} whose text is tokenised differently"]
 
-    def another(self, fact: str, remedy: str = "") -> CallError:
-        """The error for a bank that has another corpus of this name; `fact` says what differs."""
+    def conflict_error(self, fact: str, remedy: str = "") -> CallError:
+        """Return the error for a bank whose corpus of this name differs, as `fact` says."""
         remedy = f"{remedy}, or give" if remedy else "Give"
         return CallError(
             f"The bank has another corpus called {self.facts.name}: {fact}",
-            f"{remedy} this one a name of its own: --name NAME.",
+            f"{remedy} this one another name: --name NAME.",
         )
 
 
 @dataclass(frozen=True)
 class CheckedCorpus:
-    """A corpus that was found and read once, and the problems of what may be left out."""
+    """A corpus that was read once, and its problems, which may be skipped."""
 
     corpus: Corpus
     problems: list[Problem]
 
 
 def add_text(options: IngestOptions, on_progress: OnProgress = ignore_progress) -> str:
-    """Write a corpus without a run into a bank, and return its name. Raises as `ingest` does.
+    """Write a corpus without a run into a bank, and return its name.
 
-    What a model attends to in it can be added later, by an ingest or by `add_run`. No package of
-    the extra `ingest` is needed.
+    Runs can be added later, by an ingest or by `add_run`. No package of the extra `ingest` is
+    needed. Raises what `ingest` raises for a corpus.
     """
     return write_text(options, on_progress).corpus
 
 
 def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
-    """Do what `add_text` does, and report on it."""
+    """Write a corpus as `add_text` does, and return a report."""
     check_options(options)
     checked = find_checked(options, on_progress)
     with ingesting(options.bank) as connection:
@@ -132,36 +136,40 @@ def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
 def find_checked(
     options: IngestOptions, on_progress: OnProgress, *, reads_bank: bool = True
 ) -> CheckedCorpus:
-    """Find the corpus of the options, and read it once unless the bank has it.
+    """Find the corpus of the options, and read it once to check it, unless the bank has it.
 
-    Without `reads_bank` the bank is not opened. Raises as `find`, `in_bank` and `check` do.
+    Without `reads_bank` the bank is not opened. Raises what `find_corpus_files`, `find_in_bank` and
+    `read_problems` raise.
     """
     corpus = find_corpus_files(options)
     connection = open_unless_new(options.bank) if reads_bank else None
     if connection is not None:
         with closing(connection):
-            if in_bank(connection, corpus, on_progress) is not None:
+            if find_in_bank(connection, corpus, on_progress) is not None:
                 return CheckedCorpus(corpus, [])
     return CheckedCorpus(corpus, read_problems(corpus, on_progress))
 
 
 def violations_of(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
-    """Where the source of a corpus departs from its format, by kind."""
+    """Count by kind where the source of a corpus violates its format."""
     statement = registry.internal_statement("ingest/departures_of_corpus")
     rows = connection.execute(statement, {"corpus": corpus}).fetchall()
     return [Departures(*row) for row in rows]
 
 
 def find_corpus_files(options: IngestOptions) -> Corpus:
-    """The corpus that the options name. Raises as `find_sources` does."""
+    """Find the files of the options' corpus. Raises what `find_sources` raises."""
     bad: list[Problem] = []
-    asked = bad if options.skip_bad else None
     sources = find_sources(
-        options.corpora, options.format, options.spacy, name=options.name, bad=asked
+        options.corpora,
+        options.format,
+        options.spacy,
+        name=options.name,
+        bad=bad if options.skip_bad else None,
     )
-    formats = sorted({each.format for each in sources})
+    formats = sorted({source.format for source in sources})
     annotator = files = None
-    beside = licence_of_files(each.path for each in sources if Path(each.name).exists())
+    beside = licence_of_files(source.path for source in sources if Path(source.name).exists())
     if "text" in formats and options.spacy is not None:
         from attnbank.ingest.corpora.formats.text import pipeline_identity
 
@@ -175,7 +183,7 @@ def find_corpus_files(options: IngestOptions) -> Corpus:
         annotator=annotator,
         annotator_sha256=files,
         language=(
-            language_of_files(each.path.name for each in sources)
+            language_of_files(source.path.name for source in sources)
             if options.language is None
             else language_tag(options.language)
         ),
@@ -187,24 +195,29 @@ def find_corpus_files(options: IngestOptions) -> Corpus:
 
 
 def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Corpus:
-    """The corpus of random tokens that --repeat asks for. Raises as `Repeated.draw_sentences` does.
+    """Generate the corpus of random tokens of --repeat.
 
-    Its number of inputs and its seed (--limit and --seed) are the corpus's, and not of the run.
+    Its number of inputs and its seed (--limit and --seed) belong to the corpus, not to the run.
+    Raises what `Repeated.draw_sentences` raises.
     """
-    asked = Repeated(options.repeat or 0, options.limit or USUAL_INPUTS, options.seed)
-    source = CorpusFile(asked.name, Path(asked.name), REPEAT)
-    made = tuple(
-        replace(each, document=each.document and replace(each.document, file=asked.name,
-                                                         split=options.split))
-        for each in asked.draw_sentences(input_tokenizer)
-    )  # fmt: skip
+    repeated = Repeated(options.repeat or 0, options.limit or USUAL_INPUTS, options.seed)
+    source = CorpusFile(repeated.name, Path(repeated.name), REPEAT)
+    sentences = tuple(
+        replace(
+            sentence,
+            document=sentence.document
+            and replace(sentence.document, file=repeated.name, split=options.split),
+        )
+        for sentence in repeated.draw_sentences(input_tokenizer)
+    )
     text = "".join(
-        f"{each.document and each.document.metadata}\t{_rebuild_text(each)}\n" for each in made
+        f"{sentence.document and sentence.document.metadata}\t{_rebuild_text(sentence)}\n"
+        for sentence in sentences
     )
     facts = CorpusFacts(
-        name=options.name or asked.name,
+        name=options.name or repeated.name,
         format=REPEAT,
-        path=str(asked),
+        path=str(repeated),
         sha256=hashlib.sha256(text.encode()).hexdigest(),
         annotation="none",
         annotator=None,
@@ -213,27 +226,27 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
         licence=options.licence,
         citation=options.citation,
     )
-    of_run = replace(options, corpora=(str(asked),), limit=None, seed=IngestOptions.seed)
-    return Corpus([source], facts, of_run, made=made)
+    of_run = replace(options, corpora=(str(repeated),), limit=None, seed=IngestOptions.seed)
+    return Corpus([source], facts, of_run, generated=sentences)
 
 
-def language_tag(asked: str) -> str:
-    """The standard form of a tag ("FR" is fr, "iw" is he). Raises CallError for what is none."""
+def language_tag(tag: str) -> str:
+    """Return the standard form of a tag: fr for "FR", he for "iw". Raises CallError if invalid."""
     try:
-        if langcodes.tag_is_valid(asked):
-            return langcodes.standardize_tag(asked)
+        if langcodes.tag_is_valid(tag):
+            return langcodes.standardize_tag(tag)
     except ValueError:
         pass
     raise CallError(
-        f"{asked[:40]!r} is not a valid language tag.",
+        f"{tag[:40]!r} is not a valid language tag.",
         "Give a BCP 47 tag, such as fr, he, grc or zh-Hant.",
     )
 
 
 def language_of_files(names: Iterable[str]) -> str | None:
-    """The language that the names of all files tell; None where one tells none or another."""
-    found = {_language_of_file(name) for name in names}
-    return found.pop() if len(found) == 1 else None
+    """Return the language in the names of all files; None if they differ or lack one."""
+    languages = {_language_of_file(name) for name in names}
+    return languages.pop() if len(languages) == 1 else None
 
 
 def _language_of_file(name: str) -> str | None:
@@ -244,7 +257,7 @@ def _language_of_file(name: str) -> str | None:
 
 
 def _default_corpus_name(corpora: tuple[str, ...]) -> str:
-    names = ["stdin" if each == "-" else _stem(Path(each)) for each in corpora]
+    names = ["stdin" if corpus == "-" else _stem(Path(corpus)) for corpus in corpora]
     return "+".join(names) if len(names) <= 3 else f"{names[0]}+{len(names) - 1}"
 
 
@@ -255,9 +268,9 @@ def _stem(path: Path) -> str:
 
 
 def read_problems(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
-    """Read the whole corpus once; its problems. Raises CorpusError unless they may be skipped.
+    """Read the whole corpus once and return its problems.
 
-    Raises CallError for a shard that no document belongs to.
+    Raises CorpusError unless they may be skipped, CallError for a shard without documents.
     """
     problems: list[Problem] = []
     sentences = 0
@@ -284,36 +297,39 @@ def read_problems(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
 def write_corpus_once(
     connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress
 ) -> int:
-    """The corpus's id, after writing its text in one transaction where it is not there yet."""
-    found = in_bank(connection, corpus, on_progress)
-    if found is not None:
-        connection.execute(  # in a bank of before it was kept, or a file whose name tells none
+    """Write the corpus in one transaction, unless the bank has it, and return its id."""
+    existing = find_in_bank(connection, corpus, on_progress)
+    if existing is not None:
+        # Banks of earlier versions have no language, nor do files without one in their names.
+        connection.execute(
             "update corpus set language = ? where id = ? and language is null",
-            [corpus.facts.language, found],
+            [corpus.facts.language, existing],
         )
-        for column in ("licence", "citation"):  # what is said of it may be corrected at any time
-            asked, known = getattr(corpus.options, column), getattr(corpus.facts, column)
+        for column in ("licence", "citation"):  # they may be corrected by any later ingest
+            requested, known = getattr(corpus.options, column), getattr(corpus.facts, column)
             connection.execute(
                 f"update corpus set {column} = $known where id = $id and {column} is distinct from"
                 f" $known and ({column} is null or $is_asked)",
-                {"known": known, "id": found, "is_asked": asked is not None},
+                {"known": known, "id": existing, "is_asked": requested is not None},
             )
-        return found
+        return existing
     with transaction(connection):
         for done in write_corpus(connection, corpus.facts, corpus.items()):
             on_progress(Progress("reading", done, None))
     connection.execute("checkpoint")
     forget_blocks(connection)
     named = "select id from corpus where name = ?"
-    ((made,),) = connection.execute(named, [corpus.facts.name]).fetchall()
-    return int(made)
+    ((new_id,),) = connection.execute(named, [corpus.facts.name]).fetchall()
+    return int(new_id)
 
 
-def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress) -> int | None:
-    """The id of this corpus in the bank; None where it has none of its name.
+def find_in_bank(
+    connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress
+) -> int | None:
+    """Return the id of this corpus in the bank; None if it has none of this name.
 
-    Raises CallError, with what differs, where the bank's corpus of the name is another one;
-    CorpusError where it left out what this command does not allow to be left out.
+    Raises CallError, which says what differs, if the bank has another corpus of this name;
+    CorpusError if sentences were skipped that may not be skipped by this command.
     """
     facts = corpus.facts
     rows = connection.execute(
@@ -325,23 +341,27 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
         return None
     ((id, sha256, shard, format, annotator, files, language),) = rows
     if sha256 != facts.sha256:
-        raise corpus.another("its content differs from this one's.")
+        raise corpus.conflict_error("its content differs from this one's.")
     if shard != facts.shard:
-        has, asked = (f"its shard {each}" if each else "all of it" for each in (shard, facts.shard))
+        has, requested = (
+            f"its shard {shard}" if shard else "all of it" for shard in (shard, facts.shard)
+        )
         raise CallError(
-            f"The bank has {has} as the corpus {facts.name}, and this would be {asked}.",
+            f"The bank has {has} as the corpus {facts.name}, and this is {requested}.",
             "Give each shard a bank of its own (-b FILE).",
         )
     if format != facts.format:
-        raise corpus.another(f"it was read as {format}, and this one is read as {facts.format}.")
+        raise corpus.conflict_error(
+            f"it was read as {format}, and this one is read as {facts.format}."
+        )
     if annotator != facts.annotator:
         fact = f"it was annotated by {annotator}, and this one is by {facts.annotator}."
-        raise corpus.another(fact)
+        raise corpus.conflict_error(fact)
     if files != facts.annotator_sha256:
-        raise corpus.another(f"it was annotated by another {annotator}, whose files differ.")
+        raise corpus.conflict_error(f"it was annotated by another {annotator}, whose files differ.")
     if corpus.options.language is not None and language not in (None, facts.language):
         fact = f"its language is {language}, and --language is {facts.language}."
-        raise corpus.another(fact, "Leave --language out")
+        raise corpus.conflict_error(fact, "Leave --language out")
     _check_tokens(connection, id, corpus)
     _check_documents(connection, id, corpus)
     _check_left_out(connection, id, corpus, on_progress)
@@ -349,31 +369,33 @@ def in_bank(connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgr
 
 
 def _check_tokens(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> None:
-    """Raise CallError where multiword tokens shall be read, and the bank lost where they begin."""
+    """Raise CallError if multiword tokens are read whole, but the bank has no starts of them."""
     if corpus.options.multiword == "parts":
         return
     rows = connection.execute(
         registry.internal_statement("ingest/tokens_without_start"), {"corpus": id}
     ).fetchall()
     if rows:
-        raise corpus.another(
-            "it was read by a version that did not keep where multiword tokens begin.",
+        raise corpus.conflict_error(
+            "it was read by a version that did not store where multiword tokens begin.",
             "Give --multiword parts",
         )
 
 
 def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus) -> None:
-    """Raise CallError where its documents come from other files or belong to other splits."""
-    splits = {each.path.name: corpus.options.split or each.split for each in corpus.sources}
-    named = {each.name: each.path.name for each in corpus.sources}
+    """Raise CallError if its documents are of other files or of other splits."""
+    splits = {source.path.name: corpus.options.split or source.split for source in corpus.sources}
+    named = {source.name: source.path.name for source in corpus.sources}
     files = "select distinct file, split from document where corpus = ? order by file, split"
     for file, split in connection.execute(files, [id]).fetchall():
         name = named.get(file, Path(file).name)
         if name not in splits:
-            own = ", ".join(sorted(splits))
-            raise corpus.another(f"its documents come from {name}, and this one's from {own}.")
+            file_names = ", ".join(sorted(splits))
+            raise corpus.conflict_error(
+                f"its documents are from {name}, and those of this one from {file_names}."
+            )
         if split != splits[name]:
-            raise corpus.another(
+            raise corpus.conflict_error(
                 f"its split is {split or 'none'}, and this one's {splits[name] or 'none'}.",
                 f"Give --split {split}" if split else "Leave --split out",
             )
@@ -382,7 +404,7 @@ def _check_documents(connection: DuckDBPyConnection, id: int, corpus: Corpus) ->
 def _check_left_out(
     connection: DuckDBPyConnection, id: int, corpus: Corpus, on_progress: OnProgress
 ) -> None:
-    """Raise CallError or CorpusError where this command reads what it left out, or not."""
+    """Raise CallError or CorpusError if this command would skip or read other sentences."""
     options = corpus.options
     left_out = dict(
         connection.execute(
@@ -394,21 +416,21 @@ def _check_left_out(
     counted = "select count(*) from departure where corpus = ? and not list_contains(?, reason)"
     ((mended,),) = connection.execute(counted, [id, [*LEFT_OUT]]).fetchall()
     if not options.skip_bad and (left_out or (options.strict and mended)):
-        read_problems(corpus, on_progress)  # says what is bad, as it would have at first
+        read_problems(corpus, on_progress)  # raises the same error as for a new corpus
     if options.strict and mended:
-        raise corpus.another(
+        raise corpus.conflict_error(
             f"it was read without --strict, with {mended:,} departures from its format.",
             "Leave --strict out",
         )
     if refused and not options.strict:
         count = sum(left_out[reason] for reason in refused)
-        raise corpus.another(
-            f"it left out {count:,} sentences, as --strict does ({', '.join(refused)}).",
+        raise corpus.conflict_error(
+            f"it skipped {count:,} sentences, as --strict does ({', '.join(refused)}).",
             "Give --strict --skip-bad",
         )
     if left_out and not options.skip_bad:
-        raise corpus.another(
-            f"it left out {sum(left_out.values()):,} sentences that are read now.",
+        raise corpus.conflict_error(
+            f"it skipped {sum(left_out.values()):,} sentences that are read now.",
             "Give --skip-bad",
         )
 
@@ -416,72 +438,81 @@ def _check_left_out(
 def write_corpus(
     connection: DuckDBPyConnection, facts: CorpusFacts, items: Iterable[Sentence | Problem]
 ) -> Iterator[int]:
-    """Write a corpus, in one transaction that the caller begins and commits.
+    """Write a corpus, in a transaction that the caller begins and commits.
 
-    Yields the number of sentences so far, each time some were written; problems become rows of
+    Yields the number of sentences so far whenever some were written. Problems become rows of
     `skipped`.
     """
     ids = next_ids(connection)
-    corpus = ids["corpus"]
-    insert_row(connection, "corpus", id=corpus, **asdict(facts))
+    corpus_id = ids["corpus"]
+    insert_row(connection, "corpus", id=corpus_id, **asdict(facts))
     tables = {name: Rows(name) for name in _TABLES}
-    document, sentence, word = ids["document"] - 1, ids["sentence"], ids["word"]
-    mention, next_entity = ids["mention"], ids["entity"]
+    document_id, sentence_id, word_id = ids["document"] - 1, ids["sentence"], ids["word"]
+    mention_id, next_entity = ids["mention"], ids["entity"]
     documents = in_document = done = 0
     entities: dict[str, int] = {}
     for item in items:
         if isinstance(item, Problem):
             tables["skipped"].add(
-                corpus, None, None, None, item.sentence, f"{item.file}:{item.line}", item.id,
+                corpus_id, None, None, None, item.sentence, f"{item.file}:{item.line}", item.id,
                 item.fact,
             )  # fmt: skip
             continue
         if item.document is not None:
-            document += 1
+            document_id += 1
             documents += 1
             in_document = 0
             entities = {}
             start = item.document
             tables["document"].add(
-                document, corpus, start.index or documents, start.name, start.is_marked,
+                document_id, corpus_id, start.index or documents, start.name, start.is_marked,
                 start.split, start.file, list(start.metadata.items()),
             )  # fmt: skip
         in_document += 1
         done += 1
         tables["sentence"].add(
-            sentence, document, in_document, item.paragraph, item.name, item.text or _rebuild_text(item),
-            len(item.words), item.empty_nodes, item.line, list(item.metadata.items()) or None,
+            sentence_id, document_id, in_document, item.paragraph, item.name,
+            item.text or _rebuild_text(item), len(item.words), item.empty_nodes, item.line,
+            list(item.metadata.items()) or None,
         )  # fmt: skip
         tables["word"].extend(
-            (word + at, sentence, at + 1, each.form, each.lemma, each.upos, each.xpos, each.feats,
-             each.head_index, each.deprel, each.deps, each.space_after, each.surface, each.misc,
-             each.token_start)
-            for at, each in enumerate(item.words)
+            (word_id + at, sentence_id, at + 1, word.form, word.lemma, word.upos, word.xpos,
+             word.feats, word.head_index, word.deprel, word.deps, word.space_after, word.surface,
+             word.misc, word.token_start)
+            for at, word in enumerate(item.words)
         )  # fmt: skip
         tables["enhanced_dependency"].extend(
-            (sentence, at, head, relation)
-            for at, each in enumerate(item.words, 1)
-            for head, relation in each.edges
+            (sentence_id, at, head, relation)
+            for at, word in enumerate(item.words, 1)
+            for head, relation in word.edges
         )
         tables["constituent"].extend(
-            (sentence, number, each.parent, each.label, each.first, each.last)
-            for number, each in enumerate(item.constituents, 1)
+            (
+                sentence_id,
+                number,
+                constituent.parent,
+                constituent.label,
+                constituent.first,
+                constituent.last,
+            )
+            for number, constituent in enumerate(item.constituents, 1)
         )
-        for each in item.mentions:
-            if each.entity not in entities:
-                entities[each.entity] = next_entity
+        for mention in item.mentions:
+            if mention.entity not in entities:
+                entities[mention.entity] = next_entity
                 next_entity += 1
             tables["mention"].add(
-                mention, document, entities[each.entity], each.entity, word + each.first - 1,
-                word + each.last - 1, word + each.head - 1, each.head_rule, each.kind,
-                each.kind_rule, each.type, each.identity, each.parts,
+                mention_id, document_id, entities[mention.entity], mention.entity,
+                word_id + mention.first - 1, word_id + mention.last - 1, word_id + mention.head - 1,
+                mention.head_rule, mention.kind, mention.kind_rule, mention.type, mention.identity,
+                mention.parts,
             )  # fmt: skip
-            mention += 1
+            mention_id += 1
         for departure in item.departures:
-            place = f"{departure.file}:{departure.line}"
-            tables["departure"].add(corpus, sentence, place, departure.id, departure.fact)
-        word += len(item.words)
-        sentence += 1
+            location = f"{departure.file}:{departure.line}"
+            tables["departure"].add(corpus_id, sentence_id, location, departure.id, departure.fact)
+        word_id += len(item.words)
+        sentence_id += 1
         if len(tables["word"]) >= _ROWS_AT_ONCE:
             _insert(connection, tables)
             yield done
@@ -495,6 +526,6 @@ def _insert(connection: DuckDBPyConnection, tables: dict[str, Rows]) -> None:
 
 
 def _rebuild_text(sentence: Sentence) -> str:
-    """The text of a sentence, rebuilt from its words and the white space after them."""
+    """Return the text of a sentence, from its words and the white space after them."""
     parts = [word.form + (" " if word.space_after else "") for word in sentence.words]
     return "".join(parts).rstrip()

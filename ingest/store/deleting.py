@@ -1,4 +1,4 @@
-"""Taking runs, corpora and models out of a bank, with everything that hangs on them."""
+"""Deletes runs, corpora and models from a bank, with all rows that refer to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.store.writer import changing, next_ids
+from attnbank.ingest.store.writer import next_ids, open_for_changes
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.bank.references import TableReference, table_references
@@ -19,9 +19,9 @@ from attnbank.sql.suggest import unknown_name
 
 @dataclass(frozen=True)
 class Deletion:
-    """What goes, or is gone: names, rows of each table, bytes that the file shrank by (`freed`).
+    """What is or would be deleted: names, rows per table, and the bytes `freed` in the file.
 
-    `probes` say kind and runs of each; `unused` are kind and name of the corpora and models that
+    `probes` describe the deleted probes; `unused` are kind and name of the corpora and models that
     no run uses any more.
     """
 
@@ -42,78 +42,80 @@ def delete(
     *,
     dry_run: bool = False,
 ) -> Deletion:
-    """Delete runs, and corpora and models that no other run uses; all of it or nothing.
+    """Delete runs, and corpora and models that no other run uses, in one transaction.
 
-    Each is given by its name or id. Whatever refers to a run goes with it, rows of the user's own
-    tables with a column `run` or `sequence` included. No id is given again. With `dry_run` nothing
-    is deleted, and the bank is opened to read.
+    Each is given by its name or id. All rows that refer to a run are deleted, also those of tables
+    of the user with a column `run` or `sequence`. Ids are not used again. With `dry_run` nothing is
+    deleted, and the bank is only read.
 
-    Raises CallError for an unknown name, one that several have, and a corpus or model that a run
-    uses; BankError where the bank cannot be opened or written.
+    Raises CallError for an unknown or ambiguous name, and for a corpus or model that another run
+    uses; BankError if the bank cannot be opened or written.
     """
     named = {"run": runs, "corpus": corpora, "model": models}
     if dry_run:
         with open_to_read(bank) as connection:
-            return _count_rows(connection, _ids(connection, bank, named))
+            return _count_rows(connection, _find_ids(connection, bank, named))
     file = existing(bank)
     before = file.stat().st_size
     settings = {"memory_limit": "1GB"}
-    with changing(bank, "nothing was deleted", settings, has_deleted=True) as connection:
-        ids = _ids(connection, bank, named)
-        found = _count_rows(connection, ids)
+    with open_for_changes(bank, "nothing was deleted", settings, has_deleted=True) as connection:
+        ids = _find_ids(connection, bank, named)
+        deletion = _count_rows(connection, ids)
         with transaction(connection):
             for target, numbers in ids.items():
                 delete_rows(connection, target, numbers)
-        unused = _unused(connection)
-    return replace(found, unused=unused, freed=before - file.stat().st_size)
+        unused = _unused_names(connection)
+    return replace(deletion, unused=unused, freed=before - file.stat().st_size)
 
 
 def delete_run(connection: DuckDBPyConnection, run: int) -> Deletion:
-    """Delete a run and all that hangs on it in a transaction; its room is free for the next."""
-    found = _count_rows(connection, {"run": [run]})
+    """Delete a run and all rows that refer to it, in a transaction."""
+    deletion = _count_rows(connection, {"run": [run]})
     with transaction(connection):
         delete_rows(connection, "run", [run])
     connection.execute("checkpoint")
-    return found
+    return deletion
 
 
 def delete_rows(connection: DuckDBPyConnection, target: str, ids: Sequence[int]) -> None:
-    """Delete rows of a table with ids, and all that refers to them, in the caller's transaction.
-
-    What was the last id of each kind is kept in `used_id`.
-    """
+    """Delete rows by id, and all rows that refer to them, in the caller's transaction."""
+    # The last id of each kind, so that ids are not used again.
     connection.executemany(
         "insert or replace into used_id (kind, last) values (?, ?)",
         [[kind, following - 1] for kind, following in next_ids(connection).items()],
     )
-    for place, _, condition in _doomed(table_references(connection), target, _among(ids)):
-        connection.execute(f"delete from {place} where {condition}")
+    for table, _, condition in _deletions(table_references(connection), target, _id_condition(ids)):
+        connection.execute(f"delete from {table} where {condition}")
 
 
-def _among(ids: Sequence[int], column: str = "id") -> str:
+def _id_condition(ids: Sequence[int], column: str = "id") -> str:
     return f"{column} in ({', '.join(map(str, ids)) or 'null'})"
 
 
-def _doomed(
+def _deletions(
     known: list[TableReference], target: str, condition: str, above: tuple[str, ...] = ()
 ) -> list[tuple[str, str, str]]:
-    """Table, its name for people and a condition, for all that hangs on some rows of a table.
+    """Return table, label and condition of some rows of a table and all rows that refer to them.
 
-    What refers to a row comes before it, and the rows themselves come last.
+    Rows come after those that refer to them, so that they can be deleted in this order.
     """
-    found = []
-    for each in known:
-        if each.target != target or each.table in (*above, target):
+    deletions = []
+    for reference in known:
+        # References may form a cycle: `above` are the tables on the way here.
+        if reference.target != target or reference.table in (*above, target):
             continue
-        own = each.condition(condition)
-        if any(other.target == each.table for other in known) and each.schema == "main":
-            found += _doomed(known, each.table, own, (*above, target))
+        own_condition = reference.condition(condition)
+        if (
+            any(further.target == reference.table for further in known)
+            and reference.schema == "main"
+        ):
+            deletions += _deletions(known, reference.table, own_condition, (*above, target))
         else:
-            found.append((each.qualified_table, each.label, own))
-    return [*found, (f"main.{quoted(target)}", target, condition)]
+            deletions.append((reference.qualified_table, reference.label, own_condition))
+    return [*deletions, (f"main.{quoted(target)}", target, condition)]
 
 
-def _ids(
+def _find_ids(
     connection: DuckDBPyConnection, bank: Path, named: Mapping[str, Sequence[str]]
 ) -> dict[str, list[int]]:
     ids = {
@@ -128,7 +130,7 @@ def _ids(
 def _find_rows(
     connection: DuckDBPyConnection, bank: Path, kind: str, named: Sequence[str]
 ) -> list[int]:
-    """The ids of the runs, corpora or models with these names or ids, each once."""
+    """Return the ids of the runs, corpora or models with these names or ids, each once."""
     rows = connection.execute(f"select id, name from {kind} order by id").fetchall()
     ids: dict[int, None] = {}
     for text in named:
@@ -137,7 +139,7 @@ def _find_rows(
         ]
         if not same:
             raise unknown_name(kind, text, bank, [name for _, name in rows])
-        if len(same) > 1:  # models may share a name
+        if len(same) > 1:  # models may share a name, as different revisions do
             raise CallError(
                 f"{len(same)} {kind}s are called {text}.",
                 f"Give an id: {', '.join(map(str, same))}.",
@@ -152,13 +154,13 @@ def _check_unused(connection: DuckDBPyConnection, kind: str, number: int, gone: 
         f" where run.{kind} = ? order by run.id",
         [number],
     ).fetchall()
-    left = [(run, name) for run, name, _ in rows if run not in gone]
-    if left:
-        are = f"{len(left)} runs use" if len(left) > 1 else "a run uses"
+    users = [(run, name) for run, name, _ in rows if run not in gone]
+    if users:
+        are = f"{len(users)} runs use" if len(users) > 1 else "a run uses"
         raise CallError(
             f"The {kind} {rows[0][2]} cannot be deleted: {are} it:"
-            f" {', '.join(name for _, name in left)}.",
-            f"Delete them too: attnbank delete {' '.join(str(run) for run, _ in left)}"
+            f" {', '.join(name for _, name in users)}.",
+            f"Delete them too: attnbank delete {' '.join(str(run) for run, _ in users)}"
             f" --{kind} {number}",
         )
 
@@ -168,16 +170,16 @@ def _count_rows(connection: DuckDBPyConnection, ids: dict[str, list[int]]) -> De
     rows: dict[str, int] = {}
     conditions: dict[tuple[str, str], list[str]] = {}
     for target, numbers in ids.items():
-        for place, shown, condition in _doomed(known, target, _among(numbers)):
-            conditions.setdefault((place, shown), []).append(f"({condition})")
-    for (place, shown), each in conditions.items():
-        counted = f"select count(*) from {place} where {' or '.join(each)}"
+        for table, label, condition in _deletions(known, target, _id_condition(numbers)):
+            conditions.setdefault((table, label), []).append(f"({condition})")
+    for (table, label), alternatives in conditions.items():
+        counted = f"select count(*) from {table} where {' or '.join(alternatives)}"
         ((count,),) = connection.execute(counted).fetchall()
         if count:
-            rows[shown] = count
+            rows[label] = count
     names = {}
     for kind in ("run", "corpus", "model"):
-        named = f"select name from {kind} where {_among(ids.get(kind, []))} order by id"
+        named = f"select name from {kind} where {_id_condition(ids.get(kind, []))} order by id"
         names[kind] = tuple(name for (name,) in connection.execute(named).fetchall())
     probes = _probes_of_runs(connection, ids.get("run", []))
     return Deletion(names["run"], names["corpus"], names["model"], probes, rows)
@@ -188,7 +190,8 @@ def _probes_of_runs(connection: DuckDBPyConnection, runs: list[int]) -> tuple[st
         "select probe.id, probe.kind, train.name, test.name from probe"
         " left join run as train on train.id = probe.train_run"
         " left join run as test on test.id = probe.test_run"
-        f" where {_among(runs, 'probe.train_run')} or {_among(runs, 'probe.test_run')}"
+        f" where {_id_condition(runs, 'probe.train_run')}"
+        f" or {_id_condition(runs, 'probe.test_run')}"
         " order by probe.id"
     ).fetchall()
     return tuple(
@@ -197,8 +200,8 @@ def _probes_of_runs(connection: DuckDBPyConnection, runs: list[int]) -> tuple[st
     )
 
 
-def _unused(connection: DuckDBPyConnection) -> tuple[tuple[str, str], ...]:
-    """Kind and name of each corpus and model that no run uses; of equal names, its number."""
+def _unused_names(connection: DuckDBPyConnection) -> tuple[tuple[str, str], ...]:
+    """Return kind and name of each corpus and model without a run; the id for an ambiguous name."""
     return tuple(
         connection.execute(
             "select 'corpus', corpus.name from corpus"

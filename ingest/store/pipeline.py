@@ -1,6 +1,6 @@
-"""Reading, running and writing at the same time.
+"""Reads, runs and writes batches in parallel.
 
-Four threads hand batches on through short queues: one reads sentences and tokenises them, the
+Four threads pass batches on through short queues: one reads sentences and tokenises them, the
 caller's runs the model, one merges pieces and finds peaks, one writes. Memory is bounded by the
 queues, not by the corpus.
 """
@@ -33,12 +33,12 @@ from attnbank.ingest.store.arrow import insert
 from attnbank.ingest.store.writer import forget_blocks
 from attnbank.sql.interrupts import postponed
 
+# Rows of a table, and weights, after which a transaction is committed. The checkpoint that follows
+# rewrites the last row group of every table, so that many small transactions are slow.
 ROWS_AT_ONCE = 1_000_000
 WEIGHTS_AT_ONCE = 16_000_000
-"""Rows of a table, and weights, after which a transaction is committed. The checkpoint that follows
-writes the last row group of every table anew, so that many small transactions would cost much."""
+# Seconds after which it is committed in any case, so that a process that is killed loses no more.
 SECONDS_AT_ONCE = 30.0
-"""Seconds after which one is committed: a process that is killed loses no more."""
 
 _TABLES = (
     "sequence", "position", "attention", "attention_top", "attention_map", "gradient", "peak",
@@ -49,24 +49,24 @@ _COUNTED = ("unknown_words", "joined_words", "misspelled_words")  # columns of r
 
 _Item = TypeVar("_Item")
 _IN_FLIGHT = 2  # batches whose attention is in memory: one is computed, another is merged
-_WAITING = 2**24  # weights that wait to be merged, of a batch; of a larger layer, one waits
+_WAITING = 2**24  # weights of a batch that wait to be merged, at least those of one layer
 
 
 @dataclass
 class _Computed:
-    """A batch, and what the model looks at in it."""
+    """A batch, its attention, and the results of its masked passes."""
 
     batch: Batch
-    attentions: Maps | None  # arriving while they are merged
+    attentions: Maps | None  # its layers arrive while earlier ones are merged
     measured: MaskedLoss | None
 
 
-class _Stop(Exception):
-    """Another thread has failed, or the work was interrupted."""
+class _Stopped(Exception):
+    """Another thread failed, or the work was interrupted."""
 
 
 class _BoundedQueue(Generic[_Item]):
-    """A short queue between two threads that lets go when the work stops."""
+    """A short queue between two threads, whose calls raise _Stopped when the work stops."""
 
     def __init__(self, length: int, stop: threading.Event) -> None:
         self._queue: queue.Queue[_Item | None] = queue.Queue(length)
@@ -76,7 +76,7 @@ class _BoundedQueue(Generic[_Item]):
         while not self._stop.is_set():
             with suppress(queue.Full):
                 return self._queue.put(item, timeout=0.1)
-        raise _Stop
+        raise _Stopped
 
     def end(self) -> None:
         self.put(None)
@@ -91,11 +91,11 @@ class _BoundedQueue(Generic[_Item]):
             if item is None:
                 return
             yield item
-        raise _Stop
+        raise _Stopped
 
 
 class Worker(threading.Thread):
-    """A thread that keeps its error for the caller."""
+    """A thread that stores its error for the caller, and stops the other threads."""
 
     def __init__(self, work: Callable[[], None], stop: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -104,10 +104,10 @@ class Worker(threading.Thread):
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Work, and keep what goes wrong for whoever waits."""
+        """Run the work, and store its error."""
         try:
             self._work()
-        except _Stop:
+        except _Stopped:
             pass
         except BaseException as error:
             self.error = error
@@ -116,7 +116,7 @@ class Worker(threading.Thread):
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left of a run: its batches after the first `done` ones, and how to run them."""
+    """The rest of a run: its batches after the first `done`, and what runs them."""
 
     connection: DuckDBPyConnection
     model: Model
@@ -127,7 +127,10 @@ class Remaining:
     masked: MaskedPasses | None = None
 
     def batches(self, ask: Ask, check: Callable[[], None] = lambda: None) -> Iterator[Batch]:
-        """The batches, read from the bank by `ask`; `check` is called while they are looked for."""
+        """Yield the pending batches, read from the bank by `ask`.
+
+        `check` is called again and again until the first one, and may raise.
+        """
 
         def looked(inputs: int) -> None:
             check()
@@ -143,73 +146,78 @@ class Remaining:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The layers, and the maps in each."""
+        """The number of layers, and of maps in each."""
         known = self.model.facts
         return known.layers, 1 if self.facts.measure in OF_LAYERS else known.heads
 
     def waiting(self, batch: Batch) -> int:
-        """How many layers of a batch may wait to be merged."""
-        longest = max((len(each.encoded.ids) for each in batch.inputs), default=1)
+        """Return how many layers of a batch may wait to be merged."""
+        longest = max((len(model_input.encoded.ids) for model_input in batch.inputs), default=1)
         return max(1, _WAITING // (max(1, len(batch.inputs)) * self.shape[1] * longest**2))
 
     def tally(self) -> Tally | None:
-        """The losses of the run so far; None if it disables nothing."""
+        """Return the losses of the run so far; None if it disables nothing."""
         ablation = None if self.masked is None else self.masked.ablation
         if ablation is None:
             return None
         return Tally(self.connection, self.facts.run, ablation.variants, ablation.replacement)
 
 
+# Runs batches and writes their rows. If it raises, the bank has whole batches only.
 BatchRunner = Callable[[Remaining], None]
-"""What runs batches and writes their rows; if it raises, the bank holds whole batches."""
 
 
-def run_batches(left: Remaining) -> None:
-    """Run the model over the batches that are left, and write what it looks at.
+def run_batches(pending: Remaining) -> None:
+    """Run the model over the pending batches, and write their rows.
 
-    Raises what any of the threads raises; then the bank holds the batches whose rows were all
-    written. Whatever is raised, no thread is left: one that lives on while the connection is
-    closed, or the interpreter ends, aborts the process.
+    Raises what any of the threads raises; the bank then has the batches whose rows were all
+    written.
     """
     stop = threading.Event()
     planned: _BoundedQueue[Batch] = _BoundedQueue(4, stop)
     computed: _BoundedQueue[_Computed] = _BoundedQueue(_IN_FLIGHT, stop)
     merged: _BoundedQueue[BatchRows] = _BoundedQueue(1, stop)
-    room = threading.Semaphore(_IN_FLIGHT)
+    free_slots = threading.Semaphore(_IN_FLIGHT)
     unwritten = threading.Semaphore(_IN_FLIGHT)  # batches whose rows are not all in the bank
-    reading = left.connection.cursor()
+    reading = pending.connection.cursor()
     turns = threading.Lock()
-    tally = left.tally()
+    tally = pending.tally()
 
-    def raise_first_error() -> None:
+    def raise_if_stopped() -> None:
         if stop.is_set():
-            raise _Stop
+            raise _Stopped
 
-    def wait_for(room: threading.Semaphore) -> None:
-        while not room.acquire(timeout=0.1):
-            raise_first_error()
+    def wait_for(slots: threading.Semaphore) -> None:
+        while not slots.acquire(timeout=0.1):
+            raise_if_stopped()
 
     def read_batches() -> None:
-        for batch in left.batches(asking(reading, turns), raise_first_error):
+        for batch in pending.batches(asking(reading, turns), raise_if_stopped):
             planned.put(batch)
         planned.end()
 
     def merge() -> None:
-        for each in computed.items():
+        for computed_batch in computed.items():
             wait_for(unwritten)
-            rows = rows_of_batch(each.batch, each.attentions, left.facts, each.measured)
-            each.attentions = each.measured = None  # they can take some hundred megabytes
-            room.release()  # the next batch may be computed while this one is written
+            rows = rows_of_batch(
+                computed_batch.batch,
+                computed_batch.attentions,
+                pending.facts,
+                computed_batch.measured,
+            )
+            # Free their memory, which can be hundreds of megabytes.
+            computed_batch.attentions = computed_batch.measured = None
+            free_slots.release()  # the next batch may be computed while this one is written
             merged.put(rows)
         merged.end()
 
     def write_rows() -> None:
-        with Writer(left.connection, left.facts, tally, turns) as writer:
+        with Writer(pending.connection, pending.facts, tally, turns) as writer:
             for rows in merged.items(writer.commit_if_due):
                 writer.add(rows)
-                rows.tables.clear()  # or they would be kept until the next batch comes
+                rows.tables.clear()  # or their memory would be held until the next batch
                 unwritten.release()
-                left.progress.add(rows.sentences, rows.effort)
+                pending.progress.add(rows.sentences, rows.effort)
             writer.commit()
 
     workers = [Worker(read_batches, stop), Worker(merge, stop), Worker(write_rows, stop)]
@@ -217,29 +225,30 @@ def run_batches(left: Remaining) -> None:
     def interrupted() -> None:
         stop.set()
         with suppress(duckdb.Error):  # it is closed
-            reading.interrupt()  # the other thread ends the transaction that it is in
+            reading.interrupt()  # not the writing cursor, which ends its transaction first
 
     with postponed(interrupted) as interrupts:
         try:
             for worker in workers:
                 worker.start()
-            with suppress(_Stop):
+            with suppress(_Stopped):
                 for batch in planned.items():
-                    wait_for(room)
+                    wait_for(free_slots)
                     with interrupts.at_once():
-                        measured = run_masked(left.model, batch, left.masked)
-                    layers: _BoundedQueue[Tensor] = _BoundedQueue(left.waiting(batch), stop)
-                    maps = Maps(*left.shape, layers.items()) if batch.inputs else None
+                        measured = run_masked(pending.model, batch, pending.masked)
+                    layers: _BoundedQueue[Tensor] = _BoundedQueue(pending.waiting(batch), stop)
+                    maps = Maps(*pending.shape, layers.items()) if batch.inputs else None
                     computed.put(_Computed(batch, maps, measured))
-                    del measured, maps  # or they would be kept until the next is computed
+                    del measured, maps  # or their memory would be held until the next batch
                     with interrupts.at_once():
-                        run_model(left.model, batch, left.facts, layers.put)
+                        run_model(pending.model, batch, pending.facts, layers.put)
                     layers.end()
                 computed.end()
         except BaseException:
             stop.set()
             raise
         finally:
+            # Always: a thread that outlives the connection or the interpreter aborts the process.
             for worker in workers:
                 if worker.ident is not None:
                     worker.join()
@@ -250,10 +259,10 @@ def run_batches(left: Remaining) -> None:
 
 
 class Writer:
-    """A context in which the rows of batches are written, several batches in a transaction.
+    """Context manager that writes the rows of batches, several batches in a transaction.
 
-    Where it ends with an error or an interrupt, whole batches are committed, and one that is half
-    written is rolled back, with its transaction. `clock` gives the seconds.
+    After an error or an interrupt it commits, unless a batch is half written: then it rolls the
+    transaction back. `clock` returns seconds.
     """
 
     def __init__(
@@ -271,7 +280,7 @@ class Writer:
         self._clock = clock
         self._open: collections.Counter[str] = collections.Counter()  # of the transaction
         self._last_batch = 0
-        self._is_whole = True  # no batch is half written, and no commit half done
+        self._is_whole = True  # no batch is half written, and no commit is half done
         self._committed = clock()
 
     def __enter__(self) -> Self:
@@ -286,13 +295,13 @@ class Writer:
                     self._connection.rollback()
 
     def add(self, *batches: BatchRows) -> None:
-        """Write the rows of the next batches, all or none; commit when enough are written."""
+        """Write the rows of the next batches together; commit if enough are written."""
         self._is_whole = False
         for rows in batches:
             if not self._open:
                 self._connection.execute("begin")
             self._last_batch = rows.batch
-            counted = ("longest", "weights", *_COUNTED)
+            counted = ("max_rows", "weights", *_COUNTED)
             self._open.update({name: getattr(rows, name) for name in counted})
             for table in _TABLES:
                 if table in rows.tables:
@@ -300,22 +309,23 @@ class Writer:
             if self._tally is not None and rows.losses is not None:
                 self._tally.add_losses(rows.losses, rows.masked)
         self._is_whole = True
-        if self._open["longest"] >= ROWS_AT_ONCE or self._open["weights"] >= WEIGHTS_AT_ONCE:
+        if self._open["max_rows"] >= ROWS_AT_ONCE or self._open["weights"] >= WEIGHTS_AT_ONCE:
             self.commit()
         else:
             self.commit_if_due()
 
     def commit_if_due(self) -> None:
-        """Commit what was added, if the last commit is SECONDS_AT_ONCE ago."""
+        """Commit if the last commit is SECONDS_AT_ONCE ago."""
         if self._clock() - self._committed >= SECONDS_AT_ONCE:
             self.commit()
 
     def commit(self) -> None:
-        """Commit the batches since the last time, and make them last."""
+        """Commit the batches since the last commit, and write them to the file."""
         self._committed = self._clock()
         if not self._open:
             return
         self._is_whole = False
+        # DuckDB cannot checkpoint while a statement that began before the commit is still read.
         with self._turns:
             if self._tally is not None:
                 self._tally.write_losses(self._connection)
@@ -327,5 +337,5 @@ class Writer:
             self._connection.execute("commit")
             self._open.clear()
             self._is_whole = True
-            self._connection.execute("checkpoint")  # or a torn log could lose the transaction
+            self._connection.execute("checkpoint")  # a damaged log could lose the transaction
             forget_blocks(self._connection)

@@ -1,10 +1,10 @@
-"""The run that a bank takes where none is asked for."""
+"""The default run of a bank."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from attnbank.ingest.store.writer import changing
+from attnbank.ingest.store.writer import open_for_changes
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.run_choice import find_run
@@ -13,12 +13,12 @@ _UNCHANGED = "the default run is unchanged"
 
 
 def prefer(bank: Path, run: str | int) -> str:
-    """Make a run the one that the bank's analyses take unasked, where it fits; its name.
+    """Set the default run for its context and unit, and return its name.
 
-    It takes the place of the preferred run of the same context and unit. Raises CallError where
-    there is no such run, or it is unfinished or random; BankError where the bank cannot be written.
+    Raises CallError if there is no such run, or it is unfinished or random; BankError if the bank
+    cannot be written.
     """
-    with changing(bank, _UNCHANGED) as connection:
+    with open_for_changes(bank, _UNCHANGED) as connection:
         number, name = find_run(connection, bank, run)
         ((reason,),) = connection.execute(
             "select not_default_because from run_candidate() where id = ?", [number]
@@ -40,6 +40,6 @@ def prefer(bank: Path, run: str | int) -> str:
 
 
 def prefer_none(bank: Path) -> None:
-    """Let the newest run that fits answer again. Raises BankError where it cannot be written."""
-    with changing(bank, _UNCHANGED) as connection:
+    """Unset the default runs: the newest suitable run is the default again. Raises BankError."""
+    with open_for_changes(bank, _UNCHANGED) as connection:
         connection.execute("delete from preferred_run")

@@ -1,4 +1,4 @@
-"""Rows of `corpus`, `model` and `run`: finding what is there, starting what is not."""
+"""Rows of `model` and `run`: finds those of an ingest, and inserts new ones."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from attnbank.sql.matching import unique
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
-_IN_NAME = {
+# How an option appears in the name of a run if it is not the default.
+_NAME_PARTS = {
     "context": "{}", "unit": "{}", "subword": "{}", "multiword": "{}", "edges": "{}",
     "max_tokens": "max{}", "measure": "{}", "decimals": "{}d", "keep": "{}",
     "first_word": "first-word", "bos": "{}", "shard": "{}", "truncate": "truncated",
     "limit": "limit{}", "seed": "seed{}", "gradients": "gradients", "ablate": "ablate-{}",
     "replacement": "{}", "mask_seed": "mask{}",
 }  # fmt: skip
-"""How a run's name tells an option that is not the default one."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as table `run` has it."""
+    """A row of table `run`."""
 
     id: int
     name: str
@@ -45,12 +45,12 @@ class StoredRun:
     finished: bool
     device: str
     versions: dict[str, str]  # of attnbank, and of the libraries that figures depend on
-    earlier_batch_tokens: tuple[tuple[int, int], ...] = ()  # up to which batch: other budgets
+    earlier_batch_tokens: tuple[tuple[int, int], ...] = ()  # last batch, and its --batch-tokens
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The run that is asked for; `bos` is the token that the options put before the text."""
+    """The run to ingest; `bos` is the token that the options put before the text."""
 
     corpus: int
     model_id: int
@@ -61,11 +61,11 @@ class Wanted:
     batching: Batching = "padded"
     first_word: FirstWord | None = None
     bos: str | None = None
-    misspelled_words: int | None = None  # at the start: 0 where given tokens are to spell words
+    misspelled_words: int | None = None  # 0 at the start of a run with given tokens
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of `run` that tell it from others, beside its options (`_shape`)."""
+        """The columns of `run` that identify it, besides some options (`_shaping_options`)."""
         named = (
             "context", "unit", "subword", "multiword", "edges", "decimals", "keep", "measure",
         )  # fmt: skip
@@ -82,38 +82,42 @@ class Wanted:
 
 
 def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
-    """The row of a model, made where there is none."""
+    """Find or insert the row of a model, and return its id."""
     columns = asdict(facts) | {"layer_numbers": facts.layer_numbers and [*facts.layer_numbers]}
-    told = ("architecture", "tokenizer", "max_positions", "kv_heads", "series", "tokens_seen")
-    own = {name: value for name, value in columns.items() if name not in told}
-    if found := _matching_rows(connection, "model", own):
-        return int(found[0]["id"])
+    # These describe a model, but do not identify it.
+    descriptive = (
+        "architecture", "tokenizer", "max_positions", "kv_heads", "series", "tokens_seen",
+    )  # fmt: skip
+    identity = {name: value for name, value in columns.items() if name not in descriptive}
+    if rows := _matching_rows(connection, "model", identity):
+        return int(rows[0]["id"])
     if facts.step is not None and (
-        found := _matching_rows(connection, "model", own | {"step": None})
+        rows := _matching_rows(connection, "model", identity | {"step": None})
     ):
-        connection.execute(  # it was ingested before, as no checkpoint of anything
+        connection.execute(  # it was ingested before, but not as a checkpoint of a series
             "update model set series = ?, step = ?, tokens_seen = ? where id = ?",
-            [facts.series, facts.step, facts.tokens_seen, found[0]["id"]],
+            [facts.series, facts.step, facts.tokens_seen, rows[0]["id"]],
         )
-        return int(found[0]["id"])
+        return int(rows[0]["id"])
     new = next_ids(connection)["model"]
     insert_row(connection, "model", id=new, **columns)
     return new
 
 
-def find_same_run(connection: DuckDBPyConnection, wanted: Wanted) -> StoredRun | None:
-    """The newest run of the same model over the same corpus with the same options, or None."""
-    shape = _shape(wanted.options)
-    for row in _matching_rows(connection, "run", wanted.columns):
+def find_same_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun | None:
+    """Find the newest run of the same model over the same corpus with the same options."""
+    shape = _shaping_options(spec.options)
+    for row in _matching_rows(connection, "run", spec.columns):
         options = row["options"] or {}
+        # Options without effect are None here, and missing in the row.
         if any(options.get(name) != value for name, value in shape.items()):
             continue
-        own = ("id", "name", "first_sequence", "batch_tokens", "batches", "device")
+        copied = ("id", "name", "first_sequence", "batch_tokens", "batches", "device")
         return StoredRun(
-            **{name: row[name] for name in own},
+            **{name: row[name] for name in copied},
             finished=row["finished"] is not None,
-            versions=_decisive(row["code_version"], row["libraries"]),
-            earlier_batch_tokens=_budgets(options.get("earlier_batch_tokens")),
+            versions=_decisive_versions(row["code_version"], row["libraries"]),
+            earlier_batch_tokens=_parse_budgets(options.get("earlier_batch_tokens")),
         )
     return None
 
@@ -121,24 +125,24 @@ def find_same_run(connection: DuckDBPyConnection, wanted: Wanted) -> StoredRun |
 def _matching_rows(
     connection: DuckDBPyConnection, table: str, columns: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The rows of a table in which columns have these values, the newest first."""
+    """Return the rows of a table in which columns have these values, the newest first."""
     same = " and ".join(f"{name} is not distinct from ?" for name in columns)
     statement = f"select * from {table} where {same} order by id desc"
     return rows_by_name(connection.execute(statement, [*columns.values()]))
 
 
-def _budgets(text: str | None) -> tuple[tuple[int, int], ...]:
-    """What option `earlier_batch_tokens` says: "7:1024 9:512" is 1024 up to batch 7, then 512."""
-    pairs = (each.split(":") for each in (text or "").split())
+def _parse_budgets(text: str | None) -> tuple[tuple[int, int], ...]:
+    """Parse option `earlier_batch_tokens`: "7:1024 9:512" is 1024 up to batch 7, then 512."""
+    pairs = (budget.split(":") for budget in (text or "").split())
     return tuple((int(last), int(tokens)) for last, tokens in pairs)
 
 
 def with_smaller_batches(
     connection: DuckDBPyConnection, run: StoredRun, batch_tokens: int
 ) -> StoredRun:
-    """An unfinished run whose further batches have no more tokens than this.
+    """Reduce the batch size of an unfinished run, from its next batch on.
 
-    `run.options` says up to which batch earlier budgets held: the plan is a function of them.
+    The earlier sizes are stored in `run.options`, because the plan of the run depends on them.
     """
     if batch_tokens >= run.batch_tokens:
         return run
@@ -155,10 +159,10 @@ def with_smaller_batches(
 
 
 def check_same(run: StoredRun, options: IngestOptions, device: str) -> None:
-    """Raise CallError where going on with a run, or leaving it, would not be what was asked for."""
+    """Raise CallError if a run of the bank cannot be resumed or reused with these options."""
     over = "or start over with --replace"
     if run.batches and not run.finished:
-        over += f", which discards the {run.batches:,} batches that are kept"
+        over += f", which deletes its {run.batches:,} batches"
     if options.batch_tokens > run.batch_tokens or (
         options.batch_tokens < run.batch_tokens and run.finished
     ):
@@ -173,121 +177,130 @@ def check_same(run: StoredRun, options: IngestOptions, device: str) -> None:
         )
     if run.finished:
         return
-    here = _decisive(provenance.version(), provenance.libraries(*_LIBRARIES))
-    for name, other in run.versions.items():
-        if here.get(name) != other:
+    installed = _decisive_versions(provenance.version(), provenance.libraries(*_LIBRARIES))
+    for name, version in run.versions.items():
+        if installed.get(name) != version:
             raise CallError(
-                f"The run {run.name} was begun with {name} {other}, and this is"
-                f" {here.get(name, 'none')}.",
-                f"Go on with {name} {other}, {over}.",
+                f"The run {run.name} was begun with {name} {version}, and this is"
+                f" {installed.get(name, 'none')}.",
+                f"Go on with {name} {version}, {over}.",
             )
 
 
-def _is_same_device(one: str, other: str) -> bool:
-    """Whether two names may be of one device: "cuda" is whichever card is the current one."""
-    (kind, _, index), (other_kind, _, other_index) = one.partition(":"), other.partition(":")
+def _is_same_device(device: str, other_device: str) -> bool:
+    """Return whether two names may be of one device: "cuda" is the current card of several."""
+    (kind, _, index), (other_kind, _, other_index) = (
+        device.partition(":"),
+        other_device.partition(":"),
+    )
     return kind == other_kind and (not index or not other_index or index == other_index)
 
 
-def _decisive(code_version: str, libraries: dict[str, str]) -> dict[str, str]:
-    """The versions that a run may not change under way: half of it would be another run's."""
-    kept = {name: libraries[name] for name in _DECISIVE if name in libraries}
-    return {"attnbank": code_version, **kept}
+def _decisive_versions(code_version: str, libraries: dict[str, str]) -> dict[str, str]:
+    """Return the versions that must be the same for all batches of a run."""
+    versions = {name: libraries[name] for name in _DECISIVE if name in libraries}
+    return {"attnbank": code_version, **versions}
 
 
-def start_run(connection: DuckDBPyConnection, wanted: Wanted) -> StoredRun:
-    """Write the row of a new run, unfinished."""
-    ids, options = next_ids(connection), wanted.options
+def start_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun:
+    """Insert the row of a new run."""
+    ids, options = next_ids(connection), spec.options
     insert_row(
-        connection, "run", **wanted.columns, id=ids["run"], name=_run_name(connection, wanted),
-        batch_tokens=options.batch_tokens, options=_options(options),
-        device=wanted.device, code_version=provenance.version(),
+        connection, "run", **spec.columns, id=ids["run"], name=_run_name(connection, spec),
+        batch_tokens=options.batch_tokens, options=_stored_options(options),
+        device=spec.device, code_version=provenance.version(),
         libraries=provenance.libraries(*_LIBRARIES), first_sequence=ids["sequence"], batches=0,
         started=provenance.now(), unknown_words=0, joined_words=0,
-        misspelled_words=wanted.misspelled_words,
+        misspelled_words=spec.misspelled_words,
     )  # fmt: skip
-    made = find_same_run(connection, wanted)
-    assert made is not None
-    return made
+    run = find_same_run(connection, spec)
+    assert run is not None
+    return run
 
 
 def finish_run(connection: DuckDBPyConnection, run: int) -> None:
-    """Say that the last batch of a run is committed."""
+    """Store that the last batch of a run is committed."""
     connection.execute("update run set finished = ? where id = ?", [provenance.now(), run])
 
 
 def short_name(model: str) -> str:
-    """A model's name without the hub's owner or the folder's path."""
+    """Return a model's name without its owner on the hub or the path of its folder."""
     return Path(model).name or model
 
 
-def _run_name(connection: DuckDBPyConnection, wanted: Wanted) -> str:
-    """corpus/model, and every option that is not the default one.
+def _run_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
+    """Return corpus/model/..., with each option that is not the default.
 
-    A number tells apart what differs in none, as before and after the files of a model changed.
+    A number is added to a name that is used, for instance by a run of the model before its files
+    changed.
     """
-    options = wanted.options
+    options = spec.options
     named = "select name from corpus where id = ?"
-    ((corpus,),) = connection.execute(named, [wanted.corpus]).fetchall()
-    own = vars(options) | {
+    ((corpus,),) = connection.execute(named, [spec.corpus]).fetchall()
+    values = vars(options) | {
         "shard": read_shard(options.shard).label,
         "bos": options.bos and "bos",
     }
     if options.bos_token is not None:
-        own["bos"] = "bos-" + re.sub(r"[^\w.-]+", "", options.bos_token)
-    parts = [corpus, _model_name(connection, wanted)]
+        values["bos"] = "bos-" + re.sub(r"[^\w.-]+", "", options.bos_token)
+    parts = [corpus, _model_name(connection, spec)]
     parts += [
-        told.format(own[name])
-        for name, told in _IN_NAME.items()
-        if own[name] != getattr(IngestOptions, name)  # the default
+        pattern.format(values[name])
+        for name, pattern in _NAME_PARTS.items()
+        if values[name] != getattr(IngestOptions, name)  # the default
     ]
-    taken = connection.execute("select name from run").fetchall()
-    return unique("/".join(parts), [name for (name,) in taken])
+    used = connection.execute("select name from run").fetchall()
+    return unique("/".join(parts), [name for (name,) in used])
 
 
-def _model_name(connection: DuckDBPyConnection, wanted: Wanted) -> str:
-    """The model's short name; with what tells it from other models of the bank.
+def _model_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
+    """Return the short name of a model, with what distinguishes it in the bank.
 
-    Its folder or owner, where another one is called the same; its revision; its random seed.
+    That is its folder or owner if another model has the same name; its revision; its random seed.
     """
-    facts = wanted.facts
+    facts = spec.facts
     name = short_name(facts.name)
-    if facts.series is not None and wanted.options.revision is None:
+    if facts.series is not None and spec.options.revision is None:
         name = f"{short_name(facts.series)}@{name}"
     named = "select name from model where id != ?"
-    others = connection.execute(named, [wanted.model_id]).fetchall()
-    if any(other != facts.name and short_name(other) == name for (other,) in others):
+    other_models = connection.execute(named, [spec.model_id]).fetchall()
+    if any(
+        other_name != facts.name and short_name(other_name) == name
+        for (other_name,) in other_models
+    ):
         name = "/".join(Path(facts.name).parts[-2:])
-    if wanted.options.revision is not None:
-        name += f"@{wanted.options.revision}"
+    if spec.options.revision is not None:
+        name += f"@{spec.options.revision}"
     if facts.random_seed is not None:
         name += f"-random-{facts.random_seed}"
     return name
 
 
-def _options(options: IngestOptions) -> dict[str, str]:
-    """What was asked for, as text, beyond the columns of `run`."""
-    kept = (
+def _stored_options(options: IngestOptions) -> dict[str, str]:
+    """Return the options that are not columns of `run`, as text, for its column `options`."""
+    names = (
         "model", "format", "spacy", "split", "name", "revision", "device", "skip_bad", "strict",
         "trust_remote_code",
     )  # fmt: skip
-    found = {name: getattr(options, name) for name in kept}
-    asked = {name: str(value) for name, value in found.items() if value not in (None, False)}
-    shape = {name: value for name, value in _shape(options).items() if value is not None}
-    return asked | shape | {"corpora": "\n".join(options.paths)}
+    values = {name: getattr(options, name) for name in names}
+    given_options = {
+        name: str(value) for name, value in values.items() if value not in (None, False)
+    }
+    shape = {name: value for name, value in _shaping_options(options).items() if value is not None}
+    return given_options | shape | {"corpora": "\n".join(options.paths)}
 
 
-def _shape(options: IngestOptions) -> dict[str, str | None]:
-    """The options that shape the rows beyond the columns of `run`; None where one has no effect."""
-    drawn = options.context == "pair" or options.limit is not None
-    found = {
+def _shaping_options(options: IngestOptions) -> dict[str, str | None]:
+    """Return the options besides columns of `run` that change its rows; None if without effect."""
+    is_drawn = options.context == "pair" or options.limit is not None
+    shape = {
         "shard": read_shard(options.shard).text,
         "truncate": "true" if options.truncate else None,
         "limit": options.limit,
-        "seed": options.seed if drawn else None,
+        "seed": options.seed if is_drawn else None,
         "gradients": "true" if options.gradients else None,
         "ablate": options.ablate,
         "replacement": options.replacement if options.ablate else None,
         "mask_seed": options.mask_seed if options.masked else None,
     }
-    return {name: None if value is None else str(value) for name, value in found.items()}
+    return {name: None if value is None else str(value) for name, value in shape.items()}

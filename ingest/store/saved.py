@@ -1,4 +1,4 @@
-"""Relations of the user's own: the pairs that a request found, kept in the bank under a name."""
+"""Saved relations: the pairs that a request finds, stored in a bank under a name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.store.writer import changing, insert_row
+from attnbank.ingest.store.writer import insert_row, open_for_changes
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+# The schema of the views of saved relations, which any client of DuckDB can query.
 SCHEMA = "saved"
-"""The schema of the views that show saved relations to any client of DuckDB."""
 
 
 @dataclass(frozen=True)
 class SavedRelation:
-    """Columns of `saved_relation`; `statement` is the SELECT that finds the pairs.
+    """A row of `saved_relation`; `statement` is the SELECT that finds the pairs.
 
-    `is_circular`: the request is about attention, so that no head can be tested on its pairs.
+    `is_circular`: the request refers to attention, so heads cannot be tested on its pairs.
     """
 
     name: str
@@ -49,10 +49,10 @@ class FindsPairs(Protocol):
         self, request: str, *, dependent: str, head: str, run: str | int | None, within: str,
         timeout: float,
     ) -> tuple[Any, str]:  # fmt: skip
-        """The frame of the pairs of a request, and the SELECT that found them."""
+        """Return the frame of the pairs of a request, and the SELECT that finds them."""
 
     def is_circular(self, request: str) -> bool:
-        """Whether a request is about attention, so that no head can be tested on its pairs."""
+        """Return whether a request refers to attention, so heads cannot be tested on its pairs."""
 
 
 def save_relation(
@@ -68,25 +68,25 @@ def save_relation(
     timeout: float = 30.0,
     replace: bool = False,
 ) -> int:
-    """Save the pairs that a request finds as a relation of an open bank; how many they are.
+    """Save the pairs that a request finds as a relation of an open bank; return their number.
 
-    Analyses take `name` as a relation from then on. `dependent` and `head` are nodes of the
-    request, `meaning` is a text for people; `run`, `within` and `timeout` (seconds) are those of
-    `bank.score`. Raises as that does; CallError for a name that cannot be used, or is that of
-    another request (unless `replace`); BankError where the bank cannot be written.
+    Analyses then accept `name` as a relation. `dependent` and `head` are nodes of the request,
+    `meaning` is a description; `run`, `within` and `timeout` (seconds) are those of `bank.score`.
+    Raises what that raises; CallError for an invalid name, or that of another saved request (unless
+    `replace`); BankError if the bank cannot be written.
     """
     check_name(name)
-    found, statement = bank.pairs(
+    pairs, statement = bank.pairs(
         request, dependent=dependent, head=head, run=run, within=within, timeout=timeout
     )
     relation = SavedRelation(
         name, request, dependent, head, meaning, statement, bank.is_circular(request)
     )
-    return save_pairs(bank.path, relation, found.to_arrow(), replace=replace)
+    return save_pairs(bank.path, relation, pairs.to_arrow(), replace=replace)
 
 
 def check_name(name: str) -> None:
-    """Raise CallError for a name that no relation can be saved under, whatever the bank."""
+    """Raise CallError for a name that is invalid in any bank."""
     if not _NAME.fullmatch(name) or name.lower() == "all":
         raise CallError(
             f"A relation cannot be saved as {name}.",
@@ -97,18 +97,19 @@ def check_name(name: str) -> None:
 def save_pairs(
     bank: Path, relation: SavedRelation, pairs: pa.Table, *, replace: bool = False
 ) -> int:
-    """Keep the pairs of words as a relation that analyses take, with a view; how many they are.
+    """Save pairs of words as a relation, with a view; return their number.
 
     `pairs` has the columns word (the dependent's word.id) and head_word (its head's). Raises
-    CallError for a name that a relation of the bank's trees has, or that another saved request has
-    unless `replace`; BankError where the bank cannot be written.
+    CallError for the name of a relation of the trees, or of another saved request (unless
+    `replace`); BankError if the bank cannot be written.
     """
     check_name(relation.name)
-    with changing(bank, "nothing was saved") as connection:
+    with open_for_changes(bank, "nothing was saved") as connection:
         _check_free(connection, relation, replace=replace)
         connection.register("pairs_to_save", pairs)
         with transaction(connection):
             _remove(connection, relation.name)
+            # Sentences that are ingested later have no pairs until it is saved again.
             ((last,),) = connection.execute("select coalesce(max(id), 0) from sentence").fetchall()
             insert_row(
                 connection, "saved_relation", **asdict(relation), last_sentence=last,
@@ -127,8 +128,8 @@ def save_pairs(
 
 
 def forget(bank: Path, name: str) -> None:
-    """Take a saved relation out of a bank. Raises CallError where there is none of that name."""
-    with changing(bank, "nothing was saved") as connection:
+    """Delete a saved relation. Raises CallError if there is none of this name."""
+    with open_for_changes(bank, "nothing was saved") as connection:
         rows = connection.execute("select name from saved_relation order by name").fetchall()
         known = [row[0] for row in rows]
         if name not in known:
@@ -143,23 +144,23 @@ def _check_free(connection: DuckDBPyConnection, relation: SavedRelation, *, repl
             f"The trees of the bank have a relation {relation.name}.", "Save it under another name."
         )
     known = "select request, from_node, to_node from saved_relation where name = ?"
-    found = connection.execute(known, [relation.name]).fetchall()
+    rows = connection.execute(known, [relation.name]).fetchall()
     same = [(relation.request, relation.from_node, relation.to_node)]
-    if found and found != same and not replace:
+    if rows and rows != same and not replace:
         raise CallError(
-            f"{relation.name} is the name of another request: {found[0][0]}",
+            f"{relation.name} is the name of another request: {rows[0][0]}",
             "Save it under another name, or --replace that one.",
         )
 
 
 def is_of_trees(connection: DuckDBPyConnection, name: str) -> bool:
-    """Whether the trees of the bank have a relation of this name."""
+    """Return whether the trees of the bank have a relation of this name."""
     used = "select 1 from word where deprel = $name or without_subtype(deprel) = $name limit 1"
     return bool(connection.execute(used, {"name": name}).fetchall())
 
 
 def create_view(connection: DuckDBPyConnection, relation: SavedRelation) -> None:
-    """Make the view of a saved relation: its pairs, with their sentences and forms."""
+    """Create the view of a saved relation: its pairs, with their sentences and forms."""
     connection.execute(f"create schema if not exists {SCHEMA}")
     view = f"{SCHEMA}.{quoted(relation.name)}"
     connection.execute(

@@ -1,4 +1,4 @@
-"""A bank that is written to: how it is opened and closed, single rows, the next ids."""
+"""Opens and closes a bank for writing, inserts single rows, and finds the next ids."""
 
 from __future__ import annotations
 
@@ -15,39 +15,44 @@ from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.error_messages import translate_errors
 from attnbank.sql.bank.opening import existing, open_to_write
 
+# One thread leaves the other cores to the model, and wrote the same rows in half the time.
 WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count": "1"}
-"""One thread leaves the other cores to the model, and wrote the same rows in half the time."""
 
 
 @contextmanager
-def changing(
+def open_for_changes(
     bank: Path,
-    kept: str,
+    outcome: str,
     settings: Mapping[str, str] | None = None,
     *,
     has_deleted: bool = False,
     reads: Sequence[Path] = (),
 ) -> Iterator[DuckDBPyConnection]:
-    """A bank that exists, open for writing; after an error of DuckDB `kept` says what is so.
+    """Context manager that opens an existing bank for writing, and compacts it at the end.
 
-    Of other files the connection can read `reads`.
+    Errors of DuckDB become BankErrors, whose message ends with `outcome`, the state of the bank.
+    The only other files that the connection can read are `reads`. `has_deleted` says that rows may
+    be deleted, whose space is then reclaimed.
     """
     version = provenance.version()
     connection = open_to_write(bank, version, dict(settings or {}), makes=False, reads=reads)
-    with closing(connection), translate_errors(bank, kept, "type the same command again"):
+    with closing(connection), translate_errors(bank, outcome, "type the same command again"):
         yield connection
         checkpoint_and_compact(connection, existing(bank), has_deleted=has_deleted)
 
 
 @contextmanager
 def ingesting(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
-    """A bank, made if there is none, open for an ingest; errors of DuckDB become BankErrors."""
+    """Context manager that opens a bank for an ingest, and creates it if there is none.
+
+    Errors of DuckDB become BankErrors.
+    """
     connection = open_to_write(bank, provenance.version(), WRITER)
     again = (
         "type the same command: it goes on where it stopped"
         " (with --dry-run it says how much it takes)"
     )
-    # The corpus is read and the model run here: what they raise is not about the bank.
+    # Only DuckDB's: reading the corpus and running the model raise errors of their own here.
     with closing(connection), translate_errors(bank, again=again, only_duckdb=True):
         yield connection
         checkpoint_and_compact(connection, bank, has_deleted=has_deleted)
@@ -61,22 +66,22 @@ def insert_row(connection: DuckDBPyConnection, table: str, **values: Any) -> Non
     )
 
 
-def rows_by_name(found: DuckDBPyConnection) -> list[dict[str, Any]]:
-    """The rows that a statement has found, each by the names of its columns."""
-    names = [each[0] for each in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+def rows_by_name(result: DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Fetch the rows of a result as dicts by column."""
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 def next_ids(connection: DuckDBPyConnection) -> dict[str, int]:
-    """The first id of each kind that no row has or ever had, by kind."""
+    """Return the next free id of each kind; ids of deleted rows are not used again."""
     return dict(connection.execute(registry.internal_statement("ingest/next_ids")).fetchall())
 
 
 def forget_blocks(connection: DuckDBPyConnection) -> None:
-    """Let DuckDB drop its cache of written blocks: it would grow with the bank."""
+    """Make DuckDB drop its cache of written blocks, which would grow with the bank."""
     ((limit,),) = connection.execute("select current_setting('memory_limit')").fetchall()
     try:
-        with suppress(duckdb.OutOfMemoryException):  # what cannot be dropped is in use
+        with suppress(duckdb.OutOfMemoryException):  # raised for blocks that are in use
             connection.execute("set memory_limit = '64MB'")
     finally:
         connection.execute(f"set memory_limit = '{limit}'")

@@ -11,7 +11,7 @@ import torch
 
 from attnbank.ingest.attention import merging
 from attnbank.ingest.attention.merging import PieceMap, peaks, pool
-from attnbank.ingest.attention.sums import Positions, map_sums
+from attnbank.ingest.attention.sums import PositionKinds, map_sums
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
 LAYERS, HEADS = 3, 4
@@ -59,7 +59,7 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
     highest = peaks(pooled, pieces.candidates)
     if decimals is not None:
         pooled = np.round(pooled, decimals)
-    return pooled, highest, map_sums(pooled, Positions.from_positions(one.positions))
+    return pooled, highest, map_sums(pooled, PositionKinds.from_positions(one.positions))
 
 
 @pytest.mark.usual(4)
@@ -82,7 +82,7 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     attentions = _attentions()
     for at in unnormalised:
         attentions[1][at, 2, 0, 0] += 0.01  # a row of the second layer
-    found = merging.merged(
+    found = merging.merge_maps(
         INPUTS,
         merging.Maps.from_list(attentions),
         [at in unmaskable for at in range(len(INPUTS))],
@@ -93,7 +93,7 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     kept = [at for at in range(len(INPUTS)) if at not in (*unnormalised, *unmaskable)]
     alone = [_alone(at, decimals) for at in kept]
     assert attentions == []
-    assert (found.kept, found.unnormalised) == (kept, set(unnormalised))
+    assert (found.kept_inputs, found.unnormalised) == (kept, set(unnormalised))
     assert len(found.peaks) == len(found.sums) == len(found.candidates) == len(kept)
     nothing = np.empty(0, np.float32)
     weights = np.concatenate([nothing, *(each[0].reshape(-1) for each in alone)])

@@ -13,7 +13,7 @@ import pytest
 from case_bank import attention_maps
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.attention.sums import Positions, map_sums
+from attnbank.ingest.attention.sums import PositionKinds, map_sums
 
 SUMS = (
     "to_cls", "to_sep", "to_punctuation", "to_other", "sep_to_sep", "word_to_word", "same_segment",
@@ -97,7 +97,7 @@ def test_sums_of_loops(size: int, ends: str, monkeypatch: pytest.MonkeyPatch) ->
     if ends == "sep":
         kind[kind == "sep"] = "first"
         kind[0] = kind[-1] = "sep"
-    flags = Positions(
+    flags = PositionKinds(
         cls=kind == "cls",
         sep=kind == "sep",
         first=kind == "apart",

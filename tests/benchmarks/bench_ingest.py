@@ -31,7 +31,7 @@ wait_passively()
 import torch
 
 from attnbank.ingest.attention.merging import Maps
-from attnbank.ingest.attention.rows import RunFacts, padded, rows_of_batch
+from attnbank.ingest.attention.rows import RunFacts, pad_batch, rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import asking
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.models import loading as models
@@ -131,7 +131,7 @@ def main() -> None:
             with malloc_tuned():
                 for batch in batches:
                     if batch.inputs:
-                        model.attentions(*padded(batch, model.input_tokenizer.padding))
+                        model.attentions(*pad_batch(batch, model.input_tokenizer.padding))
             bare, bare_cpu = time.perf_counter() - start, time.process_time() - cpu
             if number == 0:
                 _sizes(path)
@@ -153,7 +153,7 @@ def _apart(model: models.Model, batches: list[Batch], facts: RunFacts, path: Pat
     weights = 0
     with malloc_tuned(), Writer(connection, facts) as writer:
         for batch in batches:
-            attentions = model.attentions(*padded(batch, model.input_tokenizer.padding))
+            attentions = model.attentions(*pad_batch(batch, model.input_tokenizer.padding))
             start = time.process_time()
             rows = rows_of_batch(batch, Maps.from_list([*attentions]), facts)
             merging += time.process_time() - start

@@ -159,10 +159,10 @@ def test_from_the_command_line(tmp_path: Path, tiny_model: Callable[[str], Path]
     call = ["-b", bank, "ingest", "--repeat", "6", "--limit", "4", "-m", model, "--unit", "token"]
     dry = CliRunner().invoke(app, [*call, "--dry-run"])
     assert (dry.exit_code, Path(bank).exists()) == (0, False)
-    assert "24 tokens drawn; passed over" in dry.output
+    assert "24 tokens drawn; skipped" in dry.output
     found = CliRunner().invoke(app, call)
     assert found.exit_code == 0
-    assert "24 tokens drawn; passed over" in found.output
+    assert "24 tokens drawn; skipped" in found.output
     assert "query induction_head --run repeat-6/" in found.output
     again = CliRunner().invoke(app, [*call[:5], "--limit", "5", *call[7:]])
     assert "The bank has another corpus called repeat-6" in str(again.exception)

@@ -13,7 +13,12 @@ import pytest
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.derived.heads import classical, on_principal_axes, scaled, stress
+from attnbank.ingest.derived.heads import (
+    classical_scaling,
+    rotate_to_principal_axes,
+    scale_distances,
+    stress,
+)
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError
 
@@ -27,7 +32,7 @@ def _distances(places: np.ndarray) -> np.ndarray:
 
 def test_a_picture_of_the_plane_is_found_again() -> None:
     places = np.random.default_rng(1).normal(size=(12, 2))
-    found = on_principal_axes(scaled(_distances(places), seed=0, starts=8))
+    found = rotate_to_principal_axes(scale_distances(_distances(places), seed=0, starts=8))
     # An iteration that stops where it gets no better: near, and not equal.
     assert stress(_distances(places), found) < 1e-3
     assert _distances(found) == pytest.approx(_distances(places), abs=0.01)
@@ -38,22 +43,22 @@ def test_a_picture_of_the_plane_is_found_again() -> None:
 
 def test_classical_scaling_finds_a_plane_and_sees_none_where_there_is_none() -> None:
     places = np.random.default_rng(3).normal(size=(9, 2))
-    assert stress(_distances(places), classical(_distances(places))) < 1e-12
+    assert stress(_distances(places), classical_scaling(_distances(places))) < 1e-12
     line = np.arange(5.0)[:, None] * [1, 0]
-    assert stress(_distances(line), classical(_distances(line))) < 1e-6
+    assert stress(_distances(line), classical_scaling(_distances(line))) < 1e-6
     # Four points in one plane cannot all be equally far from each other.
     even = 1 - np.eye(4)
-    assert 0.1 < stress(even, classical(even)) < 1
+    assert 0.1 < stress(even, classical_scaling(even)) < 1
 
 
 def test_a_classical_start_is_among_the_starts() -> None:
     """Distances of 40 points of 10 dimensions, on which few random starts end where it does."""
     places = np.random.default_rng(5).normal(size=(40, 10)) * np.linspace(1, 0.2, 10)
     distances = _distances(places)
-    alone = stress(distances, scaled(distances, seed=0, starts=0))
-    assert alone < stress(distances, classical(distances))
+    alone = stress(distances, scale_distances(distances, seed=0, starts=0))
+    assert alone < stress(distances, classical_scaling(distances))
     for seed in range(3):
-        both = stress(distances, scaled(distances, seed=seed, starts=1))
+        both = stress(distances, scale_distances(distances, seed=seed, starts=1))
         assert both <= alone
 
 
@@ -78,10 +83,10 @@ def test_stress_of_one_point_is_1_and_of_the_plane_itself_0() -> None:
 
 def test_turning_keeps_distances_and_is_the_same_for_a_mirror_image() -> None:
     places = np.random.default_rng(2).normal(size=(7, 2)) * [1, 3]
-    found = on_principal_axes(places)
+    found = rotate_to_principal_axes(places)
     # A rotation, of numbers up to 10: a few roundings each.
     assert _distances(found) == pytest.approx(_distances(places), abs=10 * bounds.sums(7))
-    assert on_principal_axes(places[:, ::-1] * [1, -1] + 5) == pytest.approx(
+    assert rotate_to_principal_axes(places[:, ::-1] * [1, -1] + 5) == pytest.approx(
         found, abs=100 * bounds.sums(7)
     )
 

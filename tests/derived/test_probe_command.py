@@ -63,7 +63,7 @@ def test_quiet(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "fact"),
     [
-        (["attention", "--test-run", "test"], 2, "needs a run to learn from"),
+        (["attention", "--test-run", "test"], 2, "needs a run to train on"),
         (["attention", "--train-run", "train"], 2, "--test-run is missing"),
         (["attention", "--train-run", "trian", "--test-run", "test"], 2, "no run trian"),
         (["nothing", "--test-run", "test"], 2, "nothing"),

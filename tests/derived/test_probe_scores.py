@@ -9,7 +9,7 @@ import oracle_probe as slow
 import probe_tasks
 import pytest
 
-from attnbank.ingest.derived.probes.head_weights import judge, right_branching, scores
+from attnbank.ingest.derived.probes.head_weights import compare_to_gold, right_branching, scores
 from attnbank.ingest.derived.probes.sentences import Sentences
 
 
@@ -111,7 +111,7 @@ def test_intervals_are_percentiles_over_resampled_documents(
 ) -> None:
     task = probe_tasks.task(reading, "attention")
     sentences = task.test.sentences
-    is_correct, is_edge, is_found = judge(sentences, right_branching(sentences))
+    is_correct, is_edge, is_found = compare_to_gold(sentences, right_branching(sentences))
     frame = scores(sentences, right_branching(sentences), 120, np.random.default_rng(5))
     rng = np.random.default_rng(5)
     document = dict(reading.execute("select id, document from sequence").fetchall())

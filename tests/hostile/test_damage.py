@@ -19,7 +19,7 @@ import pytest
 import toy_attention as toy
 from forked import Ended, Forked
 
-from attnbank.ingest.store.writer import changing, ingesting
+from attnbank.ingest.store.writer import ingesting, open_for_changes
 from attnbank.sql.bank.error_messages import bank_error
 from attnbank.sql.errors import BankError
 
@@ -108,9 +108,9 @@ def test_what_other_code_raises_is_not_of_the_bank(tmp_path: Path) -> None:
     bank = tmp_path / "bank.duckdb"
     with pytest.raises(UnicodeDecodeError), ingesting(bank):
         b"\xff".decode()
-    with pytest.raises(BankError, match="is damaged"), changing(bank, "nothing was done"):
+    with pytest.raises(BankError, match="is damaged"), open_for_changes(bank, "nothing was done"):
         b"\xff".decode()
-    for opened in (ingesting(bank), changing(bank, "nothing was done")):
+    for opened in (ingesting(bank), open_for_changes(bank, "nothing was done")):
         with pytest.raises(BankError, match=r"bank\.duckdb cannot be used"), opened as connection:
             connection.execute("from nowhere")
 

@@ -120,7 +120,7 @@ def test_disabled_heads(family: str, cut: Any, made: Made) -> None:
     heads = IN_ALL_LAYERS if family == "MPNet" else HEADS
     scorer = Scorer(model)
     sums: list[Any] = []
-    tokens = scorer.add_up(texts, sums)
+    tokens = scorer.add_head_outputs(texts, sums)
     scorer.means = [each / tokens for each in sums]
     whole, found = scorer.score(texts, [{}, _by_layer(heads)], cut)
     expected = _expected(

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.masked.ablation import Ablation, Variant, variants
-from attnbank.ingest.masked.masking import Masked
+from attnbank.ingest.masked.ablation import Ablation, Variant, list_variants
+from attnbank.ingest.masked.masking import InputMask
 from attnbank.ingest.masked.passes import Tally
 from attnbank.ingest.models import loading as models
 from attnbank.sql.bank.opening import open_to_write
@@ -155,7 +155,7 @@ def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Maker) -> Non
     assert loaded.masked_lm is not None
     ablation = Ablation(loaded.masked_lm, "heads", "uniform")
     ids = torch.tensor([[2, 40, 50, 60, 3]])
-    masked = [Masked((2,), (4,), (50,))]
+    masked = [InputMask((2,), (4,), (50,))]
     alone = ablation.losses(ids, torch.ones_like(ids), torch.zeros_like(ids), masked)
     wide = torch.nn.functional.pad(ids, (0, 4))
     padded = ablation.losses(wide, (wide > 0).long(), torch.zeros_like(wide), masked)
@@ -182,7 +182,7 @@ def test_the_model_is_left_as_it_was(tiny_masked_lm: Maker) -> None:
     before = loaded.attentions(ids, ones, ones - 1)
     ablation = Ablation(loaded.masked_lm, "layers", "zero")
     for _ in range(2):
-        ablation.losses(ids, ones, ones - 1, [Masked((2,), (4,), (50,))])
+        ablation.losses(ids, ones, ones - 1, [InputMask((2,), (4,), (50,))])
     after = loaded.attentions(ids, ones, ones - 1)
     # The same arithmetic twice: to the last bit.
     assert all(torch.equal(*each) for each in zip(before, after, strict=True))
@@ -204,7 +204,7 @@ def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Ma
         layer.attention.register_forward_hook(count)
     ids = torch.tensor([[2, 40, 50, 60, 3]])
     ones = torch.ones_like(ids)
-    ablation.losses(ids, ones, ones - 1, [Masked((2,), (4,), (50,))])
+    ablation.losses(ids, ones, ones - 1, [InputMask((2,), (4,), (50,))])
     assert calls == 3 + 4 * (3 + 2 + 1)
 
 
@@ -267,7 +267,7 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
 
 def test_a_tally_is_the_mean_over_tokens_and_goes_on_from_the_bank(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    chosen = variants("layers", 2, 3)
+    chosen = list_variants("layers", 2, 3)
     batches = [(rng.random(3) * n, n) for n in (5, 1, 0, 12)]
     connection = open_to_write(new_banks.put(tmp_path / "x.duckdb"), "test")
     whole = Tally(connection, 1, chosen, "zero")
@@ -299,8 +299,12 @@ def test_a_tally_is_the_mean_over_tokens_and_goes_on_from_the_bank(tmp_path: Pat
 
 
 def test_variants_are_the_whole_model_and_then_every_head_or_layer() -> None:
-    assert variants("layers", 2, 9) == [Variant("none"), Variant("layer", 1), Variant("layer", 2)]
-    heads = variants("heads", 2, 3)
+    assert list_variants("layers", 2, 9) == [
+        Variant("none"),
+        Variant("layer", 1),
+        Variant("layer", 2),
+    ]
+    heads = list_variants("heads", 2, 3)
     assert [(each.layer, each.head) for each in heads[1:]] == [
         (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3),
     ]  # fmt: skip

@@ -19,9 +19,9 @@ import transformers
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.attention.rows import padded
+from attnbank.ingest.attention.rows import pad_batch
 from attnbank.ingest.masked import masking, passes
-from attnbank.ingest.masked.masking import Masked
+from attnbank.ingest.masked.masking import InputMask
 from attnbank.ingest.masked.passes import Gradients
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.progress import Progress
@@ -101,7 +101,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     batch = _batch(loaded, texts)
     masked = [draw.draw_mask(each.encoded) for each in batch.inputs]
     found = Gradients(loaded.masked_lm).compute(
-        *padded(batch, loaded.input_tokenizer.padding), masked
+        *pad_batch(batch, loaded.input_tokenizer.padding), masked
     )
 
     rng = np.random.default_rng(1)
@@ -476,6 +476,6 @@ def test_nothing_masked_gives_zeros(tiny_masked_lm: Maker) -> None:
     assert loaded.masked_lm is not None
     ids = torch.tensor([[2, 30, 31, 3]])
     ones = torch.ones_like(ids)
-    found = Gradients(loaded.masked_lm).compute(ids, ones, ones - 1, [Masked((), (), ())])
+    found = Gradients(loaded.masked_lm).compute(ids, ones, ones - 1, [InputMask((), (), ())])
     assert all((layer == 0).all() for layer in found)
-    assert masking.apply_masks(ids, [Masked((), (), ())]).ids.tolist() == ids.tolist()
+    assert masking.apply_masks(ids, [InputMask((), (), ())]).ids.tolist() == ids.tolist()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.masked.masking import Masked, Masking, apply_masks
+from attnbank.ingest.masked.masking import InputMask, Masking, apply_masks
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -54,13 +54,13 @@ def test_special_tokens_are_neither_masked_nor_put_in_for_others(one: Encoded) -
     masked = MASKING.draw_mask(one)
     assert not {0, len(one.ids) - 1} & set(masked.tokens)
     assert masked.target == tuple(one.ids[token] for token in masked.tokens)
-    assert {CLS, SEP, UNKNOWN}.isdisjoint(masked.seen)
+    assert {CLS, SEP, UNKNOWN}.isdisjoint(masked.input_ids)
 
 
 def test_a_special_token_that_the_text_spells_is_not_masked_but_an_unknown_word_is() -> None:
     assert MASKING.draw_mask(encoded(SEP, MASK, 20)).tokens == (3,)
-    assert MASKING.draw_mask(encoded(UNKNOWN)) == Masked(
-        (1,), MASKING.draw_mask(encoded(UNKNOWN)).seen, (3,)
+    assert MASKING.draw_mask(encoded(UNKNOWN)) == InputMask(
+        (1,), MASKING.draw_mask(encoded(UNKNOWN)).input_ids, (3,)
     )
     assert MASKING.draw_mask(encoded(SEP, MASK)).tokens == ()
 
@@ -72,7 +72,7 @@ def test_eighty_percent_become_the_mask_ten_another_token_and_ten_stay() -> None
         one = encoded(*(FIRST + (start * 7 + at * 13) % 1000 for at in range(38)))
         masked = MASKING.draw_mask(one)
         places.update(masked.tokens)
-        for seen, target in zip(masked.seen, masked.target, strict=True):
+        for seen, target in zip(masked.input_ids, masked.target, strict=True):
             found["mask" if seen == MASK else "same" if seen == target else "other"] += 1
     total = found.total()
     assert total == 2000 * 6
@@ -86,7 +86,7 @@ def test_eighty_percent_become_the_mask_ten_another_token_and_ten_stay() -> None
 
 @given(ENCODED, st.integers(0, 5))
 def test_the_seed_and_the_tokens_decide_and_nothing_else(one: Encoded, seed: int) -> None:
-    here = Masking(seed, MASK, MASKING.never, MASKING.vocabulary)
+    here = Masking(seed, MASK, MASKING.never_masked, MASKING.vocabulary)
     MASKING.draw_mask(encoded(11, 12, 13))  # whatever was masked before
     copy = Encoded(one.ids, one.segments, one.pieces, one.positions)
     assert here.draw_mask(one) == here.draw_mask(copy)
@@ -95,7 +95,8 @@ def test_the_seed_and_the_tokens_decide_and_nothing_else(one: Encoded, seed: int
 def test_another_seed_and_another_text_give_another_mask() -> None:
     text = encoded(*range(20, 120))
     seeds = {
-        Masking(seed, MASK, MASKING.never, MASKING.vocabulary).draw_mask(text) for seed in range(20)
+        Masking(seed, MASK, MASKING.never_masked, MASKING.vocabulary).draw_mask(text)
+        for seed in range(20)
     }
     assert len(seeds) == 20
     texts = {MASKING.draw_mask(encoded(first, *range(21, 120))).tokens for first in range(200, 220)}
@@ -104,9 +105,9 @@ def test_another_seed_and_another_text_give_another_mask() -> None:
 
 def test_the_masks_of_a_seed_stay_what_they_are() -> None:
     # Figures in people's banks hang on these draws: a change of them is a change of results.
-    assert MASKING.draw_mask(encoded(*range(20, 58))) == Masked(
+    assert MASKING.draw_mask(encoded(*range(20, 58))) == InputMask(
         tokens=(4, 9, 25, 27, 32, 37),
-        seen=(MASK, MASK, MASK, 372, MASK, MASK),
+        input_ids=(MASK, MASK, MASK, 372, MASK, MASK),
         target=(23, 28, 44, 46, 51, 56),
     )
 
@@ -114,7 +115,9 @@ def test_the_masks_of_a_seed_stay_what_they_are() -> None:
 def test_masks_go_into_their_own_rows_of_a_padded_batch() -> None:
     ids = torch.tensor([[0, 11, 12, 1, 9, 9], [0, 21, 22, 23, 24, 1]])
     given = ids.clone()
-    batch = apply_masks(ids, [Masked((2,), (MASK,), (12,)), Masked((1, 4), (MASK, 77), (21, 24))])
+    batch = apply_masks(
+        ids, [InputMask((2,), (MASK,), (12,)), InputMask((1, 4), (MASK, 77), (21, 24))]
+    )
     assert batch.ids.tolist() == [[0, 11, MASK, 1, 9, 9], [0, MASK, 22, 23, 77, 1]]
     assert batch.input.tolist() == [0, 1, 1]
     assert batch.token.tolist() == [2, 1, 4]

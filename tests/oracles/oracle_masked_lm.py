@@ -18,7 +18,7 @@ import torch
 import transformers
 from torch import Tensor
 
-from attnbank.ingest.masked.masking import Masked, Masking
+from attnbank.ingest.masked.masking import InputMask, Masking
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
 Edit = Callable[[int, Tensor], Tensor]
@@ -62,10 +62,10 @@ def masking(tokenizer: Any, seed: int) -> Masking:
     )
 
 
-def loss(model: Any, one: Encoded, masked: Masked, **settings: Any) -> Any:
+def loss(model: Any, one: Encoded, masked: InputMask, **settings: Any) -> Any:
     """The output of the model for one input; its `loss` is the mean over the masked tokens."""
     ids, labels = list(one.ids), [-100] * len(one.ids)
-    for token, seen, target in zip(masked.tokens, masked.seen, masked.target, strict=True):
+    for token, seen, target in zip(masked.tokens, masked.input_ids, masked.target, strict=True):
         ids[token], labels[token] = seen, target
     given = {"input_ids": torch.tensor([ids]), "labels": torch.tensor([labels])}
     if getattr(model.config, "type_vocab_size", 0) > 1:
@@ -73,7 +73,7 @@ def loss(model: Any, one: Encoded, masked: Masked, **settings: Any) -> Any:
     return model(**given, **settings)
 
 
-def gradients(model: Any, one: Encoded, masked: Masked) -> np.ndarray:
+def gradients(model: Any, one: Encoded, masked: InputMask) -> np.ndarray:
     """The gradient of the loss with respect to every attention weight, [L, H, T, T]."""
     output = loss(model, one, masked, output_attentions=True)
     for each in output.attentions:

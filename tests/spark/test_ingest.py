@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, import_export, ingest, ingest_to_export
-from attnbank.ingest.engines.parts import FolderPart, Work, Written, listed_parts, write_part
+from attnbank.ingest.engines.parts import FolderPart, Work, WrittenPart, parse_part_list, write_part
 from attnbank.ingest.engines.spark import OnSpark
 from attnbank.ingest.options import Report
 from attnbank.queries import open_bank
@@ -46,7 +46,7 @@ class Here:
         self.fails_at = fails_at
         self.parts: list[FolderPart] = []
 
-    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> list[Written]:
+    def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> list[WrittenPart]:
         self.parts += parts
         if self.fails_at and len(self.parts) > self.fails_at:
             write_part(self.folder, work, parts[-1])  # it is written, and nobody is told
@@ -131,7 +131,7 @@ def test_a_part_is_written_once(
     given: list[tuple[Work, FolderPart]] = []
 
     class Twice(Here):
-        def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> list[Written]:
+        def write_parts(self, work: Work, parts: Sequence[FolderPart]) -> list[WrittenPart]:
             given.extend((work, part) for part in parts)
             return super().write_parts(work, parts)
 
@@ -155,10 +155,10 @@ def test_a_part_is_written_once(
 
 def test_a_list_of_parts_says_what_was_committed() -> None:
     lines = [
-        Written(first, last, {}, ()).line().rstrip("\n")
+        WrittenPart(first, last, {}, ()).to_line().rstrip("\n")
         for first, last in ((1, 4), (5, 9), (5, 9), (10, 12))
     ]
-    found = [line for line, _ in listed_parts([*lines, '{"first": 1'], 9)]
+    found = [line for line, _ in parse_part_list([*lines, '{"first": 1'], 9)]
     assert found == [lines[0], lines[2]]
 
 
@@ -198,7 +198,7 @@ def test_an_executor_that_dies_is_told(
     """What runs the model is ended, as by a machine that has too little memory."""
 
     class Dying(OnSpark):
-        def write_parts(self, work: Work, parts: Any) -> Iterator[Written]:
+        def write_parts(self, work: Work, parts: Any) -> Iterator[WrittenPart]:
             return super().write_parts(_Deadly(work), parts)
 
     options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))

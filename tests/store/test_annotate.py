@@ -184,7 +184,10 @@ def test_words_by_their_ids(bank: Path, tmp_path: Path) -> None:
         "word", "form", "index", "note")))  # fmt: skip
     with pytest.raises(WordFileError, match=r"row 4: word 4, form 'another', in the text '") as e:
         annotate(bank, wrong)
-    assert "1 of no word of the bank (row " in e.value.fact and "word 1000000" in e.value.fact
+    assert (
+        "1 with a word that the bank does not have (row " in e.value.fact
+        and "word 1000000" in e.value.fact
+    )
     done = annotate(bank, wrong, skip_bad=True)
     assert done.rows == len(rows) - 1 and sum(done.left_out.values()) == 2
 
@@ -210,7 +213,7 @@ def test_types_are_found_and_texts_stay_texts(small: Path, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_sentences_of_one_name(small: Path, tmp_path: Path) -> None:
     path = _put(tmp_path, "x.csv", "sent_id,index,rt\ns3,1,1\ns2,1,2\n")
-    with pytest.raises(WordFileError, match=r"1 of 2 rows .* of several sentences with") as e:
+    with pytest.raises(WordFileError, match=r"1 of 2 rows .* with a name that several") as e:
         annotate(small, path)
     assert "(row 2: sent_id s2, index 1)" in e.value.fact and "--corpus" in e.value.remedy
     with pytest.raises(CallError, match="no corpus blog in") as call:
@@ -222,7 +225,9 @@ def test_sentences_of_one_name(small: Path, tmp_path: Path) -> None:
     annotate(small, twice, corpus="news")
     assert _ask(small, "from y") == [(1, 1), (5, 2)]
     by_word = _put(tmp_path, "z.csv", "word,rt\n1,1\n6,2\n")
-    with pytest.raises(WordFileError, match=r"are of no word of the bank \(row 1: word 1\)"):
+    with pytest.raises(
+        WordFileError, match=r"with a word that the bank does not have \(row 1: word 1\)"
+    ):
         annotate(small, by_word, corpus="blogs")
 
 
@@ -236,14 +241,16 @@ def test_rows_that_do_not_fit(bank: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     path = _put(tmp_path, "times.csv", _csv([*good, *bad]))
     before = bank.read_bytes()
-    with pytest.raises(WordFileError, match=f"9 of {len(good) + 9} rows of .* do not fit: ") as e:
+    with pytest.raises(
+        WordFileError, match=f"9 of {len(good) + 9} rows of .* do not match the bank: "
+    ) as e:
         annotate(bank, path)
     assert bank.read_bytes() == before
     row = len(good) + 1
     for told in (
-        f"2 of no sentence of the bank (row {row}: sent_id nowhere, index 1)",
-        f"6 of no word of its sentence (row {row + 1}: sent_id {name}, index 9999)",
-        f"1 of another form than the text has (row {row + 6}: ",
+        f"2 with a sentence that the bank does not have (row {row}: sent_id nowhere, index 1)",
+        f"6 with a word that its sentence does not have (row {row + 1}: sent_id {name}, index 99",
+        f"1 with another form than the text (row {row + 6}: ",
     ):
         assert told in e.value.fact
     assert e.value.remedy == "Correct them, or leave these rows out with --skip-bad."
@@ -440,7 +447,7 @@ def test_columns_that_refer_to_the_bank(small: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_goes_with_its_corpus(small: Path, tmp_path: Path) -> None:
     path = _put(tmp_path, "mine.csv", "sent_id,index,rt\ns3,1,1\ns1,2,2\n")
-    with pytest.raises(WordFileError, match="several sentences"):
+    with pytest.raises(WordFileError, match="several sentences have"):
         annotate(small, path)
     annotate(small, _put(tmp_path, "mine.csv", "word,rt\n6,1\n2,2\n"))
     done = delete(small, corpora=["blogs"])
@@ -485,7 +492,7 @@ def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert told[:3] == [
         f"times has {len(rows) + 1:,} rows for {len(rows):,} words: rt (bigint).",
         "1 word has several rows, up to 2.",
-        "Left out: 1 row of no sentence of the bank.",
+        "Left out: 1 row with a sentence that the bank does not have.",
     ]
     assert told[3].startswith(f"Next: attnbank -b {bank} sql 'select word.form, times.rt from ")
     assert run_command_line(shlex.split(told[3].removeprefix("Next: attnbank "))) == 0

@@ -109,9 +109,9 @@ def test_the_same_command_again_adds_nothing_and_another_shard_is_refused(
     content = banks[2].read_bytes()
     assert ingest(options).state == "unchanged"
     for bank, shard, told in (
-        (banks[2], f"3/{COUNT}", "has its shard 2/3 .* and this would be its shard 3/3"),
-        (banks[2], None, "has its shard 2/3 .* and this would be all of it"),
-        (banks[0], f"2/{COUNT}", "has all of it .* and this would be its shard 2/3"),
+        (banks[2], f"3/{COUNT}", "has its shard 2/3 .* and this is its shard 3/3"),
+        (banks[2], None, "has its shard 2/3 .* and this is all of it"),
+        (banks[0], f"2/{COUNT}", "has all of it .* and this is its shard 2/3"),
     ):
         with pytest.raises(CallError, match=f"{told}.*\nGive each shard a bank of its own"):
             ingest(IngestOptions((str(sample),), bank, model, shard=shard))

@@ -141,7 +141,7 @@ def test_larger_batches_are_refused_and_replace_says_what_it_discards(
     ((batches,),) = _rows(options.bank, "select batches from run")
     with pytest.raises(CallError, match="with batches of 256 tokens") as caught:
         ingest(replace(options, batch_tokens=512))
-    assert f"discards the {batches} batches that are kept" in caught.value.remedy
+    assert f"deletes its {batches} batches" in caught.value.remedy
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Word vectors: from a text file, from a spaCy pipeline, or a model's own input embeddings.
 
 A bank may come from somebody else, so the name of its model cannot be trusted: a folder is opened
-only if the user names it, code is run only if the user says so, and if the bank has the digest of
-the trained weights, the model must have these.
+only if the user names it, its code runs only with --trust-remote-code, and if the bank has a digest
+of the trained weights, those of the model must match.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 MODEL = "model"
 _GZIP = b"\x1f\x8b"
-_MOST_BYTES = 16 * 2**20  # of a line; one of 4,096 values has 0.1 MB
+_MOST_BYTES = 16 * 2**20  # of a line; a vector of 4,096 values takes 0.1 MB
 _MOST_VALUES = 16_384  # of a vector
-_MOST_INFLATED = 200  # bytes from one byte of a compressed file; of vectors it is less than 5
+# Against decompression bombs: a compressed file of vectors inflates by less than 5 times.
+_MOST_INFLATED = 200
 _SMALL = 64 * 2**20  # bytes; up to this size a compressed file may inflate by any factor
 _TEXT_FILE = "Give a GloVe or word2vec text file."
 _COUNTS = re.compile(r"([0-9]{1,12}) ([0-9]{1,12})")
@@ -51,52 +52,53 @@ class WordVectors:
 
     @classmethod
     def from_vectors(
-        cls, found: Sequence[NDArray[np.float32] | None], dimension: int
+        cls, rows: Sequence[NDArray[np.float32] | None], dimension: int
     ) -> WordVectors:
-        """From the vector of each word, or None."""
-        known = np.array([each is not None for each in found], dtype=bool)
+        """Return the vectors of words, of which each has one or None."""
+        known = np.array([row is not None for row in rows], dtype=bool)
         zero = np.zeros(dimension)
-        vectors = np.array([zero if each is None else each for each in found], dtype=np.float32)
-        return cls(vectors.reshape(len(found), dimension), known)
+        vectors = np.array([zero if row is None else row for row in rows], dtype=np.float32)
+        return cls(vectors.reshape(len(rows), dimension), known)
 
 
 def word_vectors(words: Sequence[str], run: ProbeRun, options: ProbeOptions) -> WordVectors:
-    """The vectors of words from `options.embeddings`: `model`, a text file, or a spaCy pipeline.
+    """Return word vectors from `options.embeddings`: `model`, a text file, or a spaCy pipeline.
 
-    `words` are forms, but for `model` the pieces of each, joined by PIECE_SEPARATOR. Those of the
-    trained model serve a control too, so that it differs only in its attention. Raises CallError if
-    the source cannot be found, EmbeddingsError if it is malformed or has none of the words.
+    `words` are forms, or for `model` the pieces of each, joined by PIECE_SEPARATOR. A control gets
+    the vectors of the trained model too, so that it differs only in its attention. Raises CallError
+    if the source cannot be found, EmbeddingsError if it is malformed or has none of the words.
     """
     source = options.embeddings
     if source == MODEL:
-        found = _model_vectors(words, run, options)
+        vectors = _model_vectors(words, run, options)
     elif _is_file(source):
-        found = file_vectors(Path(source), words)
+        vectors = file_vectors(Path(source), words)
     else:
-        found = spacy_vectors(source, words)
-    if not found.known.any():
+        vectors = spacy_vectors(source, words)
+    if not vectors.known.any():
         raise EmbeddingsError(
-            f"{source} has no vector for any of the {len(found.known)} words.",
+            f"{source} has no vector for any of the {len(vectors.known)} words.",
             "Give embeddings in the language of the corpus.",
         )
-    return found
+    return vectors
 
 
 def _is_file(source: str) -> bool:
     try:
         return Path(source).is_file()
-    except OSError:  # a part of it is too long for the name of a file
+    except OSError:  # the name is too long for a file
         return False
 
 
 def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
-    """Vectors from a text file, or a gzip of one: GloVe, or word2vec with its line of two counts.
+    """Read vectors from a text file, which may be gzipped: GloVe, or word2vec with its header.
 
-    A form that it lacks is looked up in lower case; the first of several vectors of a word counts.
-    Raises EmbeddingsError for a malformed or oversized file, CallError if it cannot be opened.
+    A form that the file lacks is looked up in lower case; of several vectors of a word the first
+    counts. Raises EmbeddingsError for a malformed or oversized file, CallError if it cannot be
+    opened.
     """
-    wanted = set(forms) | {form.lower() for form in forms}
-    found: dict[str, NDArray[np.float32]] = {}
+    wanted_forms = set(forms) | {form.lower() for form in forms}
+    vectors: dict[str, NDArray[np.float32]] = {}
     dimension, promised, words = 0, None, 0
     for number, line in _read_numbered_lines(path):
         where, values = f"{path}:{number}", line.count(" ")
@@ -115,6 +117,7 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
         words += 1
         if not dimension:
             raise EmbeddingsError(f"{where}: a word without values.", _TEXT_FILE)
+        # From the right, because a word may contain spaces.
         word, *numbers = line.rsplit(" ", dimension)
         if values < dimension or (" " in word and _is_float_text(word.rsplit(" ", 1)[1])):
             source = "has" if promised is None else "says"
@@ -122,8 +125,8 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
                 f"{where}: a vector of {values} values, but the first line {source} {dimension}.",
                 "Give a file whose vectors all have the same dimension.",
             )
-        if word in wanted and word not in found:
-            found[word] = _vector(where, numbers)
+        if word in wanted_forms and word not in vectors:
+            vectors[word] = _vector(where, numbers)
     if not words:
         raise EmbeddingsError(f"{path} has no word vectors in it.", _TEXT_FILE)
     if promised is not None and promised != words:
@@ -134,27 +137,27 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
             else "Correct the first line, or fetch the file again.",
         )
     return WordVectors.from_vectors(
-        [found.get(each, found.get(each.lower())) for each in forms], dimension
+        [vectors.get(form, vectors.get(form.lower())) for form in forms], dimension
     )
 
 
 def _read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file, compressed or not, with their numbers from 1."""
+    """Yield the lines of a text file, gzipped or not, with their numbers from 1."""
     number = 0
     try:
         with path.open("rb") as file:
             is_packed = file.read(len(_GZIP)) == _GZIP
             most = max(_SMALL, _MOST_INFLATED * file.seek(0, io.SEEK_END)) if is_packed else None
             file.seek(0)
-            read = 0
+            bytes_read = 0
             text = gzip.GzipFile(fileobj=file) if is_packed else file
             while line := text.readline(_MOST_BYTES + 1):
                 number += 1
-                read += len(line)
+                bytes_read += len(line)
                 if len(line) > _MOST_BYTES:
                     fact = f"{path}:{number}: the line has more than {_MOST_BYTES:,} bytes."
                     raise EmbeddingsError(fact, _TEXT_FILE)
-                if most is not None and read > most:
+                if most is not None and bytes_read > most:
                     fact = f"{path} inflates to more than {_MOST_INFLATED} times its size."
                     raise EmbeddingsError(fact, _TEXT_FILE)
                 line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
@@ -183,7 +186,7 @@ def _is_float_text(text: str) -> bool:
 
 def _vector(where: str, values: list[str]) -> NDArray[np.float32]:
     try:
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
+        with np.errstate(over="ignore"):  # too large a value becomes infinite: see below
             vector = np.array(values, dtype=np.float32)
     except ValueError as error:
         fact = f"{where}: {str(error)[:100]}."  # the error repeats the value
@@ -194,13 +197,16 @@ def _vector(where: str, values: list[str]) -> NDArray[np.float32]:
 
 
 def spacy_vectors(name: str, forms: Sequence[str]) -> WordVectors:
-    """The vectors of a spaCy pipeline; raises CallError if there is none or EmbeddingsError."""
+    """Read the vectors of a spaCy pipeline.
+
+    Raises CallError if it cannot be loaded, EmbeddingsError if it has no vectors.
+    """
     need("A spaCy pipeline", "spacy", "spacy")
     import spacy
 
     try:
         vocabulary = spacy.load(name).vocab
-    except Exception as error:  # from spaCy, or any library that reads the files of a pipeline
+    except Exception as error:  # of spaCy, or of any library that a pipeline uses
         raise CallError(
             f"{name} is neither a file nor a spaCy pipeline.",
             "Give model, a GloVe or word2vec text file, or a pipeline with vectors"
@@ -218,13 +224,16 @@ def spacy_vectors(name: str, forms: Sequence[str]) -> WordVectors:
 
 
 def _model_vectors(pieces: Sequence[str], run: ProbeRun, options: ProbeOptions) -> WordVectors:
-    """The input embeddings of the trained model, as the mean over the pieces of each word."""
+    """Return input embeddings of the trained model: the mean over the pieces of each word."""
     model = _model_of(run, options)
     matrix = model.module.get_input_embeddings().weight.detach().float().numpy()
     vocabulary = model.input_tokenizer.tokenizer.get_vocab(with_added_tokens=True)
-    split = [each.split(PIECE_SEPARATOR) for each in pieces]
-    lengths = np.array([len(each) for each in split])
-    ids = np.array([vocabulary.get(piece, -1) for each in split for piece in each], dtype=np.int64)
+    split = [word_pieces.split(PIECE_SEPARATOR) for word_pieces in pieces]
+    lengths = np.array([len(word_pieces) for word_pieces in split])
+    ids = np.array(
+        [vocabulary.get(piece, -1) for word_pieces in split for piece in word_pieces],
+        dtype=np.int64,
+    )
     if len(ids) == 0 or ids.min() < 0 or ids.max() >= len(matrix):
         raise EmbeddingsError(
             f"The vocabulary of {run.model} is not the one that {run.name} was made with.",
@@ -236,7 +245,7 @@ def _model_vectors(pieces: Sequence[str], run: ProbeRun, options: ProbeOptions) 
 
 
 def _model_of(run: ProbeRun, options: ProbeOptions) -> Model:
-    """The trained model of a run, from where the options say that it is, else by its name."""
+    """Load the trained model of a run: that of the options, by default by the name in the bank."""
     need("Reading the embeddings of a model", "ingest", "transformers")
     from attnbank.ingest.models.files import model_of_run
     from attnbank.ingest.models.loading import MINILM, load

@@ -1,4 +1,4 @@
-"""The options of a probe, its progress while it learns, and the report at the end."""
+"""The options of a probe, its progress, and its report."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ if TYPE_CHECKING:
 KINDS = ("right_branching", "attention", "attention_words", "distance_words")
 WITH_WORDS = frozenset({"attention_words", "distance_words"})
 WITH_ATTENTION = frozenset({"attention", "attention_words"})
-HIDDEN = 256
-"""Units of the hidden layer of distance_words, as in the published code."""
+HIDDEN = 256  # units of the hidden layer of distance_words, as in the published code
 ROOT_AT = ("root", "published")
-MOST = 2**31 - 1
-"""The largest count and the largest seed: their columns are INTEGER."""
+MOST = 2**31 - 1  # the largest count or seed: their columns are INTEGER
 
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """What shapes a probe besides its kind and runs; each field is an option of the command."""
+    """The options of a probe besides its kind and runs; each is an option of the command."""
 
     train_split: str | None = option(
         None, "Learn from documents of this split only.", metavar="SPLIT"
@@ -42,22 +40,22 @@ class ProbeOptions:
     )
     model: str | None = option(
         None,
-        "Where the model of --embeddings model is: a folder, a hub name or minilm. Otherwise as the"
-        " bank says, unless that is a folder: a path in a bank is not followed.",
+        "The model of --embeddings model: a folder, a hub name or minilm. Default: the name in the"
+        " bank; a folder must be named here, because a path in a bank is not followed.",
         short="-m",
         metavar="NAME",
     )
     trust_remote_code: bool = option(False, TRUST_HELP)
     root_at: str = option(
         "root",
-        "Where the zero vector of ROOT stands; published: after the last word, as in the published"
+        "Position of the zero vector of ROOT; published: after the last word, as in the published"
         " code.",
         choices=ROOT_AT,
     )
-    seed: int = option(0, "Seed of everything that is drawn.", least=0, most=MOST)
-    epochs: int = option(100, "At most so many epochs.", least=1, most=MOST)
+    seed: int = option(0, "Random seed.", least=0, most=MOST)
+    epochs: int = option(100, "Maximum number of epochs.", least=1, most=MOST)
     patience: int = option(
-        5, "Stop after so many epochs without a lower held-out loss.", least=1, most=MOST
+        5, "Stop after this many epochs without a lower held-out loss.", least=1, most=MOST
     )
     learning_rate: float = option(0.002, "Learning rate of Adam.", above=0)
     batch_sentences: int = option(16, "Sentences in a batch.", least=1, most=MOST)
@@ -72,7 +70,7 @@ class ProbeOptions:
     device: str = option("auto", "Device to train on: auto, cpu, cuda.", metavar="DEVICE")
     memory: int = option(
         2_000_000_000,
-        "Attention to keep between epochs; the rest is read from the bank in each.",
+        "Attention to keep in memory between epochs; the rest is read from the bank each time.",
         least=0,
         most=10**15,
         is_bytes=True,
@@ -82,7 +80,7 @@ class ProbeOptions:
 
 @dataclass(frozen=True)
 class Epoch(Progress):
-    """The result of epoch `done`: mean losses of the gold head in nats per word, and its time."""
+    """The result of epoch `done`: mean losses in nats per word, and its time."""
 
     loss: float
     held_out_loss: float | None  # None if nothing is held out
@@ -94,7 +92,7 @@ OnEpoch = Callable[[Epoch], None]
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """A probe that was trained, or (`is_new` false) found in the bank."""
+    """A probe that was trained, or (`is_new` false) that the bank had."""
 
     probe: int
     kind: str
@@ -102,7 +100,7 @@ class ProbeReport:
     test_run: str
     epochs: int
     best_epoch: int
-    seconds: float  # of training and scoring
+    seconds: float  # for training and scoring
     scores: pl.DataFrame  # its rows of `probe_score`
     is_new: bool = True
 
@@ -113,7 +111,7 @@ class ProbeReport:
 
 
 def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> None:
-    """Raise CallError for an unknown kind, a missing run to learn from, or an invalid option."""
+    """Raise CallError for an unknown kind, a missing training run, or an invalid option."""
     if kind not in KINDS:
         raise CallError(
             f"There is no kind of probe called {kind}.",
@@ -121,14 +119,14 @@ def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> No
         )
     if train_run is None and kind != "right_branching":
         raise CallError(
-            f"A probe of kind {kind} needs a run to learn from.",
+            f"A probe of kind {kind} needs a run to train on.",
             "Give one: --train-run RUN (train_run=).",
         )
-    for each in fields(options):
-        value, rules = getattr(options, each.name), each.metadata
+    for field in fields(options):
+        value, rules = getattr(options, field.name), field.metadata
         if "choices" in rules and value not in rules["choices"]:
             raise CallError(
-                f"{each.name} cannot be {value}.", f"Use one of: {', '.join(rules['choices'])}."
+                f"{field.name} cannot be {value}.", f"Use one of: {', '.join(rules['choices'])}."
             )
         for name, holds, bound in (
             ("least", operator.ge, "at least"),
@@ -138,6 +136,6 @@ def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> No
         ):
             if name in rules and not holds(value, rules[name]):
                 raise CallError(
-                    f"{each.name} must be {bound} {rules[name]:,}.",
-                    f"Leave it out for the default, {each.default}.",
+                    f"{field.name} must be {bound} {rules[name]:,}.",
+                    f"Leave it out for the default, {field.default}.",
                 )

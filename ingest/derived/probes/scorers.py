@@ -19,12 +19,11 @@ from torch.nn.functional import linear
 from attnbank.ingest.derived.probes.options import HIDDEN
 from attnbank.ingest.derived.probes.tasks import ProbeBatch, Task
 
-_DISTANCES = 6
-"""Numbers that describe the distance of a pair; see DistanceWordsScorer."""
+_DISTANCES = 6  # numbers that describe the distance of a pair; see DistanceWordsScorer
 
 
 def make_scorer(task: Task) -> nn.Module:
-    """An untrained probe of the task's kind."""
+    """Return an untrained probe of the task's kind."""
     maps = task.test.run.maps_per_sentence
     if task.vectors is None:
         return AttentionScorer(maps)
@@ -39,8 +38,8 @@ class HeadScorer(nn.Module, ABC):
     """A probe that weighs attention heads.
 
     The score of a pair is the sum over heads of weight times attention, from the dependent to the
-    candidate and back. That of ROOT is the same sum for each special token, times `opens` for [CLS]
-    and `closes` for all others ([SEP] in the published code).
+    candidate and from the candidate to the dependent. The score of ROOT is that sum for the special
+    tokens, times `opens` for [CLS] and `closes` for all others ([SEP] in the published code).
     """
 
     def __init__(self) -> None:
@@ -54,7 +53,7 @@ class HeadScorer(nn.Module, ABC):
 
     @abstractmethod
     def coefficients(self, batch: ProbeBatch) -> tuple[Tensor, Tensor]:
-        """Weights of the attention from and to the dependent, [B, P, P, K] or broadcast to it."""
+        """Weights of attention from and to the dependent, [B, P, P, K] or broadcastable to it."""
 
     def forward(self, batch: ProbeBatch) -> Tensor:
         """Scores [B, P, 1 + P] of each dependent's candidates, ROOT first; -inf for the others."""
@@ -75,7 +74,7 @@ class AttentionScorer(HeadScorer):
         self.weights = nn.Parameter(torch.zeros(2, maps))
 
     def pair_scores(self, batch: ProbeBatch) -> Tensor:
-        """As in HeadScorer."""
+        """Scores [B, P, P]; see HeadScorer."""
         first, second = linear(batch.required_attention, self.weights).unbind(-1)
         return first + second.transpose(1, 2)
 
@@ -103,7 +102,10 @@ class AttentionWordsScorer(HeadScorer):
         self.candidate = nn.Parameter(torch.zeros(size, 2 * maps))
 
     def _terms(self, batch: ProbeBatch) -> tuple[Tensor, Tensor, Tensor]:
-        """The terms of dependents and (with the bias) candidates, [2, B, P, K]; `is_paired`."""
+        """Return the terms of dependents and of candidates (plus bias), and `is_paired`.
+
+        Terms are [2, B, P, K], `is_paired` is [B, P].
+        """
         rows, _, is_paired = _candidate_rows(batch, self.root_at)
         shape = (*batch.is_word.shape, 2, -1)
         dependent = (self.vectors[batch.vector] @ self.dependent).view(shape).permute(2, 0, 1, 3)
@@ -111,11 +113,11 @@ class AttentionWordsScorer(HeadScorer):
         return dependent, candidate + self.bias[:, None, None], is_paired
 
     def pair_scores(self, batch: ProbeBatch) -> Tensor:
-        """As in HeadScorer."""
+        """Scores [B, P, P]; see HeadScorer."""
         attention = batch.required_attention
         dependent, candidate, is_paired = self._terms(batch)
-        # In attention from the dependent, its position is the first index, and in attention to it
-        # the second. The two terms of each position are summed in one product over the maps.
+        # The dependent's position is the first index of the attention from it, and the second index
+        # of the attention to it. Both terms of a position are summed in one product over the maps.
         first = _weighted(attention, dependent[0], candidate[1])
         second = _weighted(attention.transpose(1, 2), candidate[0], dependent[1])
         by_dependent = first[:, :, 0] + second[:, :, 1]
@@ -161,30 +163,31 @@ class DistanceWordsScorer(nn.Module):
         share = offset / batch.words[:, None, None]
         near = [(offset == at).float() for at in (1, -1, 2, -2)]
         distances = torch.stack([share.clamp(min=0), (-share).clamp(min=0), *near], -1)
-        # [B, P, P, 256] is the largest tensor of all, so it is filled in place.
+        # [B, P, P, 256] is by far the largest tensor, so it is filled in place.
         hidden = (distances @ self.distance).add_(candidate[:, None])
         if self.root_at == "published":
             hidden.add_(dependent[:, :, None] * is_paired[:, None, :, None])
         else:
             hidden.add_(dependent[:, :, None])
-        # The candidates' vectors have that of ROOT at the positions of special tokens.
+        # As ROOT, a candidate has no distance, but the weights `root`.
         of_root = self.vectors[root_rows] @ self.candidate + self.bias + self.root
         root = self._sum_of_tanh(dependent + of_root[:, None])
         return _candidates(root, self._sum_of_tanh(hidden)[..., 0], batch)
 
     def _sum_of_tanh(self, hidden: Tensor) -> Tensor:
-        """The tanh of `hidden` [..., 256], which is overwritten, times `out`, as [..., 1]."""
+        """Return tanh(hidden) times `out`, [..., 1]; overwrites `hidden` [..., 256]."""
+        # tanh(x) = 2 sigmoid(2 x) - 1
         units = hidden.mul_(2).sigmoid_()
         return 2 * linear(units, self.out) - self.out.sum()
 
 
 def _candidate_rows(batch: ProbeBatch, root_at: str) -> tuple[Tensor, Tensor, Tensor]:
-    """The rows of the vectors of candidates [B, P] and of ROOT [B]; `is_paired` [B, P].
+    """Return the rows of the vectors of candidates [B, P] and of ROOT [B], and `is_paired` [B, P].
 
     As a candidate, a special token has the vector of ROOT, which is zero. With root_at `published`
     the candidates are shifted by one, as in the published code: ROOT has the vector of the first
     word, each word that of the next one, and a pair whose candidate is the last word has no vectors
-    at all, not even the dependent's: there `is_paired` is 0, else 1.
+    at all, not even the dependent's: its `is_paired` is 0, that of all others 1.
     """
     if root_at != "published":
         return batch.vector, torch.zeros_like(batch.vector[:, 0]), torch.ones_like(batch.opens)
@@ -197,14 +200,17 @@ def _candidate_rows(batch: ProbeBatch, root_at: str) -> tuple[Tensor, Tensor, Te
 
 
 def _candidates(root: Tensor, pairs: Tensor, batch: ProbeBatch) -> Tensor:
-    """The scores of ROOT [B, P, 1] and of the pairs [B, P, P]; -inf for itself and for no word."""
+    """Concatenate the scores of ROOT [B, P, 1] and of pairs [B, P, P]; -inf if no candidate.
+
+    The dependent itself and special tokens are not candidates.
+    """
     itself = torch.eye(pairs.shape[1], dtype=torch.bool, device=pairs.device)
     barred = ~batch.is_word[:, None, :] | itself
     return torch.cat([root, pairs.masked_fill(barred, -math.inf)], 2)
 
 
 def _weighted(attention: Tensor, *terms: Tensor) -> Tensor:
-    """Sums over maps of attention [B, X, Y, K] times terms [B, X, K], as [B, X, terms, Y]."""
+    """Sum attention [B, X, Y, K] times each of some terms [B, X, K] over K: [B, X, terms, Y]."""
     count, first, second, maps = attention.shape
     stacked = torch.stack(terms, 2).view(count * first, len(terms), maps)
     product = stacked @ attention.reshape(count * first, second, maps).transpose(1, 2)

@@ -19,11 +19,11 @@ from attnbank.sql.run_choice import find_run, run_candidates
 from attnbank.sql.suggest import join_names
 
 PIECE_SEPARATOR = "\x1f"
+# The relations that UAS does not count, in Universal and in Stanford Dependencies.
 PUNCTUATION = ("punct", "p")
-"""The relations that UAS leaves out, in Universal and in Stanford Dependencies."""
 
+# Candidate heads are numbered: 0 is ROOT, p + 1 is the word at position p.
 ROOT = 0
-"""Candidate heads are numbered: 0 is ROOT, p + 1 is the word at position p."""
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -31,7 +31,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ProbeRun:
-    """A finished run of single sentences at word level, and its model."""
+    """A finished run of context sentence and unit word, and its model."""
 
     id: int
     name: str
@@ -42,16 +42,16 @@ class ProbeRun:
     random_seed: int | None
     heads: int  # of each layer
     numbers: Sequence[int]  # of the layers that have attention
-    trained_sha256: str | None = None  # of the model's trained weights, if it is known
+    trained_sha256: str | None = None  # of the trained weights, if the bank has it
 
     @property
     def maps_per_sentence(self) -> int:
-        """The number of attention maps of a sentence: layers times heads."""
+        """The number of attention maps of a sentence."""
         return len(self.numbers) * self.heads
 
     @property
     def model_label(self) -> str:
-        """The model in words, with what tells its weights from others."""
+        """The name of the model, with its random seed or the digest of its weights."""
         if self.random_seed is not None:
             return f"{self.model} with random weights (seed {self.random_seed})"
         return f"{self.model} (weights {self.sha256[:8]})"
@@ -60,7 +60,10 @@ class ProbeRun:
 def find_probe_run(
     connection: DuckDBPyConnection, bank: Path, named: str, *, reads_attention: bool = True
 ) -> ProbeRun:
-    """The run with this name or id; CallError if it is unsuitable, QueryError if unfinished."""
+    """Find the run of this name or id.
+
+    Raises CallError if a probe cannot use it, QueryError if it is unfinished.
+    """
     number, _ = find_run(connection, bank, named)
     weights = "true" if reads_attention else None
     candidates = run_candidates(connection, RunChoice("word", ("sentence",), weights=weights))
@@ -68,13 +71,13 @@ def find_probe_run(
     if candidate.unusable_because is not None:
         raise CallError(
             f"A probe cannot read the run {candidate.name}: {candidate.unusable_because}.",
-            _suitable(connection, weights),
+            _suggest_runs(connection, weights),
         )
     ((is_finished, *columns),) = connection.execute(
         "select run.finished is not null, run.id, run.name, corpus.name, model.name,"
         " model.revision, model.sha256, model.random_seed, coalesce(run.heads, model.heads),"
         " coalesce(model.layer_numbers, range(1, model.layers + 1)),"
-        # For a control, the trained model of the same name, if the bank has exactly one.
+        # For a control, that of the trained model of the same name, if the bank has exactly one.
         " coalesce(if(model.random_seed is null, model.sha256, null), (select"
         " if(count(distinct sha256) = 1, min(sha256), null) from model as trained"
         " where random_seed is null and trained.name = model.name"
@@ -87,37 +90,37 @@ def find_probe_run(
     ).fetchall()
     if not is_finished:
         raise QueryError(
-            f"The run {candidate.name} is not finished.",
-            "Type the same ingest command again to finish it.",
+            f"The run {candidate.name} is unfinished.",
+            "Finish it first: type the same ingest command again.",
         )
     return ProbeRun(*columns)
 
 
-def _suitable(connection: DuckDBPyConnection, weights: str | None) -> str:
+def _suggest_runs(connection: DuckDBPyConnection, weights: str | None) -> str:
     needed = RunChoice("word", ("sentence",), "trees", weights=weights)
     candidates = run_candidates(connection, needed)
     fitting = [run.name for run in candidates if run.unusable_because is None]
     if fitting:
         return f"Runs that a probe can use: {join_names(fitting)}."
-    which = "with trees (unit word, context sentence)"
-    return f"Make one: attnbank ingest CORPUS --keep weights, {which}."
+    needs = "with trees (unit word, context sentence)"
+    return f"Make one: attnbank ingest CORPUS --keep weights, {needs}."
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """The sentences of a run that have a tree: S sentences, N positions in all, K words of each.
+    """The S sentences of a run that have a tree, with N positions in all and K words of each.
 
-    K is 1 unless words share a position (those of a multiword token): then each whose head stands
-    elsewhere has an entry, in order, and those whose head stands at the same position have none.
+    K is 1 unless words share a position (those of a multiword token). Then each word whose head is
+    at another position has an entry, in order; those whose head is at the same position have none.
     """
 
     sequence: Ints  # [S] ids
-    cluster: Ints  # [S] the same number for those of a document that the source marks
-    start: Ints  # [S + 1] the entry at which the positions of each sentence begin
+    cluster: Ints  # [S] a number for each document that the source marks
+    start: Ints  # [S + 1] index of the first position of each sentence
     is_word: Bools  # [N]
     opens: Bools  # [N] whether it is [CLS]
     closes: Bools  # [N] whether it is [SEP] or any other special token
-    gold: Ints  # [K, N] candidate that is the gold head; -1 for no word
+    gold: Ints  # [K, N] the candidate that is the gold head; -1 for no word
     relation: Ints  # [K, N] index into `relations`; -1 for no word
     is_scored: Bools  # [K, N] whether it is a word and not punctuation
     is_head_scored: Bools  # [K, N] whether the head is a word and not punctuation
@@ -127,7 +130,7 @@ class Sentences:
 
     @property
     def clusters(self) -> Ints:
-        """The documents of the sentences, from 0, [S]; of one document each is its own."""
+        """The units of resampling, from 0, [S]: documents, or sentences if all are of one."""
         names, numbers = np.unique(self.cluster, return_inverse=True)
         return numbers if len(names) > 1 else np.arange(len(self.cluster))
 
@@ -145,9 +148,10 @@ class Sentences:
 def read_sentences(
     connection: DuckDBPyConnection, run: ProbeRun, split: str | None = None
 ) -> Sentences:
-    """The sentences of a run, in the order of their ids; those without a tree are left out.
+    """Read the sentences of a run that have a tree, in the order of their ids.
 
-    Raises QueryError for none and for special tokens between words, CallError for an unknown split.
+    Raises QueryError if there are none and for special tokens between words, CallError for an
+    unknown split.
     """
     # Each row is a special token, or a word of a position.
     table = connection.query(
@@ -155,7 +159,7 @@ def read_sentences(
         params={"run": run.id, "split": split},
     ).to_arrow_table()
     if table.num_rows == 0:
-        raise _no_rows(connection, run, split)
+        raise _no_sentences_error(connection, run, split)
     sequence = _ints(table["sequence"])
     begins = np.flatnonzero(np.diff(sequence, prepend=-1))
     is_word = table["kind"].to_numpy() == "word"
@@ -165,16 +169,15 @@ def read_sentences(
     )
     if not has_tree.any():
         raise QueryError(
-            f"The run {run.name} has no trees: no sentence of {run.corpus} says what the heads of"
-            " its words are.",
+            f"The run {run.name} has no trees: no sentence of {run.corpus} has dependencies.",
             "Give a run over a corpus with dependencies (CoNLL-U, a relations file, or text that"
             " was ingested with --spacy PIPELINE).",
         )
-    kept = np.repeat(has_tree, np.diff(begins, append=len(sequence)))
-    table = table.filter(pa.array(kept)).combine_chunks()
-    sequence, place = _ints(table["sequence"]), _ints(table["position"])
+    is_kept = np.repeat(has_tree, np.diff(begins, append=len(sequence)))
+    table = table.filter(pa.array(is_kept)).combine_chunks()
+    sequence, input_position = _ints(table["sequence"]), _ints(table["position"])
     is_new = np.diff(sequence, prepend=-1) != 0
-    is_first = is_new | (np.diff(place, prepend=-1) != 0)  # of the rows of its position
+    is_first = is_new | (np.diff(input_position, prepend=-1) != 0)  # of the rows of its position
     first = np.flatnonzero(is_first)
     start = np.append(np.flatnonzero(is_new[first]), len(first))
     kind = table["kind"].to_numpy()
@@ -190,21 +193,21 @@ def read_sentences(
         closes=(kind[first] != "cls") & (kind[first] != "word"),
         form=of_position["form"].combine_chunks(),
         pieces=of_position["pieces"].combine_chunks(),
-        **_examples(run, table.take(pa.array(words)).combine_chunks(), position[words], start),
+        **_gold_fields(run, table.take(pa.array(words)).combine_chunks(), position[words], start),
     )
 
 
-def _examples(run: ProbeRun, words: pa.Table, at: Ints, start: Ints) -> dict[str, Any]:
-    """The fields of `Sentences` by word and position; `at` are the positions of the words."""
+def _gold_fields(run: ProbeRun, words: pa.Table, at: Ints, start: Ints) -> dict[str, Any]:
+    """Return the fields of `Sentences` that are [K, N]; `at` are the positions of the words."""
     sentence = np.searchsorted(start, at, "right") - 1
-    opening = np.searchsorted(sentence, np.arange(len(start) - 1))  # each one's first word
+    opening = np.searchsorted(sentence, np.arange(len(start) - 1))  # first word of each sentence
     in_order = np.arange(len(at)) - opening[sentence] + 1
     steps = np.diff(at, prepend=at[:1])
     steps[opening] = 0
     if not np.array_equal(_ints(words["index"]), in_order) or (steps > 1).any():
         raise QueryError(
             f"The run {run.name} has special tokens between the words of a sentence.",
-            "A probe cannot use it.",
+            "Use another run: a probe cannot use this one.",
         )
     encoded = words["relation"].combine_chunks().dictionary_encode()
     relations = tuple(name or "" for name in encoded.dictionary.to_pylist())
@@ -217,7 +220,7 @@ def _examples(run: ProbeRun, words: pa.Table, at: Ints, start: Ints) -> dict[str
     gold = np.where(is_root, ROOT, at[head] - start[sentence] + 1)
     outside = np.flatnonzero(is_root | (at[head] != at))
     of_position = at[outside]
-    # Which of the words of its position it is, counting from 0.
+    # The index of each word among those of its position.
     number = np.arange(len(outside)) - np.searchsorted(of_position, of_position)
     shape = (int(number.max(initial=0)) + 1, int(start[-1]))
 
@@ -240,7 +243,7 @@ def _ints(column: pa.ChunkedArray | pa.Array, null: int = 0) -> Ints:
     return filled
 
 
-def _no_rows(
+def _no_sentences_error(
     connection: DuckDBPyConnection, run: ProbeRun, split: str | None
 ) -> CallError | QueryError:
     if split is None:

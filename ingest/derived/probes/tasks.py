@@ -1,4 +1,4 @@
-"""What a probe learns from and is scored on: runs, sentences, word vectors, and batches of them."""
+"""The data of a probe: runs, sentences, word vectors, and batches of them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from attnbank.ingest.derived.probes.sentences import (
 )
 from attnbank.sql.errors import CallError, QueryError
 
+# Numbers in a tensor of a batch: 16 MB. With 64 MB an epoch took twice as long.
 CELLS_AT_ONCE = 4_000_000
-"""The most numbers in a tensor of a batch: 16 MB. With 64 MB an epoch took twice as long."""
 
 
 @dataclass(frozen=True)
 class ProbeInput:
-    """The training or the test part."""
+    """The training data or the test data."""
 
     run: ProbeRun
     sentences: Sentences
@@ -39,14 +39,14 @@ class ProbeInput:
 
 @dataclass(frozen=True)
 class Task:
-    """What a probe learns from, if anything, and is scored on."""
+    """The data that a probe is trained on, if any, and scored on."""
 
     kind: str
     options: ProbeOptions
     train: ProbeInput | None
     test: ProbeInput
     vectors: NDArray[np.float32] | None = None  # [1 + V, D]; None for a probe without words
-    coverage: float | None = None  # share of the test part's words that have a vector
+    coverage: float | None = None  # share of the test words that have a vector
 
 
 def read_task(
@@ -57,36 +57,35 @@ def read_task(
     test_run: str,
     options: ProbeOptions,
 ) -> Task:
-    """Find the runs, read their sentences and word vectors. Raises as train_probe does."""
+    """Find the runs and read their sentences and word vectors. Raises what train_probe raises."""
     splits = options.train_split, options.test_split
     reads_attention = kind in WITH_ATTENTION
     test = find_probe_run(connection, bank, test_run, reads_attention=reads_attention)
     if train_run is None:
-        return Task(kind, options, None, _part(connection, test, splits[1]))
+        return Task(kind, options, None, _read_input(connection, test, splits[1]))
     train = find_probe_run(connection, bank, train_run, reads_attention=reads_attention)
     if train.id == test.id and (None in splits or splits[0] == splits[1]):
         raise CallError(
-            f"The run {test.name} would be scored on the sentences that the probe learnt from.",
+            f"The run {test.name} would be scored on the sentences that the probe was trained on.",
             "Give a run over another corpus, or different splits (train_split, test_split).",
         )
     if train.sha256 != test.sha256:
         raise CallError(
             f"The runs are of different models: {train.name} of {train.model_label}, {test.name} of"
             f" {test.model_label}.",
-            "Weights that a probe learns for the heads of one model mean nothing for another's:"
-            " give two runs of one model.",
+            "Give two runs of one model: the weights of its heads mean nothing for another one.",
         )
-    parts = _part(connection, train, splits[0]), _part(connection, test, splits[1])
+    parts = _read_input(connection, train, splits[0]), _read_input(connection, test, splits[1])
     task = Task(kind, options, *parts)
-    return _with_words(task, *parts) if kind in WITH_WORDS else task
+    return _add_word_vectors(task, *parts) if kind in WITH_WORDS else task
 
 
-def _part(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> ProbeInput:
+def _read_input(connection: DuckDBPyConnection, run: ProbeRun, split: str | None) -> ProbeInput:
     sentences = read_sentences(connection, run, split)
     return ProbeInput(run, sentences, np.zeros(len(sentences.is_word), dtype=np.int64))
 
 
-def _with_words(task: Task, train: ProbeInput, test: ProbeInput) -> Task:
+def _add_word_vectors(task: Task, train: ProbeInput, test: ProbeInput) -> Task:
     words = [
         part.sentences.pieces if task.options.embeddings == MODEL else part.sentences.form
         for part in (train, test)
@@ -94,19 +93,19 @@ def _with_words(task: Task, train: ProbeInput, test: ProbeInput) -> Task:
     encoded = pa.concat_arrays(words).dictionary_encode()
     row = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy() + 1
     of_train, of_test = np.split(row, [len(words[0])])
-    found = word_vectors(encoded.dictionary.to_pylist(), train.run, task.options)
-    # The vectors below a zero row, divided by their root mean square over the distinct training
-    # words, so that the learning rate means the same for any embeddings.
+    vectors = word_vectors(encoded.dictionary.to_pylist(), train.run, task.options)
+    # Vectors are divided by their root mean square over the distinct training words, so that the
+    # learning rate means the same for any embeddings. Row 0 is the zero vector.
     training = np.unique(of_train[train.sentences.is_word]) - 1
-    known = found.vectors[training][found.known[training]].astype(np.float64)
+    known = vectors.vectors[training][vectors.known[training]].astype(np.float64)
     size = np.sqrt(np.mean(known**2)) if known.size else 0.0
-    zero = np.zeros((1, found.vectors.shape[1]), dtype=np.float32)
+    zero = np.zeros((1, vectors.vectors.shape[1]), dtype=np.float32)
     return replace(
         task,
         train=replace(train, vector=of_train),
         test=replace(test, vector=of_test),
-        vectors=np.concatenate([zero, found.vectors / np.float32(size or 1.0)]),
-        coverage=float(found.known[of_test[test.sentences.is_word] - 1].mean()),
+        vectors=np.concatenate([zero, vectors.vectors / np.float32(size or 1.0)]),
+        coverage=float(vectors.known[of_test[test.sentences.is_word] - 1].mean()),
     )
 
 
@@ -118,7 +117,7 @@ class ProbeBatch:
     is_word: Tensor  # [B, P] bool
     opens: Tensor  # [B, P] float, 1 for [CLS], else 0
     closes: Tensor  # [B, P] float, 1 for any other special token, else 0
-    gold: Tensor  # [K, B, P] int64, candidate that is the gold head of word k there; -1 for none
+    gold: Tensor  # [K, B, P] int64, candidate that is the gold head of the k-th word; -1 for none
     position: Tensor  # [B, P] int64, 0-based
     words: Tensor  # [B] float, number of words of each sentence
     vector: Tensor  # [B, P] int64, row of the word vectors; 0, the zero vector, for all but words
@@ -126,22 +125,22 @@ class ProbeBatch:
 
     @property
     def required_attention(self) -> Tensor:
-        """`attention`, for a probe that reads it."""
+        """`attention`, which a probe that uses it has read."""
         assert self.attention is not None, "the batch was read without attention"
         return self.attention
 
     def to(self, device: torch.device) -> ProbeBatch:
-        """The same batch on a device."""
+        """Return the batch on a device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if value is not None}
         return replace(self, **moved)
 
 
 class Batches:
-    """The batches of sentences `chosen` of a part, by number; a number gives the same batch always.
+    """The batches of the sentences `chosen`, by number; a number always gives the same batch.
 
     Sentences with neighbouring ids go together: ingest numbers them by length within a window. With
-    `keeps`, batches stay in memory up to the share of `options.memory` that `chosen` have
-    in all.
+    `keeps`, batches stay in memory, up to `options.memory` times the share that `chosen` has of
+    the sentences of the part.
     """
 
     def __init__(
@@ -172,7 +171,7 @@ class Batches:
         return (self[number] for number in range(len(self)))
 
     def __getitem__(self, number: int) -> ProbeBatch:
-        """Batch `number`. Raises QueryError if the bank lacks some of its attention."""
+        """Return a batch. Raises QueryError if the bank lacks some of its attention."""
         if number in self._kept:
             return self._kept[number]
         chosen, part = self._groups[number], self._part
@@ -180,8 +179,8 @@ class Batches:
         if self._reads_attention:
             ids, lengths = part.sentences.sequence[chosen], part.sentences.lengths[chosen]
             attention = read_attention(self._connection, part.run, ids, lengths)
-        batch = _padded(part, chosen, attention).to(self._device)
-        size = sum(each.nbytes for each in vars(batch).values() if isinstance(each, Tensor))
+        batch = _pad_sentences(part, chosen, attention).to(self._device)
+        size = sum(tensor.nbytes for tensor in vars(batch).values() if isinstance(tensor, Tensor))
         if size <= self._left:
             self._left -= size
             self._kept[number] = batch
@@ -189,7 +188,10 @@ class Batches:
 
 
 def _group_sentences(chosen: Ints, lengths: Ints, most: int, width: int) -> list[Ints]:
-    """Cut sentences into groups of at most `most`, and of CELLS_AT_ONCE numbers if possible."""
+    """Cut sentences into groups of at most `most`, and of CELLS_AT_ONCE numbers if possible.
+
+    `width` is the number of values per pair of positions in the largest tensor.
+    """
     groups, begin, longest = [], 0, 0
     for at, length in enumerate(lengths[chosen].tolist()):
         longest = max(longest, length)
@@ -201,7 +203,7 @@ def _group_sentences(chosen: Ints, lengths: Ints, most: int, width: int) -> list
     return [group for group in groups if len(group)]
 
 
-def _padded(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> ProbeBatch:
+def _pad_sentences(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> ProbeBatch:
     sentences = part.sentences
     lengths = sentences.lengths[chosen]
     position = np.broadcast_to(np.arange(lengths.max()), (len(chosen), lengths.max()))
@@ -209,8 +211,8 @@ def _padded(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> ProbeBa
     entry = np.where(is_real, sentences.start[chosen][:, None] + position, 0)
 
     def field(values: np.ndarray, padding: float) -> Tensor:
-        taken = values[..., entry]  # entries are the last axis
-        return torch.from_numpy(np.where(is_real, taken, padding).astype(values.dtype))
+        entries = values[..., entry]  # entries are the last axis
+        return torch.from_numpy(np.where(is_real, entries, padding).astype(values.dtype))
 
     is_word = field(sentences.is_word, False)
     return ProbeBatch(
@@ -229,18 +231,18 @@ def _padded(part: ProbeInput, chosen: Ints, attention: Tensor | None) -> ProbeBa
 def read_attention(
     connection: DuckDBPyConnection, run: ProbeRun, sequences: Ints, lengths: Ints
 ) -> Tensor:
-    """The attention of B sequences, [B, P, P, K] (from, to, map), zero where padded.
+    """Read the attention of B sequences, [B, P, P, K] (from, to, map), zero for padding.
 
-    `sequences` are ids, ascending, of so many positions. Map k is of the layer `run.numbers[k //
-    heads]`, head k % heads + 1. Raises QueryError if the bank lacks some of it.
+    `sequences` are ids, ascending, with `lengths` positions. Map k is that of head k % heads + 1 in
+    layer `run.numbers[k // heads]`. Raises QueryError if the bank lacks some of it.
     """
     listed = ", ".join(map(str, sequences.tolist()))
-    # By the bounds DuckDB skips whole row groups, by the list single rows.
-    found = connection.query(
+    # The bounds let DuckDB skip whole row groups, the list single rows.
+    distributions = connection.query(
         "select sequence, layer, head, from_position, weights from distribution"
         f" where sequence between {sequences[0]} and {sequences[-1]} and sequence in ({listed})"
     )
-    rows = found.to_arrow_table().combine_chunks()
+    rows = distributions.to_arrow_table().combine_chunks()
     count, longest, maps = len(sequences), int(lengths.max()), run.maps_per_sentence
     slot = np.searchsorted(sequences, rows["sequence"].to_numpy())
     layer = np.searchsorted(run.numbers, rows["layer"].to_numpy())

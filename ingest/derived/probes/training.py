@@ -1,4 +1,4 @@
-"""Training a probe on one run of a bank, scoring it on another, and keeping the result."""
+"""Trains a probe on one run of a bank, scores it on another, and stores the result."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from attnbank.sql.errors import QueryError
 from attnbank.sql.outputs.atomic import remove_parts
 
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy", "pyarrow", "spacy")
+# Options that have a column of their own in table `probe`.
 _COLUMNS = frozenset({"embeddings", "root_at", "train_split", "test_split", "seed"})
-"""Options that have a column of their own in table `probe`."""
 
-_NO_MATTER = frozenset({"memory", "model", "trust_remote_code"})
-"""Options that change no figure; word vectors are compared by their digest, not by their model."""
+# Options that change no figure. Word vectors are compared by their digest, not by their model.
+_NOT_COMPARED = frozenset({"memory", "model", "trust_remote_code"})
 
 
 def train_probe(
@@ -61,9 +61,9 @@ def train_probe(
 ) -> ProbeReport:
     """Train a probe on one run of a bank, score it on another, and write both into the bank.
 
-    `kind` is one of KINDS; runs are given by name or id; right_branching needs no `train_run`. A
-    probe that the bank has of the same runs, options and word vectors is reported, or, with
-    `replace`, trained anew. Raises CallError for an invalid argument or run, QueryError for a run
+    `kind` is one of KINDS; runs are given by name or id; right_branching needs no `train_run`. If
+    the bank has a probe of the same runs, options and word vectors, that is reported, or, with
+    `replace`, trained again. Raises CallError for an invalid argument or run, QueryError for a run
     without trees or an unfinished one and for a loss that is not finite, EmbeddingsError for
     embeddings that cannot be read, BankError if the bank cannot be opened or written.
     """
@@ -76,10 +76,10 @@ def train_probe(
         task = read_task(connection, path, kind, learns_from, str(test_run), options)
         same = [] if replace else _find_same(connection, task)
         if same:
-            remove_parts(path.resolve())  # of a process that was killed when it had only to compact
+            remove_parts(path.resolve())  # left by a process that was killed while it compacted
             return _report(connection, task, same[0])
     began, started = time.perf_counter(), provenance.now()
-    # Opened for writing before the training, so that a bank in use is refused now and not after it.
+    # Opened for writing before the training, to fail now and not after it if the bank is in use.
     connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
     saved = "nothing of the probe was kept", "type the same command again"
     with closing(connection), translate_errors(path, *saved, only_duckdb=True):
@@ -95,7 +95,7 @@ def train_probe(
 def _run_task(
     connection: DuckDBPyConnection, task: Task, device: torch.device, on_progress: OnEpoch
 ) -> tuple[dict[str, object], dict[str, pl.DataFrame]]:
-    """Train and score a probe, writing nothing: columns of table `probe`, rows of other tables."""
+    """Train and score a probe; return columns of table `probe`, and rows of other tables."""
     options, sentences = task.options, task.test.sentences
     rng = np.random.default_rng(options.seed)
     if task.train is None:
@@ -103,25 +103,29 @@ def _run_task(
         nothing = ("train_sentences", "held_out_sentences", "epochs", "best_epoch")
         return dict.fromkeys(nothing, 0), {"probe_score": table}
     scorer = make_scorer(task).to(device)
-    chosen, kept = hold_out(task.train.sentences, options.held_out, rng)
-    training = Batches(connection, task, task.train, chosen, device)
-    held_out = Batches(connection, task, task.train, kept, device) if len(kept) else None
-    learnt = learn(scorer, training, held_out, options, rng, on_progress)
-    every = np.arange(len(sentences.sequence))
+    training_sentences, held_out_sentences = hold_out(task.train.sentences, options.held_out, rng)
+    training = Batches(connection, task, task.train, training_sentences, device)
+    held_out = (
+        Batches(connection, task, task.train, held_out_sentences, device)
+        if len(held_out_sentences)
+        else None
+    )
+    learnt = train_scorer(scorer, training, held_out, options, rng, on_progress)
+    test_sentences = np.arange(len(sentences.sequence))
     predicted = np.full(len(sentences.is_word), -1, dtype=np.int64)
     weights = HeadWeights(task.test, scorer) if isinstance(scorer, HeadScorer) else None
     total = 0.0
     with torch.inference_mode():
-        for batch in Batches(connection, task, task.test, every, device, keeps=False):
-            loss, found = loss_of(scorer, batch)
+        for batch in Batches(connection, task, task.test, test_sentences, device, keeps=False):
+            loss, word_scores = loss_of(scorer, batch)
             total += float(loss)
             entry = batch.entry[batch.is_word].cpu().numpy()
-            predicted[entry] = found.argmax(2)[batch.is_word].cpu().numpy()
+            predicted[entry] = word_scores.argmax(2)[batch.is_word].cpu().numpy()
             if weights is not None:
                 weights.add_batch(batch)
     columns = {
-        "train_sentences": len(chosen),
-        "held_out_sentences": len(kept),
+        "train_sentences": len(training_sentences),
+        "held_out_sentences": len(held_out_sentences),
         **learnt,
         "test_loss": total / int((sentences.gold >= 0).sum()),
     }
@@ -134,24 +138,24 @@ def _run_task(
 
 
 def hold_out(sentences: Sentences, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """The indices of sentences to learn from and of held-out sentences, both ascending.
+    """Return the indices of training sentences and of held-out sentences, both ascending.
 
-    Random documents are held out until they have `share` of the sentences: whole documents, where
-    the source marks several. At least one sentence is left to learn from.
+    Random documents are held out until they have `share` of the sentences (single sentences, if the
+    source does not mark several documents). At least one sentence is left for training.
     """
-    every = np.arange(len(sentences.sequence))
-    if share == 0 or len(every) < 2:
-        return every, every[:0]
+    indices = np.arange(len(sentences.sequence))
+    if share == 0 or len(indices) < 2:
+        return indices, indices[:0]
     cluster = sentences.clusters
     order = rng.permutation(cluster.max() + 1)
     sizes = np.bincount(cluster)[order]
-    count = int(np.searchsorted(np.cumsum(sizes), share * len(every))) + 1
+    count = int(np.searchsorted(np.cumsum(sizes), share * len(indices))) + 1
     is_held_out = np.isin(cluster, order[: min(count, len(order) - 1)])
-    return every[~is_held_out], every[is_held_out]
+    return indices[~is_held_out], indices[is_held_out]
 
 
 def loss_of(scorer: nn.Module, batch: ProbeBatch) -> tuple[Tensor, Tensor]:
-    """Summed negative log-likelihood of the gold heads, in nats, and the scores [B, P, 1 + P]."""
+    """Return the negative log-likelihood of all gold heads, in nats, and scores [B, P, 1 + P]."""
     scores = scorer(batch)
     rows = scores.flatten(0, 1)
     losses = [
@@ -169,7 +173,7 @@ def _mean_loss(scorer: nn.Module, batches: Iterable[ProbeBatch]) -> float:
     return total / words
 
 
-def learn(
+def train_scorer(
     scorer: nn.Module,
     training: Batches,
     held_out: Batches | None,
@@ -177,13 +181,14 @@ def learn(
     rng: np.random.Generator,
     on_progress: OnEpoch,
 ) -> dict[str, object]:
-    """Train a scorer, and give it the weights of the best epoch; the columns of `probe` about it.
+    """Train a scorer and load the weights of its best epoch; return columns of `probe`.
 
-    The best has the lowest held-out loss, else is the last. Raises QueryError if one is not finite.
+    The best epoch has the lowest held-out loss; if nothing is held out, it is the last. Raises
+    QueryError if a loss is not finite.
     """
     optimiser = torch.optim.Adam(scorer.parameters(), lr=options.learning_rate)
     best: dict[str, object] = {}
-    best_epoch, best_loss, kept = 0, math.inf, {}
+    best_epoch, best_loss, best_state = 0, math.inf, {}
     for number in range(1, options.epochs + 1):
         began = time.perf_counter()
         loss = run_epoch(scorer, optimiser, training, rng.permutation(len(training)))
@@ -198,17 +203,17 @@ def learn(
         if stop_loss is None or stop_loss < best_loss:
             best_epoch, best_loss = number, best_loss if stop_loss is None else stop_loss
             best = {"best_epoch": number, "loss": loss, "held_out_loss": stop_loss}
-            kept = {name: value.clone() for name, value in scorer.state_dict().items()}
+            best_state = {name: value.clone() for name, value in scorer.state_dict().items()}
         elif number - best_epoch >= options.patience:
             break
-    scorer.load_state_dict(kept)
+    scorer.load_state_dict(best_state)
     return {"epochs": number, **best}
 
 
 def run_epoch(
     scorer: nn.Module, optimiser: torch.optim.Optimizer, batches: Batches, order: Ints
 ) -> float:
-    """One pass over the batches in this order; the mean loss per word during it, in nats."""
+    """Train on all batches in this order; return the mean loss per word meanwhile, in nats."""
     total, words = torch.zeros((), dtype=torch.float64), 0
     for number in order.tolist():
         batch = batches[number]
@@ -221,7 +226,7 @@ def run_epoch(
     return float(total) / words
 
 
-def _options_of_task(task: Task) -> dict[str, object]:
+def _identity_columns(task: Task) -> dict[str, object]:
     options, vectors, train = task.options, task.vectors, task.train
     return {
         "kind": task.kind,
@@ -236,24 +241,24 @@ def _options_of_task(task: Task) -> dict[str, object]:
     }
 
 
-def _further(options: ProbeOptions) -> dict[str, str]:
-    """The options that have no column of their own, as texts by name."""
-    names = [each.name for each in fields(options) if each.name not in _COLUMNS]
+def _other_options(options: ProbeOptions) -> dict[str, str]:
+    """Return the options without a column of their own as text by name."""
+    names = [field.name for field in fields(options) if field.name not in _COLUMNS]
     return {name: str(getattr(options, name)) for name in names}
 
 
 def _find_same(connection: DuckDBPyConnection, task: Task) -> list[int]:
-    """The ids of probes with the same kind, runs, options and word vectors, the newest first."""
+    """Return the ids of probes of the same kind, runs, options and vectors, the newest first."""
 
     def matters(options: dict[str, str]) -> dict[str, str]:
-        return {name: value for name, value in options.items() if name not in _NO_MATTER}
+        return {name: value for name, value in options.items() if name not in _NOT_COMPARED}
 
-    asked, further = _options_of_task(task), matters(_further(task.options))
+    identity, further = _identity_columns(task), matters(_other_options(task.options))
     rows = connection.execute(
         "select id, options from probe"
-        f" where {' and '.join(f'{name} is not distinct from ?' for name in asked)}"
+        f" where {' and '.join(f'{name} is not distinct from ?' for name in identity)}"
         " order by id desc",
-        list(asked.values()),
+        list(identity.values()),
     ).fetchall()
     return [number for number, options in rows if matters(options) == further]
 
@@ -264,23 +269,23 @@ def _write_probe(
     columns: dict[str, object],
     tables: dict[str, pl.DataFrame],
 ) -> int:
-    """Write a probe in place of those that `_find_same` finds, all of it or nothing; its id."""
+    """Write a probe in one transaction, replacing those of `_find_same`; return its id."""
     with transaction(connection):
         probe = next_ids(connection)["probe"]
         for same in _find_same(connection, task):
-            for each in table_references(connection):
-                if each.target == "probe":
-                    condition = each.condition(f"id = {same}")
-                    connection.execute(f"delete from {each.qualified_table} where {condition}")
+            for reference in table_references(connection):
+                if reference.target == "probe":
+                    condition = reference.condition(f"id = {same}")
+                    connection.execute(f"delete from {reference.qualified_table} where {condition}")
             connection.execute("delete from probe where id = ?", [same])
         insert_row(
             connection,
             "probe",
             id=probe,
-            **_options_of_task(task),
+            **_identity_columns(task),
             dimension=None if task.vectors is None else task.vectors.shape[1],
             coverage=task.coverage,
-            options=_further(task.options),
+            options=_other_options(task.options),
             test_sentences=len(task.test.sentences.sequence),
             **columns,
             code_version=provenance.version(),
@@ -295,7 +300,7 @@ def _write_probe(
 def _report(
     connection: DuckDBPyConnection, task: Task, probe: int, seconds: float | None = None
 ) -> ProbeReport:
-    """The report on a probe in the bank; `seconds` is None if it was not trained just now."""
+    """Read the report of a probe; `seconds` is None if it was not trained just now."""
     epochs, best = connection.execute(
         "select epochs, best_epoch from probe where id = ?", [probe]
     ).fetchall()[0]
