@@ -1,6 +1,6 @@
 """Makes plots: a frame goes in, a Vega-Lite specification or a picture file comes out.
 
-    from attnbank.queries.pictures import Facts, draw, specification
+    from attnbank.queries.pictures import ChartFacts, draw, specification
 
 `specification` needs nothing installed; `draw` makes it an Altair chart (extra `plot`). There is no
 SQL here and no file: `Bank.plot` and the command ask the bank, the command writes.

@@ -136,7 +136,12 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 SENTENCES = "sentences"
 """The kind of picture that is drawn as `Bank.show` draws it."""
 _KINDS: dict[str, Callable[[Scene], ChartParts]] = {
-    each.__name__: each for each in (grid, points, bars, draw_lines, scatter, matrix)
+    "grid": grid,
+    "points": points,
+    "bars": bars,
+    "lines": draw_lines,
+    "scatter": scatter,
+    "matrix": matrix,
 }
 
 

@@ -255,7 +255,7 @@ def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -
 def _path(name: Any, source: Any, target: Any) -> syntax.Path:
     given = [each for each in (name, source, target) if each is not None]
     if name is not None or source is None or target is None:
-        place = given[0].place if given else SourcePosition(1, 1)
+        place = given[0].position if given else SourcePosition(1, 1)
         raise RequestError(place, "->> goes between two nodes and cannot be named.")
     return syntax.Path(source, target)
 

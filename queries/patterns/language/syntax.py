@@ -37,7 +37,7 @@ class RequestError(CallError):
         self._raw = fact
 
     def in_keys(self) -> RequestError:
-        """The same error, whose place is in the keys (--columns, --sort, --by)."""
+        """The same error, with its position in the keys (--columns, --sort, --by)."""
         return RequestError(self.position, self._raw, self.remedy, "the keys")
 
 
@@ -55,7 +55,7 @@ class Name(str):
 
 @dataclass(frozen=True)
 class Regex:
-    """`re"..."` (Str) or `/.../` (PCRE); `columns` are the characters' distances from `place`."""
+    """`re"..."` (Str) or `/.../` (PCRE); `columns` are the characters' distances from `position`."""
 
     text: str
     dialect: Literal["str", "pcre"]
