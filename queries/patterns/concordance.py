@@ -26,7 +26,7 @@ _SENTENCES_AT_ONCE = 10_000
 
 
 def add_context(
-    connection: SupportsExecute, found: pl.DataFrame, context: int | None
+    connection: SupportsExecute, hits: pl.DataFrame, context: int | None
 ) -> pl.DataFrame:
     """The hits with the columns `left`, `hit` and `right` instead of the indexes of their nodes.
 
@@ -34,13 +34,15 @@ def add_context(
     different sentences, `N.sentence` has that of each. Its other columns stay. `context` is the
     number of words left and right; None for all.
     """
-    nodes = nodes_of(found)
+    nodes = nodes_of(hits)
     own = [f"{name}.sentence" for name in nodes]
-    of_node = own if own and own[0] in found.columns else ["sentence"] * len(nodes)
-    places = dict.fromkeys(["sentence", *of_node])
-    sentences = _read_sentences(connection, list({each for name in places for each in found[name]}))
+    of_node = own if own and own[0] in hits.columns else ["sentence"] * len(nodes)
+    id_columns = dict.fromkeys(["sentence", *of_node])
+    sentences = _read_sentences(
+        connection, list({number for name in id_columns for number in hits[name]})
+    )
     rows = []
-    for row in found.iter_rows(named=True):
+    for row in hits.iter_rows(named=True):
         matched: dict[int, list[int]] = {}
         for node, sentence in zip(nodes, of_node, strict=True):
             if row[node]:
@@ -52,47 +54,47 @@ def add_context(
         before, hit, after = parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
         rows.append((after, hit, before) if is_right_to_left(hit) else (before, hit, after))
     schema = dict.fromkeys(("left", "hit", "right"), pl.String)
-    shown = pl.DataFrame(rows, schema=schema, orient="row")
-    rest = found.drop("sent_id", "sentence", *nodes, *own, strict=False)
-    return pl.concat([found.select("sent_id"), shown, rest], how="horizontal")
+    concordance = pl.DataFrame(rows, schema=schema, orient="row")
+    other_columns = hits.drop("sent_id", "sentence", *nodes, *own, strict=False)
+    return pl.concat([hits.select("sent_id"), concordance, other_columns], how="horizontal")
 
 
-def nodes_of(found: pl.DataFrame) -> list[str]:
+def nodes_of(hits: pl.DataFrame) -> list[str]:
     """The columns of a frame of hits that have the indexes of a node, one column a node.
 
     An index counts from 1 within the sentence; 0 is the node before the first word.
     """
-    indexes = (name for name, dtype in found.schema.items() if dtype == pl.Int16)
+    indexes = (name for name, dtype in hits.schema.items() if dtype == pl.Int16)
     return [name for name in indexes if not any(sign in name for sign in ".(")]
 
 
 def _read_sentences(connection: SupportsExecute, sentences: Sequence[int]) -> dict[int, Sentence]:
-    found: dict[int, Sentence] = defaultdict(lambda: ([], {}))
+    by_id: dict[int, Sentence] = defaultdict(lambda: ([], {}))
     for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
         part = {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])}
         rows = connection.execute(
             registry.internal_statement("patterns/surface_tokens"), part
         ).fetchall()
         for sentence, index, form, space_after, last_index in rows:
-            words, places = found[sentence]
+            words, positions = by_id[sentence]
             words.append((form, space_after))
-            places.update(dict.fromkeys(range(index, last_index + 1), len(words)))
-    return found
+            positions.update(dict.fromkeys(range(index, last_index + 1), len(words)))
+    return by_id
 
 
 def _split_at_hit(
     sentence: Sentence, matched: Sequence[int], context: int | None
 ) -> tuple[str, str, str]:
     """What stands before the matched words, they and what is between them, and what comes after."""
-    words, place = sentence
+    words, position_of = sentence
     if not matched:
         return "", _join_words(words), ""
-    places = {place[each] for each in matched}
-    first, last = min(places), max(places)
+    positions = {position_of[index] for index in matched}
+    first, last = min(positions), max(positions)
     begin = 0 if context is None else max(0, first - 1 - context)
     end = len(words) if context is None else last + context
     marked = (
-        (f"[{form}]" if at in places else form, space)
+        (f"[{form}]" if at in positions else form, space)
         for at, (form, space) in enumerate(words[first - 1 : last], first)
     )
     return _join_words(words[begin : first - 1]), _join_words(marked), _join_words(words[last:end])

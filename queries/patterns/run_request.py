@@ -57,11 +57,11 @@ def question(
     if counts:
         checked = in_groups(checked)
     else:
-        shown = (
+        surprisals = (
             syntax.Reference(syntax.Name(name, SourcePosition(1, 1)), syntax.SURPRISAL)
             for name in checked.nodes_with_surprisal(checked.pattern)
         )
-        checked = replace(checked, keys=tuple(dict.fromkeys((*shown, *checked.keys))))
+        checked = replace(checked, keys=tuple(dict.fromkeys((*surprisals, *checked.keys))))
     return CompiledRequest(checked, (compile_counts if counts else compile_hits)(checked, choice))
 
 
@@ -83,11 +83,11 @@ def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> Re
             f"The request asks about {about}, but no run is chosen.",
             "Give a bank with a run (attnbank -b BANK find ...).",
         )
-    for each in checked.attention():
+    for use in checked.attention():
         assert choice.run is not None
-        if not choice.run.has(each.head.layer, each.head.head):
+        if not choice.run.has(use.head.layer, use.head.head):
             raise RequestError(
-                each.position, f"the model of the run {choice.run.name} has no head {each.head}.",
+                use.position, f"the model of the run {choice.run.name} has no head {use.head}.",
                 f"It has {choice.run.size}.",
             )  # fmt: skip
     return checked
@@ -110,11 +110,11 @@ def compile_to_sql(
 
     from attnbank.queries.dialects import for_spark
 
-    asked = question(request, columns=columns, sort=sort, choice=choice, counts=counts)
-    made = sqlglot.parse_one(asked.statement, dialect="duckdb")
+    compiled = question(request, columns=columns, sort=sort, choice=choice, counts=counts)
+    expression = sqlglot.parse_one(compiled.statement, dialect="duckdb")
     if dialect == "spark":
-        made = made.transform(for_spark)
-    return made.sql(dialect=dialect, pretty=True, normalize_functions="lower")
+        expression = expression.transform(for_spark)
+    return expression.sql(dialect=dialect, pretty=True, normalize_functions="lower")
 
 
 def is_document(within: str) -> bool:
@@ -145,12 +145,10 @@ def in_groups(checked: ResolvedRequest) -> ResolvedRequest:
 def _grouped(keys: tuple[syntax.Key, ...], pattern: Scope) -> tuple[syntax.Key, ...]:
     """Almost every word has a surprisal of its own, so that it makes no groups as it is."""
     grouped = (
-        syntax.Interval(each, 1, None, None)
-        if isinstance(each, syntax.Reference)
-        and _is_surprisal(each)
-        and pattern.has_node(each.owner)
-        else each
-        for each in keys
+        syntax.Interval(key, 1, None, None)
+        if isinstance(key, syntax.Reference) and _is_surprisal(key) and pattern.has_node(key.owner)
+        else key
+        for key in keys
     )
     return tuple(dict.fromkeys(grouped))
 
@@ -181,8 +179,8 @@ def choose_run_of_request(
         choice = replace(choice, unit="word", contexts=("sentence", "document"), usual=usual)
 
     def choose_by(weights: str | None) -> Run:
-        read = replace(choice, weights=weights)
-        return choose_run(connection, path, read, "a request", requested)
+        criteria = replace(choice, weights=weights)
+        return choose_run(connection, path, criteria, "a request", requested)
 
     if not weights:
         return choose_by(None)
@@ -202,26 +200,26 @@ def check_thresholds(
     if run.largest is None or not checked.reads_weights():
         return
     more = f"the run {run.name} keeps the {run.largest} largest weights from each word"
-    for each in checked.attention():
-        if isinstance(each, syntax.AttentionKey):
-            if each.target is not None:
-                told = f"{each} is empty where it is not kept: {more}."
-                warnings.warn(told, AttnbankWarning, stacklevel=4)
-        elif each.sign is not None:
-            named = {"run": run.id, "layer": each.head.layer, "head": each.head.head}
+    for use in checked.attention():
+        if isinstance(use, syntax.AttentionKey):
+            if use.target is not None:
+                message = f"{use} is empty where it is not kept: {more}."
+                warnings.warn(message, AttnbankWarning, stacklevel=4)
+        elif use.sign is not None:
+            named = {"run": run.id, "layer": use.head.layer, "head": use.head.head}
             rows = connection.execute(
                 registry.internal_statement("patterns/largest_hidden"), named
             ).fetchall()
             hidden = rows[0][1] if rows else None
             if hidden is None:
                 continue
-            assert each.threshold is not None
-            is_exact = hidden < each.threshold
-            if not is_exact and not (hidden == each.threshold and each.sign in (">", "<=")):
+            assert use.threshold is not None
+            is_exact = hidden < use.threshold
+            if not is_exact and not (hidden == use.threshold and use.sign in (">", "<=")):
                 enough = f"{math.floor(hidden * 1000 + 1) / 1000:g}"
                 raise RequestError(
-                    each.position,
-                    f"{more}, and others of {each.head} can be as large as {hidden:.4g}.",
+                    use.position,
+                    f"{more}, and others of {use.head} can be as large as {hidden:.4g}.",
                     f"Ask for {enough} or more, or make a run with every weight: attnbank"
                     f" -b {shlex.quote(str(path))} ingest CORPUS --keep weights",
                 )
@@ -262,7 +260,7 @@ def _block_of(key: syntax.Key, value: Any) -> str:
             source, target = target, source
         tests = [f"{source} -[{_quoted(value.removeprefix('-'))}]-> {target}"]
     elif isinstance(key, syntax.Arrangement):
-        tests = [f"{one} << {other}" for one, other in pairwise(value.split(" << "))]
+        tests = [f"{first} << {second}" for first, second in pairwise(value.split(" << "))]
     elif value is None and isinstance(key, syntax.Interval) and _is_surprisal(key.term):
         tests = [f"!{key.term}"]
     elif value is None and not isinstance(key, syntax.Reference):
@@ -298,10 +296,10 @@ def _block_of_attention(key: syntax.AttentionKey, value: Any) -> str:
 
 def _first_pair(scope: Scope) -> tuple[syntax.Name, syntax.Name] | None:
     """The dependent and the head of the first edge, or the ends of the first other tie."""
-    edges = [(each.target, each.source) for each in (*scope.edges, *scope.enhanced)]
+    edges = [(edge.target, edge.source) for edge in (*scope.edges, *scope.enhanced)]
     loose = (*scope.clauses_of_kind(syntax.AttentionEdge), *scope.clauses_of_kind(syntax.Corefers))
-    pairs = [*edges, *((each.source, each.target) for each in loose)]
-    return next(((one, other) for one, other in pairs if one and other), None)
+    pairs = [*edges, *((tie.source, tie.target) for tie in loose)]
+    return next(((first, second) for first, second in pairs if first and second), None)
 
 
 def check_ends(request: str, dependent: str | None, head: str | None) -> None:
@@ -318,9 +316,9 @@ def check_ends(request: str, dependent: str | None, head: str | None) -> None:
     pair = _first_pair(scope)
     # An end that is a special token is not a node.
     first, second = pair if pair and set(pair) <= set(scope.nodes) else scope.nodes[:2]
-    first = dependent or next(each for each in (first, second) if each != head)
-    second = head or next(each for each in (second, first, *scope.nodes) if each != first)
-    lacking = [name for name, given in (("--from", dependent), ("--to", head)) if given is None]
+    first = dependent or next(node for node in (first, second) if node != head)
+    second = head or next(node for node in (second, first, *scope.nodes) if node != first)
+    lacking = [name for name, node in (("--from", dependent), ("--to", head)) if node is None]
     raise CallError(
         f"{' and '.join(lacking)} {'are' if len(lacking) > 1 else 'is'} missing; the request has"
         f" the nodes {join_names(scope.nodes)}.",
@@ -347,7 +345,7 @@ def head_keys(request: str, heads: str, source: str | None, target: str | None) 
             f"Give --from and --to: two of {join_names(scope.nodes)}.",
         )
     keys = []
-    for head in (each.strip() for each in heads.split(",")):
+    for head in (part.strip() for part in heads.split(",")):
         if target is not None:
             keys.append(f"weight({head}, {source}, {target})")
         keys += [f"looks_at({head}, {source})", f"looks_at({head}, {source}).weight"]

@@ -43,36 +43,36 @@ _OFFSETS = [-3, -2, -1, 1, 2, 3]
 
 
 def judged(
-    bank: Backend, pairs: pl.DataFrame, run: str | None, *, every: bool, each: bool,
+    bank: Backend, pairs: pl.DataFrame, run: str | None, *, all_heads: bool, per_group: bool,
     min_count: int, has_control: bool,
 ) -> pl.DataFrame:  # fmt: skip
     """Heads judged on some pairs: word, head_word (word.id), and keys if these make groups.
 
-    With `every` all heads, the rows of `head_score`; else the best one, a row of `best_head_test`
+    With `all_heads` the rows of `head_score`; else the best head, a row of `best_head_test`
     without `relation`, and if `has_control` one for each of its `controls`; with keys the best in
     each group. `run` None leaves the choice to the analysis.
     """
     keys = pairs.columns[2:]
-    name = "head_score" if every else "best_head_test"
+    name = "head_score" if all_heads else "best_head_test"
     if not pairs.height:
         columns = (
             [*keys, *_GROUPED]
             if keys
-            else [one.name for one in registry.find_analysis(name).columns]
+            else [column.name for column in registry.find_analysis(name).columns]
         )
-        return pl.DataFrame(schema=columns).drop([] if every else "relation", strict=False)
+        return pl.DataFrame(schema=columns).drop([] if all_heads else "relation", strict=False)
     rows = pairs.select("word", "head_word").unique().with_columns(relation=pl.lit(RELATION))
     with bank.temp_table("saved_pair", rows.select("relation", "word", "head_word")):
-        if every:
+        if all_heads:
             return bank.query(name, relation=RELATION, run=run)
         best = _tested(bank, pairs, run)
         if keys:
-            return _in_groups(bank, pairs, best, each=each, min_count=min_count)
-        found = [best]
+            return _in_groups(bank, pairs, best, per_group=per_group, min_count=min_count)
+        results = [best]
         if best.height and has_control:
             beside = controls(bank, best["run"][0])
-            found += [bank.query(name, relation=RELATION, run=control) for control in beside]
-    return pl.concat(found).drop("relation")
+            results += [bank.query(name, relation=RELATION, run=control) for control in beside]
+    return pl.concat(results).drop("relation")
 
 
 def controls(bank: Backend, run: str) -> list[str]:
@@ -83,32 +83,32 @@ def controls(bank: Backend, run: str) -> list[str]:
 
 
 def _in_groups(
-    bank: Backend, pairs: pl.DataFrame, best: pl.DataFrame, *, each: bool, min_count: int
+    bank: Backend, pairs: pl.DataFrame, best: pl.DataFrame, *, per_group: bool, min_count: int
 ) -> pl.DataFrame:
-    """How often the best head of all pairs is right in each group of them, the largest first.
+    """The accuracy of the best head in each group of pairs, the largest group first.
 
-    With `each` it is the best head of each group, chosen on its own pairs. A pair that is in rows
-    with different values is counted in each of their groups. Where the first key is a number, the
-    groups are in the order of their keys.
+    The head is the best on all pairs, or with `per_group` the best on those of the group. A pair
+    with several values of a key is counted in each of their groups. If the first key is a number,
+    the groups are sorted by their keys.
     """
     keys = pairs.columns[2:]
     if not best.height:
         return pl.DataFrame(schema=[*keys, *_GROUPED])
     (row,) = best.to_dicts()
-    told = {name: None if each else row[name] for name in ("layer", "head", "direction")}
-    told |= {
-        "offsets": _OFFSETS if each else [row["offset"]], "run": row["run"],
+    parameters = {name: None if per_group else row[name] for name in ("layer", "head", "direction")}
+    parameters |= {
+        "offsets": _OFFSETS if per_group else [row["offset"]], "run": row["run"],
         "relation": RELATION, "min_count": min_count,
     }  # fmt: skip
     groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
     groups = groups.with_row_index("number").cast({"number": pl.Int64})
     rows = pairs.join(groups, on=keys, how="inner", nulls_equal=True)
     with bank.temp_table("score_group", rows.select("word", "head_word", "number")):
-        counted = bank.fetch(registry.internal_statement("patterns/score_groups"), told)
+        counted = bank.fetch(registry.internal_statement("patterns/score_groups"), parameters)
     if groups[keys[0]].dtype.is_numeric():
         counted = counted.sort("number")
-    found = counted.join(groups, on="number", how="left", maintain_order="left")
-    return found.select(*keys, *_GROUPED)
+    scored = counted.join(groups, on="number", how="left", maintain_order="left")
+    return scored.select(*keys, *_GROUPED)
 
 
 def without_offsets(frame: pl.DataFrame) -> pl.DataFrame:
@@ -125,26 +125,26 @@ def without_p_values(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _tested(bank: Backend, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """The best head on the pairs; warns of pairs of its corpus that the run cannot judge."""
-    found = bank.query("best_head_test", relation=RELATION, run=run)
+    best = bank.query("best_head_test", relation=RELATION, run=run)
     chosen = bank.run_of("best_head_test", relation=RELATION, run=run)
     assert chosen is not None
-    ((whole, inside),) = bank.connection.execute(
+    ((total, inside),) = bank.connection.execute(
         registry.internal_statement("patterns/pairs_of_run"),
         {"relation": RELATION, "run": chosen.name},
     ).fetchall()
-    judged = found["n"][0] if found.height else 0
-    if not whole:
-        told = f"None of the pairs is in the corpus of the run {chosen.name}."
-        warnings.warn(told, AttnbankWarning, stacklevel=5)
-    elif judged < whole:
-        unseen = round(judged / found["findable"][0]) - judged if judged else 0
+    judged = best["n"][0] if best.height else 0
+    if not total:
+        message = f"None of the pairs is in the corpus of the run {chosen.name}."
+        warnings.warn(message, AttnbankWarning, stacklevel=5)
+    elif judged < total:
+        unseen = round(judged / best["findable"][0]) - judged if judged else 0
         counts = {
-            "are not within one input of the run": whole - judged - inside - unseen,
+            "are not within one input of the run": total - judged - inside - unseen,
             "have their head where this direction of a causal model cannot find it": unseen,
             "are of words that share a position": inside,
         }
-        told = ", and ".join(
-            f"{count:,} of the {whole:,} pairs {why}" for why, count in counts.items() if count > 0
+        message = ", and ".join(
+            f"{count:,} of the {total:,} pairs {why}" for why, count in counts.items() if count > 0
         )
-        warnings.warn(f"{told}; the others are judged.", AttnbankWarning, stacklevel=5)
-    return found
+        warnings.warn(f"{message}; the others are judged.", AttnbankWarning, stacklevel=5)
+    return best

@@ -46,8 +46,8 @@ Tests = list[tuple[str, ...]]
 
 def check_enhanced(connection: SupportsExecute, checked: ResolvedRequest) -> None:
     """Raise CallError if a request asks the enhanced graph, and the bank has none."""
-    found = "select 1 from enhanced_dependency limit 1"
-    if any(s.enhanced for s in checked.scopes()) and not connection.execute(found).fetchall():
+    statement = "select 1 from enhanced_dependency limit 1"
+    if any(s.enhanced for s in checked.scopes()) and not connection.execute(statement).fetchall():
         raise CallError(
             "The bank has no enhanced edges (E:obj).",
             "Ask the tree (-[obj]->), or ingest a corpus with a DEPS column into a new bank.",
@@ -60,7 +60,7 @@ def unknown_names(
     """Each value and name of a request that nothing in the bank, or in one corpus of it, has."""
     named: dict[str, dict[str, Tests]] = defaultdict(lambda: defaultdict(list))
     for kind, name, wanted in _names_in_request(checked):
-        named[kind][name].append(tuple(each for each in wanted if isinstance(each, str)))
+        named[kind][name].append(tuple(value for value in wanted if isinstance(value, str)))
     nodes, bank = named["node"], _Bank(connection, corpus)
     mentions = {name: nodes[name] for name in expressions.MENTIONS if name in nodes}
     if mentions or any(scope.clauses_of_kind(syntax.Corefers) for scope in checked.scopes()):
@@ -69,10 +69,12 @@ def unknown_names(
         if any(nodes.get(name, ())):
             yield from bank.tags(name, nodes[name])
     for name in ("form", "lemma"):
-        tests = [each for each in nodes.get(name, ()) if 0 < len(each) <= _MOST]
+        tests = [test for test in nodes.get(name, ()) if 0 < len(test) <= _MOST]
         if tests:
             yield from bank.unmatched_texts(name, tests)
-    features = {name: each for name, each in nodes.items() if name not in _PLAIN | mentions.keys()}
+    features = {
+        name: tests for name, tests in nodes.items() if name not in _PLAIN | mentions.keys()
+    }
     if features:
         yield from bank.features(features)
     yield from bank.labels(named["edge"], "word", "deprel")
@@ -119,8 +121,8 @@ def _names_of_reference(
         kind = "enhanced" if edge.is_enhanced else "edge"
     else:
         return  # of attention, whose features are checked where they are compared
-    for each in (reference.feature, *reference.others):
-        yield kind, each, wanted if not reference.others else ()
+    for feature in (reference.feature, *reference.others):
+        yield kind, feature, wanted if not reference.others else ()
 
 
 class _Bank:
@@ -144,12 +146,12 @@ class _Bank:
             )
         return f" where {' and '.join(conditions)}" if conditions else ""
 
-    def mentions(self, asked: dict[str, Tests]) -> Iterator[str]:
+    def mentions(self, tests_by_name: dict[str, Tests]) -> Iterator[str]:
         if not self._select_column("1 from mention limit 1"):
             fact = "No word has a mention in this bank, so ~ and mention find nothing."
             yield f"{fact} Ingest a corpus with coreference."
             return
-        for name, tests in asked.items():
+        for name, tests in tests_by_name.items():
             known = self._select_column(
                 f"distinct mention.{expressions.MENTIONS[name]} from mention"
             )
@@ -163,84 +165,86 @@ class _Bank:
         """Of the forms or lemmas: only where no word has any of a test."""
         column, select = f"word.{name}", f"distinct word.{name} from word"
         within = self._where("word.sentence", f"{column} in ({_literal_tests(tests)})")
-        found = set(self._select_column(select + within))
+        texts = set(self._select_column(select + within))
         for test in tests:
-            if expressions.ANCHOR in test or found & set(test):
+            if expressions.ANCHOR in test or texts & set(test):
                 continue
-            near, asked = [], test[0]
-            if len(test) == 1 and len(asked) <= _LONGEST:
-                size = f"length({column}) between {len(asked) - 2} and {len(asked) + 2}"
-                close = f"levenshtein(lower({column}), {literal(asked.lower())}) <= 2"
+            near, text = [], test[0]
+            if len(test) == 1 and len(text) <= _LONGEST:
+                size = f"length({column}) between {len(text) - 2} and {len(text) + 2}"
+                close = f"levenshtein(lower({column}), {literal(text.lower())}) <= 2"
                 within = self._where("word.sentence", size, close)
                 near = self._select_column(f"{select}{within} limit 1000")
-            yield _message(f"the {name} {join_names(test, 3)}", asked, near)
+            yield _message(f"the {name} {join_names(test, 3)}", text, near)
 
-    def features(self, asked: dict[str, Tests]) -> Iterator[str]:
+    def features(self, tests_by_name: dict[str, Tests]) -> Iterator[str]:
         sources = " union ".join(
-            f"select distinct word.{each} as source from word"
-            + self._where("word.sentence", f"word.{each} is not null")
-            for each in ("feats", "misc")
+            f"select distinct word.{column} as source from word"
+            + self._where("word.sentence", f"word.{column} is not null")
+            for column in ("feats", "misc")
         )
         pairs = f"(select distinct unnest(string_split(source, '|')) as pair from ({sources}) as s)"
-        written = ", ".join(literal(expressions.in_source(name)) for name in asked)
-        found = defaultdict(set)
+        written = ", ".join(literal(expressions.in_source(name)) for name in tests_by_name)
+        values = defaultdict(set)
         for pair in self._select_column(
             f"pair from {pairs} as each where split_part(pair, '=', 1) in ({written})"
         ):
             name, _, value = pair.partition("=")
-            found[name].add(value)
-        for name, tests in asked.items():
-            known = found.get(expressions.in_source(name))
+            values[name].add(value)
+        for name, tests in tests_by_name.items():
+            known = values.get(expressions.in_source(name))
             if known is not None:
                 yield from _absent(f"{name}=", tests, known)
                 continue
             names = self._select_column(f"distinct split_part(pair, '=', 1) from {pairs} as each")
-            in_request = [each.replace("[", "__").rstrip("]") for each in names]
+            in_request = [known_name.replace("[", "__").rstrip("]") for known_name in names]
             yield _message(
                 f"the feature {name}", name, [*_PLAIN, *expressions.MENTIONS, *in_request]
             )
 
     def labels(
-        self, asked: dict[str, Tests], table: str, column: str, mark: str = ""
+        self, tests_by_name: dict[str, Tests], table: str, column: str, mark: str = ""
     ) -> Iterator[str]:
         """The relations of the tree or the enhanced graph, whole, and in its parts."""
-        for name in asked:
+        for name in tests_by_name:
             if name not in _OF_EDGES:
                 yield _message(f"an edge with the feature {name}", name, _OF_EDGES)
-        labels = asked.get("label", [])
-        of_parts = [asked.get(each, []) for each in PARTS]
+        labels = tests_by_name.get("label", [])
+        of_parts = [tests_by_name.get(kind, []) for kind in PARTS]
         if not any([*labels, *chain(*of_parts)]):
             return
         within = self._where(f"{table}.sentence", f"{table}.{column} is not null")
-        whole = self._select_column(f"distinct {table}.{column} from {table}{within}")
-        marked = [tuple(mark + each.removeprefix(mark) for each in test) for test in labels]
-        yield from _absent("the relation ", marked, [mark + each for each in whole])
+        relations = self._select_column(f"distinct {table}.{column} from {table}{within}")
+        marked = [tuple(mark + label.removeprefix(mark) for label in test) for test in labels]
+        yield from _absent("the relation ", marked, [mark + relation for relation in relations])
         for name, tests in zip(PARTS, of_parts, strict=True):
-            yield from _absent(_PARTS[name], tests, [part(each, name) for each in whole])
+            yield from _absent(
+                _PARTS[name], tests, [part(relation, name) for relation in relations]
+            )
 
-    def metadata(self, asked: dict[str, Tests]) -> Iterator[str]:
-        for name, tests in asked.items():
+    def metadata(self, tests_by_name: dict[str, Tests]) -> Iterator[str]:
+        for name, tests in tests_by_name.items():
             value = expressions.metadata(name)
-            every = _literal_tests(tests)
+            literals = _literal_tests(tests)
             is_column = name in expressions.SENTENCE_COLUMNS
-            if name.startswith("is_") or (is_column and not every):
+            if name.startswith("is_") or (is_column and not literals):
                 continue
-            wanted = [f"{value} in ({every})"] if is_column else []
-            found = self._select_column(
+            wanted = [f"{value} in ({literals})"] if is_column else []
+            values = self._select_column(
                 f"distinct {value} from sentence as {expressions.SENTENCE}"
                 f" inner join document on document.id = {expressions.SENTENCE}.document"
                 + self._where(f"{expressions.SENTENCE}.id", *wanted)
             )
-            if is_column or any(found):
-                yield from _absent(f"{name}=", tests, found, "sentence or document")
+            if is_column or any(values):
+                yield from _absent(f"{name}=", tests, values, "sentence or document")
                 continue
             known = self._select_column(
                 "distinct unnest(map_keys(metadata)) from sentence"
                 " union select distinct unnest(map_keys(metadata)) from document"
             )
             has_any = self._select_column("1 from sentence where metadata is not null limit 1")
-            told = _message(f"the metadata {name}", name, sorted(known), "sentence or document")
-            yield told + ("" if has_any else _NO_METADATA)
+            message = _message(f"the metadata {name}", name, sorted(known), "sentence or document")
+            yield message + ("" if has_any else _NO_METADATA)
 
 
 def _literal_tests(tests: Tests) -> str:
@@ -248,10 +252,10 @@ def _literal_tests(tests: Tests) -> str:
 
 
 def _absent(what: str, tests: Tests, known: Iterable[str], who: str = "word") -> Iterator[str]:
-    every = {each for each in known if each}
+    existing = {value for value in known if value}
     for value in dict.fromkeys(chain.from_iterable(tests)):
-        if value not in every:
-            yield _message(f"{what}{value}", value, sorted(every), who)
+        if value not in existing:
+            yield _message(f"{what}{value}", value, sorted(existing), who)
 
 
 def _message(what: str, name: str, known: Sequence[str], who: str = "word") -> str:
@@ -260,5 +264,5 @@ def _message(what: str, name: str, known: Sequence[str], who: str = "word") -> s
         hint = did_you_mean(name, known)
         if not hint and 0 < len(known) <= _FEW:
             hint = f"There is: {join_names(known)}."
-    shown = what if len(what) <= 2 * _LONGEST else f"{what[: 2 * _LONGEST]} …"
-    return f"No {who} has {shown}. {hint}".strip()
+    subject = what if len(what) <= 2 * _LONGEST else f"{what[: 2 * _LONGEST]} …"
+    return f"No {who} has {subject}. {hint}".strip()

@@ -72,22 +72,25 @@ class ChartFacts:
 
 
 def facts_of(
-    frame: pl.DataFrame, runs: pl.DataFrame, given: Mapping[str, Any], also: Iterable[str] = ()
+    frame: pl.DataFrame, runs: pl.DataFrame, parameters: Mapping[str, Any], also: Iterable[str] = ()
 ) -> ChartFacts:
     """The facts of the runs that a frame names, or of all of `runs`, as `Bank.runs` has them.
 
     Corpora are those of the runs, and those that the frame names; `also` are other runs.
     """
     named = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
-    told = runs.filter(pl.col("name").is_in(named)) if named else runs
-    others = runs_named(frame, _CORPORA)
+    selected = runs.filter(pl.col("name").is_in(named)) if named else runs
+    corpora = runs_named(frame, _CORPORA)
     return ChartFacts(
         named,
-        tuple(dict.fromkeys(map(_folder, told["model"]))),
-        tuple(_describe_limit(told, each) for each in dict.fromkeys((*told["corpus"], *others))),
+        tuple(dict.fromkeys(map(_folder, selected["model"]))),
+        tuple(
+            _describe_limit(selected, corpus)
+            for corpus in dict.fromkeys((*selected["corpus"], *corpora))
+        ),
         {
             name: value
-            for name, value in given.items()
+            for name, value in parameters.items()
             if value is not None and not (name == "run" or name.startswith("run_"))
         },
     )
@@ -95,15 +98,15 @@ def facts_of(
 
 def _describe_limit(runs: pl.DataFrame, corpus: str) -> str:
     """A corpus with how much of it was read, where all runs over it read as much."""
-    read = runs.filter(pl.col("corpus") == corpus).select("sentences", "words").unique().rows()
+    sizes = runs.filter(pl.col("corpus") == corpus).select("sentences", "words").unique().rows()
     name = plain(corpus)
-    return f"{name} ({read[0][0]:,} sentences, {read[0][1]:,} words)" if len(read) == 1 else name
+    return f"{name} ({sizes[0][0]:,} sentences, {sizes[0][1]:,} words)" if len(sizes) == 1 else name
 
 
 def runs_named(frame: pl.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     """The names of runs in some columns of a frame, each once; it may lack some of the columns."""
-    those = [each for each in columns if frame.schema.get(each) == pl.String]
-    return tuple(dict.fromkeys(name for each in those for name in frame[each].drop_nulls()))
+    present = [column for column in columns if frame.schema.get(column) == pl.String]
+    return tuple(dict.fromkeys(name for column in present for name in frame[column].drop_nulls()))
 
 
 def _folder(model: str) -> str:
@@ -112,12 +115,12 @@ def _folder(model: str) -> str:
 
 def _label_with_names(kind: str, names: Iterable[str], kinds: str | None = None) -> str:
     """`corpus a`, `corpora a, b`, `corpora a, b, c and 2 more`; nothing where there is none."""
-    those = [plain(each) for each in names]
-    if not those:
+    shown_names = [plain(name) for name in names]
+    if not shown_names:
         return ""
-    more = f" and {len(those) - _MOST} more" if len(those) > _MOST else ""
-    word = kind if len(those) == 1 else kinds or f"{kind}s"
-    return f"{word} {', '.join(those[:_MOST])}{more}"
+    more = f" and {len(shown_names) - _MOST} more" if len(shown_names) > _MOST else ""
+    word = kind if len(shown_names) == 1 else kinds or f"{kind}s"
+    return f"{word} {', '.join(shown_names[:_MOST])}{more}"
 
 
 def _value(value: Any) -> str:
@@ -192,32 +195,32 @@ def specification(
         rows = _first_bars(plot, rows, notes)
     if plot.kind == "lines":
         rows = _until_nothing(plot, rows, notes)
-    if plot.panel and any(each.name == plot.panel[0] for each in analysis.parameters):
+    if plot.panel and any(parameter.name == plot.panel[0] for parameter in analysis.parameters):
         rows = _first_panels(plot, rows, notes)
     if not rows:
         raise QueryError(f"{analysis.name} has no values to draw: all are null.")
     scene = Scene(analysis, plot, rows, colours, size or Size(), look)
-    drawn = _all_panels(scene)
-    notes += drawn.notes
-    if len(drawn.panels) == 1 and "title" in drawn.panels[0]:
+    chart = _all_panels(scene)
+    notes += chart.notes
+    if len(chart.panels) == 1 and "title" in chart.panels[0]:
         # The title of the picture takes its place.
-        told = " ".join(drawn.panels[0].pop("title")["text"])
-        notes.insert(0, f"{words_of_name(', '.join(plot.panel))}: {told}" if plot.panel else told)
-    across = min(drawn.columns, len(drawn.panels))
+        note = " ".join(chart.panels[0].pop("title")["text"])
+        notes.insert(0, f"{words_of_name(', '.join(plot.panel))}: {note}" if plot.panel else note)
+    across = min(chart.columns, len(chart.panels))
     # About 0.6 of its height is how wide a letter is.
-    wide = look.width or across * (drawn.width + 60) + 60
+    wide = look.width or across * (chart.width + 60) + 60
     characters = max(32, int(wide / (0.64 * look.font)))
     facts = facts or ChartFacts()
     facts = replace(facts, given={**_constants(plot, analysis, rows), **facts.given})
     subtitle = facts.lines(int(characters * 1.25))
-    told = ". ".join(notes) + "." if notes else ""
+    note = ". ".join(notes) + "." if notes else ""
     if notes:
-        subtitle += wrap_characters(told, int(characters * 1.25))
-    body = drawn.panels[0]
-    if len(drawn.panels) > 1:
-        resolve = dict.fromkeys(drawn.apart, "independent")
+        subtitle += wrap_characters(note, int(characters * 1.25))
+    body = chart.panels[0]
+    if len(chart.panels) > 1:
+        resolve = dict.fromkeys(chart.apart, "independent")
         body = {
-            "concat": drawn.panels,
+            "concat": chart.panels,
             "columns": across,
             "spacing": 26 if look.width is None else 12,
             "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
@@ -237,7 +240,7 @@ def specification(
         "usermeta": {
             "title": _title(analysis),
             "facts": facts.lines(10_000),
-            "notes": told,
+            "notes": note,
             "n": _range_of_n(rows),
         },
         **({"title": title} if look.is_titled else {"description": _title(analysis)}),
@@ -251,7 +254,10 @@ def specification(
 
 def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
     """Why a picture that compares corpora is not drawn: its rows are of one; None for others."""
-    if not any(each.name == "corpora" for each in analysis.parameters) or not frame.height:
+    if (
+        not any(parameter.name == "corpora" for parameter in analysis.parameters)
+        or not frame.height
+    ):
         return None
     several = frame["corpora"].max() if "corpora" in frame.columns else None
     if "corpus" in frame.columns:
@@ -299,12 +305,12 @@ def fitted(
         panel = wide / beside - 6 * look.font
         for _ in range(_TRIES):
             size = Size(panel, beside=beside)
-            made = specification(analysis, frame, facts, theme, size, look)
-            found, high = size_of(made)
-            if abs(found - wide) < 0.5:
+            drawn = specification(analysis, frame, facts, theme, size, look)
+            drawn_width, high = size_of(drawn)
+            if abs(drawn_width - wide) < 0.5:
                 warn_if_long(high, _shorter(analysis))
-                return made
-            panel += (wide - found) / made.get("columns", 1)
+                return drawn
+            panel += (wide - drawn_width) / drawn.get("columns", 1)
             if panel < 2 * look.font:  # what stands beside the panels is too wide
                 break
     raise CallError(
@@ -322,8 +328,8 @@ _SHORTER = (
 
 def _shorter(analysis: Analysis) -> str:
     """The options of an analysis that make its picture shorter."""
-    taken = {parameter.name for parameter in analysis.parameters}
-    return " or ".join(typed for name, typed in _SHORTER if name in taken)
+    parameters = {parameter.name for parameter in analysis.parameters}
+    return " or ".join(typed for name, typed in _SHORTER if name in parameters)
 
 
 _ROOM = 14
@@ -332,27 +338,29 @@ _ROOM = 14
 
 def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
     """What all rows are about and no axis says: their head, relation, direction, their kind."""
-    drawn = {*plot.x, *plot.y, *plot.color, *plot.panel, *plot.label, *plot.beside, *plot.aside}
-    found: dict[str, Any] = {}
+    shown_columns = {
+        *plot.x, *plot.y, *plot.color, *plot.panel, *plot.label, *plot.beside, *plot.aside,
+    }  # fmt: skip
+    constants: dict[str, Any] = {}
     columns = {column.name for column in analysis.columns}
-    if {"layer", "head"} <= columns - drawn:
+    if {"layer", "head"} <= columns - shown_columns:
         heads = {(row["layer"], row["head"]) for row in rows}
         if len(heads) == 1 and None not in (*heads,)[0]:
-            found["head"] = "{}-{}".format(*heads.pop())
+            constants["head"] = "{}-{}".format(*heads.pop())
     for parameter in analysis.parameters:  # a row does not say of which relation it is
         is_all = parameter.default == "null" and "by default all" in parameter.help
         if parameter.name == "relation" and is_all and "relation" not in columns:
-            found["relation"] = "all"
+            constants["relation"] = "all"
     for column in analysis.columns:
         name = column.name
         if column.type != "varchar" or name not in rows[0]:
             continue
-        if name in {*drawn, plot.text, *_RUNS, *_CORPORA}:
+        if name in {*shown_columns, plot.text, *_RUNS, *_CORPORA}:
             continue
         values = {row[name] for row in rows}
         if len(values) == 1 and None not in values and not name.startswith(_NOT_SAID):
-            found[name] = label_of(str(values.pop()))
-    return found
+            constants[name] = label_of(str(values.pop()))
+    return constants
 
 
 _NOT_SAID = ("language", "sent_id")
@@ -362,9 +370,11 @@ _NOT_SAID = ("language", "sent_id")
 def check_has_picture(analysis: Analysis) -> Plot:
     """Return what the header says of its picture. Raises CallError where it has none."""
     if analysis.plot is None:
-        those = [each.name for each in all_analyses().values() if each.plot is not None]
+        names = [
+            candidate.name for candidate in all_analyses().values() if candidate.plot is not None
+        ]
         raise CallError(
-            f"{analysis.name} has no picture.", f"Analyses with a picture: {', '.join(those)}."
+            f"{analysis.name} has no picture.", f"Analyses with a picture: {', '.join(names)}."
         )
     return analysis.plot
 
@@ -380,32 +390,32 @@ def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
     needed = set(plot.panel)
     if plot.kind != "grid":
         needed |= {*plot.x, *plot.y[:1]} - {"longest"}  # a range may have no end
-    kept = [row for row in rows if all(row[each] is not None for each in needed)]
-    left = len(rows) - len(kept)
+    drawable = [row for row in rows if all(row[column] is not None for column in needed)]
+    left = len(rows) - len(drawable)
     if not left:
-        return kept, []
+        return drawable, []
     missing = [
-        each
-        for each in dict.fromkeys((*plot.panel, *plot.x, *plot.y))
-        if each in needed and any(row[each] is None for row in rows)
+        column
+        for column in dict.fromkeys((*plot.panel, *plot.x, *plot.y))
+        if column in needed and any(row[column] is None for row in rows)
     ]
-    those = " or ".join(each.replace("_", " ") for each in missing)
-    return kept, [f"Omitted: {left} row{'' if left == 1 else 's'} without {those}"]
+    names = " or ".join(column.replace("_", " ") for column in missing)
+    return drawable, [f"Omitted: {left} row{'' if left == 1 else 's'} without {names}"]
 
 
 def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     most = MOST_BARS_OF_PANEL if plot.panel else MOST_BARS
     counts: Counter[tuple[Any, ...]] = Counter()
-    kept = []
+    first_rows = []
     for row in rows:
-        panel = tuple(row[each] for each in plot.panel)
+        panel = tuple(row[column] for column in plot.panel)
         counts[panel] += 1
         if counts[panel] <= most:
-            kept.append(row)
-    if len(kept) < len(rows):
+            first_rows.append(row)
+    if len(first_rows) < len(rows):
         each_panel = " of each panel" if len(counts) > 1 else ""
-        notes.append(f"The first {most} bars{each_panel}; omitted: {len(rows) - len(kept):,}")
-    return kept
+        notes.append(f"The first {most} bars{each_panel}; omitted: {len(rows) - len(first_rows):,}")
+    return first_rows
 
 
 _TAIL = 0.01
@@ -416,21 +426,22 @@ _PLACES = 5
 
 def _until_nothing(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     """The rows of one line along whole numbers, without the places at its end where it is at 0."""
-    (x, *more), (y, *others) = plot.x, plot.y
+    (x, *more_x), (y, *more_y) = plot.x, plot.y
     places = [row[x] for row in rows]
-    if more or others or plot.color or plot.panel or not all(isinstance(at, int) for at in places):
+    is_one_line = not (more_x or more_y or plot.color or plot.panel)
+    if not (is_one_line and all(isinstance(at, int) for at in places)):
         return rows
     most = max((abs(row[y]) for row in rows if row[y] is not None), default=0.0)
     seen = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * most]
     last = max(max(seen, default=0), (sorted(places)[:_PLACES] or [0])[-1])
-    kept = [row for row in rows if row[x] <= last]
-    rest = [row[y] or 0.0 for row in rows if row[x] > last]
-    if rest:
+    kept_rows = [row for row in rows if row[x] <= last]
+    tail = [row[y] or 0.0 for row in rows if row[x] > last]
+    if tail:
         notes.append(
             f"Omitted: {x.replace('_', ' ')} {min(at for at in places if at > last)} to"
-            f" {max(places)}, where it is at most {max(rest):.3g}"
+            f" {max(places)}, where it is at most {max(tail):.3g}"
         )
-    return kept
+    return kept_rows
 
 
 def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
@@ -441,21 +452,21 @@ def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     for row in rows:
         value = row[name]
         frequency[value] = max(frequency.get(value, 0), row.get("n") or 0)
-        panels.setdefault(value, set()).add(tuple(row[each] for each in plot.panel))
+        panels.setdefault(value, set()).add(tuple(row[column] for column in plot.panel))
     if len(panels) == 1 or "n" not in rows[0]:
         return rows
     ranked = sorted(frequency, key=lambda value: -frequency[value])  # ties in the order of the rows
     places = {value: at for at, value in enumerate(ranked)}
-    counts = [len(each) * _several(plot) for each in panels.values()]
+    counts = [len(combinations) * _several(plot) for combinations in panels.values()]
     room = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
     if sum(counts) <= MOST_PANELS or room < 1:
         return sorted(rows, key=lambda row: places[row[name]])
-    those, typed = f"{name.replace('_', ' ')}s", name.replace("_", "-")
+    kind, typed = f"{name.replace('_', ' ')}s", name.replace("_", "-")
     notes.append(
-        f"The most frequent {room} of {len(frequency)} {those}; choose one: --{typed} ({name}=)"
+        f"The most frequent {room} of {len(frequency)} {kind}; choose one: --{typed} ({name}=)"
     )
-    kept = [row for row in rows if places[row[name]] < room]
-    return sorted(kept, key=lambda row: places[row[name]])
+    frequent = [row for row in rows if places[row[name]] < room]
+    return sorted(frequent, key=lambda row: places[row[name]])
 
 
 def _several(plot: Plot) -> int:
@@ -468,27 +479,29 @@ def _all_panels(scene: Scene) -> ChartParts:
     make = _KINDS[plot.kind]
     if not plot.panel:
         return make(scene)
-    values = dict.fromkeys(tuple(row[each] for each in plot.panel) for row in scene.rows)
+    values = dict.fromkeys(tuple(row[column] for column in plot.panel) for row in scene.rows)
     several = _several(plot)
     # A panel for each layer is a small grid, and every layer is needed.
     most = MOST_LAYERS if plot.panel == ("layer",) else MOST_PANELS
     if len(values) * several > most:
         raise _wall(scene, len(values) * several)
-    made = []
+    charts = []
     for value in values:
         chosen = dict(zip(plot.panel, value, strict=True))
         here = replace(scene, chosen=chosen)
-        drawn = make(here)
-        told = ", ".join(_panel_name(scene.column(name), chosen[name]) for name in plot.panel)
-        told += _how_many(plot, here.here)
-        for unit in drawn.panels:
+        chart = make(here)
+        panel_label = ", ".join(
+            _panel_name(scene.column(name), chosen[name]) for name in plot.panel
+        )
+        panel_label += _how_many(plot, here.here)
+        for unit in chart.panels:
             own = " ".join(unit["title"]["text"]) if "title" in unit else ""
-            title = f"{told}: {own}" if own else told
-            unit["title"] = panel_title(title, scene.theme, drawn.width, scene.look.font)
-        made.append(drawn)
-    first = made[0]
+            title = f"{panel_label}: {own}" if own else panel_label
+            unit["title"] = panel_title(title, scene.theme, chart.width, scene.look.font)
+        charts.append(chart)
+    first = charts[0]
     across = first.columns * _beside(plot, values, several, first.width, scene.size.beside)
-    panels = [unit for each in made for unit in each.panels]
+    panels = [unit for chart in charts for unit in chart.panels]
     return ChartParts(panels, across, first.width, first.notes, first.apart)
 
 
@@ -519,11 +532,11 @@ _WIDEST = 1500
 
 def _panel_name(column: ResultColumn, value: Any) -> str:
     """What the header says of the value of a panel, else the value; a number after its column."""
-    shown = label({column.name: value}, (column.name,))
-    meaning = re.search(rf"(?:^|[\s,]){re.escape(shown)} \(([^()]*)\)", harmless(column.help))
+    text = label({column.name: value}, (column.name,))
+    meaning = re.search(rf"(?:^|[\s,]){re.escape(text)} \(([^()]*)\)", harmless(column.help))
     if meaning is not None and isinstance(value, str):
         return f"{meaning[1][:1].upper()}{meaning[1][1:]}"
-    return plain(shown).replace("_", " ") if isinstance(value, str) else f"{column.name} {shown}"
+    return plain(text).replace("_", " ") if isinstance(value, str) else f"{column.name} {text}"
 
 
 def _wall(scene: Scene, count: int) -> CallError:
@@ -531,7 +544,7 @@ def _wall(scene: Scene, count: int) -> CallError:
     remedy = f"Choose fewer values of {', '.join(plot.panel)}."
     for name in reversed(plot.panel):
         values = dict.fromkeys(str(row[name]) for row in scene.rows)
-        if len(values) > 1 and any(each.name == name for each in analysis.parameters):
+        if len(values) > 1 and any(parameter.name == name for parameter in analysis.parameters):
             option = f"--{name.replace('_', '-')}, {name}="
             remedy = f"Choose one ({option}): {join_names(list(values), 20)}."
     why = f"{analysis.name} would have {count} panels; the maximum is {MOST_PANELS}."

@@ -138,18 +138,18 @@ def encodings(values: Iterable[str]) -> dict[str, Encoding]:
     Known ones have their own. Others (models, relations of one's own) take the next one that is
     free, in the order of the values.
     """
-    those = dict.fromkeys(values)
-    found: dict[str, Encoding] = {}
-    taken: set[int] = set()
-    for name in sorted(those, key=lambda each: each in _SAME):  # a thing before its other names
+    names = dict.fromkeys(values)
+    encoded: dict[str, Encoding] = {}
+    used_slots: set[int] = set()
+    for name in sorted(names, key=lambda name: name in _SAME):  # a thing before its other names
         slot = _KNOWN.get(_SAME.get(name, name))
         if name in OTHER:
-            found[name] = Encoding(None)
-        elif slot is not None and slot not in taken:
-            found[name] = Encoding(slot)
-            taken.add(slot)
-    free = (slot for slot in range(len(those) + len(taken)) if slot not in taken)
-    return {name: found[name] if name in found else Encoding(next(free)) for name in those}
+            encoded[name] = Encoding(None)
+        elif slot is not None and slot not in used_slots:
+            encoded[name] = Encoding(slot)
+            used_slots.add(slot)
+    free = (slot for slot in range(len(names) + len(used_slots)) if slot not in used_slots)
+    return {name: encoded[name] if name in encoded else Encoding(next(free)) for name in names}
 
 
 def label_of(value: str) -> str:
@@ -159,10 +159,10 @@ def label_of(value: str) -> str:
 
 def unit_of(help: str) -> str | None:
     """What the header says that a column is measured in: nats, or a share in [0, 1]."""
-    found = re.search(r"\bin (nats[^;,]*|\[0, 1\])", help)
-    if found is None:
+    match = re.search(r"\bin (nats[^;,]*|\[0, 1\])", help)
+    if match is None:
         return None
-    return "share, in [0, 1]" if found[1].startswith("[") else found[1]
+    return "share, in [0, 1]" if match[1].startswith("[") else match[1]
 
 
 def in_order(values: Sequence[str]) -> list[str]:
@@ -171,13 +171,13 @@ def in_order(values: Sequence[str]) -> list[str]:
 
 
 def ends_of(
-    found: Iterable[float], domain: Sequence[float] | None, *, stretch: bool = False
+    values: Iterable[float], domain: Sequence[float] | None, *, stretch: bool = False
 ) -> list[float]:
     """The ends of a scale of amounts; three, with 0 in the middle, if some amounts are below it.
 
     A fixed `domain` lets pictures be compared; to `stretch` is to leave it for that of the amounts.
     """
-    amounts = list(found)
+    amounts = list(values)
     if stretch and amounts and min(amounts) < max(amounts) and min(amounts) >= 0:
         return [min(amounts), max(amounts)]
     if domain is not None and not stretch:

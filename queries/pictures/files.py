@@ -77,8 +77,8 @@ def _svg_of(specification: Mapping[str, Any]) -> ElementTree.Element:
 
 def size_of(specification: Mapping[str, Any]) -> tuple[float, float]:
     """How many pixels wide and high a picture is, once it is drawn."""
-    drawn = _svg_of(specification).attrib
-    return float(drawn["width"]), float(drawn["height"])
+    attributes = _svg_of(specification).attrib
+    return float(attributes["width"]), float(attributes["height"])
 
 
 _LONGEST = 9.0
@@ -108,9 +108,9 @@ def converted(
     for element in root.iter(f"{{{SVG}}}text"):
         if family := family_for("".join(element.itertext())):
             element.set("font-family", family)
-            for each in element.iter():  # within its parts, a family of their own would be stronger
-                if each is not element:
-                    each.attrib.pop("font-family", None)
+            for part in element.iter():  # within its parts, a family of their own would be stronger
+                if part is not element:
+                    part.attrib.pop("font-family", None)
     if ending == ".svg":
         if in_points:
             for side in ("width", "height"):
@@ -142,7 +142,9 @@ converter takes the first font of the machine that has them, a bold or a Japanes
 
 def family_for(text: str) -> str | None:
     """The fonts for a text that FONT has no letters for; None if it is in other letters."""
-    names = {unicodedata.name(each, "").partition(" ")[0].partition("-")[0] for each in text}
+    names = {
+        unicodedata.name(character, "").partition(" ")[0].partition("-")[0] for character in text
+    }
     for scripts, families in _FAMILIES:
         if not names.isdisjoint(scripts):
             return f"{families}, {FONT}"
@@ -153,12 +155,14 @@ def _page(specification: Mapping[str, Any], text: str) -> str:
     import vl_convert
 
     # Within a script no < can end it, nor begin a comment.
-    shown = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    embedded = (
+        text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    )
     return _PAGE.format(
         title=escape(specification["usermeta"]["title"]),
         background=specification["config"]["background"],
         font=FONT,
-        specification=shown,
+        specification=embedded,
         script=vl_convert.javascript_bundle(_SCRIPT, vl_version=VEGA_LITE).replace(
             "</script", "<\\/script"
         ),
@@ -179,7 +183,7 @@ def read_svg(svg: str) -> ElementTree.Element:
 def renumber(root: ElementTree.Element, prefix: str) -> None:
     """Make every id of a tree the prefix and a number from 0, in place, also where it is named."""
     elements = list(root.iter())
-    ids = [each.attrib["id"] for each in elements if "id" in each.attrib]
+    ids = [element.attrib["id"] for element in elements if "id" in element.attrib]
     names = {name: f"{prefix}{at}" for at, name in enumerate(ids)}
     for element in elements:
         for key, value in element.attrib.items():
@@ -202,13 +206,15 @@ _LATEX = {
 
 def latex(text: str) -> str:
     """Foreign text as LaTeX shows it, whatever stands in it."""
-    return "".join(_LATEX.get(each, each if each.isprintable() else " ") for each in text)
+    return "".join(
+        _LATEX.get(character, character if character.isprintable() else " ") for character in text
+    )
 
 
 def latex_caption(title: str, facts: Iterable[str], command: str) -> str:
     """A caption in LaTeX: the title, sentences about the picture, and the command that makes it."""
-    told = [f"{each.rstrip('.')}." for each in (title, *facts) if each]
-    return f"\\caption{{{' '.join(map(latex, told))} Made by \\texttt{{{latex(command)}}}.}}\n"
+    sentences = [f"{fact.rstrip('.')}." for fact in (title, *facts) if fact]
+    return f"\\caption{{{' '.join(map(latex, sentences))} Made by \\texttt{{{latex(command)}}}.}}\n"
 
 
 @dataclass(frozen=True)
@@ -224,9 +230,9 @@ class Picture:
 
     def caption(self, command: str) -> str:
         """A caption in LaTeX: title, runs, how many, notes, and the command that makes it."""
-        found = self.specification["usermeta"]
-        least, most = found["n"] or (None, None)
+        meta = self.specification["usermeta"]
+        least, most = meta["n"] or (None, None)
         count = "" if least is None else f"n = {least:,}"
         if least != most:
             count += f" to {most:,}"
-        return latex_caption(found["title"], [*found["facts"], count, found["notes"]], command)
+        return latex_caption(meta["title"], [*meta["facts"], count, meta["notes"]], command)

@@ -53,7 +53,7 @@ def grid(scene: Scene) -> ChartParts:
         step = min(step, round(1.5 * scene.look.font))
     here = [label(row, plot.y) for row in scene.here]
     if max(map(len, down)) > 3:  # names: a panel has its own; numbers stay comparable
-        down = [each for each in down if each in set(here)]
+        down = [name for name in down if name in set(here)]
     high = size.height / len(down) if size.height else _height(scene, step, across, down)
     if is_named and not size.height:
         high = min(high, 26.0)
@@ -81,11 +81,11 @@ def grid(scene: Scene) -> ChartParts:
     if plot.text and not is_named and any(row[plot.text] for row in scene.rows):
         panels.append(_panel_of_names(scene, axes, step, high, step * len(across)))
     # Each combination of the two axes that a panel does not have is grey, as is each null.
-    has_gaps = any(row[each] is None for row in scene.rows for each in columns)
+    has_gaps = any(row[column] is None for row in scene.rows for column in columns)
     notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
     if plot.significant:
         notes.append(_significant(scene))
-    notes += [] if kinds else [told for column in columns for told in _pale(scene, column)]
+    notes += [] if kinds else [note for column in columns for note in _pale(scene, column)]
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
     beside = len(panels) if len(panels) < 4 else 2
@@ -162,8 +162,8 @@ def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> l
     strong = f"abs(datum['{column}'] - {least}) > {0.55 * (ends[-1] - least)}"
     color = {"condition": {"test": strong, "value": theme.background}, "value": theme.ink}
     mark = {"type": "text", "fontSize": font, "baseline": "middle"}
-    shown = {**axes, "text": {"field": MARK, "type": "nominal"}, "color": color}
-    return [layer(mark, shown)]
+    encoding = {**axes, "text": {"field": MARK, "type": "nominal"}, "color": color}
+    return [layer(mark, encoding)]
 
 
 def _height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
@@ -219,18 +219,18 @@ def matrix(scene: Scene) -> ChartParts:
     column = plot.color[0]
     names = labels(
         [
-            dict(zip(plot.x, (row[each] for each in side), strict=True))
+            dict(zip(plot.x, (row[column] for column in side), strict=True))
             for row in scene.rows
             for side in (plot.x, plot.y)
         ],
         plot.x,
     )
-    place = {name: at for at, name in enumerate(names)}
+    index_of = {name: at for at, name in enumerate(names)}
     distances = np.full((len(names), len(names)), np.inf)
     for row in scene.rows:
         row[X], row[Y] = label(row, plot.x), label(row, plot.y)
         value = np.inf if row[column] is None else row[column]
-        first, second = place[row[X]], place[row[Y]]
+        first, second = index_of[row[X]], index_of[row[Y]]
         distances[first, second] = distances[second, first] = value
     order = [names[at] for at in by_cluster(distances)]
     step = (size.width or 560) / len(order)
@@ -239,7 +239,7 @@ def matrix(scene: Scene) -> ChartParts:
         # Heads are many and small; a few corpora have room for their names on both sides.
         step = high = min(14.0 if len(order) > _FEW else 36.0, max(8.0, step // 1))
     thing = words_of_name(
-        "-".join(each.removesuffix("_a") for each in plot.x)
+        "-".join(column.removesuffix("_a") for column in plot.x)
     )  # Layer-head of layer_a ...
     across, down = (
         scene.names_axis(order, thing, field, room) for field, room in ((X, step), (Y, high))
@@ -262,7 +262,7 @@ def by_cluster(distances: NDArray[np.float64]) -> list[int]:
     to lay two side by side the one is taken whose touching ends are nearest.
     """
     count = len(distances)
-    orders: dict[int, list[int]] = {each: [each] for each in range(count)}
+    orders: dict[int, list[int]] = {leaf: [leaf] for leaf in range(count)}
     between = distances.astype(np.float64)
     np.fill_diagonal(between, np.inf)
     sizes = np.ones(count)
@@ -331,8 +331,8 @@ def draw_lines(scene: Scene) -> ChartParts:
 
 def _describe_interval(scene: Scene, low: str) -> str:
     """What lines of intervals show, by what the header says of their lower ends."""
-    told = scene.help(low).split(";")[0]
-    return told.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
+    meaning = scene.help(low).split(";")[0]
+    return meaning.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
 
 
 MEAN, RULE = "mean of rows", "rule value"
@@ -362,8 +362,8 @@ def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     if not plot.color:
         return {"color": {"value": scene.theme.palette[0]}}, [], across, y, []
     source, values = clean(scene.rows, plot.color[0])
-    shown = labels(scene.here, plot.color[:1])
-    return scene.kind_colors(source, values, None, shown), [source], across, y, []
+    panel_labels = labels(scene.here, plot.color[:1])
+    return scene.kind_colors(source, values, None, panel_labels), [source], across, y, []
 
 
 def _point_colors(colors: Spec) -> Spec:
@@ -377,7 +377,7 @@ def _line_colors(colors: Spec) -> Spec:
 def _logarithmic(scene: Scene) -> Spec:
     """An axis of amounts that is logarithmic from 1 on; 0 stands before that."""
     column = scene.plot.x[0]
-    most = max((abs(each) for each in finite(scene.rows, (column,))), default=1.0)
+    most = max((abs(amount) for amount in finite(scene.rows, (column,))), default=1.0)
     ticks = [0, *(10**power for power in range(math.floor(math.log10(max(most, 1.0))) + 1))]
     return {
         "field": column,
@@ -421,7 +421,7 @@ def bars(scene: Scene) -> ChartParts:
     plot, theme = scene.plot, scene.theme
     for row in scene.rows:
         row[MARK] = label(row, plot.y)
-        if plot.label and all(row[each] is not None for each in plot.label):
+        if plot.label and all(row[column] is not None for column in plot.label):
             row[MARK] += f"  {label(row, plot.label)}"
     here = list(dict.fromkeys(row[MARK] for row in scene.here))
     if all(map(_is_whole, here)):  # distances
@@ -430,9 +430,9 @@ def bars(scene: Scene) -> ChartParts:
     down = scene.names_axis(here, scene.axis_title(plot.y), MARK, step)
     if plot.label:
         down["title"] = f"{scene.axis_title(plot.y)}, {'-'.join(plot.label)}"
-    shown = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
+    amounts = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
     title = scene.wrap_pixels(scene.axis_title(plot.x), scene.size.width or _BAR)
-    across = scene.amounts_axis(plot.x[0], shown, title=title, orient="bottom")
+    across = scene.amounts_axis(plot.x[0], amounts, title=title, orient="bottom")
     bar: Spec = {"type": "bar", "color": theme.bar, "height": {"band": 0.7}}
     layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
     notes = [f"Bars: {scene.called(plot.x[0])}"] if plot.beside else []
@@ -467,8 +467,8 @@ def bars(scene: Scene) -> ChartParts:
     if aside:
         for row in scene.rows:
             row[ASIDE] = ", ".join(
-                f"{each} {row[each]:,}".replace("-", "\u2212") for each in aside
-                if row[each] is not None
+                f"{column} {row[column]:,}".replace("-", "\u2212") for column in aside
+                if row[column] is not None
             )  # fmt: skip
         text = {"type": "text", "align": "left", "fontSize": scene.look.at_least(0.9),
                 "color": theme.ink}  # fmt: skip
@@ -503,9 +503,9 @@ def scatter(scene: Scene) -> ChartParts:
             # The lightest colours would be lost on paper.
             edge = {"stroke": theme.ink, "strokeWidth": 0.5}
             colors = {"color": scene.amount_color((column,), column, words_of_name(column))}
-            found = finite(scene.rows, (column,))
-            if column in ("layer", "head") and min(found) < max(found):  # 1-based: no 0
-                colors["color"]["scale"]["domain"] = [min(found), max(found)]
+            amounts = finite(scene.rows, (column,))
+            if column in ("layer", "head") and min(amounts) < max(amounts):  # 1-based: no 0
+                colors["color"]["scale"]["domain"] = [min(amounts), max(amounts)]
                 colors["color"]["legend"]["tickMinStep"] = 1
         else:
             colors = scene.kind_colors(*clean(scene.rows, column), words_of_name(column))
@@ -523,9 +523,11 @@ def scatter(scene: Scene) -> ChartParts:
             named = [row for row in scene.rows if str(row[column]) not in OTHER]
             # A column has no room for the names of all heads.
             is_full = scene.look.width is not None and 0 < len(named) < len(scene.rows)
-            those = [{"filter": {"field": column, "oneOf": sorted({row[column] for row in named})}}]
-            shown = {**axes, "text": {"field": MARK, "type": "nominal"}}
-            layers.append(layer(text, shown, *(those if is_full else [])))
+            only_named = [
+                {"filter": {"field": column, "oneOf": sorted({row[column] for row in named})}}
+            ]
+            encoding = {**axes, "text": {"field": MARK, "type": "nominal"}}
+            layers.append(layer(text, encoding, *(only_named if is_full else [])))
         unit = scene.unit(width, height, layer=layers)
         if len(plot.color) > 1:
             unit["title"] = panel_title(
@@ -540,17 +542,17 @@ def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
     sides = {"x": (scene.plot.x, width), "y": (scene.plot.y, height)}
     ends = {}
     for channel, (columns, _) in sides.items():
-        found = finite(scene.rows, columns[:1]) or [0.0]
-        ends[channel] = min(found), max(found)
+        coordinates = finite(scene.rows, columns[:1]) or [0.0]
+        ends[channel] = min(coordinates), max(coordinates)
     unit = 1.08 * max((ends[at][1] - ends[at][0]) / 2 / sides[at][1] for at in sides) or 1 / width
-    made = {}
+    axes = {}
     for channel, (columns, pixels) in sides.items():
         middle = sum(ends[channel]) / 2
         domain = [middle - unit * pixels, middle + unit * pixels]
-        made[channel] = {
+        axes[channel] = {
             "field": columns[0],
             "type": "quantitative",
             "scale": {"domain": domain, "nice": False, "zero": False},
             "axis": {"title": scene.wrap_pixels(scene.axis_title(columns), width), "grid": False},
         }
-    return made
+    return axes

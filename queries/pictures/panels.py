@@ -43,12 +43,12 @@ Row = dict[str, Any]
 
 def json_rows(frame: pl.DataFrame) -> list[Row]:
     """The rows as JSON knows them: not finite is null, columns of lists and bytes are left out."""
-    kept = [
+    columns = [
         name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Binary)
     ]
     return [
         {name: _json_cell(value) for name, value in row.items()}
-        for row in frame.select(kept).iter_rows(named=True)
+        for row in frame.select(columns).iter_rows(named=True)
     ]
 
 
@@ -90,16 +90,16 @@ def plain(text: str, longest: int = LONGEST) -> str:
 
     A long one is cut (a wide character counts twice): Vega fails if it cuts within a character.
     """
-    shown = harmless(text[: longest + 1])
+    line = harmless(text[: longest + 1])
     width = 0
-    for at, each in enumerate(shown):
-        width += 2 if unicodedata.east_asian_width(each) in ("W", "F") else 1
+    for at, character in enumerate(line):
+        width += 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
         if width > longest:
-            shown = f"{shown[: max(0, at - 1)]}…"
+            line = f"{line[: max(0, at - 1)]}…"
             break
-    if any(unicodedata.bidirectional(each) in ("R", "AL", "AN") for each in shown):
-        return f"\u2068{shown}\u2069"
-    return shown
+    if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in line):
+        return f"\u2068{line}\u2069"
+    return line
 
 
 def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
@@ -111,17 +111,19 @@ def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     if names[:1] == ("shortest",) and len(names) == 2:
         first, last = row[names[0]], row[names[1]]
         return f"{first} or more" if last is None else f"{first}\u2013{last}"
-    parts = [NO_VALUE if row[each] is None else _short(_cell_text(row[each])) for each in names]
+    parts = [
+        NO_VALUE if row[column] is None else _short(_cell_text(row[column])) for column in names
+    ]
     is_head = len(names) == 2 and names[0].startswith("layer") and names[1].startswith("head")
     return ("-" if is_head else ", ").join(parts)
 
 
 def _short(text: str) -> str:
     """A text that fits beside an axis. What is cut has a number, since two may begin alike."""
-    shown = plain(text, LONGEST_LABEL)
-    if not shown.rstrip("\u2069").endswith("…") or text.endswith("…"):
-        return shown
-    return f"{shown}{_digits(text)}"
+    short = plain(text, LONGEST_LABEL)
+    if not short.rstrip("\u2069").endswith("…") or text.endswith("…"):
+        return short
+    return f"{short}{_digits(text)}"
 
 
 def _digits(text: str) -> str:
@@ -137,12 +139,16 @@ def _cell_text(value: Any) -> str:
 
 def labels(rows: Iterable[Row], columns: tuple[str, ...]) -> list[str]:
     """The different labels: numbers by their size, texts in the order of the rows, null last."""
-    found: dict[str, tuple[Any, ...]] = {}
+    values_of: dict[str, tuple[Any, ...]] = {}
     for row in rows:
-        found.setdefault(label(row, columns), tuple(row[each] for each in columns))
-    if all(_is_finite_number(each) or each is None for value in found.values() for each in value):
-        return sorted(found, key=lambda name: [(each is None, each or 0) for each in found[name]])
-    return list(found)
+        values_of.setdefault(label(row, columns), tuple(row[column] for column in columns))
+    if all(
+        _is_finite_number(part) or part is None for value in values_of.values() for part in value
+    ):
+        return sorted(
+            values_of, key=lambda name: [(part is None, part or 0) for part in values_of[name]]
+        )
+    return list(values_of)
 
 
 def _is_finite_number(value: Any) -> bool:
@@ -157,7 +163,9 @@ def is_significant(p: float | None) -> bool:
 def finite(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
     """Return the numbers of some columns, without nulls and texts."""
     names = tuple(columns)
-    return [float(row[each]) for row in rows for each in names if _is_finite_number(row[each])]
+    return [
+        float(row[column]) for row in rows for column in names if _is_finite_number(row[column])
+    ]
 
 
 def is_amount(rows: list[Row], column: str) -> bool:
@@ -233,7 +241,7 @@ class Scene:
     def tooltip(self) -> list[Spec]:
         """Every figure of a row, shown where somebody points at its mark."""
         known = self.rows[0]
-        return [{"field": each.name} for each in self.analysis.columns if each.name in known]
+        return [{"field": column.name} for column in self.analysis.columns if column.name in known]
 
     @property
     def ground(self) -> Spec:
@@ -260,23 +268,23 @@ class Scene:
 
     def column(self, name: str) -> ResultColumn:
         """What the header says of a column."""
-        return next(each for each in self.analysis.columns if each.name == name)
+        return next(column for column in self.analysis.columns if column.name == name)
 
     def axis_title(self, columns: Sequence[str], longest: int = 64) -> str:
         """What an axis is called: the meaning of a number in the header, the name of a text."""
         if len(columns) > 1 and columns[0] != "shortest":
             return words_of_name(("-" if columns[0].startswith("layer") else ", ").join(columns))
         column = self.column(columns[0])
-        told = caption_of(self.analysis.name, column.name)
-        if told is not None:
-            return told
+        title = caption_of(self.analysis.name, column.name)
+        if title is not None:
+            return title
         if column.type == "varchar" or column.name.startswith(("layer", "head")):
             return words_of_name(column.name)
-        whole = self.help(column.name).split(";")[0].removesuffix(", in [0, 1]")
+        meaning = self.help(column.name).split(";")[0].removesuffix(", in [0, 1]")
         for end in ("\n", ":", ", in nats", " ("):
-            told = whole if len(whole) <= longest else whole.split(end)[0]
-            if len(told) <= longest:
-                return words_of_name(told)
+            title = meaning if len(meaning) <= longest else meaning.split(end)[0]
+            if len(title) <= longest:
+                return words_of_name(title)
         return words_of_name(column.name)
 
     def wrap_pixels(self, text: str, width: float) -> list[str]:
@@ -297,7 +305,7 @@ class Scene:
     def mark(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
         """Write what each row is called along both axes into it; the labels in order."""
         across, down = labels(self.rows, tuple(x)), labels(self.rows, tuple(y))
-        places = {name: place for place, name in enumerate(across)}
+        places = {name: index for index, name in enumerate(across)}
         for row in self.rows:
             row[X], row[Y] = label(row, x), label(row, y)
             row[PLACE] = places[row[X]]
@@ -327,7 +335,7 @@ class Scene:
         angle = 0
         if is_turned:
             angle = -45 if step > 1.6 * font else -90
-        every = math.ceil(round(width * font / step, 6))
+        spacing = math.ceil(round(width * font / step, 6))
         return {
             "field": source,
             "type": "ordinal",
@@ -337,7 +345,7 @@ class Scene:
                 "labelAngle": angle,
                 "labelOverlap": False,
                 "labelFontSize": font,
-                "values": _every(domain, every),
+                "values": _every(domain, spacing),
                 "grid": False,
                 "domain": False,
                 "tickColor": self.theme.faint,
@@ -361,13 +369,13 @@ class Scene:
         steps = [at / (len(colors) - 1) for at in range(len(colors))]
         is_sqrt = self.plot.scale == "sqrt" and len(ends) == 2
         if is_sqrt:
-            steps = [each * each for each in steps]
+            steps = [step * step for step in steps]
         return {
             "field": source,
             "type": "quantitative",
             "scale": {
                 "type": "sqrt" if is_sqrt else "linear",
-                "domain": [ends[0] + each * (ends[-1] - ends[0]) for each in steps],
+                "domain": [ends[0] + step * (ends[-1] - ends[0]) for step in steps],
                 "range": list(colors),
                 "interpolate": "lab",
             },
@@ -376,28 +384,28 @@ class Scene:
 
     def scale_ends(self, columns: Sequence[str]) -> list[float]:
         """The ends of the scale of some columns, as `ends_of` has them."""
-        found = finite(self.coloured, columns)
-        return ends_of(found, self.plot.domain, stretch=self.look.stretch)
+        amounts = finite(self.coloured, columns)
+        return ends_of(amounts, self.plot.domain, stretch=self.look.stretch)
 
     def kind_colors(
         self, source: str, values: list[str], title: str | None, shown: list[str] | None = None
     ) -> Spec:
         """Kinds of a field as colours, shapes and dashes; of all `values` a panel has `shown`."""
-        found = encodings(values)
-        domain = [each for each in values if shown is None or each in shown]
-        names: dict[str, Any] = {each: self.called(each) for each in domain}
+        encoding_of = encodings(values)
+        domain = [value for value in values if shown is None or value in shown]
+        names: dict[str, Any] = {value: self.called(value) for value in domain}
         legend: Spec = {"title": title}
         if self.look.width is not None:  # the key stands below, as many side by side as there fit
             font, room = self.look.font, self.look.width / (self.size.beside or 1)
             letters = max(10, int(0.65 * room / (0.55 * font)))
-            names = {name: textwrap.wrap(told, letters) for name, told in names.items()}
-            widest = max(len(line) for told in names.values() for line in told)
+            names = {name: textwrap.wrap(text, letters) for name, text in names.items()}
+            widest = max(len(line) for lines in names.values() for line in lines)
             legend["columns"] = max(1, int(room / (font * (3 + 0.55 * widest))))
         legend["labelExpr"] = f"{json.dumps(names, ensure_ascii=False)}[datum.label]"
         ranges: dict[str, list[Any]] = {
-            "color": [found[each].color(self.theme) for each in domain],
-            "shape": [found[each].shape for each in domain],
-            "strokeDash": [found[each].dash for each in domain],
+            "color": [encoding_of[value].color(self.theme) for value in domain],
+            "shape": [encoding_of[value].shape for value in domain],
+            "strokeDash": [encoding_of[value].dash for value in domain],
         }
         return {
             channel: {
@@ -405,9 +413,9 @@ class Scene:
                 "type": "nominal",
                 # Lines have marks on them, whose key says enough.
                 "legend": None if channel == "strokeDash" else legend,
-                "scale": {"domain": domain, "range": those},
+                "scale": {"domain": domain, "range": outputs},
             }
-            for channel, those in ranges.items()
+            for channel, outputs in ranges.items()
         }
 
 
@@ -418,12 +426,14 @@ def _every(domain: list[str], step: int) -> list[str]:
     """
     if step <= 1:
         return domain
-    layers = [each.partition("-")[0] for each in domain]
+    layers = [name.partition("-")[0] for name in domain]
     heads = layers.count(layers[0])
-    if 1 < heads < len(domain) and layers == [each for each in dict.fromkeys(layers)
+    if 1 < heads < len(domain) and layers == [name for name in dict.fromkeys(layers)
                                               for _ in range(heads)]:  # fmt: skip
         return domain[:: heads * math.ceil(step / heads)]
-    return domain[:: next(each for each in (2, 5, 10, 20, 50, 100, len(domain)) if each >= step)]
+    return domain[
+        :: next(spacing for spacing in (2, 5, 10, 20, 50, 100, len(domain)) if spacing >= step)
+    ]
 
 
 @dataclass
@@ -439,8 +449,8 @@ class ChartParts:
 
 def layer(mark: Spec, encoding: Spec, *transform: Spec) -> Spec:
     """A layer of Vega-Lite."""
-    made = {"mark": mark, "encoding": encoding}
-    return {"transform": list(transform), **made} if transform else made
+    body = {"mark": mark, "encoding": encoding}
+    return {"transform": list(transform), **body} if transform else body
 
 
 def panel_title(text: str, theme: Theme, width: float, font: float) -> Spec:

@@ -66,8 +66,8 @@ class Panel:
         layers = {layer for layer, _ in self.mean_of}
         if len(self.mean_of) <= _NAMED:
             return f"mean of {', '.join(f'{layer}-{head}' for layer, head in self.mean_of)}"
-        those = f"mean of {len(self.mean_of)} heads"
-        return f"{those} of layer {layers.pop()}" if len(layers) == 1 else those
+        text = f"mean of {len(self.mean_of)} heads"
+        return f"{text} of layer {layers.pop()}" if len(layers) == 1 else text
 
     @property
     def full_name(self) -> str:
@@ -83,8 +83,8 @@ class Panel:
         special = self.words.filter("is_special")["position"]
         start, end = pl.col("from_position"), pl.col("to_position")
         own = (start == end) & start.is_in(special.to_list())
-        found = self.weights.filter(~own)["weight"].max() if measure.endswith("norms") else None
-        return float(found) if isinstance(found, float) and found > 0 else 1.0
+        strongest = self.weights.filter(~own)["weight"].max() if measure.endswith("norms") else None
+        return float(strongest) if isinstance(strongest, float) and strongest > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -166,17 +166,17 @@ class PanelPlace:
 def lanes_of(panel: Panel) -> list[int]:
     """The lane of each mention: the first in which no other one stands at the same place."""
     ends: list[list[tuple[int, int]]] = []
-    found = []
+    lanes = []
     for _, first, last, _ in panel.mentions.rows():
         lane = next(
-            (at for at, taken in enumerate(ends) if all(last < a or b < first for a, b in taken)),
+            (at for at, spans in enumerate(ends) if all(last < a or b < first for a, b in spans)),
             len(ends),
         )
         if lane == len(ends):
             ends.append([])
         ends[lane].append((first, last))
-        found.append(lane)
-    return found
+        lanes.append(lane)
+    return lanes
 
 
 def places(panels: Sequence[Panel], top: float, room: float | None = None) -> list[PanelPlace]:
@@ -184,28 +184,28 @@ def places(panels: Sequence[Panel], top: float, room: float | None = None) -> li
 
     In a paper they are not; there they get as wide as the `room`.
     """
-    sentences = list(dict.fromkeys(each.sentence for each in panels))
-    of_each = max(sum(each.sentence == name for each in panels) for name in sentences)
+    sentences = list(dict.fromkeys(panel.sentence for panel in panels))
+    of_each = max(sum(panel.sentence == name for panel in panels) for name in sentences)
     scale = SMALL if room is None and (of_each > 4 or len(panels) > 6) else LARGE
     if room is not None:
         scale = replace(scale, across=_ROOM)
     titles = _panel_titles(panels)
-    sized = [_sized(*each, scale) for each in zip(panels, titles, strict=True)]
+    sized = [_sized(panel, title, scale) for panel, title in zip(panels, titles, strict=True)]
     margin = MARGIN if room is None else 0.0
-    found: list[PanelPlace] = []
+    placed: list[PanelPlace] = []
     y = top
     for row in _wrap_panels(sized, _WIDEST if room is None else room + GUTTER, breaks=of_each > 1):
         x = margin
         more = 0.0
         if room is not None:
-            taken = sum(each.width + GUTTER for each in row) - GUTTER
-            more = min(max(0.0, room - taken) / len(row), 2 * LARGE.across)
-        for each in row:
-            wide = replace(each, width=each.width + more, right=each.right + more, x=x, y=y)
-            found.append(wide)
+            total = sum(layout.width + GUTTER for layout in row) - GUTTER
+            more = min(max(0.0, room - total) / len(row), 2 * LARGE.across)
+        for layout in row:
+            wide = replace(layout, width=layout.width + more, right=layout.right + more, x=x, y=y)
+            placed.append(wide)
             x += wide.width + GUTTER
-        y += max(each.height for each in row) + GUTTER * 0.8
-    return found
+        y += max(layout.height for layout in row) + GUTTER * 0.8
+    return placed
 
 
 def _wrap_panels(
@@ -213,13 +213,13 @@ def _wrap_panels(
 ) -> Iterator[Sequence[PanelPlace]]:
     """Rows of panels that fit, about as many in each; with `breaks` a sentence begins one."""
     groups: dict[str, list[PanelPlace]] = {}
-    for each in sized:
-        groups.setdefault(each.panel.sentence if breaks else "", []).append(each)
+    for layout in sized:
+        groups.setdefault(layout.panel.sentence if breaks else "", []).append(layout)
     for group in groups.values():
         fit = 1
         for count in range(1, len(group) + 1):
             parts = [group[at : at + count] for at in range(0, len(group), count)]
-            if all(sum(each.width + GUTTER for each in row) <= widest for row in parts):
+            if all(sum(layout.width + GUTTER for layout in row) <= widest for row in parts):
                 fit = count
         count = math.ceil(len(group) / math.ceil(len(group) / fit))
         yield from (group[at : at + count] for at in range(0, len(group), count))
@@ -297,7 +297,7 @@ def draw(
     """
     colours, sheet = theme_of(theme).sentence, Canvas.from_look(look)
     margin, note = sheet.margin, sheet.note
-    edge = max(place.x + place.width for place in places(panels, 0.0, sheet.room))
+    edge = max(layout.x + layout.width for layout in places(panels, 0.0, sheet.room))
     if sheet.room is None:
         trees = [tree_width(tree, note) + 2 * margin for tree in facts.trees.values()]
         wide = max(edge + margin, _NARROWEST, *trees)
@@ -316,8 +316,8 @@ def draw(
             y += sheet.title * 1.25
             parts.append(_svg_text(line, margin, y, sheet.title, colours.text, bold=True))
         y += 4
-        for told in notes(panels, facts):
-            for line in wrap_svg_text(told, wide - 2 * margin, note):
+        for sentence in notes(panels, facts):
+            for line in wrap_svg_text(sentence, wide - 2 * margin, note):
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
     key, y = _key(facts, y, wide - 2 * margin, colours, sheet)
@@ -329,16 +329,16 @@ def draw(
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
             y += note * 0.5
-        drawn, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, note)
-        parts.append(drawn)
+        svg, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, note)
+        parts.append(svg)
         y += height + GUTTER * 0.5
     placed = places(panels, y, sheet.room)
-    for number, (place, name) in enumerate(zip(placed, _panel_titles(panels), strict=True)):
-        parts.append(_panel(place, number, name, facts, colours, sheet))
-    high = max(place.y + place.height for place in placed) + max(margin, 2.0)
+    for number, (layout, name) in enumerate(zip(placed, _panel_titles(panels), strict=True)):
+        parts.append(_panel(layout, number, name, facts, colours, sheet))
+    high = max(layout.y + layout.height for layout in placed) + max(margin, 2.0)
     if sheet.room is None:
         wide, high = float(round(wide)), float(round(high))
-    drawn = element(
+    svg = element(
         "svg",
         element("title", _escape_xml(title)),
         element("desc", _escape_xml(" ".join(notes(panels, facts)))),
@@ -348,7 +348,7 @@ def draw(
         height=f"{high * sheet.unit:.6g}", viewBox=f"0 0 {wide:.6g} {high:.6g}",
         font_family=escape(FONT), role="img",
     )  # fmt: skip
-    return f"{drawn}\n"
+    return f"{svg}\n"
 
 
 def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
@@ -358,12 +358,12 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
     for an unknown theme.
     """
     colours = theme_of(theme).sentence
-    place = replace(_sized(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
-    wide, high = place.width + 2 * MARGIN, place.height + 2 * MARGIN
+    layout = replace(_sized(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
+    wide, high = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     return element(
         "svg",
         element("rect", width="100%", height="100%", fill=colours.ground),
-        _panel(place, 0, "", SentenceFacts("", "", ""), colours, Canvas()),
+        _panel(layout, 0, "", SentenceFacts("", "", ""), colours, Canvas()),
         xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
         viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
     )  # fmt: skip
@@ -372,19 +372,19 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
 def notes(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
     """Return the lines below the title: whose attention it is, and what is drawn how."""
     run, model, corpus = (
-        shorten_for_svg(each, _LONGEST_OF_RUN) for each in (facts.run, facts.model, facts.corpus)
+        shorten_for_svg(name, _LONGEST_OF_RUN) for name in (facts.run, facts.model, facts.corpus)
     )
     yield f"Run {run}: model {model}, corpus {corpus}."
     what = facts.figure
-    drawn = f"Line width = attention {what} (left attends to right)"
+    width_note = f"Line width = attention {what} (left attends to right)"
     least = f"{facts.least:g}{' of the largest' if what == 'norm' else ''}"
-    yield f"{drawn}; below {least} hidden." if facts.least else f"{drawn}."
+    yield f"{width_note}; below {least} hidden." if facts.least else f"{width_note}."
     if facts.measure != "weights":
         yield f"The measure is {facts.measure}, not attention weights."
     if facts.relation is not None:
         yield "Dotted: gold arcs. Ring filled = found (attended to most), hollow = missed."
     if facts.coreference:
-        if any(each.mentions.height for each in panels):
+        if any(panel.mentions.height for panel in panels):
             yield (
                 "Bars of one colour and letter are mentions of one entity. Lines from a mention to"
                 " one before it have its colour, and are dotted, whatever their weight is."
@@ -400,18 +400,18 @@ def title_of(panels: Sequence[Panel], facts: SentenceFacts) -> str:
     """What a picture of panels is called: as it was named, or their heads and their sentences."""
     if facts.title:
         return shorten_for_svg(facts.title, 200)
-    heads = list(dict.fromkeys(each.heads_label for each in panels))
-    sentences = list(dict.fromkeys(each.sentence for each in panels))
-    layers = {each.layer for each in panels}
+    heads = list(dict.fromkeys(panel.heads_label for panel in panels))
+    sentences = list(dict.fromkeys(panel.sentence for panel in panels))
+    layers = {panel.layer for panel in panels}
     if len(heads) == 1:
-        those = panels[0].full_name.capitalize()
+        subject = panels[0].full_name.capitalize()
     elif len(heads) > 4 and len(layers) == 1:
-        those = f"The {len(heads)} heads of layer {layers.pop()}"
+        subject = f"The {len(heads)} heads of layer {layers.pop()}"
     else:
-        those = f"Heads {', '.join(heads)}"
+        subject = f"Heads {', '.join(heads)}"
     where = sentences[0] if len(sentences) == 1 else f"{len(sentences)} sentences"
     where = f"sentence {where}" if where.isdecimal() else where
-    return f"{those} on {shorten_for_svg(where, _LONGEST_NAME)}"
+    return f"{subject} on {shorten_for_svg(where, _LONGEST_NAME)}"
 
 
 def _key(
@@ -420,37 +420,37 @@ def _key(
     """Lines of some weights, and the marks of gold arcs, with what they mean."""
     note = sheet.note
     # How wide it is, what is drawn, and what it means.
-    shown: list[tuple[float, str, str]] = []
+    entries: list[tuple[float, str, str]] = []
     of = " of the largest" if facts.figure == "norm" else ""
     for at, weight in enumerate(_SAMPLES):
-        told = (
+        caption = (
             f"{facts.figure.capitalize() + ' ' if at == 0 else ''}{weight:g}{of if at == 0 else ''}"
         )
         opacity, thick = _strength(weight, 14.0, sheet.thin)
-        drawn = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
+        symbol = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
                         stroke_opacity=opacity, stroke_width=thick)  # fmt: skip
-        shown.append((32 + width(told, note) + 14, drawn, told))
+        entries.append((32 + width(caption, note) + 14, symbol, caption))
     if facts.relation is not None:
         arcs = "Gold arc" if facts.relation == "all" else f"Gold {shorten_for_svg(facts.relation)}"
         arcs += f", {facts.direction.replace('_', ' ')}" if facts.direction else ""
-        for is_found, told in (
+        for is_found, caption in (
             (True, f"{arcs}: found"),
             (False, "missed"),
         ):
-            drawn = _mark(
+            symbol = _mark(
                 (0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0, sheet.thin
             )
-            shown.append((38 + width(told, note) + 18, drawn, told))
+            entries.append((38 + width(caption, note) + 18, symbol, caption))
     parts, x, y = [], 0.0, top + note * 1.7
-    for taken, drawn, told in shown:
-        if x and x + taken > room:
+    for entry_width, symbol, caption in entries:
+        if x and x + entry_width > room:
             x, y = 0.0, y + note * 1.5
-        aside = 38 if "path" in drawn else 32
-        text = _svg_text(told, aside, 0.0, note, colours.faint)
+        aside = 38 if "path" in symbol else 32
+        text = _svg_text(caption, aside, 0.0, note, colours.faint)
         parts.append(
-            element("g", drawn, text, transform=f"translate({sheet.margin + x:.1f} {y:.1f})")
+            element("g", symbol, text, transform=f"translate({sheet.margin + x:.1f} {y:.1f})")
         )
-        x += taken
+        x += entry_width
     return parts, y
 
 
@@ -482,59 +482,64 @@ def _mark(
 
 
 def _panel(
-    place: PanelPlace,
+    layout: PanelPlace,
     number: int,
     title: str,
     facts: SentenceFacts,
     colours: Palette,
     sheet: Canvas,
 ) -> str:
-    panel, scale = place.panel, place.scale
+    panel, scale = layout.panel, layout.scale
     parts = []
     if title:
-        middle = (place.left + place.right) / 2
+        middle = (layout.left + layout.right) / 2
         parts.append(
             _svg_text(
                 title, middle, scale.title, scale.title, colours.text, anchor="middle", bold=True
             )
         )
-    parts += _mentions(place, colours, sheet)
-    lines = _weight_lines(place, facts, colours, sheet)
+    parts += _mentions(layout, colours, sheet)
+    lines = _weight_lines(layout, facts, colours, sheet)
     for position, text, index, is_special, is_matched in panel.words.rows():
         colour = colours.faint if is_special else colours.text
-        shared = (shorten_for_svg(text), place.rows[position], scale.font, colour)
+        shared = (shorten_for_svg(text), layout.rows[position], scale.font, colour)
         ground = colours.mark if is_matched else None
         at = {"data_position": position, "data_index": index}
-        left = _draw_word(*shared, place.left - 5, "end", ground)
+        left = _draw_word(*shared, layout.left - 5, "end", ground)
         parts.append(element("g", *lines.get(position, []), left, class_="from", **at))
-        parts.append(_draw_word(*shared, place.right + 5, "start", ground, class_="to", **at))
-    if ELSEWHERE in place.rows:
+        parts.append(_draw_word(*shared, layout.right + 5, "start", ground, class_="to", **at))
+    if ELSEWHERE in layout.rows:
         parts.append(
-            _draw_word(ELSEWHERE_TEXT, place.rows[ELSEWHERE], scale.font, colours.faint,
-                  place.right + 5, "start", None, class_="to", data_position="elsewhere")
+            _draw_word(ELSEWHERE_TEXT, layout.rows[ELSEWHERE], scale.font, colours.faint,
+                  layout.right + 5, "start", None, class_="to", data_position="elsewhere")
         )  # fmt: skip
     return element(
         "g", *parts, id=f"panel{number}", class_="panel",
-        transform=f"translate({place.x:.1f} {place.y:.1f})",
+        transform=f"translate({layout.x:.1f} {layout.y:.1f})",
         data_sentence=_escape_xml(panel.sentence), data_layer=panel.layer, data_head=panel.head,
         data_name=panel.full_name,
     )  # fmt: skip
 
 
 def _weight_lines(
-    place: PanelPlace, facts: SentenceFacts, colours: Palette, sheet: Canvas
+    layout: PanelPlace, facts: SentenceFacts, colours: Palette, sheet: Canvas
 ) -> dict[int, list[str]]:
     """The lines of a panel by where they begin, as strong and thick as their weights."""
-    panel = place.panel
-    gold = {(a, b): found for a, b, found in panel.gold.rows()}
+    panel = layout.panel
+    gold = {(a, b): is_found for a, b, is_found in panel.gold.rows()}
     heads = panel.mentions.select("entity", "head").rows()
     # The entity of each pair of head words: of a mention, and of one before it.
-    entity = {(a, b): one for one, a in heads for other, b in heads if one == other and b < a}
+    entity = {
+        (a, b): number
+        for number, a in heads
+        for other_number, b in heads
+        if number == other_number and b < a
+    }
     special = set(panel.words.filter(panel.words["is_special"])["position"]) | {ELSEWHERE}
     lines: dict[int, list[str]] = {}
     largest = panel.largest(facts.measure)
-    for start, end, kept in panel.weights.rows():
-        weight = kept or 0.0  # null where it is not kept
+    for start, end, stored_weight in panel.weights.rows():
+        weight = stored_weight or 0.0  # null where it is not kept
         arc = gold.get((start, end))
         is_marked = arc is not None or (start, end) in entity
         if weight / largest < facts.least and not is_marked:
@@ -544,9 +549,9 @@ def _weight_lines(
             colour = colours.entity(entity[start, end])
         if arc is not None:
             colour = colours.gold
-        font = place.scale.font
+        font = layout.scale.font
         opacity, thick = _strength(weight / largest, font, sheet.thin)
-        ends = (place.left, place.rows[start]), (place.right, place.rows[end])
+        ends = (layout.left, layout.rows[start]), (layout.right, layout.rows[end])
         named = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
         if is_marked:
             mark = _mark(*ends, colour, colours.ground, arc, font, sheet.thin, **named)
@@ -554,7 +559,7 @@ def _weight_lines(
         line = element(
             "line", class_="line", x1=ends[0][0], y1=ends[0][1], x2=ends[1][0], y2=ends[1][1],
             stroke=colour, stroke_opacity=opacity, stroke_width=thick, stroke_linecap="round",
-            **named, data_weight=None if kept is None else f"{weight:.9g}",
+            **named, data_weight=None if stored_weight is None else f"{weight:.9g}",
             data_gold=None if arc is None else "found" if arc else "missed",
         )  # fmt: skip
         lines.setdefault(start, []).append(line)
@@ -562,13 +567,15 @@ def _weight_lines(
 
 
 def _panel_titles(panels: Sequence[Panel]) -> list[str]:
-    if any(each.label for each in panels):
-        return [f"{each.heads_label}  {shorten_for_svg(each.label)}" for each in panels]
-    has_heads = len({each.heads_label for each in panels}) > 1
-    has_sentences = len({each.sentence for each in panels}) > 1
+    if any(panel.label for panel in panels):
+        return [f"{panel.heads_label}  {shorten_for_svg(panel.label)}" for panel in panels]
+    has_heads = len({panel.heads_label for panel in panels}) > 1
+    has_sentences = len({panel.sentence for panel in panels}) > 1
     return [
-        "  ".join([each.heads_label] * has_heads + [shorten_for_svg(each.sentence)] * has_sentences)
-        for each in panels
+        "  ".join(
+            [panel.heads_label] * has_heads + [shorten_for_svg(panel.sentence)] * has_sentences
+        )
+        for panel in panels
     ]
 
 
@@ -577,22 +584,22 @@ def letter(number: int) -> str:
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
-def _mentions(place: PanelPlace, colours: Palette, sheet: Canvas) -> Iterator[str]:
-    scale = place.scale
+def _mentions(layout: PanelPlace, colours: Palette, sheet: Canvas) -> Iterator[str]:
+    scale = layout.scale
     letters = scale.font * 0.72 if sheet.room is None else sheet.note
     for (entity, first, last, head), lane in zip(
-        place.panel.mentions.rows(), lanes_of(place.panel), strict=True
+        layout.panel.mentions.rows(), lanes_of(layout.panel), strict=True
     ):
         colour = colours.entity(entity)
-        top = place.rows[first] - scale.row * 0.4
-        bottom = place.rows[last] + scale.row * 0.4
+        top = layout.rows[first] - scale.row * 0.4
+        bottom = layout.rows[last] + scale.row * 0.4
         aside = LANE * (lane + 0.5)
-        for x in (place.lanes * LANE - aside, place.right + place.column + aside - 4):
+        for x in (layout.lanes * LANE - aside, layout.right + layout.column + aside - 4):
             yield element(
                 "rect", class_="mention", x=x - 1.5, y=top, width=3, height=bottom - top, rx="1.5",
                 fill=colour, data_entity=entity, data_first=first, data_last=last, data_head=head,
             )  # fmt: skip
-            yield _svg_text(letter(entity), x + 2.5, place.rows[head] + scale.font * 0.3,
+            yield _svg_text(letter(entity), x + 2.5, layout.rows[head] + scale.font * 0.3,
                         letters, colour, bold=True)  # fmt: skip
 
 
@@ -623,7 +630,7 @@ def _svg_text(
 
 def _escape_xml(text: str) -> str:
     """A text for an attribute or a title: escaped, and without what XML does not have."""
-    return escape("".join(each if each.isprintable() else " " for each in text))
+    return escape("".join(character if character.isprintable() else " " for character in text))
 
 
 LIVE = """\

@@ -52,8 +52,8 @@ def isolated(text: str) -> str:
 
 def shorten_for_svg(text: str, longest: int = _LONGEST) -> str:
     """A text as it is drawn: cut if it is very long, control characters written out."""
-    told = escape_control(text)
-    return told if len(told) <= longest else f"{told[: longest - 1]}…"
+    visible = escape_control(text)
+    return visible if len(visible) <= longest else f"{visible[: longest - 1]}…"
 
 
 def wrap_svg_text(text: str, room: float, size: float) -> Iterator[str]:
@@ -71,10 +71,11 @@ def wrap_svg_text(text: str, room: float, size: float) -> Iterator[str]:
 
 def element(name: str, /, *content: str, **attributes: Any) -> str:
     """An element of SVG from escaped texts; a float is in pixels, None is left out."""
-    given = "".join(
+    attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="'
         f'{f"{value:.1f}" if isinstance(value, float) else value}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{given}>{''.join(content)}</{name}>" if content else f"<{name}{given}/>"
+    start = f"<{name}{attribute_text}"
+    return f"{start}>{''.join(content)}</{name}>" if content else f"{start}/>"

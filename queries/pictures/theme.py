@@ -54,10 +54,10 @@ class Theme:
         return _between(self.palette[0], self.background, 0.45)
 
 
-def _between(one: str, other: str, share: float) -> str:
+def _between(start: str, end: str, share: float) -> str:
     """The colour at a share of the way from one to another."""
     parts = [
-        round(int(one[at : at + 2], 16) * (1 - share) + int(other[at : at + 2], 16) * share)
+        round(int(start[at : at + 2], 16) * (1 - share) + int(end[at : at + 2], 16) * share)
         for at in (1, 3, 5)
     ]
     return "#{:02x}{:02x}{:02x}".format(*parts)

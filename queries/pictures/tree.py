@@ -39,7 +39,7 @@ class Tree:
     @cached_property
     def runs_left(self) -> bool:
         """Whether its text runs from right to left, so that its first word stands at the right."""
-        letters = [each for each in self.words if any(map(str.isalpha, each))]
+        letters = [word for word in self.words if any(map(str.isalpha, word))]
         return 2 * sum(map(is_right_to_left, letters)) > len(letters)
 
     @cached_property
@@ -91,7 +91,7 @@ def drawn_tree(
     Where it has no room it goes on in another row, as music does: an arc that leaves a row at its
     end comes into the next one, and has its label wherever that has room.
     """
-    rows, high, made = _wrap_words(tree, room, note), 0.0, []
+    rows, high, groups = _wrap_words(tree, room, note), 0.0, []
     wide = max(row.wide for row in rows)
     readable = {
         arc
@@ -100,11 +100,11 @@ def drawn_tree(
         if end - start >= _label_width(arc, note)
     }
     for row in rows:
-        drawn, taken = _draw_row(tree, row, colours, note, wide, readable)
-        made.append(element("g", drawn, class_="row", transform=f"translate(0 {high:.1f})"))
-        high += taken + _GAP
-    given = {"transform": f"translate({x:.1f} {y:.1f})", "stroke_linecap": "round"}
-    return element("g", *made, class_="tree", **given), high - _GAP
+        row_svg, row_height = _draw_row(tree, row, colours, note, wide, readable)
+        groups.append(element("g", row_svg, class_="row", transform=f"translate(0 {high:.1f})"))
+        high += row_height + _GAP
+    attributes = {"transform": f"translate({x:.1f} {y:.1f})", "stroke_linecap": "round"}
+    return element("g", *groups, class_="tree", **attributes), high - _GAP
 
 
 def _steps(tree: Tree, note: float) -> list[float]:
@@ -137,15 +137,15 @@ def _steps(tree: Tree, note: float) -> list[float]:
 def _wrap_words(tree: Tree, room: float, note: float) -> list[_TreeRow]:
     """The words in rows that have room, a word that is wider in one of its own."""
     rows: list[_TreeRow] = []
-    first, taken = 0, 0.0
+    first, filled = 0, 0.0
     middles: dict[int, float] = {}
     for at, step in enumerate(_steps(tree, note)):
-        if middles and taken + step > room:
-            rows.append(_TreeRow(first, at - 1, middles, taken))
-            first, taken, middles = at, 0.0, {}
-        middles[at] = taken + step / 2
-        taken += step
-    return [*rows, _TreeRow(first, len(tree.words) - 1, middles, taken)]
+        if middles and filled + step > room:
+            rows.append(_TreeRow(first, at - 1, middles, filled))
+            first, filled, middles = at, 0.0, {}
+        middles[at] = filled + step / 2
+        filled += step
+    return [*rows, _TreeRow(first, len(tree.words) - 1, middles, filled)]
 
 
 def _levels(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
@@ -175,8 +175,8 @@ def _places(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float
     ends = {}
     for at, middle in row.middles.items():
         here = [*lefts[at], *sorted(rights[at], key=lambda arc: -arc.length)]
-        for place, arc in enumerate(here):
-            ends[arc, at] = middle + (place - (len(here) - 1) / 2) * _APART
+        for rank, arc in enumerate(here):
+            ends[arc, at] = middle + (rank - (len(here) - 1) / 2) * _APART
     return ends
 
 
@@ -222,20 +222,22 @@ def _draw_row(
         if arc.dependent in row.middles:
             at = mirrored(end if arc.dependent == last else start)
             paths.append(element("path", d=f"M{at:.1f} {bottom:.1f}l-3 -6h6Z", fill=colour))
-        taken = _label_width(arc, note)
-        if taken > end - start and (arc in readable or arc.dependent not in row.middles):
+        label_width = _label_width(arc, note)
+        if label_width > end - start and (arc in readable or arc.dependent not in row.middles):
             continue
-        middle = mirrored(min(max((start + end) / 2, taken / 2), row.wide - taken / 2))
-        labels.append(element("rect", x=middle - taken / 2, y=top - note * 0.6, width=taken,
-                              height=note * 1.2, fill=colours.ground))  # fmt: skip
+        middle = mirrored(min(max((start + end) / 2, label_width / 2), row.wide - label_width / 2))
+        x, y = middle - label_width / 2, top - note * 0.6
+        labels.append(element("rect", x=x, y=y, width=label_width, height=note * 1.2,
+                              fill=colours.ground))  # fmt: skip
         labels.append(_label_text(arc.label, middle, top + note * 0.35, note, colour, "tree-label"))
     words = []
+    baseline = bottom + _LETTERS * 1.1
     for at, middle in row.middles.items():
-        down = bottom + _LETTERS * 1.1
-        words.append(_label_text(tree.words[at], mirrored(middle), down, _LETTERS, colours.text,
-                           "tree-word"))  # fmt: skip
-        words.append(_label_text(tree.tags[at], mirrored(middle), down + note * 1.25, note, colours.faint,
-                           "tree-tag"))  # fmt: skip
+        x, tag_y = mirrored(middle), baseline + note * 1.25
+        words += [
+            _label_text(tree.words[at], x, baseline, _LETTERS, colours.text, "tree-word"),
+            _label_text(tree.tags[at], x, tag_y, note, colours.faint, "tree-tag"),
+        ]
     return "".join([*paths, *labels, *words]), bottom + _LETTERS * 1.1 + note * 1.6
 
 
@@ -256,6 +258,6 @@ def _path(
 
 
 def _label_text(text: str, x: float, y: float, size: float, colour: str, kind: str) -> str:
-    told = escape(isolated(shorten_for_svg(text)))
-    return element("text", told, x=x, y=y, font_size=f"{size:g}", fill=colour,
+    escaped = escape(isolated(shorten_for_svg(text)))
+    return element("text", escaped, x=x, y=y, font_size=f"{size:g}", fill=colour,
                    text_anchor="middle", class_=kind)  # fmt: skip

@@ -93,12 +93,12 @@ class Read:
     notes: tuple[str, ...]
 
 
-def needs(bank: Backend, asked: ShowOptions) -> str | None:
+def needs(bank: Backend, options: ShowOptions) -> str | None:
     """What the run's corpus must have for what is asked for: mentions, trees, or nothing."""
-    if asked.coreference:
+    if options.coreference:
         return "mentions"
-    is_gold = asked.relation is not None and not _is_saved_relation(bank, asked.relation)
-    return "trees" if asked.tree or asked.decoded or is_gold else None
+    is_gold = options.relation is not None and not _is_saved_relation(bank, options.relation)
+    return "trees" if options.tree or options.decoded or is_gold else None
 
 
 def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
@@ -115,14 +115,14 @@ def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
 
 def names_of_run(bank: Backend, run: Run) -> dict[str, str]:
     """Return what a title says of a run: its name (run), its model, its corpus and its measure."""
-    found = _frame(bank, "run_facts", run=run.id).row(0, named=True)
-    model = found["model"]
+    facts = _frame(bank, "run_facts", run=run.id).row(0, named=True)
+    model = facts["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
         model = PurePath(model.replace("\\", "/")).name
-    if found["random_seed"] is not None:
-        model += f" (random weights, seed {found['random_seed']})"
-    told = {"run": found["name"], "corpus": found["corpus"], "measure": found["measure"]}
-    return told | {"model": model}
+    if facts["random_seed"] is not None:
+        model += f" (random weights, seed {facts['random_seed']})"
+    names = {"run": facts["name"], "corpus": facts["corpus"], "measure": facts["measure"]}
+    return names | {"model": model}
 
 
 @dataclass(frozen=True)
@@ -146,32 +146,32 @@ class SentenceRecords:
     notes: tuple[str, ...]
 
 
-def sheet(bank: Backend, run: Run, chosen: Chosen, asked: ShowOptions) -> SentenceRecords:
+def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> SentenceRecords:
     """What of a sentence is shown. Raises CallError if no word is in `asked.words`."""
     inputs = _frame(bank, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
     by_word = _frame(bank, "positions", sequence=sequence)
-    every = by_word.unique(["position"], keep="first", maintain_order=True)
+    positions = by_word.unique(["position"], keep="first", maintain_order=True)
     own = (pl.col("sentence") == chosen.id).fill_null(False)
-    before = _before(every, chosen, asked.before)
-    shown, left_out = _select_positions(every, own, before, asked)
-    if len(before) < asked.before:
+    before = _before(positions, chosen, options.before)
+    shown_positions, left_out = _select_positions(positions, own, before, options)
+    if len(before) < options.before:
         left_out.append(f"The input holds {len(before)} sentences before {chosen.name}, of the"
-                        f" {asked.before} that were asked for.")  # fmt: skip
+                        f" {options.before} that were asked for.")  # fmt: skip
     if in_input < all_words:
         left_out.append(f"The input holds {in_input} of the {all_words} words of {chosen.name}.")
     is_word = pl.col("kind").is_in(_KINDS)
     notes = []
-    if every.filter(is_word).height > shown.filter(is_word).height:
+    if positions.filter(is_word).height > shown_positions.filter(is_word).height:
         notes.append(
             f"The input has {size} positions; attention to words not shown is drawn as elsewhere."
         )
-    if not asked.special and every["word"].has_nulls():
+    if not options.special and positions["word"].has_nulls():
         notes.append("Special tokens, and attention to them, are left out.")
     # Of several words in one position each has a row of its own in what follows.
-    of_shown = by_word.join(shown.select("position"), on="position", how="semi")
+    of_shown = by_word.join(shown_positions.select("position"), on="position", how="semi")
     matched = of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"]
-    words = shown.select(
+    words = shown_positions.select(
         "position",
         "text",
         pl.col("index").cast(pl.Int64),
@@ -179,58 +179,58 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, asked: ShowOptions) -> Senten
         is_matched=pl.col("position").is_in(matched.to_list()),
     )
     return SentenceRecords(
-        sequence, by_word, every, of_shown, shown, words, tuple(before),
-        _mentions_of(bank, of_shown) if asked.coreference else _NO_MENTIONS,
+        sequence, by_word, positions, of_shown, shown_positions, words, tuple(before),
+        _mentions_of(bank, of_shown) if options.coreference else _NO_MENTIONS,
         _tree_of(of_shown), tuple(left_out), tuple(notes),
     )  # fmt: skip
 
 
 def read_sentence(
-    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions
+    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions
 ) -> Read:
     """What some heads look at in a sentence. Raises CallError if no word is in `asked.words`."""
-    found = sheet(bank, run, chosen, asked)
-    sequence, by_word, every = found.sequence, found.by_word, found.every
-    of_shown, notes = found.of_shown, [*found.notes]
+    records = sheet(bank, run, chosen, options)
+    sequence, by_word, positions = records.sequence, records.by_word, records.every
+    of_shown, notes = records.of_shown, [*records.notes]
     own = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
     maps = _frame(bank, "maps", sequence=sequence, heads=names)
-    _check_maps(maps, len(names), every)
+    _check_maps(maps, len(names), positions)
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         notes.append(note_on_missing_weights(run))
     peaks = _frame(bank, "peaks", sequence=sequence, heads=names)
-    is_saved = _is_saved_relation(bank, asked.relation)
-    pairs = _gold_pairs(bank, by_word, [*found.before, chosen.id], asked, is_saved=is_saved)
-    judged = _as_saved(by_word, of_shown, pairs, asked) if is_saved else of_shown
+    is_saved = _is_saved_relation(bank, options.relation)
+    pairs = _gold_pairs(bank, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
+    judged = _as_saved(by_word, of_shown, pairs, options) if is_saved else of_shown
     tops, panels = [], []
     is_causal = bool(_frame(bank, "run_facts", run=run.id)["is_causal"][0])
-    if asked.mean:
-        maps, peaks = _mean(maps, every)
-    for layer, head in [(None, None)] if asked.mean else heads:
+    if options.mean:
+        maps, peaks = _mean(maps, positions)
+    for layer, head in [(None, None)] if options.mean else heads:
         of_head = pl.col("layer").eq_missing(layer) & pl.col("head").eq_missing(head)
         top = _tops(
-            by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), asked,
+            by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), options,
             is_causal=is_causal,
         )  # fmt: skip
         tops.append(top.with_columns(
             pl.lit(layer, pl.Int16).alias("layer"), pl.lit(head, pl.Int16).alias("head")
         ))  # fmt: skip
         panels.append(
-            Panel(chosen.name, layer, head, found.words,
-                  _weights_between_shown(maps.filter(of_head), every, found.shown),
-                  _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked),
-                  found.mentions, mean_of=tuple(heads) if asked.mean else ())
+            Panel(chosen.name, layer, head, records.words,
+                  _weights_between_shown(maps.filter(of_head), positions, records.shown),
+                  _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), options),
+                  records.mentions, mean_of=tuple(heads) if options.mean else ())
         )  # fmt: skip
     rows = pl.concat(tops).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
         *(name for name in tops[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    tree = found.tree
-    decoded = {} if tree is None else _decoded(bank, run, chosen, heads, asked, of_shown, tree)
+    tree = records.tree
+    decoded = {} if tree is None else _decoded(bank, run, chosen, heads, options, of_shown, tree)
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
-    return Read(rows, tuple(panels), tree, decoded, found.left_out, tuple(notes))
+    return Read(rows, tuple(panels), tree, decoded, records.left_out, tuple(notes))
 
 
 def note_on_missing_weights(run: Run) -> str:
@@ -246,11 +246,11 @@ def note_on_missing_weights(run: Run) -> str:
     )
 
 
-def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
-    size = every.height
+def _check_maps(maps: pl.DataFrame, heads: int, positions: pl.DataFrame) -> None:
+    size = positions.height
     weights = maps["weights"].explode()
     is_whole = (
-        every["position"].to_list() == list(range(size))
+        positions["position"].to_list() == list(range(size))
         and maps.height == heads * size
         and (maps["weights"].list.len() == size).all()
         and weights.fill_null(0.0).is_finite().sum() == maps.height * size
@@ -264,7 +264,7 @@ def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
         )
 
 
-def _mean(maps: pl.DataFrame, every: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _mean(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The mean of attention maps, and its peaks, as the statements maps and peaks have them.
 
     Of equal weights the leftmost is the peak, and what has no weight has none, as in table `peak`.
@@ -272,14 +272,14 @@ def _mean(maps: pl.DataFrame, every: pl.DataFrame) -> tuple[pl.DataFrame, pl.Dat
     """
     import numpy as np  # late, as most commands need it for nothing
 
-    size = every.height
+    size = positions.height
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         raise QueryError(
             "The run does not keep every weight, which a mean of heads needs.",
             "Leave --mean out, or name a run that keeps its weights (--run).",
         )
     weights = np.array(maps["weights"].to_list()).reshape(-1, size, size).mean(axis=0)
-    places = every.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
+    places = positions.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
     among = weights[np.ix_(places, places)]
     np.fill_diagonal(among, 0.0)
     columns: dict[str, Any] = {"position": places}
@@ -287,35 +287,39 @@ def _mean(maps: pl.DataFrame, every: pl.DataFrame) -> tuple[pl.DataFrame, pl.Dat
         most = among.max(axis=axis, initial=0.0)
         at = places[among.argmax(axis=axis)] if len(places) else places
         columns[name] = [
-            int(each) if weight > 0 else None for each, weight in zip(at, most, strict=True)
+            int(position) if weight > 0 else None for position, weight in zip(at, most, strict=True)
         ]
         columns[f"{name}_weight"] = most
     types = {"position": pl.Int16, "most_attended": pl.Int16, "most_attending": pl.Int16}
     no_head = (pl.lit(None, pl.Int16).alias("layer"), pl.lit(None, pl.Int16).alias("head"))
-    made = maps.head(size).with_columns(
+    mean = maps.head(size).with_columns(
         *no_head, pl.Series("weights", weights.tolist(), pl.List(pl.Float64))
     )
-    return made, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
+    return mean, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
 
 
-def _before(every: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
-    ids = [each for each in every["sentence"].unique(maintain_order=True) if each is not None]
+def _before(positions: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
+    ids = [
+        sentence
+        for sentence in positions["sentence"].unique(maintain_order=True)
+        if sentence is not None
+    ]
     at = ids.index(chosen.id)
     return ids[max(0, at - count) : at]
 
 
 def _select_positions(
-    every: pl.DataFrame, own: pl.Expr, before: list[int], asked: ShowOptions
+    positions: pl.DataFrame, own: pl.Expr, before: list[int], options: ShowOptions
 ) -> tuple[pl.DataFrame, list[str]]:
     notes = []
-    kept = own if asked.words is None else own & pl.col("index").is_between(*asked.words)
-    if not every.filter(kept).height:
-        indexes = every.filter(own)["index"].drop_nulls()
+    requested = own if options.words is None else own & pl.col("index").is_between(*options.words)
+    if not positions.filter(requested).height:
+        indexes = positions.filter(own)["index"].drop_nulls()
         raise CallError(
             "The sentence does not have these words.",
             f"It has the words {min(indexes)} to {max(indexes)} (--words).",
         )
-    words = every.filter(kept | pl.col("sentence").is_in(before).fill_null(False))
+    words = positions.filter(requested | pl.col("sentence").is_in(before).fill_null(False))
     if words.height > MOST:
         words = words.tail(MOST) if before else words.head(MOST)
         part = "The last" if before else "The first"
@@ -323,75 +327,81 @@ def _select_positions(
             f"{part} {MOST} positions are shown, up to word {words['index'][-1]}; for others:"
             " --words FROM-TO."
         )
-    special = every.filter(pl.col("word").is_null()) if asked.special else every.clear()
+    special = positions.filter(pl.col("word").is_null()) if options.special else positions.clear()
     return pl.concat([words, special]).sort("position"), notes
 
 
 def _weights_between_shown(
-    maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame
+    maps: pl.DataFrame, positions: pl.DataFrame, shown_positions: pl.DataFrame
 ) -> pl.DataFrame:
     """The weights between shown positions, and the sum of those to other words.
 
     One that is not kept is null; it counts as one to other words, unless only peaks are kept.
     """
-    places = shown["position"].to_list()
-    words = every.filter(pl.col("kind").is_in(_KINDS))["position"]
-    others = sorted(set(words) - set(places))
-    found = {place: row for place, *row in maps.select("from_position", "weights", "rest").rows()}
+    places = shown_positions["position"].to_list()
+    words = positions.filter(pl.col("kind").is_in(_KINDS))["position"]
+    hidden = sorted(set(words) - set(places))
+    map_rows = {
+        position: row for position, *row in maps.select("from_position", "weights", "rest").rows()
+    }
     rows = []
-    for place in places:
-        weights, rest = found[place]
-        rows += [(place, to, weights[to]) for to in places]
-        if rest is not None and (others or rest):
-            rows.append((place, ELSEWHERE, rest + sum(weights[to] or 0 for to in others)))
+    for position in places:
+        weights, remainder = map_rows[position]
+        rows += [(position, to, weights[to]) for to in places]
+        if remainder is not None and (hidden or remainder):
+            rows.append((position, ELSEWHERE, remainder + sum(weights[to] or 0 for to in hidden)))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "weight": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _tops(
-    every: pl.DataFrame, shown: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
-    asked: ShowOptions, *, is_causal: bool,
+    by_word: pl.DataFrame, shown_words: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
+    options: ShowOptions, *, is_causal: bool,
 ) -> pl.DataFrame:  # fmt: skip
     """A row a word: what it looks at most (or what looks at it), as in `peak`; is that its head.
 
     What cannot be found is neither right nor wrong: a head at the same position, or in a causal
     model on the side that is not seen, and what a first word that is set apart is part of.
     """
-    backward = asked.direction == "head_to_dependent"
-    found = "looked_at_by" if backward else "looks_at"
-    taken = "most_attending" if backward else "most_attended"
-    at = every.select(
-        pl.col("position").alias(f"{found}_position"), pl.col("text").alias(found)
-    ).unique([f"{found}_position"], keep="first", maintain_order=True)
-    stands = set(every.select("position", "word").rows())
-    where = {word: place for place, word in stands}
-    apart = set(every.filter(pl.col("kind") == "first")["position"])
-    special = every.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
+    backward = options.direction == "head_to_dependent"
+    column = "looked_at_by" if backward else "looks_at"
+    peak_column = "most_attending" if backward else "most_attended"
+    at = by_word.select(
+        pl.col("position").alias(f"{column}_position"), pl.col("text").alias(column)
+    ).unique([f"{column}_position"], keep="first", maintain_order=True)
+    stands = set(by_word.select("position", "word").rows())
+    where = {word: position for position, word in stands}
+    apart = set(by_word.filter(pl.col("kind") == "first")["position"])
+    special = by_word.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
     rests = pl.DataFrame(
-        [(place, _sum_or_none([weights[to] for to in special])) for place, weights in
+        [(position, _sum_or_none([weights[to] for to in special])) for position, weights in
          maps.select("from_position", "weights").rows()],
         schema={"position": pl.Int16, "special": pl.Float64}, orient="row",
     )  # fmt: skip
     tops = (
-        shown.filter(pl.col("word").is_not_null())
+        shown_words.filter(pl.col("word").is_not_null())
         .join(peaks, on="position", how="left")
-        .rename({taken: f"{found}_position", f"{taken}_weight": "weight"})
-        .join(at, on=f"{found}_position", how="left")
+        .rename({peak_column: f"{column}_position", f"{peak_column}_weight": "weight"})
+        .join(at, on=f"{column}_position", how="left")
         .join(rests, on="position", how="left")
         .sort("position", "index")
     )
 
-    def is_hidden(place: int, head: int) -> bool:
-        other = where.get(head, place)
-        unseen = is_causal and (other < place if backward else other > place)
-        return (place, head) in stands or unseen or not apart.isdisjoint((place, other))
+    def is_hidden(position: int, head: int) -> bool:
+        head_position = where.get(head, position)
+        unseen = is_causal and (head_position < position if backward else head_position > position)
+        return (
+            (position, head) in stands or unseen or not apart.isdisjoint((position, head_position))
+        )
 
     correct = [
-        None if head is None or is_hidden(place, head) else (peak, head) in stands
-        for place, peak, head in tops.select("position", f"{found}_position", "head_word").rows()
+        None if head is None or is_hidden(position, head) else (peak, head) in stands
+        for position, peak, head in tops.select(
+            "position", f"{column}_position", "head_word"
+        ).rows()
     ]
     return tops.select(
-        "position", "index", pl.col("text").alias("dependent"), f"{found}_position", found,
+        "position", "index", pl.col("text").alias("dependent"), f"{column}_position", column,
         "weight", pl.col("head_form").alias("gold_head"), "relation",
         pl.Series("correct", correct, pl.Boolean), "special",
     )  # fmt: skip
@@ -399,8 +409,8 @@ def _tops(
 
 def _sum_or_none(weights: Sequence[float | None]) -> float | None:
     """Their sum; None where one of them is not kept."""
-    kept = [each for each in weights if each is not None]
-    return sum(kept) if len(kept) == len(weights) else None
+    known = [weight for weight in weights if weight is not None]
+    return sum(known) if len(known) == len(weights) else None
 
 
 def _frame(bank: Backend, name: str, /, **values: Any) -> pl.DataFrame:
@@ -413,41 +423,49 @@ def _is_saved_relation(bank: Backend, relation: str | None) -> bool:
 
 
 def _gold_pairs(
-    bank: Backend, every: pl.DataFrame, sentences: list[int], asked: ShowOptions, *, is_saved: bool
+    bank: Backend,
+    by_word: pl.DataFrame,
+    sentences: list[int],
+    options: ShowOptions,
+    *,
+    is_saved: bool,
 ) -> list[tuple[int, int]]:
     """The pairs (dependent, head), both word.id, of the relation that is asked for."""
-    if asked.relation is None:
+    if options.relation is None:
         return []
     if is_saved:
-        saved = _frame(bank, "saved_pairs", relation=asked.relation, sentences=sentences)
+        saved = _frame(bank, "saved_pairs", relation=options.relation, sentences=sentences)
         return [(word, head) for word, head in saved.rows()]
-    own = every.filter(
+    own = by_word.filter(
         pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
     ).unique(["word"], maintain_order=True)
     return [
         (word, head)
         for word, head, relation in own.select("word", "head_word", "relation").rows()
-        if asked.relation in ("all", relation, without_subtype(str(relation)))
+        if options.relation in ("all", relation, without_subtype(str(relation)))
     ]
 
 
 def _as_saved(
-    every: pl.DataFrame, shown: pl.DataFrame, pairs: Sequence[tuple[int, int]], asked: ShowOptions
+    by_word: pl.DataFrame,
+    shown_words: pl.DataFrame,
+    pairs: Sequence[tuple[int, int]],
+    options: ShowOptions,
 ) -> pl.DataFrame:
     """The positions with a saved relation in place of the tree; of several heads the first."""
     heads = dict(reversed(pairs))
-    forms = dict(every.select("word", "form").rows())
-    of_word = [heads.get(word) for word in shown["word"]]
-    return shown.with_columns(
+    forms = dict(by_word.select("word", "form").rows())
+    of_word = [heads.get(word) for word in shown_words["word"]]
+    return shown_words.with_columns(
         pl.Series("head_word", of_word, pl.Int32),
         pl.Series("head_form", [forms.get(head) for head in of_word], pl.String),
-        pl.Series("relation", [head and asked.relation for head in of_word], pl.String),
+        pl.Series("relation", [head and options.relation for head in of_word], pl.String),
     )
 
 
 def _gold_arcs(
-    pairs: Sequence[tuple[int, int]], every: pl.DataFrame, shown: pl.DataFrame,
-    peaks: pl.DataFrame, asked: ShowOptions,
+    pairs: Sequence[tuple[int, int]], by_word: pl.DataFrame, shown_words: pl.DataFrame,
+    peaks: pl.DataFrame, options: ShowOptions,
 ) -> pl.DataFrame:  # fmt: skip
     """The gold arcs, from the word that should look, between the first tokens of words.
 
@@ -455,23 +473,23 @@ def _gold_arcs(
     direction later_to_earlier that of the attention from the later of the two words.
     """
     words_at: dict[int, list[int]] = {}
-    for place, word in every.select("position", "word").rows():
-        words_at.setdefault(place, []).append(word)
+    for position, word in by_word.select("position", "word").rows():
+        words_at.setdefault(position, []).append(word)
     peak_of = {
-        (is_backward, word, other)
-        for place, *found in peaks.select("position", "most_attended", "most_attending").rows()
-        for is_backward, peak in zip((False, True), found, strict=True)
-        for word in words_at[place]
-        for other in words_at.get(peak, [])
+        (is_backward, word, peak_word)
+        for position, *targets in peaks.select("position", "most_attended", "most_attending").rows()
+        for is_backward, peak in zip((False, True), targets, strict=True)
+        for word in words_at[position]
+        for peak_word in words_at.get(peak, [])
     }
     first: dict[int, int] = {}
-    for place, word in shown.select("position", "word").drop_nulls().rows():
-        first.setdefault(word, place)
+    for position, word in shown_words.select("position", "word").drop_nulls().rows():
+        first.setdefault(word, position)
     rows = []
     for word, head in pairs:
         if word in first and head in first and first[word] != first[head]:
-            backward = asked.direction == "head_to_dependent" or (
-                asked.direction == TO_EARLIER and first[head] > first[word]
+            backward = options.direction == "head_to_dependent" or (
+                options.direction == TO_EARLIER and first[head] > first[word]
             )
             ends = (first[head], first[word]) if backward else (first[word], first[head])
             rows.append((*ends, (backward, word, head) in peak_of))
@@ -484,17 +502,17 @@ _NO_MENTIONS = pl.DataFrame(
 )
 
 
-def _mentions_of(bank: Backend, shown: pl.DataFrame) -> pl.DataFrame:
+def _mentions_of(bank: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:
     """The mentions of entities that have several among the words shown, as spans of positions."""
-    words = shown["word"]
-    found = _frame(bank, "mentions", first=words.min(), last=words.max())
+    words = shown_words["word"]
+    mentions = _frame(bank, "mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
     places: dict[int, list[int]] = {}
-    for place, word in shown.select("position", "word").drop_nulls().rows():
-        places.setdefault(word, []).append(place)
+    for position, word in shown_words.select("position", "word").drop_nulls().rows():
+        places.setdefault(word, []).append(position)
     columns = ("entity", "first_word", "last_word", "head_word")
-    for entity, first, last, head in found.select(columns).rows():
-        inner = [place for word in range(first, last + 1) for place in places.get(word, [])]
+    for entity, first, last, head in mentions.select(columns).rows():
+        inner = [position for word in range(first, last + 1) for position in places.get(word, [])]
         if inner and head in places:
             spans.append((entity, min(inner), max(inner), places[head][0]))
     times = Counter(span[0] for span in spans)  # in the order of the text
@@ -503,65 +521,65 @@ def _mentions_of(bank: Backend, shown: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_NO_MENTIONS.schema, orient="row")
 
 
-def _tree_words(shown: pl.DataFrame) -> pl.DataFrame:
-    words = shown.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
+def _tree_words(shown_words: pl.DataFrame) -> pl.DataFrame:
+    words = shown_words.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
     return words.sort("position", "index")
 
 
-def _tree_of(shown: pl.DataFrame) -> Tree | None:
-    words = _tree_words(shown)
+def _tree_of(shown_words: pl.DataFrame) -> Tree | None:
+    words = _tree_words(shown_words)
     if words["head_index"].null_count() == words.height:
         return None
-    place = {word: at for at, word in enumerate(words["word"])}
+    index_of = {word: at for at, word in enumerate(words["word"])}
     return Tree(
         words=tuple(words["form"]),
         tags=tuple(upos or "" for upos in words["upos"]),
-        heads=tuple(place.get(head) for head in words["head_word"]),
+        heads=tuple(index_of.get(head) for head in words["head_word"]),
         relations=tuple(words["relation"]),
     )
 
 
 def _decoded(
-    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions,
-    shown: pl.DataFrame, gold: Tree,
+    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions,
+    shown_words: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
     """The trees of `asked.decoded` over the words of a gold one, by what each is.
 
     Raises QueryError if none was decoded from the run.
     """
-    if asked.decoded is None:
+    if options.decoded is None:
         return {}
     if not bank.connection.execute(
         "select 1 from main.attention_tree where run = ? and sentence = ? and source = ? limit 1",
-        [run.id, chosen.id, asked.decoded],
+        [run.id, chosen.id, options.decoded],
     ).fetchall():
         raise QueryError(
             f"No trees of this kind were decoded from the run {run.name}.",
             f"Type: attnbank compute attention_tree --run {run.id}",
         )
     parts = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
-    found = {}
-    for layer, head in dict.fromkeys(parts.get(asked.decoded, [(None, None)])):
+    trees = {}
+    for layer, head in dict.fromkeys(parts.get(options.decoded, [(None, None)])):
         rows = _frame(
-            bank, "decoded_tree", run=str(run.id), sentence=chosen.id, source=asked.decoded,
+            bank, "decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
             layer=layer, head=head,
         )  # fmt: skip
-        words = _tree_words(shown)
+        words = _tree_words(shown_words)
         arcs = words.join(
             rows, left_on="word", right_on="dependent", how="left", maintain_order="left"
         )
-        place: dict[int, int] = {}
+        index_at: dict[int, int] = {}
         for at, position in enumerate(words["position"]):
-            place.setdefault(position, at)  # of several words in one position the first
+            index_at.setdefault(position, at)  # of several words in one position the first
         joins = arcs["is_found"].fill_null(False).to_list()
         right, all_arcs = sum(joins), int(arcs["is_found"].is_not_null().sum())
         name = {"head": f"head {layer}-{head}", "layer": f"layer {layer}", "all": "all heads"}
-        told = (
-            f"{name.get(asked.decoded, 'the ensemble')}, {rows['direction'][0].replace('_', ' ')}"
+        description = (
+            f"{name.get(options.decoded, 'the ensemble')}, {rows['direction'][0].replace('_', ' ')}"
         )
-        tree_heads = tuple(place.get(each) for each in arcs["found_position"])
+        tree_heads = tuple(index_at.get(position) for position in arcs["found_position"])
         edges = {(at, head) for at, head in enumerate(gold.heads) if head is not None}
-        found[f"by {told}: {right} of {all_arcs} gold dependencies"] = Tree(
+        trees[f"by {description}: {right} of {all_arcs} gold dependencies"] = Tree(
             words=gold.words,
             tags=gold.tags,
             heads=tree_heads,
@@ -572,7 +590,7 @@ def _decoded(
                 if head is not None and not edges & {(at, head), (head, at)}
             ),
         )
-    return found
+    return trees
 
 
 def _relation_of(dependent: int, head: int | None, gold: Tree) -> str | None:

@@ -33,44 +33,44 @@ def is_request(text: str) -> bool:
     return text.lstrip().startswith("pattern") or "{" in text
 
 
-def called(bank: Backend, asked: str, corpus: str | None) -> Chosen:
+def called(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
     """The sentence of an id (a number) or else of a name. Raises CallError for none or several."""
-    asked = asked.strip()
+    name_or_id = name_or_id.strip()
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
     rows: list[tuple[int, str, int, str]] = []
-    if asked.isdecimal() and int(asked) <= _LARGEST:
-        rows = _query_internal(bank, "by_name", values | {"id": int(asked)})
-    rows = rows or _query_internal(bank, "by_name", values | {"name": asked})
+    if name_or_id.isdecimal() and int(name_or_id) <= _LARGEST:
+        rows = _query_internal(bank, "by_name", values | {"id": int(name_or_id)})
+    rows = rows or _query_internal(bank, "by_name", values | {"name": name_or_id})
     if len(rows) == 1:
         return Chosen(*rows[0])
     where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not rows:
-        near = [row[0] for row in _query_internal(bank, "near_names", {"name": asked[:80]})]
+        near = [row[0] for row in _query_internal(bank, "near_names", {"name": name_or_id[:80]})]
         nearest = f"The nearest names: {', '.join(map(_shortened, near))}. " if near else ""
         raise CallError(
-            f"No sentence{where} is called {_shortened(asked)}.",
+            f"No sentence{where} is called {_shortened(name_or_id)}.",
             f"{nearest}Give a sent_id, a number (sentence.id), or a request:"
             " 'pattern { N [upos=NOUN] }'.",
         )
     raise CallError(
-        f"{len(rows)} sentences{where} are called {_shortened(asked)}.",
+        f"{len(rows)} sentences{where} are called {_shortened(name_or_id)}.",
         f"Give its number, or --corpus: {join_names([f'{row[0]} ({row[3]})' for row in rows], 8)}.",
     )
 
 
-def marked(bank: Backend, one: Chosen, indexes: Sequence[int]) -> Chosen:
+def marked(bank: Backend, sentence: Chosen, indexes: Sequence[int]) -> Chosen:
     """The sentence with words (indexes from 1) marked. Raises CallError if it has no such word."""
     if not indexes:
-        return one
+        return sentence
     statement = registry.internal_statement("sentences/words")
-    rows = bank.connection.execute(statement, {"sentence": one.id}).fetchall()
+    rows = bank.connection.execute(statement, {"sentence": sentence.id}).fetchall()
     known = {index for _, index, _ in rows}
     if missing := sorted(set(indexes) - known):
         raise CallError(
-            f"The sentence {_shortened(one.name)} has no word {missing[0]}.",
+            f"The sentence {_shortened(sentence.name)} has no word {missing[0]}.",
             f"Its words are 1 to {max(known, default=0)}.",
         )
-    return replace(one, matched=frozenset(indexes))
+    return replace(sentence, matched=frozenset(indexes))
 
 
 class SentenceNotReadError(QueryError):

@@ -67,15 +67,15 @@ class Shown:
         A weight that the run does not keep is null, and in that to null.
         """
         return pl.concat(
-            each.weights.select(
-                pl.lit(each.sentence).alias("sent_id"),
-                pl.lit(each.layer, pl.Int16).alias("layer"),
-                pl.lit(each.head, pl.Int16).alias("head"),
+            panel.weights.select(
+                pl.lit(panel.sentence).alias("sent_id"),
+                pl.lit(panel.layer, pl.Int16).alias("layer"),
+                pl.lit(panel.head, pl.Int16).alias("head"),
                 "from_position",
                 pl.col("to_position").replace(ELSEWHERE, None),
                 "weight",
             )
-            for each in self.panels
+            for panel in self.panels
         )
 
     @property
@@ -113,11 +113,13 @@ class Shown:
 
     def caption(self, command: str) -> str:
         """A caption of the picture in LaTeX, with the command that makes it."""
-        told = [*pictures.notes(self.panels, self.facts)]
-        arcs = pl.concat(each.gold for each in self.panels)
+        sentences = [*pictures.notes(self.panels, self.facts)]
+        arcs = pl.concat(panel.gold for panel in self.panels)
         if arcs.height:
-            told.append(f"Of n = {arcs.height:,} gold arcs {arcs['is_found'].sum():,} are found.")
-        return latex_caption(pictures.title_of(self.panels, self.facts), told, command)
+            sentences.append(
+                f"Of n = {arcs.height:,} gold arcs {arcs['is_found'].sum():,} are found."
+            )
+        return latex_caption(pictures.title_of(self.panels, self.facts), sentences, command)
 
     def html(self, theme: str = "light", look: Look | None = None) -> str:
         """The picture as a page that is live: hover, click to hold. Raises CallError."""
@@ -195,10 +197,12 @@ def _read_beside(
     """The runs that an analysis reads beside those that its rows name."""
     if not frame.height:
         return ()
-    if any(each.name == "corpora" for each in analysis.parameters):
-        asked = {"run": frame["run"][0], "corpora": values.get("corpora")}
+    if any(parameter.name == "corpora" for parameter in analysis.parameters):
+        parameters = {"run": frame["run"][0], "corpora": values.get("corpora")}
         with bank.answering():
-            return bank.fetch(registry.internal_statement("contents/matching_runs"), asked)["name"]
+            return bank.fetch(registry.internal_statement("contents/matching_runs"), parameters)[
+                "name"
+            ]
     if "run" not in frame.columns and "probe" in frame.columns:
         # The rows of a probe name no run: the scores of the same probe do.
         scores = bank.query("probe_accuracy", probe=frame["probe"][0])
@@ -215,26 +219,28 @@ def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
     if not frame.height:
         raise QueryError(f"{analysis.name} has no rows to draw.")
     assert analysis.plot is not None, "it has a picture"
-    found, panels = [], []
+    parts, panels = [], []
     for row in frame.iter_rows(named=True):
         relation, direction = row.get("relation"), row.get("direction")
-        one = show_sentence(
+        part = show_sentence(
             bank,
             ShowOptions(
                 row["sentence"], f"{row['layer']}-{row['head']}", run=row["run"],
                 relation=relation, **({} if direction is None else {"direction": direction}),
             ),
         )  # fmt: skip
-        labels = [_label(row[each]) for each in analysis.plot.label]
+        labels = [_label(row[column]) for column in analysis.plot.label]
         labels += [] if direction in (None, TO_EARLIER) else [direction.replace("_", " ")]
-        found.append(one)
-        panels += [replace(each, label=", ".join(labels)) for each in one.panels]
-    first = found[0]
-    notes = tuple(dict.fromkeys(told for each in found for told in each.facts.notes))
-    asked = "all" if "relation" in frame.columns else None
-    facts = replace(first.facts, notes=notes, relation=asked, direction="", title=analysis.title)
-    rows = pl.concat((each.rows for each in found), how="diagonal_relaxed")
-    marked = {number: words for each in found for number, words in each.marked.items()}
+        parts.append(part)
+        panels += [replace(panel, label=", ".join(labels)) for panel in part.panels]
+    first = parts[0]
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.facts.notes))
+    gold_relation = "all" if "relation" in frame.columns else None
+    facts = replace(
+        first.facts, notes=notes, relation=gold_relation, direction="", title=analysis.title
+    )
+    rows = pl.concat((part.rows for part in parts), how="diagonal_relaxed")
+    marked = {number: words for part in parts for number, words in part.marked.items()}
     return Shown(rows, first.run, tuple(panels), facts, marked)
 
 
@@ -242,88 +248,105 @@ def _label(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else label_of(str(value))
 
 
-def show_sentence(bank: Requests, asked: ShowOptions) -> Shown:
+def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
     """What `Bank.show` returns."""
     with bank.answering():
-        needs = attention.needs(bank, asked)
-    if choosing.is_request(str(asked.sentence)):
-        taken, chosen = _sentences_with_hits(bank, asked, needs)
+        needs = attention.needs(bank, options)
+    if choosing.is_request(str(options.sentence)):
+        run, chosen = _sentences_with_hits(bank, options, needs)
     else:
-        taken, chosen = _called(bank, asked, needs)
+        run, chosen = _called(bank, options, needs)
     with bank.answering():
-        attention.check_relation(bank, asked.relation, taken)
-        named = [asked.head] if isinstance(asked.head, str) else asked.head
-        pairs = choosing.heads_of(taken, named, asked.layer)
-        if (panels := (1 if asked.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
+        attention.check_relation(bank, options.relation, run)
+        named = [options.head] if isinstance(options.head, str) else options.head
+        pairs = choosing.heads_of(run, named, options.layer)
+        if (count := (1 if options.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
             raise CallError(
-                f"{len(pairs)} heads on {len(chosen)} sentences make {panels} panels.",
+                f"{len(pairs)} heads on {len(chosen)} sentences make {count} panels.",
                 f"Ask for fewer heads or hits: up to {MOST_PANELS} panels.",
             )
-        found = [attention.read_sentence(bank, taken, each, pairs, asked) for each in chosen]
-        names = attention.names_of_run(bank, taken)
-    if not taken.is_finished:
-        told = f"The run {taken.name} is not finished: it has read a part of its corpus."
-        warnings.warn(told, UnfinishedRunWarning, stacklevel=3)
-    left_out = dict.fromkeys(told for each in found for told in each.left_out)
-    for told in left_out:
-        warnings.warn(told, AttnbankWarning, stacklevel=3)
-    notes = (*left_out, *dict.fromkeys(told for each in found for told in each.notes))
+        readings = [
+            attention.read_sentence(bank, run, sentence, pairs, options) for sentence in chosen
+        ]
+        names = attention.names_of_run(bank, run)
+    if not run.is_finished:
+        message = f"The run {run.name} is not finished: it has read a part of its corpus."
+        warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
+    left_out = dict.fromkeys(note for reading in readings for note in reading.left_out)
+    for message in left_out:
+        warnings.warn(message, AttnbankWarning, stacklevel=3)
+    notes = (*left_out, *dict.fromkeys(note for reading in readings for note in reading.notes))
     trees: dict[str, Any] = {}
-    for one, each in zip(chosen, found, strict=True) if asked.tree or asked.decoded else ():
-        if each.tree is None:
+    for sentence, reading in (
+        zip(chosen, readings, strict=True) if options.tree or options.decoded else ()
+    ):
+        if reading.tree is None:
             raise QueryError("The sentence has no tree.", "Leave --tree and --decoded out.")
-        trees[f"The {'gold ' if each.decoded else ''}tree of {one.name}"] = each.tree
-        trees |= {f"{one.name} {what}": tree for what, tree in each.decoded.items()}
+        trees[f"The {'gold ' if reading.decoded else ''}tree of {sentence.name}"] = reading.tree
+        trees |= {f"{sentence.name} {what}": tree for what, tree in reading.decoded.items()}
     facts = pictures.SentenceFacts(
-        **names, relation=asked.relation, direction=asked.direction, coreference=asked.coreference,
-        least=asked.least, notes=notes, trees=trees,
-    )  # fmt: skip
-    rows = pl.concat(each.rows for each in found)
-    drawn = tuple(panel for each in found for panel in each.panels)
-    return Shown(rows, taken, drawn, facts, {each.id: each.matched for each in chosen})
+        **names,
+        relation=options.relation,
+        direction=options.direction,
+        coreference=options.coreference,
+        least=options.least,
+        notes=notes,
+        trees=trees,
+    )
+    rows = pl.concat(reading.rows for reading in readings)
+    panels = tuple(panel for reading in readings for panel in reading.panels)
+    return Shown(rows, run, panels, facts, {sentence.id: sentence.matched for sentence in chosen})
 
 
-def _called(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run, list[Chosen]]:
+def _called(bank: Requests, options: ShowOptions, needs: str | None) -> tuple[Run, list[Chosen]]:
     with bank.answering():
-        if asked.corpus is not None:
-            find_corpus(bank.connection, bank.path, asked.corpus)
-        one = choosing.called(bank, str(asked.sentence), asked.corpus)
-        of = one.corpus, one.corpus_name
-        taken = choosing.run_over(bank, asked.run_name, needs, of)
-        choosing.check_sentence_in_run(bank, taken, one)
-        return taken, [choosing.marked(bank, one, asked.matched)]
+        if options.corpus is not None:
+            find_corpus(bank.connection, bank.path, options.corpus)
+        sentence = choosing.called(bank, str(options.sentence), options.corpus)
+        of = sentence.corpus, sentence.corpus_name
+        run = choosing.run_over(bank, options.run_name, needs, of)
+        choosing.check_sentence_in_run(bank, run, sentence)
+        return run, [choosing.marked(bank, sentence, options.matched)]
 
 
 def _sentences_with_hits(
-    bank: Requests, asked: ShowOptions, needs: str | None
+    bank: Requests, options: ShowOptions, needs: str | None
 ) -> tuple[Run, list[Chosen]]:
     """The first sentences that a request finds among those that a run has read, and the run."""
     from attnbank.queries.patterns import HitOptions, reads_run
 
-    request, named, hits = str(asked.sentence), asked.run_name, asked.hits
+    request, named, hits = str(options.sentence), options.run_name, options.hits
     read_by = bank.run_of_request(request, named) if reads_run(request) else None
     with bank.answering():
-        of = None if asked.corpus is None else find_corpus(bank.connection, bank.path, asked.corpus)
+        of = (
+            None
+            if options.corpus is None
+            else find_corpus(bank.connection, bank.path, options.corpus)
+        )
         named = named if read_by is None else read_by.name
-        taken = choosing.run_over(bank, named, needs, of)
+        run = choosing.run_over(bank, named, needs, of)
     for limit in (_AT_FIRST * hits, None):
-        choice = HitOptions(taken.corpus_name, limit, keys=True, run=read_by)
-        frame = bank.run_hits(request, choice, timeout=asked.timeout)
-        chosen = _by_sentence(frame, taken)
+        choice = HitOptions(run.corpus_name, limit, keys=True, run=read_by)
+        frame = bank.run_hits(request, choice, timeout=options.timeout)
+        chosen = _by_sentence(frame, run)
         with bank.answering():
-            held = choosing.sentences_of_run(bank, taken, list({each.id for each in chosen}))
-        kept = [each for each in chosen if each.id in held][:hits]
-        if len(kept) == hits or limit is None or frame.height < limit:
+            in_run = choosing.sentences_of_run(
+                bank, run, list({sentence.id for sentence in chosen})
+            )
+        sentences = [sentence for sentence in chosen if sentence.id in in_run][:hits]
+        if len(sentences) == hits or limit is None or frame.height < limit:
             break
-    if not kept:
+    if not sentences:
         raise QueryError(
-            f"The request finds nothing in the run {taken.name}.",
+            f"The request finds nothing in the run {run.name}.",
             "attnbank find REQUEST shows what it finds elsewhere in the bank.",
         )
-    if len(kept) < hits:
-        told = f"The request finds {len(kept)} of the {hits} sentences in the run {taken.name}."
-        warnings.warn(told, AttnbankWarning, stacklevel=4)
-    return taken, kept
+    if len(sentences) < hits:
+        message = (
+            f"The request finds {len(sentences)} of the {hits} sentences in the run {run.name}."
+        )
+        warnings.warn(message, AttnbankWarning, stacklevel=4)
+    return run, sentences
 
 
 def _by_sentence(frame: pl.DataFrame, run: Run) -> list[Chosen]:
@@ -331,10 +354,10 @@ def _by_sentence(frame: pl.DataFrame, run: Run) -> list[Chosen]:
     names: dict[int, str] = {}
     matched: dict[int, set[int]] = {}
     for row in frame.iter_rows(named=True):
-        one = row["sentence"]
-        names.setdefault(one, row["sent_id"] if row["sent_id"] is not None else str(one))
-        matched.setdefault(one, set()).update(row[node] for node in nodes if row[node])
+        sentence = row["sentence"]
+        names.setdefault(sentence, row["sent_id"] if row["sent_id"] is not None else str(sentence))
+        matched.setdefault(sentence, set()).update(row[node] for node in nodes if row[node])
     return [
-        Chosen(one, name, run.corpus, run.corpus_name, frozenset(matched[one]))
-        for one, name in names.items()
+        Chosen(sentence, name, run.corpus, run.corpus_name, frozenset(matched[sentence]))
+        for sentence, name in names.items()
     ]

@@ -121,13 +121,13 @@ def _attention(
     source: str = "word_position", target: str = "word_position", joined: str = "",
 ) -> str:  # fmt: skip
     """The `from` and `where` of what some heads look at, by weight or most (peak)."""
-    place = "position" if table == "peak" else "from_position"
+    position_column = "position" if table == "peak" else "from_position"
     named = (("layer", head.layer), ("head", head.head))
-    wanted = [f"{table}.{column} = {each}" for column, each in named if each is not None]
+    wanted = [f"{table}.{column} = {number}" for column, number in named if number is not None]
     return (
         f"from sequence inner join {table} on {table}.sequence = sequence.id"
         f" inner join {source} as source on source.sequence = {table}.sequence"
-        f" and source.position = {table}.{place}"
+        f" and source.position = {table}.{position_column}"
         f" inner join {target} as target on target.sequence = {table}.sequence and {reaches}"
         f"{joined} where {all_of([f'sequence.run = {run.id}', *wanted])}"
     )
@@ -161,7 +161,7 @@ def _add_pairs(
     alias = planned.aliases.new(f"{pairs}_row")
     bound = {end: planned.bound[node] for end, node in ties.items() if node is not None}
     near = next(iter(bound.values()))
-    found = {end: f"{alias}.{end} = {each.row}.id" for end, each in bound.items()}
+    conditions = {end: f"{alias}.{end} = {word.row}.id" for end, word in bound.items()}
     star = next((end for end, node in ties.items() if node is None), None)
     any_word = Bound(planned.aliases.new("star"))
     if name is None and planned.scope.outer is None and not (is_one and star is None):
@@ -171,18 +171,18 @@ def _add_pairs(
             if not planned.cross_sentence:
                 joined += f" and {any_word.sentence_id} = {near.sentence_id}"
         planned.add_condition(
-            f"exists(select 1 from {pairs} as {alias}{joined} where {all_of(found.values())})",
-            *(each.row for each in bound.values()),
+            f"exists(select 1 from {pairs} as {alias}{joined} where {all_of(conditions.values())})",
+            *(word.row for word in bound.values()),
         )
         return
     if star is not None:
         bound[star] = any_word
-        found[star] = f"{alias}.{star} = {any_word.row}.id"
+        conditions[star] = f"{alias}.{star} = {any_word.row}.id"
         planned.join(any_word.row, None if planned.cross_sentence else planned.row_group[near.row])
         planned.hidden.append(any_word.row)
     planned.join(alias, None, pairs)
-    for end, each in bound.items():
-        planned.add_condition(found[end], alias, each.row, is_tie=True)
+    for end, word in bound.items():
+        planned.add_condition(conditions[end], alias, word.row, is_tie=True)
     if name is not None:
         ends = (bound["source"], bound["target"]) if len(bound) > 1 else None
         planned.edges[name] = NamedEdge(alias, ends)
@@ -201,9 +201,9 @@ _LIES = {
 
 def _add_order(planned: Planned, order: syntax.Order) -> None:
     if planned.scope.is_edge(order.left):
-        one, other = _ends(planned, order.left), _ends(planned, order.right)
-        words = [*one, *other]
-        lie = _LIES[order.sign].format(**_span(one), **_span(other, "other_"))
+        left_ends, right_ends = _ends(planned, order.left), _ends(planned, order.right)
+        words = [*left_ends, *right_ends]
+        lie = _LIES[order.sign].format(**_span(left_ends), **_span(right_ends, "other_"))
     elif planned.scope.is_edge(order.right):
         words = [planned.bound[order.left], *_ends(planned, order.right)]
         lie = _LIES["inside"].format(index=words[0].index, **_span((words[1], words[2])))
@@ -217,7 +217,7 @@ def _add_order(planned: Planned, order: syntax.Order) -> None:
             planned.add_condition(f"{first.index} < {second.index}", first.row, second.row)
         return
     planned.add_condition(
-        all_of([*_in_one_sentence(planned, *words), lie]), *(each.row for each in words)
+        all_of([*_in_one_sentence(planned, *words), lie]), *(word.row for word in words)
     )
 
 
@@ -228,23 +228,23 @@ def _span(ends: Ends, name: str = "") -> dict[str, str]:
 
 
 def _ends(planned: Planned, name: syntax.Name) -> Ends:
-    found = planned.edges[name].ends
-    if found is None:
+    ends = planned.edges[name].ends
+    if ends is None:
         raise RequestError(
             name.position,
             f"one end of {name} is a special token, which has no position among the words.",
             "Ask for its label (3-1) or its weight.",
         )  # fmt: skip
-    return found
+    return ends
 
 
-def _in_one_sentence(planned: Planned, first: Bound, *others: Bound) -> list[str]:
+def _in_one_sentence(planned: Planned, first: Bound, *words: Bound) -> list[str]:
     """That words are in one sentence, unless that is already known."""
     number = planned.row_group.get(first.row)
     return [
-        f"{each.sentence_id} = {first.sentence_id}"
-        for each in others
-        if number is None or planned.row_group.get(each.row) != number
+        f"{word.sentence_id} = {first.sentence_id}"
+        for word in words
+        if number is None or planned.row_group.get(word.row) != number
     ]
 
 
@@ -254,8 +254,8 @@ def _add_path(planned: Planned, path: syntax.Path) -> str:
     climb, step = planned.aliases.new("climb"), planned.aliases.new("path")
     tests = all_of(tests_of(planned.scope, path.target, "start", of_word=True))
     if is_reflexive(path):  # and so may be empty
-        found = [f"{step}.descendant = {lower.index}", f"{step}.ancestor = {upper.index}"]
-        climbed = exists_row(climb, step, lower.sentence_id, found)
+        conditions = [f"{step}.descendant = {lower.index}", f"{step}.ancestor = {upper.index}"]
+        climbed = exists_row(climb, step, lower.sentence_id, conditions)
         planned.add_condition(f"({lower.index} = {upper.index} or {climbed})", lower.row, upper.row)
     else:
         planned.join(step, planned.group[path.target], climb)
@@ -276,14 +276,14 @@ def _add_enhanced(planned: Planned, edge: syntax.Edge) -> str:
     name, row = planned.aliases.new("enhanced"), planned.aliases.new("enhanced_row")
     ends = {"head_index": edge.source, "index": edge.target}
     bound = {end: planned.bound[node] for end, node in ends.items() if node is not None}
-    ties = {end: f"{row}.{end} = {each.index}" for end, each in bound.items()}
+    ties = {end: f"{row}.{end} = {word.index}" for end, word in bound.items()}
     near = next(iter(bound.values()))
     if edge.name is None and len(bound) == 1:
         planned.add_condition(exists_row(name, row, near.sentence_id, ties.values()), near.row)
     else:
         planned.join(row, planned.row_group[near.row], name)
-        for end, each in bound.items():
-            planned.add_condition(ties[end], row, each.row, is_tie=True)
+        for end, word in bound.items():
+            planned.add_condition(ties[end], row, word.row, is_tie=True)
         if len(bound) == 1:
             planned.hidden.append(row)
         if edge.name is not None:
@@ -313,13 +313,13 @@ def _add_comparison(planned: Planned, comparison: syntax.Comparison) -> None:
         _add_test(planned, left, "equal" if operator == "=" else "different", right.value)
         return
     rows = {*_aliases_of_side(planned, left), *_aliases_of_side(planned, right)}
-    one, other = (_compile_side(planned, each, is_number) for each in (left, right))
-    found = f"{one} {operator} {other}"
+    left_value, right_value = (_compile_side(planned, side, is_number) for side in (left, right))
+    condition = f"{left_value} {operator} {right_value}"
     # DuckDB would compute a side that is found by a regular expression for every word before the
     # join, if it were a plain comparison of two rows; inside coalesce it is computed only for the
     # rows that are joined.
-    is_slow = len(rows) > 1 and "regexp_extract(" in found
-    planned.add_condition(f"coalesce({found}, false)" if is_slow else found, *rows)
+    is_slow = len(rows) > 1 and "regexp_extract(" in condition
+    planned.add_condition(f"coalesce({condition}, false)" if is_slow else condition, *rows)
 
 
 def label_of(planned: Planned, name: str) -> str:
@@ -355,11 +355,11 @@ def _looked_at(planned: Planned, key: syntax.AttentionKey, run: Run) -> str:
     joined = " inner join word as looked_at on looked_at.id = target.word"
     if key.target is None:
         if key.feature == "weight":
-            found = "min(cast(peak.most_attended_weight as double))"
+            value = "min(cast(peak.most_attended_weight as double))"
         elif key.feature == "__id__":  # a number: of several words the first one's
-            found = "min(looked_at.index)"
+            value = "min(looked_at.index)"
         elif key.feature == SURPRISAL:  # which of several words only the first one has
-            found = "min(surprisal_looked_at.nats)"
+            value = "min(surprisal_looked_at.nats)"
             joined += (
                 " left join surprisal as surprisal_looked_at on"
                 f" surprisal_looked_at.word = looked_at.id and surprisal_looked_at.run = {run.id}"
@@ -367,44 +367,46 @@ def _looked_at(planned: Planned, key: syntax.AttentionKey, run: Run) -> str:
         else:
             is_label = key.feature == "deprel"
             own = "looked_at.deprel" if is_label else expressions.feature(key.feature, "looked_at")
-            found = f"string_agg({own}, '+' order by looked_at.id nulls last)"
+            value = f"string_agg({own}, '+' order by looked_at.id nulls last)"
         reaches = "target.position = peak.most_attended"
         rows = _attention(run, key.head, "peak", reaches, joined=joined)
     else:
-        found = f"sum(cast({_WEIGHT} as double))"
+        value = f"sum(cast({_WEIGHT} as double))"
         if run.largest is not None:
-            found = f"case when count(*) = count({_WEIGHT}) then {found} end"
+            value = f"case when count(*) = count({_WEIGHT}) then {value} end"
         if planned.scope.has_node(key.target):
             reaches = f"target.word = {planned.bound[key.target].row}.id and {_NOT_ITSELF}"
             rows = _attention(run, key.head, "distribution", reaches)
         else:
             reaches = f"target.kind = {literal(SPECIAL[key.target])}"
             rows = _attention(run, key.head, "distribution", reaches, target="position")
-    return f"(select {found} {rows} and source.word = {planned.bound[key.source].row}.id)"
+    return f"(select {value} {rows} and source.word = {planned.bound[key.source].row}.id)"
 
 
 def _arranged(planned: Planned, key: syntax.Arrangement) -> str:
-    """`S << V << O`: at each place the node that has as many nodes before it."""
-    bound = [planned.bound[name] for name in key.names]
+    """`S << V << O`: in slot 0 the node with no node before it, in slot 1 the next, and so on."""
+    nodes = [planned.bound[name] for name in key.names]
 
-    def rank(at: int, own: Bound) -> str:
-        before = [
-            f"cast({each.sentence_id} < {own.sentence_id} or ({each.sentence_id} = {own.sentence_id}"
-            f" and ({each.index} < {own.index} or {str(other < at).lower()}"
-            f" and {each.index} = {own.index})) as integer)"
-            for other, each in enumerate(bound) if other != at
+    def nodes_before(number: int, node: Bound) -> str:
+        # Nodes with a `$` may be one word; of these, the one named first in the key comes first.
+        is_before = [
+            f"cast({other.sentence_id} < {node.sentence_id}"
+            f" or ({other.sentence_id} = {node.sentence_id}"
+            f" and ({other.index} < {node.index} or {str(other_number < number).lower()}"
+            f" and {other.index} = {node.index})) as integer)"
+            for other_number, other in enumerate(nodes) if other_number != number
         ]  # fmt: skip
-        return " + ".join(["0", *before])
+        return " + ".join(["0", *is_before])
 
-    ranks = [rank(at, own) for at, own in enumerate(bound)]
-    places = [
+    ranks = [nodes_before(number, node) for number, node in enumerate(nodes)]
+    slots = [
         " ".join(
-            f"when {each} = {place} then {literal(name)}"
-            for each, name in zip(ranks, key.names, strict=True)
+            f"when {rank} = {slot} then {literal(name)}"
+            for rank, name in zip(ranks, key.names, strict=True)
         )
-        for place in range(len(bound))
+        for slot in range(len(nodes))
     ]
-    return f"concat_ws(' << ', {', '.join(f'case {each} end' for each in places)})"
+    return f"concat_ws(' << ', {', '.join(f'case {cases} end' for cases in slots)})"
 
 
 def _relation(planned: Planned, key: syntax.RelationKey) -> str:
@@ -441,14 +443,14 @@ def _interval_of_number(key: syntax.Interval, number: str) -> str:
 def _compile_side(planned: Planned, side: syntax.Term | syntax.Constant, is_number: bool) -> str:
     """One side of a comparison; `is_number` raises RequestError for a text that is not one."""
     if isinstance(side, syntax.Sum):
-        parts = [f"{sign} {_compile_side(planned, each, True)}" for sign, each in side.parts]
+        parts = [f"{sign} {_compile_side(planned, part, True)}" for sign, part in side.parts]
         is_whole = all(
-            isinstance(each, syntax.NodeFunction)
-            or (isinstance(each, syntax.Constant) and _is_integer(str(each.value)))
+            isinstance(part, syntax.NodeFunction)
+            or (isinstance(part, syntax.Constant) and _is_integer(str(part.value)))
             or (
-                isinstance(each, syntax.Reference) and each.feature in ("__id__", "length", "delta")
+                isinstance(part, syntax.Reference) and part.feature in ("__id__", "length", "delta")
             )
-            for each in syntax.terms_of_sum(side)
+            for part in syntax.terms_of_sum(side)
         )
         kind = "bigint" if is_whole else "double"
         return f"cast({' '.join(parts).removeprefix('+ ')} as {kind})"
@@ -469,11 +471,12 @@ def _compile_side(planned: Planned, side: syntax.Term | syntax.Constant, is_numb
             return str(int(side.written))
         return f"cast({literal(repr(number))} as double)"
     if isinstance(side, syntax.NodeFunction):
-        one, other = planned.bound[side.one], planned.bound[side.other]
-        return _subtree_size(one) if side.kind == "proj_size" else _distance(side.kind, one, other)
-    found = _value(planned, side)
+        first, second = planned.bound[side.first], planned.bound[side.second]
+        is_size = side.kind == "proj_size"
+        return _subtree_size(first) if is_size else _distance(side.kind, first, second)
+    value = _value(planned, side)
     needs_cast = is_number and not _is_numeric_side(planned, side)
-    return f"try_cast({found} as double)" if needs_cast else found
+    return f"try_cast({value} as double)" if needs_cast else value
 
 
 def _is_integer(text: str) -> bool:
@@ -481,8 +484,8 @@ def _is_integer(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 10
 
 
-def _distance(kind: str, one: Bound, other: Bound) -> str:
-    return f"{'abs' if kind == 'length' else ''}({other.index} - {one.index})"
+def _distance(kind: str, first: Bound, second: Bound) -> str:
+    return f"{'abs' if kind == 'length' else ''}({second.index} - {first.index})"
 
 
 def _subtree_size(node: Bound) -> str:
@@ -523,11 +526,11 @@ def _value(planned: Planned, reference: syntax.Reference) -> str:
     """The value of `N.f`, `e.f` or `meta.key`; null if there is none."""
     name, feature = reference.owner, reference.feature
     if reference.others:
-        found = [
-            _value(planned, replace(reference, feature=each, others=()))
-            for each in (feature, *reference.others)
+        values = [
+            _value(planned, replace(reference, feature=alternative, others=()))
+            for alternative in (feature, *reference.others)
         ]
-        return f"coalesce({', '.join(found)})"
+        return f"coalesce({', '.join(values)})"
     if planned.scope.has_node(name):
         bound = planned.bound[name]
         return bound.index if feature == "__id__" else expressions.feature(feature, bound.row)
@@ -535,9 +538,9 @@ def _value(planned: Planned, reference: syntax.Reference) -> str:
     if edge is None:
         return expressions.metadata(feature)
     if feature in ("length", "delta"):
-        one, other = _ends(planned, name)
-        distance = _distance(feature, one, other)
-        together = _in_one_sentence(planned, one, other)
+        first, second = _ends(planned, name)
+        distance = _distance(feature, first, second)
+        together = _in_one_sentence(planned, first, second)
         return f"case when {together[0]} then {distance} end" if together else distance
     if feature == "label":
         return label_of(planned, name)
@@ -562,11 +565,11 @@ def _add_test(
     test = syntax.Test(feature, kind, wanted, reference.position)
     edge = None if scope.has_node(name) or reference.others else scope.edge(name)
     if scope.is_metadata(reference):
-        found = expressions.metadata_test(test)
+        condition = expressions.metadata_test(test)
     elif scope.has_node(name) and feature != "__id__" and not reference.others:
-        found = expressions.feature_test(test, planned.bound[name].row)
+        condition = expressions.feature_test(test, planned.bound[name].row)
     elif isinstance(edge, syntax.Edge) and feature in PARTS:
-        found = expressions.label_test(test, f"{planned.edges[name].row}.deprel")
+        condition = expressions.label_test(test, f"{planned.edges[name].row}.deprel")
     else:
-        found = expressions.fits(test, _value(planned, reference))
-    planned.add_condition(found, *_aliases_of_side(planned, reference))
+        condition = expressions.fits(test, _value(planned, reference))
+    planned.add_condition(condition, *_aliases_of_side(planned, reference))

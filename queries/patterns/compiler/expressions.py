@@ -40,8 +40,10 @@ def all_of(conditions: Iterable[str]) -> str:
 
 def either(conditions: Iterable[str]) -> str:
     """At least one of the conditions; false if there are none."""
-    found = list(conditions)
-    return f"({' or '.join(found)})" if len(found) > 1 else "".join(found) or "false"
+    conditions = list(conditions)
+    if len(conditions) > 1:
+        return f"({' or '.join(conditions)})"
+    return "".join(conditions) or "false"
 
 
 def fits(test: syntax.Test, value: str) -> str:
@@ -49,27 +51,27 @@ def fits(test: syntax.Test, value: str) -> str:
     if test.kind in ("present", "absent"):
         return f"{value} is {'not ' * (test.kind == 'present')}null"
     texts: list[str] = []
-    found: list[str] = []
-    for each in test.values:
-        if isinstance(each, str):
-            texts.append(each)
+    conditions: list[str] = []
+    for operand in test.values:
+        if isinstance(operand, str):
+            texts.append(operand)
             continue
-        pattern = translated(each)
+        pattern = translated(operand)
         if pattern.literals is not None:
             texts.extend(pattern.literals)
         elif pattern.affix is not None:
-            found.append(_with_affix(value, *pattern.affix))
+            conditions.append(_with_affix(value, *pattern.affix))
         else:
-            found.append(f"regexp_extract({value}, {literal(pattern.text)}, 0) = {value}")
-    wanted = [literal(each) for each in dict.fromkeys(texts)]
+            conditions.append(f"regexp_extract({value}, {literal(pattern.text)}, 0) = {value}")
+    wanted = [literal(text) for text in dict.fromkeys(texts)]
     is_different = test.kind == "different"
-    if len(wanted) == 1 and not found:
+    if len(wanted) == 1 and not conditions:
         return f"{value} {'<>' if is_different else '='} {wanted[0]}"
     if len(wanted) == 1:
-        found.insert(0, f"{value} = {wanted[0]}")
+        conditions.insert(0, f"{value} = {wanted[0]}")
     elif wanted:
-        found.insert(0, f"{value} in ({', '.join(wanted)})")
-    return f"not ({either(found)})" if is_different else either(found)
+        conditions.insert(0, f"{value} in ({', '.join(wanted)})")
+    return f"not ({either(conditions)})" if is_different else either(conditions)
 
 
 def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
@@ -88,13 +90,15 @@ def feature_test(test: syntax.Test, row: str) -> str:
         return either([first, f"{missing} and {feature_test(test.otherwise, row)}"])
     if name in MENTIONS:
         # A word may be the head of several mentions: it is enough that one of them fits.
-        asked = replace(test, kind="present") if test.kind == "absent" else test
-        found = fits(asked, f"mention.{MENTIONS[name]}")
-        found = f"exists(select 1 from mention where mention.head_word = {row}.id and {found})"
-        return f"not {found}" if test.kind == "absent" else found
+        positive = replace(test, kind="present") if test.kind == "absent" else test
+        condition = fits(positive, f"mention.{MENTIONS[name]}")
+        condition = (
+            f"exists(select 1 from mention where mention.head_word = {row}.id and {condition})"
+        )
+        return f"not {condition}" if test.kind == "absent" else condition
     if (
         name in COLUMNS or name in _FEATURES or name == SURPRISAL
-        or any(isinstance(each, syntax.Regex) for each in test.values)
+        or any(isinstance(value, syntax.Regex) for value in test.values)
     ):  # fmt: skip
         return fits(test, feature(name, row))
     has = _has(row, f"|{in_source(name)}=")
@@ -103,8 +107,8 @@ def feature_test(test: syntax.Test, row: str) -> str:
     if test.kind == "absent":
         return f"not coalesce({has}, false)"
     # No value in FEATS contains a bar: a wanted value with one would match two features at once.
-    wanted = [each for each in test.values if isinstance(each, str) and "|" not in each]
-    one_of = either(_has(row, f"|{in_source(name)}={each}|") for each in wanted)
+    wanted = [value for value in test.values if isinstance(value, str) and "|" not in value]
+    one_of = either(_has(row, f"|{in_source(name)}={value}|") for value in wanted)
     return one_of if test.kind == "equal" else f"{has} and not {one_of}"
 
 
@@ -153,13 +157,13 @@ def feature(name: str, row: str) -> str:
 
 def label_test(test: syntax.Test, relation: str) -> str:
     """The condition for a test of a label or a part of one; simple tests need no extraction."""
-    plain = [each for each in test.values if isinstance(each, str)]
+    plain = [value for value in test.values if isinstance(value, str)]
     if test.feature == "1" and test.kind == "equal" and len(plain) == len(test.values) <= _MANY:
-        marked = (f"{each}{mark}" for each in plain for mark in _MARKS.values())
+        marked = (f"{label}{mark}" for label in plain for mark in _MARKS.values())
         return either(
             [
-                *(f"{relation} = {literal(each)}" for each in plain),
-                *(f"starts_with({relation}, {literal(each)})" for each in marked),
+                *(f"{relation} = {literal(label)}" for label in plain),
+                *(f"starts_with({relation}, {literal(prefix)})" for prefix in marked),
             ]
         )
     if test.feature in _MARKS and test.kind in ("present", "absent"):
@@ -210,13 +214,13 @@ def _can_be(test: syntax.Test, value: str) -> bool:
     """Whether a value can pass a test; True if that is hard to tell."""
     if test.kind in ("present", "absent"):
         return test.kind == "present"
-    found = [
-        each == value if isinstance(each, str) else translated(each).fits(value)
-        for each in test.values
+    matches = [
+        operand == value if isinstance(operand, str) else translated(operand).fits(value)
+        for operand in test.values
     ]
-    if True in found:
+    if True in matches:
         return test.kind == "equal"
-    return None in found or test.kind == "different"
+    return None in matches or test.kind == "different"
 
 
 def metadata_test(test: syntax.Test) -> str:
@@ -239,9 +243,15 @@ def reads_document(checked: ResolvedRequest) -> bool:
     """Whether a request reads metadata that may be the document's."""
     keys = {test.feature for test in checked.sentence_tests}
     for scope in checked.scopes():
-        keys |= {each.feature for each in scope.feature_references() if scope.is_metadata(each)}
+        keys |= {
+            reference.feature
+            for reference in scope.feature_references()
+            if scope.is_metadata(reference)
+        }
     references = checked.keys_of(syntax.Reference)
-    keys |= {each.feature for each in references if checked.pattern.is_metadata(each)}
+    keys |= {
+        reference.feature for reference in references if checked.pattern.is_metadata(reference)
+    }
     return not keys <= SENTENCE_COLUMNS.keys() | SHAPES
 
 

@@ -82,12 +82,12 @@ class Aliases:
 
     def new(self, wanted: str, *, is_own: bool = True) -> str:
         """The wanted name, with a number appended if it is taken; in quotes unless it `is_own`."""
-        found, number = wanted, 1
-        while found.casefold() in self._taken:
+        alias, number = wanted, 1
+        while alias.casefold() in self._taken:
             number += 1
-            found = f"{wanted}_{number}"
-        self._taken.add(found.casefold())
-        return found if is_own else quoted(found)
+            alias = f"{wanted}_{number}"
+        self._taken.add(alias.casefold())
+        return alias if is_own else quoted(alias)
 
 
 @dataclass
@@ -197,12 +197,12 @@ def _needs_row(checked: ResolvedRequest, scope: Scope, name: str) -> bool:
     if scope.outer is None and name in set(names):
         return True
     return any(
-        any(syntax.parts(syntax.Test, each.tests.get(name)))
-        or any(edge.target == name for edge in each.edges)
-        or any(name in tie.ends for tie in each.clauses_of_kind(syntax.LooseTie))
-        or any(ref.owner == name and ref.feature != "__id__" for ref in each.feature_references())
-        for each in checked.scopes()
-        if each is scope or (each.outer is scope and name not in each.nodes)
+        any(syntax.parts(syntax.Test, inner.tests.get(name)))
+        or any(edge.target == name for edge in inner.edges)
+        or any(name in tie.ends for tie in inner.clauses_of_kind(syntax.LooseTie))
+        or any(ref.owner == name and ref.feature != "__id__" for ref in inner.feature_references())
+        for inner in checked.scopes()
+        if inner is scope or (inner.outer is scope and name not in inner.nodes)
     )
 
 
@@ -210,19 +210,21 @@ def _may_be_anchor(scope: Scope, name: str) -> bool:
     """Whether a node can be the one before the first word; True if that is hard to tell."""
     edges = scope.clauses_of_kind(syntax.Edge)
     orders = scope.clauses_of_kind(syntax.Order)
+    references = syntax.parts(syntax.Reference, scope.clauses_of_kind(syntax.Comparison))
     compared = [
-        {each.feature, *each.others}
-        for each in syntax.parts(syntax.Reference, scope.clauses_of_kind(syntax.Comparison)) if each.owner == name
-    ]  # fmt: skip
+        {reference.feature, *reference.others}
+        for reference in references
+        if reference.owner == name
+    ]
     if (
         any(edge.target == name for edge in edges)
         or any(
-            each.target == name and not is_reflexive(each)
-            for each in scope.clauses_of_kind(syntax.Path)
+            path.target == name and not is_reflexive(path)
+            for path in scope.clauses_of_kind(syntax.Path)
         )
         or any(name in tie.ends for tie in scope.clauses_of_kind(syntax.LooseTie))
-        or any(each.right == name and scope.has_node(each.left) for each in orders)
-        or any(each.left == name and scope.is_edge(each.right) for each in orders)
+        or any(order.right == name and scope.has_node(order.left) for order in orders)
+        or any(order.left == name and scope.is_edge(order.right) for order in orders)
         or any(features.isdisjoint({"form", "__id__"}) for features in compared)
     ):
         return False
@@ -278,15 +280,15 @@ def _add_distinctness(planned: Planned) -> None:
     """Add that nodes are different words, except those whose name ends in `$`."""
     scope = planned.scope
     apart = set(_pairs_known_different(scope))
-    others = scope.outer.nodes if scope.outer else []
-    for one, other in chain(combinations(scope.nodes, 2), product(scope.nodes, others)):
-        if one.endswith("$") or other.endswith("$") or frozenset((one, other)) in apart:
+    outer_nodes = scope.outer.nodes if scope.outer else []
+    for first, second in chain(combinations(scope.nodes, 2), product(scope.nodes, outer_nodes)):
+        if first.endswith("$") or second.endswith("$") or frozenset((first, second)) in apart:
             continue
-        left, right = planned.bound[one], planned.bound[other]
+        left, right = planned.bound[first], planned.bound[second]
         if left.is_head != right.is_head and left.row == right.row:
             continue  # no word is its own head
         is_other = f"{left.index} <> {right.index}"
-        if planned.group[one] != planned.group[other]:
+        if planned.group[first] != planned.group[second]:
             is_other = either([f"{left.sentence_id} <> {right.sentence_id}", is_other])
         planned.add_condition(is_other, left.row, right.row)
 
@@ -348,7 +350,7 @@ def _tree_ties(scope: Scope) -> Iterator[tuple[str, ...]]:
     for order in scope.clauses_of_kind(syntax.Order):
         yield (*_nodes_of(scope, order.left), *_nodes_of(scope, order.right))
     for measure in syntax.parts(syntax.NodeFunction, scope.clauses_of_kind(syntax.Comparison)):
-        yield measure.one, measure.other
+        yield measure.first, measure.second
 
 
 def _nodes_of(scope: Scope, name: str) -> tuple[str, ...]:

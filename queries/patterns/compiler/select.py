@@ -38,17 +38,17 @@ class HitOptions:
 
 def compile_hits(checked: ResolvedRequest, options: HitOptions) -> str:
     """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge."""
-    made = _Builder(checked, options)
-    select = f"{made.select_hits()} order by {', '.join(made.order())}"
+    builder = _Builder(checked, options)
+    select = f"{builder.select_hits()} order by {', '.join(builder.order())}"
     limit = options.limit if options.sample is None else options.sample
-    return made.with_expressions() + select + _limited(limit)
+    return builder.with_expressions() + select + _limited(limit)
 
 
 def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
     """The SELECT that counts hits: its keys, `n`, `share` in [0, 1], and `run` if one is read."""
-    made = _Builder(checked, options)
-    hits = made.select_hits()
-    keys = [f"hit.{quoted(each)}" for each in dict.fromkeys(map(str, checked.keys))]
+    builder = _Builder(checked, options)
+    hits = builder.select_hits()
+    keys = [f"hit.{quoted(key)}" for key in dict.fromkeys(map(str, checked.keys))]
     share = "cast(count(*) as double) / nullif(sum(count(*)) over (), 0) as share"
     columns = [*keys, "count(*) as n", share]
     if options.run is not None:
@@ -56,7 +56,7 @@ def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
     grouped = f" group by {', '.join(keys)}" if keys else ""
     order = ", ".join(["n desc", *keys])  # n by its name: Spark sorts by no aggregate and window
     return (
-        f"{made.with_expressions(f'hit as ({hits})')}select {', '.join(columns)}"
+        f"{builder.with_expressions(f'hit as ({hits})')}select {', '.join(columns)}"
         f" from hit{grouped} order by {order}{_limited(options.limit)}"
     )
 
@@ -69,10 +69,10 @@ def compile_pairs(
     The words are at least `apart` apart (neighbours are 1 apart), and none is the node before the
     first word. The options have `keys`.
     """
-    made = _Builder(checked, options)
-    hits = made.select_hits()
-    keys = "".join(f", hit.{quoted(str(each))}" for each in checked.keys)
-    rows = f"({made.with_expressions()}{hits}) as hit"
+    builder = _Builder(checked, options)
+    hits = builder.select_hits()
+    keys = "".join(f", hit.{quoted(str(key))}" for key in checked.keys)
+    rows = f"({builder.with_expressions()}{hits}) as hit"
     for alias, node in (("dependent_word", dependent), ("governing_word", head)):
         sentence = quoted(f"{node}.sentence" if options.cross_sentence else "sentence")
         rows += f" inner join word as {alias} on {alias}.sentence = hit.{sentence}"
@@ -100,17 +100,17 @@ class _Builder:
 
     def with_expressions(self, *more: str) -> str:
         """The common table expressions that the hits read, and `more`, before the SELECT."""
-        made = ", ".join([*self._with, *more])
+        ctes = ", ".join([*self._with, *more])
         paths = (
             path for scope in self._checked.scopes() for path in scope.clauses_of_kind(syntax.Path)
         )
         is_recursive = any(path.source != path.target for path in paths)
-        return f"with {'recursive ' * is_recursive}{made} " if made else ""
+        return f"with {'recursive ' * is_recursive}{ctes} " if ctes else ""
 
     def select_hits(self) -> str:
         """The SELECT of the hits, in no order."""
         checked, options, pattern = self._checked, self._options, self._pattern
-        conditions = [each.expression for each in _loose(pattern)]
+        conditions = [condition.expression for condition in _loose(pattern)]
         for source in pattern.sources:
             if source.has_sentence:
                 self._of_group.setdefault(pattern.row_group[source.alias], source.alias)
@@ -123,12 +123,16 @@ class _Builder:
         conditions += map(expressions.metadata_test, checked.sentence_tests)
         if checked.attention():
             assert options.run is not None
-            read = clauses.read_sentences(options.run)
-            conditions += [f"{self._sentence_id(group)} in ({read})" for group in self._of_group]
+            sentences = clauses.read_sentences(options.run)
+            conditions += [
+                f"{self._sentence_id(group)} in ({sentences})" for group in self._of_group
+            ]
         if checked.reads_surprisal():
             assert options.run is not None
-            read = clauses.measured_sentences(options.run)
-            conditions += [f"{self._sentence_id(group)} in ({read})" for group in self._of_group]
+            sentences = clauses.measured_sentences(options.run)
+            conditions += [
+                f"{self._sentence_id(group)} in ({sentences})" for group in self._of_group
+            ]
         if options.corpus is not None:
             conditions.append(f"corpus.name = {literal(options.corpus)}")
         rows = [f"sentence as {SENTENCE}"]
@@ -141,8 +145,8 @@ class _Builder:
             rows.append(f"document on document.id = {SENTENCE}.document")
         if options.corpus is not None:
             rows.append("corpus on corpus.id = document.corpus")
-        made = f"select {', '.join(self._columns())} from {' inner join '.join(rows)}"
-        return f"{made} where {all_of(conditions)}" if conditions else made
+        select = f"select {', '.join(self._columns())} from {' inner join '.join(rows)}"
+        return f"{select} where {all_of(conditions)}" if conditions else select
 
     def _planned(self, scope: Scope, outer: Planned | None) -> Planned:
         wide = self._options.cross_sentence
@@ -157,21 +161,21 @@ class _Builder:
 
     def _columns(self) -> list[str]:
         checked, options, pattern = self._checked, self._options, self._pattern
-        found = [f"{SENTENCE}.name as sent_id"]
+        columns = [f"{SENTENCE}.name as sent_id"]
         if options.keys or options.sample is not None:
-            found.append(f"{SENTENCE}.id as sentence")
+            columns.append(f"{SENTENCE}.id as sentence")
         named = {name: pattern.bound[name].index for name in pattern.scope.nodes}
         named |= {name: clauses.label_of(pattern, name) for name in pattern.scope.named}
-        found += [f"{each} as {quoted(name)}" for name, each in named.items()]
-        found += [f"{self._key_value(key)} as {quoted(str(key))}" for key in checked.keys]
+        columns += [f"{value} as {quoted(name)}" for name, value in named.items()]
+        columns += [f"{self._key_value(key)} as {quoted(str(key))}" for key in checked.keys]
         suffixes = {"name": "sent_id", "id": "sentence"} if options.keys else {"name": "sent_id"}
         for column, suffix in suffixes.items() if options.cross_sentence else ():
             for name in pattern.scope.nodes:
                 of = _sentence_of_group(pattern.group[name])
-                found.append(f"{of}.{column} as {quoted(f'{name}.{suffix}')}")
+                columns.append(f"{of}.{column} as {quoted(f'{name}.{suffix}')}")
         if options.run is not None:
-            found.append(f"{literal(options.run.name)} as run")
-        return found
+            columns.append(f"{literal(options.run.name)} as run")
+        return columns
 
     def _key_value(self, key: syntax.Key) -> str:
         if isinstance(key, syntax.Nested):
@@ -210,7 +214,7 @@ class _Builder:
         if table not in self._surprising:
             assert self._options.run is not None
             name = self._surprising[table] = self._aliases.new(f"{table}_and_surprisal")
-            columns = ", ".join(f"{table}.{each}" for each in _COLUMNS)
+            columns = ", ".join(f"{table}.{column}" for column in _COLUMNS)
             self._with.append(
                 f"{name} as not materialized (select {columns}, surprisal.nats as surprisal"
                 f" from {table} left join surprisal on surprisal.word = {table}.id"
@@ -224,20 +228,20 @@ class _Builder:
         `around` has the sentences of the pattern around a block; the second value ties the first
         row of each sentence to them.
         """
-        ties = [each for each in planned.conditions if each.is_tie]
+        ties = [condition for condition in planned.conditions if condition.is_tie]
         waiting = list(planned.sources)
         placed: list[str] = []
         rows: list[str] = []
         outward: list[str] = []
         while waiting:
             source = next(
-                (each for each in waiting if _tied_to(each.alias, placed, ties)), waiting[0]
+                (item for item in waiting if _tied_to(item.alias, placed, ties)), waiting[0]
             )
             waiting.remove(source)
             on: list[str] = []
             if source.has_sentence:
                 group = planned.row_group[source.alias]
-                same = [each for each in placed if planned.row_group.get(each) == group]
+                same = [alias for alias in placed if planned.row_group.get(alias) == group]
                 near = _tied_to(source.alias, same, ties) or next(iter(same), None)
                 if near is not None:
                     on.append(f"{source.alias}.sentence = {near}.sentence")
@@ -255,7 +259,7 @@ class _Builder:
     def _holds(self, scope: Scope, *, is_filter: bool = False) -> str:
         """That a block holds; never null, unless it `is_filter`, where null is as good as false."""
         block = self._planned(scope, self._pattern)
-        conditions = [each.expression for each in _loose(block)]
+        conditions = [condition.expression for condition in _loose(block)]
         if not block.sources:
             return all_of(conditions) if is_filter else f"coalesce({all_of(conditions)}, false)"
         around = {group: self._sentence_id(group) for group in self._of_group}
@@ -270,20 +274,20 @@ def _sentence_of_group(group: int) -> str:
 
 def _loose(planned: Planned) -> list[Condition]:
     """The conditions of the `where`: all except ties between rows of this scope."""
-    own = {each.alias for each in planned.sources}
+    own = {source.alias for source in planned.sources}
     return [
-        each for each in planned.conditions
-        if not (each.is_tie and each.rows <= own and len(each.rows) > 1)
+        condition for condition in planned.conditions
+        if not (condition.is_tie and condition.rows <= own and len(condition.rows) > 1)
     ]  # fmt: skip
 
 
 def _tied_to(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | None:
     """The first of the placed rows that the first tie to any of them connects with a row."""
-    found = (
-        other for tie in ties if alias in tie.rows
-        for other in placed if other in tie.rows and other != alias
+    neighbours = (
+        row for tie in ties if alias in tie.rows
+        for row in placed if row in tie.rows and row != alias
     )  # fmt: skip
-    return next(found, None)
+    return next(neighbours, None)
 
 
 _COLUMNS = (

@@ -78,9 +78,9 @@ def read_keys(text: str) -> tuple[syntax.Key, ...]:
     Raises RequestError with line and column for a text that is not such a list.
     """
     try:
-        found = _parser().parse(text, start="keys")
+        keys = _parser().parse(text, start="keys")
     except Exception as error:
-        outside = re.sub(r"[(\[{][^)\]}]*", lambda found: "." * len(found[0]), text)
+        outside = re.sub(r"[(\[{][^)\]}]*", lambda match: "." * len(match[0]), text)
         if bare := re.search(r"(?:^|,)\s*(\w+)\s*(?=,|$)", outside):
             remedy = f"Name a node: V.{bare[1]}; or metadata: document.{bare[1]}."
             raise RequestError(
@@ -90,7 +90,7 @@ def read_keys(text: str) -> tuple[syntax.Key, ...]:
         wrong = _as_request_error(error, text)
         raise (wrong.in_keys() if isinstance(wrong, RequestError) else wrong) from None
     # A nested pattern comes as a function, because its action does not see the text that it quotes.
-    return tuple(each(text) if callable(each) else each for each in found)
+    return tuple(key(text) if callable(key) else key for key in keys)
 
 
 def _as_request_error(error: Exception, text: str) -> Exception:
@@ -109,19 +109,25 @@ def _as_request_error(error: Exception, text: str) -> Exception:
     return error
 
 
-def _unexpected(text: str, place: SourcePosition, found: str, expected: Any) -> RequestError:
+def _unexpected(
+    text: str, position: SourcePosition, unexpected: str, expected: Any
+) -> RequestError:
     from lark.lexer import PatternStr
 
-    patterns = {each.name: each.pattern for each in _parser().terminals}
-    fixed = {name: each.value for name, each in patterns.items() if isinstance(each, PatternStr)}
+    patterns = {terminal.name: terminal.pattern for terminal in _parser().terminals}
+    fixed = {
+        name: pattern.value for name, pattern in patterns.items() if isinstance(pattern, PatternStr)
+    }
     words = fixed | _WORDS
-    names = sorted({words[each] for each in expected if each in words})
-    told = ", ".join(names[:_MOST_EXPECTED]) if len(names) <= _MOST_EXPECTED else ""
-    before = text.split("\n")[place.line - 1][: place.column - 1]
-    if found == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
-        return RequestError(place, "edges are written from head to dependent.", "Write B -[x]-> A.")
-    fact = f"Unexpected {found}."
-    return RequestError(place, fact, f"Expected: {told}." if told else "")
+    names = sorted({words[name] for name in expected if name in words})
+    alternatives = ", ".join(names[:_MOST_EXPECTED]) if len(names) <= _MOST_EXPECTED else ""
+    before = text.split("\n")[position.line - 1][: position.column - 1]
+    if unexpected == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
+        return RequestError(
+            position, "edges are written from head to dependent.", "Write B -[x]-> A."
+        )
+    fact = f"Unexpected {unexpected}."
+    return RequestError(position, fact, f"Expected: {alternatives}." if alternatives else "")
 
 
 @cache
@@ -145,9 +151,9 @@ def _position_of(token: Any) -> SourcePosition:
 
 def _unescaped(inner: str, offset: int) -> tuple[str, tuple[int, ...]]:
     r"""A quoted text with `\"` and `\\` unescaped, and the column of each of its characters."""
-    found = [*re.finditer(r'\\(["\\])|([\s\S])', inner)]
-    text = "".join(each[1] or each[2] for each in found)
-    return text, tuple(offset + each.start() for each in found)
+    characters = [*re.finditer(r'\\(["\\])|([\s\S])', inner)]
+    text = "".join(character[1] or character[2] for character in characters)
+    return text, tuple(offset + character.start() for character in characters)
 
 
 def _text_of_token(token: Any) -> str:
@@ -185,14 +191,14 @@ def _constant(token: Any) -> syntax.Constant:
 
 
 def _test(kind: syntax.Kind, feature: Any, values: tuple[syntax.Constant, ...] = ()) -> syntax.Test:
-    for each in values:
-        if feature.type == "FEATURE" and is_dotted(each):
+    for value in values:
+        if feature.type == "FEATURE" and is_dotted(value):
             raise RequestError(
-                each.position, f"{each} is a field of a lexicon, and requests have no lexicons.",
-                f'Quote a text with a full stop: "{each}".',
+                value.position, f"{value} is a field of a lexicon, and requests have no lexicons.",
+                f'Quote a text with a full stop: "{value}".',
             )  # fmt: skip
     return syntax.Test(
-        _text_of_token(feature), kind, tuple(each.value for each in values), _position_of(feature)
+        _text_of_token(feature), kind, tuple(value.value for value in values), _position_of(feature)
     )
 
 
@@ -228,13 +234,15 @@ def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -
     for test in label:
         if test.feature == syntax.WHOLE:
             marked += [
-                (each.text if isinstance(each, syntax.Regex) else each).startswith(syntax.ENHANCED)
-                for each in test.values
+                (value.text if isinstance(value, syntax.Regex) else value).startswith(
+                    syntax.ENHANCED
+                )
+                for value in test.values
             ]
             if test.kind == "equal":
                 label = _whole("equal", *(
-                    each.removeprefix(syntax.ENHANCED) if isinstance(each, str) else each
-                    for each in test.values
+                    value.removeprefix(syntax.ENHANCED) if isinstance(value, str) else value
+                    for value in test.values
                 ))  # fmt: skip
             is_mixed = test.kind == "different" and any(marked)
         elif test.feature == "enhanced":
@@ -248,21 +256,21 @@ def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -
                 edge.position, "an edge cannot be of both the tree and the enhanced graph.",
                 "Write -[E:obj|E:iobj]-> or -[enhanced=yes]->; everything else is the tree.",
             )  # fmt: skip
-    plain = tuple(each for each in label if each.feature != "enhanced")
+    plain = tuple(test for test in label if test.feature != "enhanced")
     return replace(edge, label=plain, is_enhanced=any(marked))
 
 
 def _path(name: Any, source: Any, target: Any) -> syntax.Path:
-    given = [each for each in (name, source, target) if each is not None]
+    names = [part for part in (name, source, target) if part is not None]
     if name is not None or source is None or target is None:
-        place = given[0].position if given else SourcePosition(1, 1)
-        raise RequestError(place, "->> goes between two nodes and cannot be named.")
+        position = names[0].position if names else SourcePosition(1, 1)
+        raise RequestError(position, "->> goes between two nodes and cannot be named.")
     return syntax.Path(source, target)
 
 
 def _parse_attention_head(token: Any) -> syntax.Head:
     layer, _, head = str(token).partition("-")
-    return syntax.Head(*(None if each in ("*", "") else int(each) for each in (layer, head)))
+    return syntax.Head(*(None if number in ("*", "") else int(number) for number in (layer, head)))
 
 
 def _attends(
@@ -276,10 +284,10 @@ def _attends(
     )
 
 
-def _coreference(one: syntax.Name | None, other: syntax.Name | None) -> syntax.Corefers:
-    if one is None and other is None:
+def _coreference(source: syntax.Name | None, target: syntax.Name | None) -> syntax.Corefers:
+    if source is None and target is None:
         raise RequestError(SourcePosition(1, 1), "~ needs a node at one side at least.")
-    return syntax.Corefers(one, other)
+    return syntax.Corefers(source, target)
 
 
 def _order(left: syntax.Name, sign: Any, right: syntax.Name) -> syntax.Order:
@@ -318,13 +326,13 @@ def _comparison(left: Any, operator: Any, right: Any) -> syntax.Comparison | syn
 
 
 def _collect_keys(*children: Any) -> list[Any]:
-    found: list[Any] = []
-    for each in children:
-        if isinstance(each, syntax.Order):
-            found.append(syntax.Nested((each,), f"{each.left} {each.sign} {each.right}"))
+    keys: list[Any] = []
+    for child in children:
+        if isinstance(child, syntax.Order):
+            keys.append(syntax.Nested((child,), f"{child.left} {child.sign} {child.right}"))
         else:
-            found += each if isinstance(each, list) else [each]
-    return found
+            keys += child if isinstance(child, list) else [child]
+    return keys
 
 
 def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], syntax.Nested]:
@@ -352,32 +360,32 @@ def _bound(name: Any, number: Any) -> tuple[str, int]:
 
 
 def _parse_interval(term: Any, *bounds: tuple[str, int]) -> syntax.Interval:
-    given = dict(bounds)
-    least, most = given.get("min"), given.get("max")
-    if given.get("gap", 0) < 1 or (least is not None and most is not None and least >= most):
+    limits = dict(bounds)
+    least, most = limits.get("min"), limits.get("max")
+    if limits.get("gap", 0) < 1 or (least is not None and most is not None and least >= most):
         raise RequestError(
             term.position, "intervals need a gap of 1 or more, and a min below max.",
             f"Write {term}[gap=100] or {term}[gap=10, min=0, max=50].",
         )  # fmt: skip
-    return syntax.Interval(term, given["gap"], least, most)
+    return syntax.Interval(term, limits["gap"], least, most)
 
 
-def _attention_key(kind: Any, written: Any, *rest: Any) -> syntax.AttentionKey:
-    names = [each for each in rest if isinstance(each, syntax.Name)]
-    features = [str(each) for each in rest[len(names) :]]
-    asked, place = _parse_attention_head(written), _position_of(kind)
-    if asked.layer is None or asked.head is None:
+def _attention_key(kind: Any, written: Any, *arguments: Any) -> syntax.AttentionKey:
+    names = [argument for argument in arguments if isinstance(argument, syntax.Name)]
+    features = [str(argument) for argument in arguments[len(names) :]]
+    head, position = _parse_attention_head(written), _position_of(kind)
+    if head.layer is None or head.head is None:
         raise RequestError(
             _position_of(written), f"{kind} takes one head.", f"Write {kind}(3-1, ..)."
         )
     if str(kind) == "weight":
         if len(names) != 2 or features:
-            raise RequestError(place, "weight takes two nodes.", "Write weight(3-1, A, B).")
-        return syntax.AttentionKey(asked, names[0], names[1], "weight", place)
+            raise RequestError(position, "weight takes two nodes.", "Write weight(3-1, A, B).")
+        return syntax.AttentionKey(head, names[0], names[1], "weight", position)
     if len(names) != 1:
-        raise RequestError(place, "looks_at takes one node.", "Write looks_at(3-1, A).")
+        raise RequestError(position, "looks_at takes one node.", "Write looks_at(3-1, A).")
     feature = features[0] if features else "form"
-    return syntax.AttentionKey(asked, names[0], None, feature, place)
+    return syntax.AttentionKey(head, names[0], None, feature, position)
 
 
 _ACTIONS: dict[str, Callable[..., Any]] = {

@@ -81,14 +81,14 @@ def _only_match(items: list[_Item]) -> str | None:
 
 
 def _literal_alternatives(branches: list[list[_Item]]) -> tuple[str, ...] | None:
-    found: list[str] = []
+    literals: list[str] = []
     for word in map(_only_match, branches):
         if word is None:
             return None
         # If an earlier branch is a prefix of this one, it matches first, and not the whole value.
-        if not any(word.startswith(each) for each in found):
-            found.append(word)
-    return tuple(each for each in found if each)
+        if not any(word.startswith(earlier) for earlier in literals):
+            literals.append(word)
+    return tuple(literal for literal in literals if literal)
 
 
 def _affix(branches: list[list[_Item]]) -> tuple[bool, bool, str] | None:
@@ -120,16 +120,16 @@ class _RegexParser:
         index = self.at if at is None else at
         columns = self._regex.columns
         offset = columns[index] if index < len(columns) else columns[-1] + 1
-        place = SourcePosition(self._regex.position.line, self._regex.position.column + offset)
-        return RequestError(place, f"in the regular expression, {fact}")
+        position = SourcePosition(self._regex.position.line, self._regex.position.column + offset)
+        return RequestError(position, f"in the regular expression, {fact}")
 
     def _refuse(self, what: str, at: int) -> RequestError:
         return self.error(f"{what} is not supported (RE2 leaves it out to stay fast).", at)
 
     def _take(self, pattern: str) -> re.Match[str] | None:
-        found = re.compile(pattern, re.DOTALL).match(self.source, self.at)
-        self.at = found.end() if found else self.at
-        return found
+        match = re.compile(pattern, re.DOTALL).match(self.source, self.at)
+        self.at = match.end() if match else self.at
+        return match
 
     def _grow(self, size: int) -> None:
         self._size += size
@@ -159,13 +159,13 @@ class _RegexParser:
     def _repeated(self, item: _Item, size: int) -> _Item:
         """The item with the repetitions that follow it; `size` is the size before the item."""
         counted = "" if self._is_str else r"|\{(\d+)(,?)(\d*)\}"
-        while found := self._take(r"[*+?]" + counted):
-            sign, times = found[0], 1
+        while repetition := self._take(r"[*+?]" + counted):
+            sign, times = repetition[0], 1
             if sign[0] == "{":
-                least = int(found[1][:6])
-                most = int(found[3][:6]) if found[3] else None if found[2] else least
+                least = int(repetition[1][:6])
+                most = int(repetition[3][:6]) if repetition[3] else None if repetition[2] else least
                 if most is not None and most < least:
-                    raise self.error("a repetition ends before it begins.", found.start())
+                    raise self.error("a repetition ends before it begins.", repetition.start())
                 times = max(least, most or 0, 1)
                 sign = f"{{{least}}}" if least == most else f"{{{least},{most or ''}}}"
             if not self._is_str and self._take(r"(?=\+)"):

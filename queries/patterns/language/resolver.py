@@ -56,17 +56,17 @@ class Scope:
 
     def clauses_of_kind(self, kind: type[_Clause]) -> list[_Clause]:
         """Its clauses of one kind; edges are of the tree and of the enhanced graph."""
-        return [each for each in self.clauses if isinstance(each, kind)]
+        return [clause for clause in self.clauses if isinstance(clause, kind)]
 
     @property
     def edges(self) -> list[syntax.Edge]:
         """Its edges of the tree."""
-        return [each for each in self.clauses_of_kind(syntax.Edge) if not each.is_enhanced]
+        return [edge for edge in self.clauses_of_kind(syntax.Edge) if not edge.is_enhanced]
 
     @property
     def enhanced(self) -> list[syntax.Edge]:
         """Its edges of the enhanced graph."""
-        return [each for each in self.clauses_of_kind(syntax.Edge) if each.is_enhanced]
+        return [edge for edge in self.clauses_of_kind(syntax.Edge) if edge.is_enhanced]
 
     def has_node(self, name: str) -> bool:
         """Whether the scope or the pattern around it declares a node with that name."""
@@ -74,8 +74,8 @@ class Scope:
 
     def edge(self, name: str) -> AnyEdge | None:
         """The edge with that name, of the scope or the pattern around it; None if there is none."""
-        found = self.named.get(name)
-        return self.outer.edge(name) if found is None and self.outer is not None else found
+        edge = self.named.get(name)
+        return self.outer.edge(name) if edge is None and self.outer is not None else edge
 
     def is_edge(self, name: str) -> bool:
         """Whether a name in a comparison means an edge; a node with that name has precedence."""
@@ -119,34 +119,43 @@ class ResolvedRequest:
     def reads_weights(self) -> bool:
         """Whether it reads every weight, and not only the most attended words."""
         return any(
-            (each.target if isinstance(each, syntax.AttentionKey) else each.sign) is not None
-            for each in self.attention()
+            (use.target if isinstance(use, syntax.AttentionKey) else use.sign) is not None
+            for use in self.attention()
         )
 
     def nodes_with_surprisal(self, scope: Scope) -> list[str]:
         """The nodes that a scope declares whose surprisal is read there, in a block or in a key."""
-        found: set[str] = set()
-        for each in self.scopes():
-            if each is scope or each.outer is scope:
+        names: set[str] = set()
+        for inner in self.scopes():
+            if inner is scope or inner.outer is scope:
                 compared = (
-                    one.owner for one in each.feature_references() if one.feature == SURPRISAL
+                    reference.owner
+                    for reference in inner.feature_references()
+                    if reference.feature == SURPRISAL
                 )
-                tested = (name for name, tests in each.tests.items() if asks_surprisal(tests))
+                tested = (name for name, tests in inner.tests.items() if asks_surprisal(tests))
                 owners = {*compared, *tested}
-                found |= {name for name in owners if each is scope or name not in each.nodes}
+                names |= {name for name in owners if inner is scope or name not in inner.nodes}
         if scope is self.pattern:
             keys = self.keys_of(syntax.Reference)
-            found |= {each.owner for each in keys if each.feature == SURPRISAL}
-        return [name for name in scope.nodes if name in found]
+            names |= {key.owner for key in keys if key.feature == SURPRISAL}
+        return [name for name in scope.nodes if name in names]
 
     def reads_surprisal(self) -> bool:
         """Whether it reads how improbable a model finds a word."""
-        named = [(scope, each) for scope in self.scopes() for each in scope.feature_references()]
-        named += [(self.pattern, each) for each in self.keys_of(syntax.Reference)]
+        named = [
+            (scope, reference)
+            for scope in self.scopes()
+            for reference in scope.feature_references()
+        ]
+        named += [(self.pattern, reference) for reference in self.keys_of(syntax.Reference)]
         return (
-            any(each.feature == SURPRISAL and scope.has_node(each.owner) for scope, each in named)
+            any(
+                reference.feature == SURPRISAL and scope.has_node(reference.owner)
+                for scope, reference in named
+            )
             or any(asks_surprisal(scope.tests.values()) for scope in self.scopes())
-            or any(each.feature == SURPRISAL for each in self.keys_of(syntax.AttentionKey))
+            or any(key.feature == SURPRISAL for key in self.keys_of(syntax.AttentionKey))
         )
 
     def reads_run(self) -> bool:
@@ -155,15 +164,15 @@ class ResolvedRequest:
 
     def keys_of(self, kind: type[_Clause]) -> list[_Clause]:
         """The keys of one kind, and what there is of it in other keys except patterns."""
-        every = (*self.keys, *self.sort)
+        all_keys = (*self.keys, *self.sort)
         return [
-            *syntax.parts(kind, [each for each in every if not isinstance(each, syntax.Nested)])
+            *syntax.parts(kind, [key for key in all_keys if not isinstance(key, syntax.Nested)])
         ]
 
 
 def asks_surprisal(tests: Iterable[object]) -> bool:
     """Whether some tests of a node, or alternatives of such, ask for its surprisal."""
-    return any(each.feature == SURPRISAL for each in syntax.parts(syntax.Test, *tests))
+    return any(test.feature == SURPRISAL for test in syntax.parts(syntax.Test, *tests))
 
 
 def resolve_request(
@@ -174,45 +183,47 @@ def resolve_request(
     Raises RequestError for a name that is not declared or has two meanings, and for what is not
     supported; CallError for more than MOST_NODES nodes.
     """
-    of_pattern = [each for block in request if block.kind == "pattern" for each in block.clauses]
+    of_pattern = [
+        clause for block in request if block.kind == "pattern" for clause in block.clauses
+    ]
     pattern = _scope("pattern", of_pattern, None)
-    made = ResolvedRequest(pattern, [], [], keys, sort)
+    resolved = ResolvedRequest(pattern, [], [], keys, sort)
     for block in request:
         if block.kind == "global":
-            made.sentence_tests.extend(block.tests)
+            resolved.sentence_tests.extend(block.tests)
         elif block.kind != "pattern":
-            made.blocks.append(_scope(block.kind, block.clauses, pattern))
-    for test in made.sentence_tests:
+            resolved.blocks.append(_scope(block.kind, block.clauses, pattern))
+    for test in resolved.sentence_tests:
         if test.kind == "present":
             _check_shape(test.feature, test.position)
-    for scope in (pattern, *made.blocks):
+    for scope in (pattern, *resolved.blocks):
         _resolve(scope)
     for key in (*keys, *sort):
         try:
-            _check_key(made, key)
+            _check_key(resolved, key)
         except RequestError as error:
             raise error.in_keys() from None
-    count = sum(len(scope.nodes) for scope in made.scopes())
+    count = sum(len(scope.nodes) for scope in resolved.scopes())
     if count > MOST_NODES:
         raise CallError(
             f"The request has {count} nodes; the most is {MOST_NODES}.",
             "Split it into several requests.",
         )
-    return made
+    return resolved
 
 
-def _check_key(made: ResolvedRequest, key: syntax.Key) -> None:
+def _check_key(resolved: ResolvedRequest, key: syntax.Key) -> None:
     term = key.term if isinstance(key, syntax.Interval) else key
     if isinstance(key, syntax.Nested):
-        made.nested[key] = _scope("with", key.clauses, made.pattern)
-        _resolve(made.nested[key])
+        resolved.nested[key] = _scope("with", key.clauses, resolved.pattern)
+        _resolve(resolved.nested[key])
     elif isinstance(term, syntax.Term):
-        _check_term(made.pattern, term)
+        _check_term(resolved.pattern, term)
     else:
         for name in syntax.parts(Name, key):
             is_special = isinstance(key, syntax.AttentionKey) and name is key.target
             if not (is_special and name in SPECIAL):
-                _check_node(made.pattern, name)
+                _check_node(resolved.pattern, name)
     if isinstance(key, syntax.AttentionKey) and key.feature in _NOT_OF_ROWS:
         raise RequestError(
             key.position, f"{key.feature} of what a head looks at is not available.",
@@ -232,8 +243,8 @@ def _scope(
             _declare(scope, clause.name)
             scope.tests.setdefault(clause.name, []).append(clause.alternatives)
         elif isinstance(clause, syntax.AttentionEdge):
-            _declare(scope, *(each for each in [clause.source] if each and each not in SPECIAL))
-            later += [each for each in [clause.target] if each and each not in SPECIAL]
+            _declare(scope, *(name for name in [clause.source] if name and name not in SPECIAL))
+            later += [name for name in [clause.target] if name and name not in SPECIAL]
         elif isinstance(clause, syntax.Tie) and not (
             isinstance(clause, syntax.Edge) and len(clause.ends) == 1
         ):
@@ -270,9 +281,9 @@ def _resolve(scope: Scope) -> None:
             )
     for order in scope.clauses_of_kind(syntax.Order):
         are_edges = scope.is_edge(order.left), scope.is_edge(order.right)
-        for each, is_edge in zip((order.left, order.right), are_edges, strict=True):
+        for end, is_edge in zip((order.left, order.right), are_edges, strict=True):
             if not is_edge:
-                _check_node(scope, each)
+                _check_node(scope, end)
         if are_edges not in _BETWEEN[order.sign]:
             what = "two edges" if order.sign in ("><", "<>") else "two nodes"
             raise RequestError(
@@ -293,10 +304,10 @@ def _resolve(scope: Scope) -> None:
         _check_reference(scope, reference)
         if presence.is_present and scope.is_metadata(reference):
             _check_shape(reference.feature, reference.position)
-    for name, one in scope.named.items() if scope.outer is None else ():
+    for name, edge in scope.named.items() if scope.outer is None else ():
         if name in scope.nodes:
             raise RequestError(
-                one.position, f"{name} is both a node and an edge.", "Rename one of them."
+                edge.position, f"{name} is both a node and an edge.", "Rename one of them."
             )
 
 
@@ -314,14 +325,17 @@ def _read_enhanced(scope: Scope) -> None:
 
     An edge without a mark is one of the tree, so that the condition would never hold.
     """
-    asked = [
-        (each.reference, True) for each in scope.clauses_of_kind(syntax.Presence) if each.is_present
+    conditions = [
+        (presence.reference, True)
+        for presence in scope.clauses_of_kind(syntax.Presence)
+        if presence.is_present
     ]
-    asked += [
-        (each.left, (each.operator, str(each.right)) == ("=", "yes"))
-        for each in scope.clauses_of_kind(syntax.Comparison) if isinstance(each.left, syntax.Reference)
-    ]  # fmt: skip
-    for reference, is_yes in asked:
+    conditions += [
+        (comparison.left, (comparison.operator, str(comparison.right)) == ("=", "yes"))
+        for comparison in scope.clauses_of_kind(syntax.Comparison)
+        if isinstance(comparison.left, syntax.Reference)
+    ]
+    for reference, is_yes in conditions:
         edge = scope.edge(reference.owner)
         if reference.feature != "enhanced" or not isinstance(edge, syntax.Edge) or edge.is_enhanced:
             continue
@@ -339,26 +353,26 @@ def _read_enhanced(scope: Scope) -> None:
 
 def _checked_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.Comparison:
     left, right = comparison.left, _resolved(scope, comparison.right)
-    for each in (left, right):
-        if not isinstance(each, syntax.Constant):
-            _check_term(scope, each)
+    for side in (left, right):
+        if not isinstance(side, syntax.Constant):
+            _check_term(scope, side)
     is_ordered = comparison.operator not in ("=", "<>")
     has_surprisal = any(
-        each.feature == SURPRISAL and scope.has_node(each.owner)
-        for each in syntax.parts(syntax.Reference, left, right)
+        reference.feature == SURPRISAL and scope.has_node(reference.owner)
+        for reference in syntax.parts(syntax.Reference, left, right)
     )
-    for each in (left, right) if is_ordered or has_surprisal else ():
-        if isinstance(each, syntax.Constant):
-            _check_number(each, comparison.operator)
-        if isinstance(each, syntax.Reference) and each.feature in _TEXTS:
+    for side in (left, right) if is_ordered or has_surprisal else ():
+        if isinstance(side, syntax.Constant):
+            _check_number(side, comparison.operator)
+        if isinstance(side, syntax.Reference) and side.feature in _TEXTS:
             if not is_ordered:
                 raise RequestError(
-                    each.position,
-                    f"{each} is a text, and surprisal a number.",
+                    side.position,
+                    f"{side} is a text, and surprisal a number.",
                     "Compare two numbers.",
                 )
             raise RequestError(
-                each.position, f"{each.owner}.{each.feature} is a text, which has no order.",
+                side.position, f"{side.owner}.{side.feature} is a text, which has no order.",
                 "Compare __id__, length, delta or a feature of numbers.",
             )  # fmt: skip
     return replace(comparison, right=right)
@@ -367,7 +381,7 @@ def _checked_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.C
 def _resolved(scope: Scope, right: syntax.Term | syntax.Constant) -> syntax.Term | syntax.Constant:
     """The right side of a comparison: without quotes, `N.f` is a feature and never a text."""
     if isinstance(right, syntax.Sum):
-        parts = tuple((sign, _resolved(scope, each)) for sign, each in right.parts)
+        parts = tuple((sign, _resolved(scope, part)) for sign, part in right.parts)
         return replace(right, parts=parts)  # type: ignore[arg-type]
     if not isinstance(right, syntax.Constant) or not is_dotted(right):
         return right
@@ -387,8 +401,8 @@ def _resolved(scope: Scope, right: syntax.Term | syntax.Constant) -> syntax.Term
 
 def _check_number(constant: syntax.Constant, operator: syntax.Operator) -> None:
     if isinstance(constant.value, syntax.Regex):
-        told = "a number cannot be compared with a regular expression."
-        raise RequestError(constant.position, told)
+        fact = "a number cannot be compared with a regular expression."
+        raise RequestError(constant.position, fact)
     if not _is_numeric_value(constant.value):
         raise RequestError(constant.position, f"{operator} must be followed by a number.")
     if not math.isfinite(float(constant.written)):
@@ -403,15 +417,15 @@ def _is_numeric_value(value: syntax.Value) -> bool:
 
 
 def _check_term(scope: Scope, term: syntax.Term) -> None:
-    for each in syntax.terms_of_sum(term):
-        if isinstance(each, syntax.Reference):
-            _check_reference(scope, each)
-        elif isinstance(each, syntax.NodeFunction):
-            _check_node(scope, each.one)
-            _check_node(scope, each.other)
-        elif not _is_numeric_value(each.value):
+    for part in syntax.terms_of_sum(term):
+        if isinstance(part, syntax.Reference):
+            _check_reference(scope, part)
+        elif isinstance(part, syntax.NodeFunction):
+            _check_node(scope, part.first)
+            _check_node(scope, part.second)
+        elif not _is_numeric_value(part.value):
             raise RequestError(
-                each.position, f"{each} is not a number.", "Only numbers can be added."
+                part.position, f"{part} is not a number.", "Only numbers can be added."
             )
 
 
@@ -442,11 +456,11 @@ def _check_reference(scope: Scope, reference: syntax.Reference) -> None:
         )  # fmt: skip
 
 
-def _check_shape(name: str, place: syntax.SourcePosition) -> None:
+def _check_shape(name: str, position: syntax.SourcePosition) -> None:
     """Raise RequestError if `name` begins as what `global` asks of the tree, but is not that."""
     if name.startswith("is_") and name not in SHAPES:
         raise RequestError(
-            place, f"{name} is unknown.",
+            position, f"{name} is unknown.",
             f"{did_you_mean(name, SHAPES)} It is one of: {', '.join(sorted(SHAPES))}.".strip(),
         )  # fmt: skip
 

@@ -46,16 +46,19 @@ class Name(str):
 
     position: SourcePosition
 
-    def __new__(cls, text: str, place: SourcePosition) -> Name:
+    def __new__(cls, text: str, position: SourcePosition) -> Name:
         """The name as it was written at a place."""
-        made = super().__new__(cls, text)
-        made.position = place
-        return made
+        name = super().__new__(cls, text)
+        name.position = position
+        return name
 
 
 @dataclass(frozen=True)
 class Regex:
-    """`re"..."` (Str) or `/.../` (PCRE); `columns` are the characters' distances from `position`."""
+    """`re"..."` (Str) or `/.../` (PCRE).
+
+    `columns` has the distance of each character of `text` from `position`.
+    """
 
     text: str
     dialect: Literal["str", "pcre"]
@@ -113,7 +116,7 @@ class Tie:
     @property
     def ends(self) -> tuple[Name, ...]:
         """The names of its ends, without stars."""
-        return tuple(each for each in (self.source, self.target) if each is not None)
+        return tuple(end for end in (self.source, self.target) if end is not None)
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,9 @@ class Head:
     head: int | None
 
     def __str__(self) -> str:
-        named = "-".join("*" if each is None else str(each) for each in (self.layer, self.head))
+        named = "-".join(
+            "*" if number is None else str(number) for number in (self.layer, self.head)
+        )
         return "*" if named == "*-*" else named
 
 
@@ -215,16 +220,17 @@ class Reference:
 class NodeFunction:
     """`delta(A, B)`: the index of B minus that of A; `length(A, B)`: its absolute value.
 
-    `proj_size(A)` is the number of words, without punctuation, in the subtree of A, also `other`.
+    `proj_size(A)` is the number of words, without punctuation, in the subtree of A; A is also
+    `second`.
     """
 
     kind: str
-    one: Name
-    other: Name
+    first: Name
+    second: Name
     position: SourcePosition = field(compare=False)
 
     def __str__(self) -> str:
-        nodes = self.one if self.kind == "proj_size" else f"{self.one}, {self.other}"
+        nodes = self.first if self.kind == "proj_size" else f"{self.first}, {self.second}"
         return f"{self.kind}({nodes})"
 
 
@@ -328,8 +334,8 @@ class AttentionKey:
     def __str__(self) -> str:
         if self.target is not None:
             return f"weight({self.head}, {self.source}, {self.target})"
-        asked = "" if self.feature == "form" else f".{self.feature}"
-        return f"looks_at({self.head}, {self.source}){asked}"
+        suffix = "" if self.feature == "form" else f".{self.feature}"
+        return f"looks_at({self.head}, {self.source}){suffix}"
 
 
 @dataclass(frozen=True)
@@ -374,9 +380,9 @@ class Interval:
     most: int | None
 
     def __str__(self) -> str:
-        given = (("gap", self.gap), ("min", self.least), ("max", self.most))
-        told = ", ".join(f"{name}={value}" for name, value in given if value is not None)
-        return f"{self.term}[{told}]"
+        options = (("gap", self.gap), ("min", self.least), ("max", self.most))
+        arguments = ", ".join(f"{name}={value}" for name, value in options if value is not None)
+        return f"{self.term}[{arguments}]"
 
 
 Key = Term | Nested | AttentionKey | Arrangement | RelationKey | Interval
@@ -386,10 +392,10 @@ _Part = TypeVar("_Part")
 
 def parts(kind: type[_Part], *trees: object) -> Iterator[_Part]:
     """Every part of a kind in some trees, in the order in which they were written."""
-    for each in trees:
-        if isinstance(each, kind):
-            yield each
-        if isinstance(each, tuple | list):
-            yield from parts(kind, *each)
-        elif is_dataclass(each):
-            yield from parts(kind, *(getattr(each, one.name) for one in fields(each)))
+    for tree in trees:
+        if isinstance(tree, kind):
+            yield tree
+        if isinstance(tree, tuple | list):
+            yield from parts(kind, *tree)
+        elif is_dataclass(tree):
+            yield from parts(kind, *(getattr(tree, attribute.name) for attribute in fields(tree)))
