@@ -15,13 +15,14 @@ from attnbank.queries.directions import is_right_to_left
 from attnbank.sql import registry
 from attnbank.sql.run_choice import SupportsExecute
 
+# What is written, and whether white space follows it.
 Word = tuple[str, bool]
-"""What is written, and whether white space follows it."""
-Sentence = tuple[list[Word], dict[int, int]]
-"""What is written of a sentence, and the place (from 1) at which each word of it stands.
 
-The words of a multiword token that they do not spell (French du: de + le) stand at one.
-"""
+# What is written of a sentence, and the place (from 1) at which each word of it stands.
+#
+# The words of a multiword token that they do not spell (French du: de + le) stand at one.
+Sentence = tuple[list[Word], dict[int, int]]
+
 _SENTENCES_AT_ONCE = 10_000
 
 

@@ -24,8 +24,9 @@ from attnbank.sql.registry import DIALECTS
 from attnbank.sql.run_choice import Run, SupportsExecute, choose_run
 from attnbank.sql.suggest import did_you_mean, join_names
 
+# The most hits that a limit or a sample can ask for.
 MOST_LIMIT = 2**31 - 1
-"""The most hits that a limit or a sample can ask for."""
+
 _EVERY = HitOptions()
 
 

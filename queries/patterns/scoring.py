@@ -19,27 +19,30 @@ from attnbank.sql.errors import AttnbankWarning
 if TYPE_CHECKING:
     from attnbank.queries.backend import Backend
 
+# The name under which pairs are judged; no relation of a corpus has brackets.
 RELATION = "(request)"
-"""The name under which pairs are judged; no relation of a corpus has brackets."""
+
+# The warning of a request that reads attention.
 CIRCULAR = (
     "The request asks what heads look at, and heads are judged on what it finds: that is circular."
     " Their accuracy is not evidence, and has no p value."
 )
-"""The warning of a request that reads attention."""
+
+# The warning of a request that reads surprisal, which does not say what any head looks at.
+#
+# So whether a head is right is still open, and there are p values.
 SELECTED = (
     "The request chooses pairs by how improbable a model finds words, in which its heads have a"
     " part: what is said of heads holds for such pairs, and not for others or another model."
 )
-"""The warning of a request that reads surprisal, which does not say what any head looks at.
 
-So whether a head is right is still open, and there are p values.
-"""
 _GROUPED = (
     "n", "accuracy", "low", "high", "offset_accuracy", "gain", "gain_low", "gain_high",
     "layer", "head", "direction", "offset", "run",
 )  # fmt: skip
+
+# The offsets that head_score tries by default.
 _OFFSETS = [-3, -2, -1, 1, 2, 3]
-"""The offsets that head_score tries by default."""
 
 
 def judged(

@@ -20,28 +20,34 @@ from attnbank.sql.run_choice import SupportsExecute
 from attnbank.sql.subtypes import PARTS, part
 from attnbank.sql.suggest import did_you_mean, join_names
 
+# Features that every word can have, whatever is in FEATS and MISC.
 _PLAIN = {*expressions.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__", syntax.SURPRISAL}
-"""Features that every word can have, whatever is in FEATS and MISC."""
+
 _OF_EDGES = ("label", *PARTS, "length", "delta", "weight", "enhanced")
 _PARTS = {
     "1": "the relation ", "2": "a relation with the subtype ",
     "subsem": "a relation with $", "deep": "a relation with @",
 }  # fmt: skip
+
+# Of a longer list of forms or lemmas it is not told that no word has any.
 _MOST = 100
-"""Of a longer list of forms or lemmas it is not told that no word has any."""
+
+# For a longer text no near one is looked for.
 _LONGEST = 40
-"""For a longer text no near one is looked for."""
+
+# Among more names no near one is looked for, which would take seconds.
 _MOST_KNOWN = 5_000
-"""Among more names no near one is looked for, which would take seconds."""
+
+# So few values are listed if none is near.
 _FEW = 20
-"""So few values are listed if none is near."""
+
 _NO_METADATA = (
     " The bank has no metadata of sentences: the source has none, or it was read before attnbank"
     " kept them. Ingest it again, into a new bank."
 )
 
+# The values of each test of one name.
 Tests = list[tuple[str, ...]]
-"""The values of each test of one name."""
 
 
 def check_enhanced(connection: SupportsExecute, checked: ResolvedRequest) -> None:

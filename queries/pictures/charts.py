@@ -36,8 +36,9 @@ from attnbank.sql.suggest import join_names
 
 _CORPORA = ("corpus", "corpus_a", "corpus_b")
 _RUNS = ("run", "run_a", "run_b", "train_run", "test_run")
+
+# Names of one kind that a subtitle has.
 _MOST = 6
-"""Names of one kind that a subtitle has."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,15 @@ MOST_LAYERS = 128
 MOST_VALUES = 12
 MOST_BARS = 80
 MOST_BARS_OF_PANEL = 20
+
+# What one picture holds; more is a wall that nobody reads.
 MOST_ROWS = 100_000
-"""What one picture holds; more is a wall that nobody reads."""
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+# The kind of picture that is drawn as `Bank.show` draws it.
 SENTENCES = "sentences"
-"""The kind of picture that is drawn as `Bank.show` draws it."""
+
 _KINDS: dict[str, Callable[[Scene], ChartParts]] = {
     "grid": grid,
     "points": points,
@@ -319,11 +323,11 @@ def fitted(
     )
 
 
+# Options that leave out rows of a picture.
 _SHORTER = (
     ("relation", "--relation obj"), ("min_count", "--min-count 100"), ("most", "--most 3"),
     ("direction", "--direction dependent_to_head"), ("head", "--head 3-1"),
 )  # fmt: skip
-"""Options that leave out rows of a picture."""
 
 
 def _shorter(analysis: Analysis) -> str:
@@ -332,8 +336,8 @@ def _shorter(analysis: Analysis) -> str:
     return " or ".join(typed for name, typed in _SHORTER if name in parameters)
 
 
+# How wide a panel with its labels is at least, in letters' heights.
 _ROOM = 14
-"""How wide a panel with its labels is at least, in letters' heights."""
 
 
 def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
@@ -363,8 +367,8 @@ def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any
     return constants
 
 
+# Columns that say no more than the corpus does.
 _NOT_SAID = ("language", "sent_id")
-"""Columns that say no more than the corpus does."""
 
 
 def check_has_picture(analysis: Analysis) -> Plot:
@@ -418,10 +422,11 @@ def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     return first_rows
 
 
+# Share of the largest amount below which the end of a line is nothing.
 _TAIL = 0.01
-"""Share of the largest amount below which the end of a line is nothing."""
+
+# Places of a line that are drawn, whatever they have.
 _PLACES = 5
-"""Places of a line that are drawn, whatever they have."""
 
 
 def _until_nothing(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
@@ -526,8 +531,8 @@ def _beside(
     return min(fit, {1: 1, 2: 2, 3: 3, 4: 2}.get(len(values), 3 if len(values) <= 9 else 4))
 
 
+# Pixels that panels side by side take at most.
 _WIDEST = 1500
-"""Pixels that panels side by side take at most."""
 
 
 def _panel_name(column: ResultColumn, value: Any) -> str:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from attnbank.queries.pictures.theme import Theme
 
+# Shapes by name, as paths of SVG that reach from about -1 to 1. Eleven, and colours are five: both
+# run round together for fifty-five categories before a pair comes again.
 SHAPES = {
     "circle": "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z",
     "square": "M-0.9,-0.9H0.9V0.9H-0.9Z",
@@ -26,14 +28,13 @@ SHAPES = {
     "bar": "M-0.4,-1.1H0.4V1.1H-0.4Z",
     "bow": "M-1,-0.9L1,0.9V-0.9L-1,0.9Z",
 }
-"""Shapes by name, as paths of SVG that reach from about -1 to 1. Eleven, and colours are five: both
-run round together for fifty-five categories before a pair comes again."""
 
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 
+# What has no look of its own: it is grey.
 OTHER = frozenset({"other", "none"})
-"""What has no look of its own: it is grey."""
 
+# What heads attend to: surface patterns, then the relations of Universal Dependencies.
 _OF_HEADS = (
     "previous", "next", "cls", "sep", "punctuation", "first", "broad", "self",
     "nsubj", "obj", "det", "case", "amod", "obl", "advmod", "nmod", "conj", "cc", "aux", "mark",
@@ -41,23 +42,27 @@ _OF_HEADS = (
     "iobj", "csubj", "expl", "appos", "fixed", "flat", "parataxis", "discourse", "vocative",
     "dislocated", "clf", "list", "orphan", "goeswith", "reparandum", "dep", "root",
 )  # fmt: skip
-"""What heads attend to: surface patterns, then the relations of Universal Dependencies."""
+
+# The patterns of Kovaleva et al. (2019).
 _MAPS = ("vertical", "diagonal", "vertical_diagonal", "heterogeneous", "block")
-"""The patterns of Kovaleva et al. (2019)."""
+
+# Columns that are drawn beside each other: a figure, and what it is to be held against, whose marks
+# stand on bars of the first colour and so never have it.
 _REFERENCES = (
     "accuracy", "offset_accuracy", "held_out_accuracy", "", "in_sample_accuracy",
     "within_layer", "common_accuracy", "", "", "rule_based",
     "", "nearest", "head_match", "", "adjacent", "", "best_uuas", "ensemble_uuas", "",
     "control_mean", "", "chance", "held_out_gain", "", "", "", "between_layers",
 )  # fmt: skip
-"""Columns that are drawn beside each other: a figure, and what it is to be held against, whose
-marks stand on bars of the first colour and so never have it."""
+
 _KNOWN = {
     name: slot
     for family in (_OF_HEADS, _MAPS, _REFERENCES)
     for slot, name in enumerate(family)
     if name
 }
+
+# Other names of the same things: as figures write them, and of Stanford Dependencies.
 _SAME = {
     "[CLS]": "cls", "[SEP]": "sep", ". and ,": "punctuation", "first word": "first",
     "[SEP] -> [SEP]": "sep", "other -> [SEP]": "broad",
@@ -65,10 +70,13 @@ _SAME = {
     "nsubjpass": "nsubj", "rcmod": "acl", "partmod": "acl", "nn": "compound", "num": "nummod",
     "p": "punct", "accuracy_b": "offset_accuracy",
 }  # fmt: skip
-"""Other names of the same things: as figures write them, and of Stanford Dependencies."""
+
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", ". and ,": "punctuation"}
 
 
+# What a column is called beside an axis or a scale, where its meaning is longer than that.
+#
+# Some are those of one analysis.
 _CAPTIONS = {
     "accuracy": "Accuracy",
     "gain": "Accuracy above the best offset",
@@ -101,9 +109,6 @@ _CAPTIONS = {
     "head_error.value": "",
     "head_error.share": "Share of the errors",
 }
-"""What a column is called beside an axis or a scale, where its meaning is longer than that.
-
-Some are those of one analysis."""
 
 
 def caption_of(analysis: str, column: str) -> str | None:

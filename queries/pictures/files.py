@@ -17,8 +17,8 @@ from attnbank.sql.extras import need
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
 
+# The version of Vega-Lite that draws, among those that the converter brings.
 VEGA_LITE = "6.4"
-"""The version of Vega-Lite that draws, among those that the converter brings."""
 
 _PAGE = """\
 <!DOCTYPE html>
@@ -81,8 +81,8 @@ def size_of(specification: Mapping[str, Any]) -> tuple[float, float]:
     return float(attributes["width"]), float(attributes["height"])
 
 
+# Inches of the column of a page.
 _LONGEST = 9.0
-"""Inches of the column of a page."""
 
 
 def warn_if_long(high: float, options: str) -> None:
@@ -124,6 +124,8 @@ def converted(
     return bytes(vl_convert.svg_to_pdf(text))
 
 
+# Families with the letters of a script, by how Unicode's names of these begin. Left to itself the
+# converter takes the first font of the machine that has them, a bold or a Japanese one.
 _FAMILIES = (
     (("HIRAGANA", "KATAKANA"), "Noto Sans CJK JP, Hiragino Sans, Yu Gothic, MS Gothic"),
     (("HANGUL",), "Noto Sans CJK KR, Apple SD Gothic Neo, Malgun Gothic"),
@@ -136,8 +138,6 @@ _FAMILIES = (
     (("DEVANAGARI",), "Noto Sans Devanagari, Kohinoor Devanagari, Mangal"),
     (("THAI",), "Noto Sans Thai, Thonburi, Leelawadee UI"),
 )  # fmt: skip
-"""Families with the letters of a script, by how Unicode's names of these begin. Left to itself the
-converter takes the first font of the machine that has them, a bold or a Japanese one."""
 
 
 def family_for(text: str) -> str | None:
@@ -195,13 +195,13 @@ def renumber(root: ElementTree.Element, prefix: str) -> None:
                 element.set(key, f"#{names[value[1:]]}")
 
 
+# What has a meaning in LaTeX, or no letter in its fonts, and how it is written there.
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "#": r"\#", "$": r"\$", "%": r"\%",
     "&": r"\&", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "\u2212": "$-$", "\u2013": "--",
     "\u00b7": r"\textperiodcentered{}", "\u2068": "", "\u2069": "", "\u00a0": "~",
 }  # fmt: skip
-"""What has a meaning in LaTeX, or no letter in its fonts, and how it is written there."""
 
 
 def latex(text: str) -> str:

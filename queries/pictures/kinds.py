@@ -92,12 +92,14 @@ def grid(scene: Scene) -> ChartParts:
     return ChartParts(panels, min(beside, size.beside or beside), step * len(across), notes)
 
 
+# Share of a fixed scale below which all colours are nearly that of its low end.
 _PALE = 0.1
-"""Share of a fixed scale below which all colours are nearly that of its low end."""
+
+# Below it, shares are what rounding leaves.
 _NOTHING = 1e-6
-"""Below it, shares are what rounding leaves."""
+
+# Cells that are named where colours do not tell them.
 _HIGHEST = 3
-"""Cells that are named where colours do not tell them."""
 
 
 def _pale(scene: Scene, column: str) -> list[str]:
@@ -143,8 +145,8 @@ def _first_name_of_cell(scene: Scene, row: Row) -> str:
     return str(row[scene.plot.text] or "").partition(", ")[0]
 
 
+# Pixels of a grid whose cells have names in them.
 _WIDEST_GRID = 1000.0
-"""Pixels of a grid whose cells have names in them."""
 
 
 def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> list[Spec]:
@@ -175,12 +177,12 @@ def _height(scene: Scene, step: float, across: list[str], down: list[str]) -> fl
     return step if len(across) <= 30 else min(20.0, max(5.0, 300 // len(down)))
 
 
+# Rows of a grid from which its cells are flat, if it is one of several.
 _MANY = 16
-"""Rows of a grid from which its cells are flat, if it is one of several."""
 
 
+# Letters for which a cell has room at least, to say a name.
 _NAMED = 3
-"""Letters for which a cell has room at least, to say a name."""
 
 
 def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
@@ -209,8 +211,8 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: f
     return unit
 
 
+# Rows of a matrix up to which its cells are wide enough for a name.
 _FEW = 12
-"""Rows of a matrix up to which its cells are wide enough for a name."""
 
 
 def matrix(scene: Scene) -> ChartParts:
@@ -335,8 +337,9 @@ def _describe_interval(scene: Scene, low: str) -> str:
     return meaning.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
 
 
+# Fields of what is computed; two steps that make fields of one name would be taken for one.
 MEAN, RULE = "mean of rows", "rule value"
-"""Fields of what is computed; two steps that make fields of one name would be taken for one."""
+
 _ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
 
 
@@ -388,8 +391,8 @@ def _logarithmic(scene: Scene) -> Spec:
     }  # fmt: skip
 
 
+# Pixels of a panel with points or lines.
 _WIDTH = 440
-"""Pixels of a panel with points or lines."""
 
 
 def _folded(columns: tuple[str, ...]) -> Spec:
@@ -481,10 +484,11 @@ def _is_whole(text: str) -> bool:
     return re.fullmatch(r"-?\d+", text) is not None
 
 
+# Pixels of a bar of 1.
 _BAR = 380
-"""Pixels of a bar of 1."""
+
+# The field of what is written at the end of a bar.
 ASIDE = "aside label"
-"""The field of what is written at the end of a bar."""
 
 
 def scatter(scene: Scene) -> ChartParts:

@@ -26,17 +26,20 @@ from attnbank.queries.pictures.encodings import (
 from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 
+# Characters of a name that a subtitle shows.
 LONGEST = 80
-"""Characters of a name that a subtitle shows."""
-LONGEST_LABEL = 34
-"""Characters of a name that stands at an axis or in a legend."""
-_LONGEST_TEXT = 500
-"""Characters of a text that the rows of a picture have."""
-NO_VALUE = "\u2013"
-"""What stands for a null among the labels of an axis."""
 
+# Characters of a name that stands at an axis or in a legend.
+LONGEST_LABEL = 34
+
+# Characters of a text that the rows of a picture have.
+_LONGEST_TEXT = 500
+
+# What stands for a null among the labels of an axis.
+NO_VALUE = "\u2013"
+
+# Below it, a p value is that of what is shown as found.
 SIGNIFICANT = 0.05
-"""Below it, a p value is that of what is shown as found."""
 
 Row = dict[str, Any]
 
@@ -194,10 +197,11 @@ def wrap_characters(text: str, width: int) -> list[str]:
 
 Spec = dict[str, Any]
 
+# Fields that are put beside those of a row; no column is called so, for the space in them.
 X, Y, MARK, PLACE = "x label", "y label", "mark label", "x place"
-"""Fields that are put beside those of a row; no column is called so, for the space in them."""
+
+# Fields of several columns that are drawn one beside the other.
 NAME, VALUE = "column name", "column value"
-"""Fields of several columns that are drawn one beside the other."""
 
 
 @dataclass(frozen=True)
@@ -212,8 +216,8 @@ class Size:
     beside: int | None = None
 
 
+# How Vega labels the ends of a scale of colours: left to itself, it writes 1.46 as 1.
 _END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~g')"
-"""How Vega labels the ends of a scale of colours: left to itself, it writes 1.46 as 1."""
 
 
 @dataclass(frozen=True)

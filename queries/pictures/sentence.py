@@ -31,8 +31,8 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.subtypes import TO_HEAD
 from attnbank.sql.suggest import escape_control
 
+# Stands for a position, in `weights`, where the input holds more than is shown.
 ELSEWHERE = -1
-"""Stands for a position, in `weights`, where the input holds more than is shown."""
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,17 @@ class SentenceFacts:
         return "weight" if self.measure == "weights" else "share"
 
 
+# Heads of a mean that its name has; of more it says how many.
 _NAMED = 6
-"""Heads of a mean that its name has; of more it says how many."""
+
 MARGIN = 16.0
+
+# Between two panels.
 GUTTER = 28.0
-"""Between two panels."""
+
+# For the bar of a mention, of which one that stands in another has a lane of its own.
 LANE = 14.0
-"""For the bar of a mention, of which one that stands in another has a lane of its own."""
+
 _WIDEST = 1240.0
 ELSEWHERE_TEXT = "elsewhere in the input"
 
@@ -136,8 +140,9 @@ class Scale:
     title: float
 
 
+# Between the two columns of a panel, at least, where it has to fit into the column of a paper.
 _ROOM = 56.0
-"""Between the two columns of a panel, at least, where it has to fit into the column of a paper."""
+
 LARGE = Scale(font=14.0, row=21.0, across=120.0, title=15.0)
 SMALL = Scale(font=9.0, row=12.5, across=58.0, title=11.0)
 
@@ -257,8 +262,9 @@ def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) ->
 
 _NARROWEST = 520.0
 _LONGEST_NAME, _LONGEST_OF_RUN = 80, 200
+
+# The weights whose lines the key shows.
 _SAMPLES = (0.1, 0.25, 0.5, 1.0)
-"""The weights whose lines the key shows."""
 
 
 @dataclass(frozen=True)
@@ -633,6 +639,7 @@ def _escape_xml(text: str) -> str:
     return escape("".join(character if character.isprintable() else " " for character in text))
 
 
+# The rules of a picture that shows the lines of a word that is pointed at; see hover.js.
 LIVE = """\
 .drawn svg{display:block;overflow:visible}
 .drawn .from text,.drawn .to{cursor:pointer}
@@ -641,7 +648,6 @@ LIVE = """\
 .drawn .weight{fill:currentColor;pointer-events:none}
 .drawn .held text,.drawn text.held{font-weight:bold}
 """
-"""The rules of a picture that shows the lines of a word that is pointed at; see hover.js."""
 
 
 def script() -> str:

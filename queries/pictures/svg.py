@@ -9,13 +9,16 @@ from typing import Any
 from attnbank.queries.directions import is_right_to_left
 from attnbank.sql.suggest import escape_control
 
+# The first is the one that vl-convert brings; the others are for what it has no letters of.
 FONT = (
     "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
     " 'Noto Sans CJK SC', sans-serif"
 )
-"""The first is the one that vl-convert brings; the others are for what it has no letters of."""
+
 _LONGEST = 40
 _ISOLATE, _END = "\u2067", "\u2069"
+
+# How wide signs are beside the height of their font, in the first of FONT.
 _SHARES = {
     sign: share
     for share, signs in (
@@ -25,7 +28,6 @@ _SHARES = {
     )
     for sign in signs
 }  # fmt: skip
-"""How wide signs are beside the height of their font, in the first of FONT."""
 
 
 def width(text: str, size: float) -> float:

@@ -7,8 +7,8 @@ from typing import Any
 
 from attnbank.sql.errors import CallError
 
+# The converter brings the first; in a viewer of SVG without it, Arial has the same widths.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-"""The converter brings the first; in a viewer of SVG without it, Arial has the same widths."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,19 @@ THEMES = {
         ),
     ),
 }  # fmt: skip
+
+# The themes of pages, which have the ground of the screen that shows them.
 SCREENS = ("light", "dark")
-"""The themes of pages, which have the ground of the screen that shows them."""
 
 
+# The height of letters in pixels, where nothing else is asked for.
 FONT_SIZE = 11.0
-"""The height of letters in pixels, where nothing else is asked for."""
+
+# The same in points, in the column of a paper.
 PAPER_FONT = 8.0
-"""The same in points, in the column of a paper."""
+
+# Points of an inch.
 POINTS = 72.0
-"""Points of an inch."""
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,18 @@ from attnbank.queries.pictures.svg import element, isolated, shorten_for_svg, wi
 from attnbank.queries.pictures.theme import Palette
 
 DASHED = "5 3"
+
+# Pixels from which on a tree goes on in another row.
 _WIDEST = 1208.0
-"""Pixels from which on a tree goes on in another row."""
+
 _LETTERS = 14.0
+
+# Pixels between two words, and between two rows.
 _GAP = 12.0
-"""Pixels between two words, and between two rows."""
+
+# Pixels between the ends of two arcs at one word.
 _APART = 7.0
-"""Pixels between the ends of two arcs at one word."""
+
 _CORNER = 5.0
 
 

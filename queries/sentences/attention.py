@@ -19,12 +19,15 @@ from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.run_choice import Run
 from attnbank.sql.subtypes import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
 
+# Positions of a sentence that are shown at most.
 MOST = 150
-"""Positions of a sentence that are shown at most."""
+
 _KINDS = ("word", "token")
+
+# Whose attention a decoded tree is of: each head that is shown, its layer, all heads, or those that
+# were chosen for each relation.
 SOURCES = ("head", "layer", "all", "ensemble")
-"""Whose attention a decoded tree is of: each head that is shown, its layer, all heads, or those
-that were chosen for each relation."""
+
 MOST_HITS = 50
 
 

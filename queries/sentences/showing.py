@@ -38,10 +38,11 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.subtypes import TO_EARLIER
 
+# Panels of a picture: all 144 heads of the paper's model on one sentence, and a few.
 MOST_PANELS = 150
-"""Panels of a picture: all 144 heads of the paper's model on one sentence, and a few."""
+
+# Hits that are asked for at first, for each sentence that is shown.
 _AT_FIRST = 100
-"""Hits that are asked for at first, for each sentence that is shown."""
 
 
 @dataclass(frozen=True)

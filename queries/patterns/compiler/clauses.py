@@ -30,8 +30,8 @@ from attnbank.sql.quoting import literal, sql_literal
 from attnbank.sql.run_choice import Run
 from attnbank.sql.subtypes import PARTS
 
+# The word where an edge begins and the one where it ends.
 Ends = tuple[Bound, Bound]
-"""The word where an edge begins and the one where it ends."""
 
 
 def add_clauses(planned: Planned, run: Run | None) -> Iterator[str]:
@@ -188,6 +188,7 @@ def _add_pairs(
         planned.edges[name] = NamedEdge(alias, ends)
 
 
+# How the span of an edge lies to a word, and the spans of two edges to each other.
 _LIES = {
     "inside": "{begin} < {index} and {index} < {end}",
     "<>": "({end} <= {other_begin} or {other_end} <= {begin})",
@@ -196,7 +197,6 @@ _LIES = {
     "<<": "{other_begin} <= {begin} and {end} <= {other_end}"
     " and ({begin} <> {other_begin} or {end} <> {other_end})",
 }
-"""How the span of an edge lies to a word, and the spans of two edges to each other."""
 
 
 def _add_order(planned: Planned, order: syntax.Order) -> None:

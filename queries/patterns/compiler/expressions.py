@@ -18,19 +18,25 @@ from attnbank.queries.patterns.language.syntax import SURPRISAL
 from attnbank.sql.quoting import literal
 from attnbank.sql.subtypes import PARTS, without_subtype
 
+# Features that are columns of table `word`.
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})
-"""Features that are columns of table `word`."""
+
+# Features of the mentions that a word is the head of, and their columns in table `mention`.
 MENTIONS = {"mention": "kind", "entity_type": "type"}
-"""Features of the mentions that a word is the head of, and their columns in table `mention`."""
+
+# The form of the node before the first word.
 ANCHOR = "__0__"
-"""The form of the node before the first word."""
+
 _MARKS = {"2": ":", "subsem": "$", "deep": "@"}
+
+# Up to so many values of a label's first part are compared; for more, the part is extracted.
 _MANY = 2
-"""Up to so many values of a label's first part are compared; for more, the part is extracted."""
+
+# The alias of table `sentence`, because `word` has a column that is called `sentence`.
 SENTENCE = "this_sentence"
-"""The alias of table `sentence`, because `word` has a column that is called `sentence`."""
+
+# Keys of metadata that are columns of table `sentence`, and the names of these columns.
 SENTENCE_COLUMNS = {"sent_id": "name", "text": "text"}
-"""Keys of metadata that are columns of table `sentence`, and the names of these columns."""
 
 
 def all_of(conditions: Iterable[str]) -> str:
@@ -255,6 +261,7 @@ def reads_document(checked: ResolvedRequest) -> bool:
     return not keys <= SENTENCE_COLUMNS.keys() | SHAPES
 
 
+# Whether the tree of a sentence has a shape.
 _SHAPES = {
     # The edges that ingest keeps are those of a tree, or of a part of one, or none: a forest.
     "forest": "true",
@@ -276,4 +283,3 @@ _SHAPES = {
                 < greatest(right_edge.index, right_edge.head_index)
         where left_edge.sentence = this_sentence.id)""",
 }
-"""Whether the tree of a sentence has a shape."""

@@ -65,13 +65,13 @@ class FromItem(NamedTuple):
     has_surprisal: bool
 
 
+# Tables and aliases of our own that are the same in every SELECT, and so of no node.
 _FIXED = frozenset({
     "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge", "right_edge",
     "loose", "sequence", "position", "word_position", "peak", "distribution", "source", "target",
     "looked_at", "mention", "one_mention", "other_mention", "enhanced_dependency", "subtree",
     "previous", "start", "above", "surprisal", "surprisal_looked_at",
 })  # fmt: skip
-"""Tables and aliases of our own that are the same in every SELECT, and so of no node."""
 
 
 class Aliases:

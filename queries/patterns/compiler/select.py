@@ -290,11 +290,13 @@ def _tied_to(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | 
     return next(neighbours, None)
 
 
+# What a request can read of a row of table `word`.
 _COLUMNS = (
     "id", "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
     "space_after", "head_index", "deprel",
 )  # fmt: skip
-"""What a request can read of a row of table `word`."""
+
+# The words, and for each sentence the node before its first word, which has only a form.
 _WORDS_AND_ANCHORS = """
 select
     word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.xpos, word.feats,
@@ -307,4 +309,3 @@ select
     true as space_after, null as head_index, null as deprel
 from sentence
 """
-"""The words, and for each sentence the node before its first word, which has only a form."""

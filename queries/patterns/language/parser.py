@@ -17,18 +17,21 @@ from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.syntax import RequestError, SourcePosition
 from attnbank.sql.errors import CallError
 
+# The most nodes whose order is a key: V#S#O.
 MOST_ARRANGED = 8
-"""The most nodes whose order is a key: V#S#O."""
-LONGEST = 200_000
-"""The most characters that a request may have."""
 
+# The most characters that a request may have.
+LONGEST = 200_000
+
+# Words that can be neither names nor unquoted values, as in Grew.
 _KEYWORDS = frozenset({
     "pattern", "without", "with", "global", "commands", "rule", "package", "strat", "import",
     "include", "from", "lexicon", "add_edge", "del_edge", "shift", "shift_in", "shift_out",
     "add_node", "del_node", "del_feat", "append_feats", "prepend_feats", "insert", "unorder",
     "If", "Alt", "Seq", "Iter", "Pick", "Onf", "Try", "Empty",
 })  # fmt: skip
-"""Words that can be neither names nor unquoted values, as in Grew."""
+
+# What each terminal of the grammar is called in an error.
 _WORDS = {
     "NAME": "the name of a node or an edge", "FEATURE": "a feature", "KEY": "a key",
     "VALUE": "a value", "STRING": '"a text in quotes"', "LABEL": "a label",
@@ -37,9 +40,9 @@ _WORDS = {
     "ORDER": "<, <<, >, >>, <> or ><", "COMPARE": "=, <= or >=", "SIGN": "<, <=, > or >=",
     "PLUS": "+ or -", "MEASURE": "delta(..)", "LOOKS": "weight(..)", "STAR": "*", "$END": "the end",
 }  # fmt: skip
-"""What each terminal of the grammar is called in an error."""
+
+# An error lists what was expected only if there are no more possibilities than these.
 _MOST_EXPECTED = 8
-"""An error lists what was expected only if there are no more possibilities than these."""
 
 
 @lru_cache(maxsize=256)
@@ -63,12 +66,12 @@ def parse_request(text: str) -> syntax.Request:
         raise _as_request_error(error, text) from None
 
 
+# What to type for measures that are given as keys without their nodes.
 _OF_NODES = {
     "length": "Name two nodes: length(A, B); or an edge: e.length.",
     "delta": "Name two nodes: delta(A, B); or an edge: e.delta.",
     "proj_size": "Name a node: proj_size(A).",
 }
-"""What to type for measures that are given as keys without their nodes."""
 
 
 @lru_cache(maxsize=256)
@@ -388,6 +391,7 @@ def _attention_key(kind: Any, written: Any, *arguments: Any) -> syntax.Attention
     return syntax.AttentionKey(head, names[0], None, feature, position)
 
 
+# What each rule of the grammar becomes: a function of what its parts have become.
 _ACTIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(
         ("start", "clauses", "global_clauses", "structure", "values", "label_names",
@@ -441,4 +445,3 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "bound": _bound,
     "interval": _parse_interval,
 }  # fmt: skip
-"""What each rule of the grammar becomes: a function of what its parts have become."""

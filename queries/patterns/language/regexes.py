@@ -16,12 +16,15 @@ from typing import NamedTuple
 
 from attnbank.queries.patterns.language.syntax import Regex, RequestError, SourcePosition
 
+# How deep groups may be nested.
 _DEEPEST = 60
-"""How deep groups may be nested."""
+
+# The most characters that an expression may have if its repetitions are written out.
 _MOST = 10_000
-"""The most characters that an expression may have if its repetitions are written out."""
+
+# The largest number of repetitions that RE2 takes.
 _RE2_REPEATS = 1000
-"""The largest number of repetitions that RE2 takes."""
+
 _GROUPS = {"?=": "look-ahead", "?!": "look-ahead", "?<": "look-behind", "?>": "an atomic group"}
 _SPECIAL = frozenset("\\.+*?()|[]{}^$")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}

@@ -18,22 +18,28 @@ from attnbank.queries.patterns.language.syntax import SURPRISAL, Name, RequestEr
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
+# The special tokens that attention may go to or come from, and their kind in table `position`.
 SPECIAL = {"SEP": "sep", "CLS": "cls"}
-"""The special tokens that attention may go to or come from, and their kind in table `position`."""
+
+# The most nodes that a request may have, those of all its blocks and keys together.
 MOST_NODES = 60
-"""The most nodes that a request may have, those of all its blocks and keys together."""
+
+# What `global` can ask of the tree.
 SHAPES = frozenset(
     f"is_{negated}{shape}"
     for shape in ("tree", "forest", "cyclic", "projective")
     for negated in ("", "not_")
 )
-"""What `global` can ask of the tree."""
+
 _TEXTS = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
+
+# What stands for the owner of metadata, `meta.speaker`.
 _METADATA = frozenset({"meta", "global", "document"})
-"""What stands for the owner of metadata, `meta.speaker`."""
+
 _RESERVED = _METADATA | {"sent_id", "sentence", "run"}
+
+# Features that cannot be read from the row of a word alone.
 _NOT_OF_ROWS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
-"""Features that cannot be read from the row of a word alone."""
 
 AnyEdge = syntax.Edge | syntax.AttentionEdge
 _Clause = TypeVar("_Clause")
@@ -311,13 +317,13 @@ def _resolve(scope: Scope) -> None:
             )
 
 
+# Whether what is left and right of an order is an edge.
 _BETWEEN = {
     "<": {(False, False)},
     "<<": {(False, False), (False, True), (True, True)},
     "><": {(True, True)},
     "<>": {(True, True)},
 }
-"""Whether what is left and right of an order is an edge."""
 
 
 def _read_enhanced(scope: Scope) -> None:

@@ -87,15 +87,16 @@ class Test:
     otherwise: Test | None = None
 
 
+# The feature of a node that is a number from table `surprisal`: how improbable its word is.
 SURPRISAL = "surprisal"
-"""The feature of a node that is a number from table `surprisal`: how improbable its word is."""
-WHOLE = ""
-"""The feature of a test of a whole label: `-[a|b]->`, `-[^a|b]->`, `-[re".."]->`.
 
-Other features of a label are its part before the first colon, `1`, and the one after it, `2`.
-"""
+# The feature of a test of a whole label: `-[a|b]->`, `-[^a|b]->`, `-[re".."]->`.
+#
+# Other features of a label are its part before the first colon, `1`, and the one after it, `2`.
+WHOLE = ""
+
+# What a label of the enhanced graph begins with.
 ENHANCED = "E:"
-"""What a label of the enhanced graph begins with."""
 
 
 @dataclass(frozen=True)
@@ -302,8 +303,8 @@ class Block:
     tests: tuple[Test, ...] = ()  # only in a global block, which has no clauses
 
 
+# A whole request: its blocks, in the order in which they were written.
 Request = tuple[Block, ...]
-"""A whole request: its blocks, in the order in which they were written."""
 
 
 @dataclass(frozen=True)
@@ -348,8 +349,8 @@ class Arrangement:
         return "#".join(self.names)
 
 
+# The value of a Relation where no edge of the tree connects the nodes, as in Grew.
 NO_RELATION = "__none__"
-"""The value of a Relation where no edge of the tree connects the nodes, as in Grew."""
 
 
 @dataclass(frozen=True)
