@@ -23,7 +23,7 @@ Word = tuple[str, bool]
 # The words of a multiword token that they do not spell (French du: de + le) stand at one.
 Sentence = tuple[list[Word], dict[int, int]]
 
-_SENTENCES_AT_ONCE = 10_000
+_BATCH_SIZE = 10_000
 
 
 def add_context(
@@ -71,8 +71,8 @@ def nodes_of(hits: pl.DataFrame) -> list[str]:
 
 def _read_sentences(connection: SupportsExecute, sentences: Sequence[int]) -> dict[int, Sentence]:
     by_id: dict[int, Sentence] = defaultdict(lambda: ([], {}))
-    for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
-        part = {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])}
+    for start in range(0, len(sentences), _BATCH_SIZE):
+        part = {"sentences": list(sentences[start : start + _BATCH_SIZE])}
         rows = connection.execute(
             registry.internal_statement("patterns/surface_tokens"), part
         ).fetchall()

@@ -27,7 +27,7 @@ from attnbank.sql.suggest import did_you_mean, join_names
 # The most hits that a limit or a sample can ask for.
 MOST_LIMIT = 2**31 - 1
 
-_EVERY = HitOptions()
+_ALL_HITS = HitOptions()
 
 
 class CompiledRequest(NamedTuple):
@@ -43,7 +43,7 @@ def question(
     *,
     columns: str = "",
     sort: str = "",
-    choice: HitOptions = _EVERY,
+    choice: HitOptions = _ALL_HITS,
     counts: bool = False,
 ) -> CompiledRequest:
     """The statement of a request.
@@ -95,7 +95,7 @@ def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> Re
 
 
 def compile_to_sql(
-    request: str, *, columns: str = "", sort: str = "", choice: HitOptions = _EVERY,
+    request: str, *, columns: str = "", sort: str = "", choice: HitOptions = _ALL_HITS,
     dialect: str = "duckdb", counts: bool = False,
 ) -> str:  # fmt: skip
     """The SELECT of a request, formatted for people, in one of the dialects of the analyses.
@@ -140,10 +140,10 @@ def reads_run(request: str, columns: str = "") -> bool:
 
 def in_groups(checked: ResolvedRequest) -> ResolvedRequest:
     """The request with keys to count by: a surprisal by whole nats, as N.surprisal[gap=1]."""
-    return replace(checked, keys=_grouped(checked.keys, checked.pattern))
+    return replace(checked, keys=_keys_to_count_by(checked.keys, checked.pattern))
 
 
-def _grouped(keys: tuple[syntax.Key, ...], pattern: Scope) -> tuple[syntax.Key, ...]:
+def _keys_to_count_by(keys: tuple[syntax.Key, ...], pattern: Scope) -> tuple[syntax.Key, ...]:
     """Almost every word has a surprisal of its own, so that it makes no groups as it is."""
     grouped = (
         syntax.Interval(key, 1, None, None)
@@ -236,7 +236,7 @@ def listing(request: str, by: str, values: Sequence[Any]) -> str:
 
     Raises CallError for a weight, which no request can ask for exactly.
     """
-    keys = _grouped(_parse_keys(by), resolved(request).pattern)
+    keys = _keys_to_count_by(_parse_keys(by), resolved(request).pattern)
     return " ".join([request, *map(_block_of, keys, values)])
 
 

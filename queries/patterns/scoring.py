@@ -36,13 +36,13 @@ SELECTED = (
     " part: what is said of heads holds for such pairs, and not for others or another model."
 )
 
-_GROUPED = (
+_GROUP_COLUMNS = (
     "n", "accuracy", "low", "high", "offset_accuracy", "gain", "gain_low", "gain_high",
     "layer", "head", "direction", "offset", "run",
 )  # fmt: skip
 
 # The offsets that head_score tries by default.
-_OFFSETS = [-3, -2, -1, 1, 2, 3]
+_DEFAULT_OFFSETS = [-3, -2, -1, 1, 2, 3]
 
 
 def judged(
@@ -59,7 +59,7 @@ def judged(
     name = "head_score" if all_heads else "best_head_test"
     if not pairs.height:
         columns = (
-            [*keys, *_GROUPED]
+            [*keys, *_GROUP_COLUMNS]
             if keys
             else [column.name for column in registry.find_analysis(name).columns]
         )
@@ -68,9 +68,9 @@ def judged(
     with bank.temp_table("saved_pair", rows.select("relation", "word", "head_word")):
         if all_heads:
             return bank.query(name, relation=RELATION, run=run)
-        best = _tested(bank, pairs, run)
+        best = _test_best_head(bank, pairs, run)
         if keys:
-            return _in_groups(bank, pairs, best, per_group=per_group, min_count=min_count)
+            return _score_groups(bank, pairs, best, per_group=per_group, min_count=min_count)
         results = [best]
         if best.height and has_control:
             beside = controls(bank, best["run"][0])
@@ -85,7 +85,7 @@ def controls(bank: Backend, run: str) -> list[str]:
     return [name for (name,) in rows]
 
 
-def _in_groups(
+def _score_groups(
     bank: Backend, pairs: pl.DataFrame, best: pl.DataFrame, *, per_group: bool, min_count: int
 ) -> pl.DataFrame:
     """The accuracy of the best head in each group of pairs, the largest group first.
@@ -96,11 +96,11 @@ def _in_groups(
     """
     keys = pairs.columns[2:]
     if not best.height:
-        return pl.DataFrame(schema=[*keys, *_GROUPED])
+        return pl.DataFrame(schema=[*keys, *_GROUP_COLUMNS])
     (row,) = best.to_dicts()
     parameters = {name: None if per_group else row[name] for name in ("layer", "head", "direction")}
     parameters |= {
-        "offsets": _OFFSETS if per_group else [row["offset"]], "run": row["run"],
+        "offsets": _DEFAULT_OFFSETS if per_group else [row["offset"]], "run": row["run"],
         "relation": RELATION, "min_count": min_count,
     }  # fmt: skip
     groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
@@ -111,7 +111,7 @@ def _in_groups(
     if groups[keys[0]].dtype.is_numeric():
         counted = counted.sort("number")
     scored = counted.join(groups, on="number", how="left", maintain_order="left")
-    return scored.select(*keys, *_GROUPED)
+    return scored.select(*keys, *_GROUP_COLUMNS)
 
 
 def without_offsets(frame: pl.DataFrame) -> pl.DataFrame:
@@ -126,7 +126,7 @@ def without_p_values(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(**dict.fromkeys(filter(is_p_value, frame.columns), missing))
 
 
-def _tested(bank: Backend, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+def _test_best_head(bank: Backend, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """The best head on the pairs; warns of pairs of its corpus that the run cannot judge."""
     best = bank.query("best_head_test", relation=RELATION, run=run)
     chosen = bank.run_of("best_head_test", relation=RELATION, run=run)

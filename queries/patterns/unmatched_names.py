@@ -21,25 +21,32 @@ from attnbank.sql.subtypes import PARTS, part
 from attnbank.sql.suggest import did_you_mean, join_names
 
 # Features that every word can have, whatever is in FEATS and MISC.
-_PLAIN = {*expressions.COLUMNS, "textform", "wordform", "SpaceAfter", "__id__", syntax.SURPRISAL}
+_BUILT_IN_FEATURES = {
+    *expressions.COLUMNS,
+    "textform",
+    "wordform",
+    "SpaceAfter",
+    "__id__",
+    syntax.SURPRISAL,
+}
 
-_OF_EDGES = ("label", *PARTS, "length", "delta", "weight", "enhanced")
-_PARTS = {
+_EDGE_FEATURES = ("label", *PARTS, "length", "delta", "weight", "enhanced")
+_PART_NAMES = {
     "1": "the relation ", "2": "a relation with the subtype ",
     "subsem": "a relation with $", "deep": "a relation with @",
 }  # fmt: skip
 
 # Of a longer list of forms or lemmas it is not told that no word has any.
-_MOST = 100
+_MAX_TEXTS = 100
 
 # For a longer text no near one is looked for.
-_LONGEST = 40
+_MAX_LENGTH = 40
 
 # Among more names no near one is looked for, which would take seconds.
-_MOST_KNOWN = 5_000
+_MAX_CANDIDATES = 5_000
 
 # So few values are listed if none is near.
-_FEW = 20
+_MAX_LISTED = 20
 
 _NO_METADATA = (
     " The bank has no metadata of sentences: the source has none, or it was read before attnbank"
@@ -67,7 +74,7 @@ def unknown_names(
     named: dict[str, dict[str, Tests]] = defaultdict(lambda: defaultdict(list))
     for kind, name, wanted in _names_in_request(checked):
         named[kind][name].append(tuple(value for value in wanted if isinstance(value, str)))
-    nodes, bank = named["node"], _Bank(connection, corpus)
+    nodes, bank = named["node"], _NameLookup(connection, corpus)
     mentions = {name: nodes[name] for name in expressions.MENTIONS if name in nodes}
     if mentions or any(scope.clauses_of_kind(syntax.Corefers) for scope in checked.scopes()):
         yield from bank.mentions(mentions)
@@ -75,11 +82,13 @@ def unknown_names(
         if any(nodes.get(name, ())):
             yield from bank.tags(name, nodes[name])
     for name in ("form", "lemma"):
-        tests = [test for test in nodes.get(name, ()) if 0 < len(test) <= _MOST]
+        tests = [test for test in nodes.get(name, ()) if 0 < len(test) <= _MAX_TEXTS]
         if tests:
             yield from bank.unmatched_texts(name, tests)
     features = {
-        name: tests for name, tests in nodes.items() if name not in _PLAIN | mentions.keys()
+        name: tests
+        for name, tests in nodes.items()
+        if name not in _BUILT_IN_FEATURES | mentions.keys()
     }
     if features:
         yield from bank.features(features)
@@ -131,7 +140,7 @@ def _names_of_reference(
         yield kind, feature, wanted if not reference.others else ()
 
 
-class _Bank:
+class _NameLookup:
     """A bank, or one corpus of it, in which names are looked up."""
 
     def __init__(self, connection: SupportsExecute, corpus: str | None) -> None:
@@ -161,22 +170,22 @@ class _Bank:
             known = self._select_column(
                 f"distinct mention.{expressions.MENTIONS[name]} from mention"
             )
-            yield from _absent(f"{name}=", tests, known)
+            yield from _unmatched(f"{name}=", tests, known)
 
     def tags(self, name: str, tests: Tests) -> Iterator[str]:
         known = self._select_column(f"distinct word.{name} from word{self._where('word.sentence')}")
-        yield from _absent(f"the {name} ", tests, known)
+        yield from _unmatched(f"the {name} ", tests, known)
 
     def unmatched_texts(self, name: str, tests: Tests) -> Iterator[str]:
         """Of the forms or lemmas: only where no word has any of a test."""
         column, select = f"word.{name}", f"distinct word.{name} from word"
-        within = self._where("word.sentence", f"{column} in ({_literal_tests(tests)})")
+        within = self._where("word.sentence", f"{column} in ({_literals(tests)})")
         texts = set(self._select_column(select + within))
         for test in tests:
             if expressions.ANCHOR in test or texts & set(test):
                 continue
             near, text = [], test[0]
-            if len(test) == 1 and len(text) <= _LONGEST:
+            if len(test) == 1 and len(text) <= _MAX_LENGTH:
                 size = f"length({column}) between {len(text) - 2} and {len(text) + 2}"
                 close = f"levenshtein(lower({column}), {literal(text.lower())}) <= 2"
                 within = self._where("word.sentence", size, close)
@@ -190,7 +199,7 @@ class _Bank:
             for column in ("feats", "misc")
         )
         pairs = f"(select distinct unnest(string_split(source, '|')) as pair from ({sources}) as s)"
-        written = ", ".join(literal(expressions.in_source(name)) for name in tests_by_name)
+        written = ", ".join(literal(expressions.conllu_name(name)) for name in tests_by_name)
         values = defaultdict(set)
         for pair in self._select_column(
             f"pair from {pairs} as each where split_part(pair, '=', 1) in ({written})"
@@ -198,14 +207,16 @@ class _Bank:
             name, _, value = pair.partition("=")
             values[name].add(value)
         for name, tests in tests_by_name.items():
-            known = values.get(expressions.in_source(name))
+            known = values.get(expressions.conllu_name(name))
             if known is not None:
-                yield from _absent(f"{name}=", tests, known)
+                yield from _unmatched(f"{name}=", tests, known)
                 continue
             names = self._select_column(f"distinct split_part(pair, '=', 1) from {pairs} as each")
             in_request = [known_name.replace("[", "__").rstrip("]") for known_name in names]
             yield _message(
-                f"the feature {name}", name, [*_PLAIN, *expressions.MENTIONS, *in_request]
+                f"the feature {name}",
+                name,
+                [*_BUILT_IN_FEATURES, *expressions.MENTIONS, *in_request],
             )
 
     def labels(
@@ -213,8 +224,8 @@ class _Bank:
     ) -> Iterator[str]:
         """The relations of the tree or the enhanced graph, whole, and in its parts."""
         for name in tests_by_name:
-            if name not in _OF_EDGES:
-                yield _message(f"an edge with the feature {name}", name, _OF_EDGES)
+            if name not in _EDGE_FEATURES:
+                yield _message(f"an edge with the feature {name}", name, _EDGE_FEATURES)
         labels = tests_by_name.get("label", [])
         of_parts = [tests_by_name.get(kind, []) for kind in PARTS]
         if not any([*labels, *chain(*of_parts)]):
@@ -222,16 +233,16 @@ class _Bank:
         within = self._where(f"{table}.sentence", f"{table}.{column} is not null")
         relations = self._select_column(f"distinct {table}.{column} from {table}{within}")
         marked = [tuple(mark + label.removeprefix(mark) for label in test) for test in labels]
-        yield from _absent("the relation ", marked, [mark + relation for relation in relations])
+        yield from _unmatched("the relation ", marked, [mark + relation for relation in relations])
         for name, tests in zip(PARTS, of_parts, strict=True):
-            yield from _absent(
-                _PARTS[name], tests, [part(relation, name) for relation in relations]
+            yield from _unmatched(
+                _PART_NAMES[name], tests, [part(relation, name) for relation in relations]
             )
 
     def metadata(self, tests_by_name: dict[str, Tests]) -> Iterator[str]:
         for name, tests in tests_by_name.items():
-            value = expressions.metadata(name)
-            literals = _literal_tests(tests)
+            value = expressions.metadata_value(name)
+            literals = _literals(tests)
             is_column = name in expressions.SENTENCE_COLUMNS
             if name.startswith("is_") or (is_column and not literals):
                 continue
@@ -242,7 +253,7 @@ class _Bank:
                 + self._where(f"{expressions.SENTENCE}.id", *wanted)
             )
             if is_column or any(values):
-                yield from _absent(f"{name}=", tests, values, "sentence or document")
+                yield from _unmatched(f"{name}=", tests, values, "sentence or document")
                 continue
             known = self._select_column(
                 "distinct unnest(map_keys(metadata)) from sentence"
@@ -253,11 +264,11 @@ class _Bank:
             yield message + ("" if has_any else _NO_METADATA)
 
 
-def _literal_tests(tests: Tests) -> str:
+def _literals(tests: Tests) -> str:
     return ", ".join(map(literal, dict.fromkeys(chain.from_iterable(tests))))
 
 
-def _absent(what: str, tests: Tests, known: Iterable[str], who: str = "word") -> Iterator[str]:
+def _unmatched(what: str, tests: Tests, known: Iterable[str], who: str = "word") -> Iterator[str]:
     existing = {value for value in known if value}
     for value in dict.fromkeys(chain.from_iterable(tests)):
         if value not in existing:
@@ -266,9 +277,9 @@ def _absent(what: str, tests: Tests, known: Iterable[str], who: str = "word") ->
 
 def _message(what: str, name: str, known: Sequence[str], who: str = "word") -> str:
     hint = ""
-    if len(name) <= _LONGEST and len(known) <= _MOST_KNOWN:
+    if len(name) <= _MAX_LENGTH and len(known) <= _MAX_CANDIDATES:
         hint = did_you_mean(name, known)
-        if not hint and 0 < len(known) <= _FEW:
+        if not hint and 0 < len(known) <= _MAX_LISTED:
             hint = f"There is: {join_names(known)}."
-    subject = what if len(what) <= 2 * _LONGEST else f"{what[: 2 * _LONGEST]} …"
+    subject = what if len(what) <= 2 * _MAX_LENGTH else f"{what[: 2 * _MAX_LENGTH]} …"
     return f"No {who} has {subject}. {hint}".strip()

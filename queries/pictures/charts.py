@@ -11,23 +11,30 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.files import render, size_of, warn_if_long
-from attnbank.queries.pictures.kinds import bars, draw_lines, grid, matrix, points, scatter
+from attnbank.queries.pictures.files import picture_size, render, warn_if_long
+from attnbank.queries.pictures.kinds import (
+    draw_bars,
+    draw_grid,
+    draw_lines,
+    draw_matrix,
+    draw_points,
+    draw_scatter,
+)
 from attnbank.queries.pictures.panels import (
     ChartParts,
     Row,
     Scene,
     Size,
     Spec,
-    harmless,
+    escape_harmful,
     json_rows,
     label,
     panel_title,
-    plain,
+    short_text,
     words_of_name,
     wrap_characters,
 )
-from attnbank.queries.pictures.theme import POINTS, Look, config, theme_of
+from attnbank.queries.pictures.theme import POINTS, Look, theme_of, vega_config
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis, Plot, ResultColumn
@@ -38,7 +45,7 @@ _CORPORA = ("corpus", "corpus_a", "corpus_b")
 _RUNS = ("run", "run_a", "run_b", "train_run", "test_run")
 
 # Names of one kind that a subtitle has.
-_MOST = 6
+_MAX_NAMES = 6
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class ChartFacts:
     runs: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     corpora: tuple[str, ...] = ()
-    given: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def lines(self, width: int) -> list[str]:
         """Run, model and corpus, then what was asked for, in lines of about `width` characters."""
@@ -61,7 +68,10 @@ class ChartFacts:
             _label_with_names("run", self.runs),
             _label_with_names("model", self.models),
             _label_with_names("corpus", self.corpora, "corpora"),
-            *(f"{name.replace('_', ' ')}: {plain(_value(v))}" for name, v in self.given.items()),
+            *(
+                f"{name.replace('_', ' ')}: {short_text(_parameter_text(v))}"
+                for name, v in self.parameters.items()
+            ),
         ]
         lines: list[str] = []
         for part in filter(None, parts):
@@ -84,9 +94,9 @@ def facts_of(
     corpora = runs_named(frame, _CORPORA)
     return ChartFacts(
         named,
-        tuple(dict.fromkeys(map(_folder, selected["model"]))),
+        tuple(dict.fromkeys(map(_folder_name, selected["model"]))),
         tuple(
-            _describe_limit(selected, corpus)
+            _corpus_with_size(selected, corpus)
             for corpus in dict.fromkeys((*selected["corpus"], *corpora))
         ),
         {
@@ -97,10 +107,10 @@ def facts_of(
     )
 
 
-def _describe_limit(runs: pl.DataFrame, corpus: str) -> str:
+def _corpus_with_size(runs: pl.DataFrame, corpus: str) -> str:
     """A corpus with how much of it was read, where all runs over it read as much."""
     sizes = runs.filter(pl.col("corpus") == corpus).select("sentences", "words").unique().rows()
-    name = plain(corpus)
+    name = short_text(corpus)
     return f"{name} ({sizes[0][0]:,} sentences, {sizes[0][1]:,} words)" if len(sizes) == 1 else name
 
 
@@ -110,21 +120,21 @@ def runs_named(frame: pl.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for column in present for name in frame[column].drop_nulls()))
 
 
-def _folder(model: str) -> str:
+def _folder_name(model: str) -> str:
     return re.split(r"[/\\]", model.rstrip("/\\"))[-1] or model
 
 
 def _label_with_names(kind: str, names: Iterable[str], kinds: str | None = None) -> str:
     """`corpus a`, `corpora a, b`, `corpora a, b, c and 2 more`; nothing where there is none."""
-    shown_names = [plain(name) for name in names]
+    shown_names = [short_text(name) for name in names]
     if not shown_names:
         return ""
-    more = f" and {len(shown_names) - _MOST} more" if len(shown_names) > _MOST else ""
+    more = f" and {len(shown_names) - _MAX_NAMES} more" if len(shown_names) > _MAX_NAMES else ""
     word = kind if len(shown_names) == 1 else kinds or f"{kind}s"
-    return f"{word} {', '.join(shown_names[:_MOST])}{more}"
+    return f"{word} {', '.join(shown_names[:_MAX_NAMES])}{more}"
 
 
-def _value(value: Any) -> str:
+def _parameter_text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
@@ -143,12 +153,12 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 SENTENCES = "sentences"
 
 _KINDS: dict[str, Callable[[Scene], ChartParts]] = {
-    "grid": grid,
-    "points": points,
-    "bars": bars,
+    "grid": draw_grid,
+    "points": draw_points,
+    "bars": draw_bars,
     "lines": draw_lines,
-    "scatter": scatter,
-    "matrix": matrix,
+    "scatter": draw_scatter,
+    "matrix": draw_matrix,
 }
 
 
@@ -198,7 +208,7 @@ def specification(
     if plot.kind == "bars":
         rows = _first_bars(plot, rows, notes)
     if plot.kind == "lines":
-        rows = _until_nothing(plot, rows, notes)
+        rows = _trim_tail(plot, rows, notes)
     if plot.panel and any(parameter.name == plot.panel[0] for parameter in analysis.parameters):
         rows = _first_panels(plot, rows, notes)
     if not rows:
@@ -215,14 +225,14 @@ def specification(
     wide = look.width or across * (chart.width + 60) + 60
     characters = max(32, int(wide / (0.64 * look.font)))
     facts = facts or ChartFacts()
-    facts = replace(facts, given={**_constants(plot, analysis, rows), **facts.given})
+    facts = replace(facts, parameters={**_constants(plot, analysis, rows), **facts.parameters})
     subtitle = facts.lines(int(characters * 1.25))
     note = ". ".join(notes) + "." if notes else ""
     if notes:
         subtitle += wrap_characters(note, int(characters * 1.25))
     body = chart.panels[0]
     if len(chart.panels) > 1:
-        resolve = dict.fromkeys(chart.apart, "independent")
+        resolve = dict.fromkeys(chart.independent_scales, "independent")
         body = {
             "concat": chart.panels,
             "columns": across,
@@ -248,7 +258,7 @@ def specification(
             "n": _range_of_n(rows),
         },
         **({"title": title} if look.is_titled else {"description": _title(analysis)}),
-        "config": config(colours, look),
+        "config": vega_config(colours, look),
         "padding": 12 if look.is_titled else 2,
         "data": {"name": "rows"},
         "datasets": {"rows": rows},
@@ -289,7 +299,7 @@ def _range_of_n(rows: list[Row]) -> list[int]:
     return [min(counts), max(counts)] if counts else []
 
 
-_TRIES = 8
+_MAX_TRIES = 8
 
 
 def fitted(
@@ -305,14 +315,14 @@ def fitted(
     need("A picture for a column", "plot", "vl_convert")
     wide = look.width
     panels = len(specification(analysis, frame, facts, theme, None, look).get("concat", [1]))
-    for beside in range(max(1, min(panels, int(wide / (_ROOM * look.font)))), 0, -1):
+    for beside in range(max(1, min(panels, int(wide / (_MIN_PANEL * look.font)))), 0, -1):
         panel = wide / beside - 6 * look.font
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             size = Size(panel, beside=beside)
             drawn = specification(analysis, frame, facts, theme, size, look)
-            drawn_width, high = size_of(drawn)
+            drawn_width, high = picture_size(drawn)
             if abs(drawn_width - wide) < 0.5:
-                warn_if_long(high, _shorter(analysis))
+                warn_if_long(high, _options_to_shorten(analysis))
                 return drawn
             panel += (wide - drawn_width) / drawn.get("columns", 1)
             if panel < 2 * look.font:  # what stands beside the panels is too wide
@@ -324,20 +334,20 @@ def fitted(
 
 
 # Options that leave out rows of a picture.
-_SHORTER = (
+_SHORTENING_OPTIONS = (
     ("relation", "--relation obj"), ("min_count", "--min-count 100"), ("most", "--most 3"),
     ("direction", "--direction dependent_to_head"), ("head", "--head 3-1"),
 )  # fmt: skip
 
 
-def _shorter(analysis: Analysis) -> str:
+def _options_to_shorten(analysis: Analysis) -> str:
     """The options of an analysis that make its picture shorter."""
     parameters = {parameter.name for parameter in analysis.parameters}
-    return " or ".join(typed for name, typed in _SHORTER if name in parameters)
+    return " or ".join(typed for name, typed in _SHORTENING_OPTIONS if name in parameters)
 
 
 # How wide a panel with its labels is at least, in letters' heights.
-_ROOM = 14
+_MIN_PANEL = 14
 
 
 def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
@@ -362,13 +372,13 @@ def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any
         if name in {*shown_columns, plot.text, *_RUNS, *_CORPORA}:
             continue
         values = {row[name] for row in rows}
-        if len(values) == 1 and None not in values and not name.startswith(_NOT_SAID):
+        if len(values) == 1 and None not in values and not name.startswith(_SKIPPED_CONSTANTS):
             constants[name] = label_of(str(values.pop()))
     return constants
 
 
 # Columns that say no more than the corpus does.
-_NOT_SAID = ("language", "sent_id")
+_SKIPPED_CONSTANTS = ("language", "sent_id")
 
 
 def check_has_picture(analysis: Analysis) -> Plot:
@@ -385,7 +395,7 @@ def check_has_picture(analysis: Analysis) -> Plot:
 
 def _title(analysis: Analysis) -> str:
     """The title without brackets at its end; what is "as points" in a table is a figure here."""
-    title = re.sub(r" \([^()]*\)$", "", harmless(analysis.title))
+    title = re.sub(r" \([^()]*\)$", "", escape_harmful(analysis.title))
     return title.replace(" as points:", ":", 1) if analysis.is_view else title
 
 
@@ -426,10 +436,10 @@ def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
 _TAIL = 0.01
 
 # Places of a line that are drawn, whatever they have.
-_PLACES = 5
+_MIN_PLACES = 5
 
 
-def _until_nothing(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
+def _trim_tail(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     """The rows of one line along whole numbers, without the places at its end where it is at 0."""
     (x, *more_x), (y, *more_y) = plot.x, plot.y
     places = [row[x] for row in rows]
@@ -438,7 +448,7 @@ def _until_nothing(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
         return rows
     most = max((abs(row[y]) for row in rows if row[y] is not None), default=0.0)
     seen = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * most]
-    last = max(max(seen, default=0), (sorted(places)[:_PLACES] or [0])[-1])
+    last = max(max(seen, default=0), (sorted(places)[:_MIN_PLACES] or [0])[-1])
     kept_rows = [row for row in rows if row[x] <= last]
     tail = [row[y] or 0.0 for row in rows if row[x] > last]
     if tail:
@@ -462,7 +472,7 @@ def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
         return rows
     ranked = sorted(frequency, key=lambda value: -frequency[value])  # ties in the order of the rows
     places = {value: at for at, value in enumerate(ranked)}
-    counts = [len(combinations) * _several(plot) for combinations in panels.values()]
+    counts = [len(combinations) * _panels_per_value(plot) for combinations in panels.values()]
     room = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
     if sum(counts) <= MOST_PANELS or room < 1:
         return sorted(rows, key=lambda row: places[row[name]])
@@ -474,7 +484,7 @@ def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     return sorted(frequent, key=lambda row: places[row[name]])
 
 
-def _several(plot: Plot) -> int:
+def _panels_per_value(plot: Plot) -> int:
     of_grid = len(plot.color) + (plot.text is not None)
     return {"grid": of_grid, "scatter": len(plot.color)}.get(plot.kind, 1)
 
@@ -485,32 +495,32 @@ def _all_panels(scene: Scene) -> ChartParts:
     if not plot.panel:
         return make(scene)
     values = dict.fromkeys(tuple(row[column] for column in plot.panel) for row in scene.rows)
-    several = _several(plot)
+    several = _panels_per_value(plot)
     # A panel for each layer is a small grid, and every layer is needed.
     most = MOST_LAYERS if plot.panel == ("layer",) else MOST_PANELS
     if len(values) * several > most:
-        raise _wall(scene, len(values) * several)
+        raise _too_many_panels(scene, len(values) * several)
     charts = []
     for value in values:
         chosen = dict(zip(plot.panel, value, strict=True))
-        here = replace(scene, chosen=chosen)
+        here = replace(scene, panel_values=chosen)
         chart = make(here)
         panel_label = ", ".join(
             _panel_name(scene.column(name), chosen[name]) for name in plot.panel
         )
-        panel_label += _how_many(plot, here.here)
+        panel_label += _count_suffix(plot, here.panel_rows)
         for unit in chart.panels:
             own = " ".join(unit["title"]["text"]) if "title" in unit else ""
             title = f"{panel_label}: {own}" if own else panel_label
             unit["title"] = panel_title(title, scene.theme, chart.width, scene.look.font)
         charts.append(chart)
     first = charts[0]
-    across = first.columns * _beside(plot, values, several, first.width, scene.size.beside)
+    across = first.columns * _panels_per_row(plot, values, several, first.width, scene.size.beside)
     panels = [unit for chart in charts for unit in chart.panels]
-    return ChartParts(panels, across, first.width, first.notes, first.apart)
+    return ChartParts(panels, across, first.width, first.notes, first.independent_scales)
 
 
-def _how_many(plot: Plot, rows: list[Row]) -> str:
+def _count_suffix(plot: Plot, rows: list[Row]) -> str:
     """How many a panel is over, where that is one number which stands nowhere else."""
     counts = {row.get("n") for row in rows}
     if plot.aside or len(counts) != 1 or counts == {None}:
@@ -518,13 +528,13 @@ def _how_many(plot: Plot, rows: list[Row]) -> str:
     return f" (n {counts.pop():,})"
 
 
-def _beside(
+def _panels_per_row(
     plot: Plot, values: dict[tuple[Any, ...], None], several: int, width: float, beside: int | None
 ) -> int:
     """How many panels stand side by side; the values of the last column stand together."""
     if plot.kind in ("points", "lines", "bars") or several > 1:
         return 1
-    fit = beside or max(1, int(_WIDEST / (width + 60)))
+    fit = beside or max(1, int(_MAX_ROW_WIDTH / (width + 60)))
     last = len({value[-1] for value in values})
     if len(plot.panel) > 1 and last <= fit:
         return last * (fit // last)
@@ -532,19 +542,19 @@ def _beside(
 
 
 # Pixels that panels side by side take at most.
-_WIDEST = 1500
+_MAX_ROW_WIDTH = 1500
 
 
 def _panel_name(column: ResultColumn, value: Any) -> str:
     """What the header says of the value of a panel, else the value; a number after its column."""
     text = label({column.name: value}, (column.name,))
-    meaning = re.search(rf"(?:^|[\s,]){re.escape(text)} \(([^()]*)\)", harmless(column.help))
+    meaning = re.search(rf"(?:^|[\s,]){re.escape(text)} \(([^()]*)\)", escape_harmful(column.help))
     if meaning is not None and isinstance(value, str):
         return f"{meaning[1][:1].upper()}{meaning[1][1:]}"
-    return plain(text).replace("_", " ") if isinstance(value, str) else f"{column.name} {text}"
+    return short_text(text).replace("_", " ") if isinstance(value, str) else f"{column.name} {text}"
 
 
-def _wall(scene: Scene, count: int) -> CallError:
+def _too_many_panels(scene: Scene, count: int) -> CallError:
     analysis, plot = scene.analysis, scene.plot
     remedy = f"Choose fewer values of {', '.join(plot.panel)}."
     for name in reversed(plot.panel):

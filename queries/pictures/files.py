@@ -20,7 +20,7 @@ ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
 # The version of Vega-Lite that draws, among those that the converter brings.
 VEGA_LITE = "6.4"
 
-_PAGE = """\
+_PAGE_TEMPLATE = """\
 <!DOCTYPE html>
 <html lang="en">
 <head>
@@ -38,7 +38,7 @@ _PAGE = """\
 </body>
 </html>
 """
-_SCRIPT = """\
+_EMBED_SCRIPT = """\
 const specification = JSON.parse(document.getElementById("specification").textContent);
 vegaEmbed("#picture", specification, {actions: {export: true, source: false, compiled: false,
 editor: false}});
@@ -59,46 +59,46 @@ def render(
     need("A picture", "plot", "vl_convert")
     if ending == ".html":
         text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
-        return _page(specification, text).encode()
-    root = _svg_of(specification)
+        return _html_page(specification, text).encode()
+    root = _vega_svg(specification)
     renumber(root, "id")
     if width is not None:
         high = width * float(root.attrib["height"]) / float(root.attrib["width"])
         root.attrib |= {"width": f"{width:g}", "height": f"{high:g}"}
-    return converted(root, ending, scale, in_points=width is not None)
+    return convert_svg(root, ending, scale, in_points=width is not None)
 
 
-def _svg_of(specification: Mapping[str, Any]) -> ElementTree.Element:
+def _vega_svg(specification: Mapping[str, Any]) -> ElementTree.Element:
     import vl_convert
 
     text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
     return read_svg(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE, allowed_base_urls=[]))
 
 
-def size_of(specification: Mapping[str, Any]) -> tuple[float, float]:
+def picture_size(specification: Mapping[str, Any]) -> tuple[float, float]:
     """How many pixels wide and high a picture is, once it is drawn."""
-    attributes = _svg_of(specification).attrib
+    attributes = _vega_svg(specification).attrib
     return float(attributes["width"]), float(attributes["height"])
 
 
 # Inches of the column of a page.
-_LONGEST = 9.0
+_PAGE_INCHES = 9.0
 
 
 def warn_if_long(high: float, options: str) -> None:
     """Warn of a picture for a column that is longer than a page, `high` points."""
-    if high <= _LONGEST * POINTS:
+    if high <= _PAGE_INCHES * POINTS:
         return
     remedy = f"Shorter with {options}, or wider" if options else "Make it wider"
     warnings.warn(
-        f"The picture is {high / POINTS:.1f} inches long; a page has about {_LONGEST:g}."
+        f"The picture is {high / POINTS:.1f} inches long; a page has about {_PAGE_INCHES:g}."
         f" {remedy}: --column 6.75in.",
         AttnbankWarning,
         stacklevel=3,
     )
 
 
-def converted(
+def convert_svg(
     root: ElementTree.Element, ending: str, scale: float, *, in_points: bool = False
 ) -> bytes:
     """An SVG document as .svg, .png or .pdf, every text in a font that has its letters.
@@ -106,7 +106,7 @@ def converted(
     A pixel of it is a point of a PDF; `in_points` a pixel is a point of an SVG, too.
     """
     for element in root.iter(f"{{{SVG}}}text"):
-        if family := family_for("".join(element.itertext())):
+        if family := font_family("".join(element.itertext())):
             element.set("font-family", family)
             for part in element.iter():  # within its parts, a family of their own would be stronger
                 if part is not element:
@@ -126,7 +126,7 @@ def converted(
 
 # Families with the letters of a script, by how Unicode's names of these begin. Left to itself the
 # converter takes the first font of the machine that has them, a bold or a Japanese one.
-_FAMILIES = (
+_FAMILIES_BY_SCRIPT = (
     (("HIRAGANA", "KATAKANA"), "Noto Sans CJK JP, Hiragino Sans, Yu Gothic, MS Gothic"),
     (("HANGUL",), "Noto Sans CJK KR, Apple SD Gothic Neo, Malgun Gothic"),
     (
@@ -140,30 +140,30 @@ _FAMILIES = (
 )  # fmt: skip
 
 
-def family_for(text: str) -> str | None:
+def font_family(text: str) -> str | None:
     """The fonts for a text that FONT has no letters for; None if it is in other letters."""
     names = {
         unicodedata.name(character, "").partition(" ")[0].partition("-")[0] for character in text
     }
-    for scripts, families in _FAMILIES:
+    for scripts, families in _FAMILIES_BY_SCRIPT:
         if not names.isdisjoint(scripts):
             return f"{families}, {FONT}"
     return None
 
 
-def _page(specification: Mapping[str, Any], text: str) -> str:
+def _html_page(specification: Mapping[str, Any], text: str) -> str:
     import vl_convert
 
     # Within a script no < can end it, nor begin a comment.
     embedded = (
         text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     )
-    return _PAGE.format(
+    return _PAGE_TEMPLATE.format(
         title=escape(specification["usermeta"]["title"]),
         background=specification["config"]["background"],
         font=FONT,
         specification=embedded,
-        script=vl_convert.javascript_bundle(_SCRIPT, vl_version=VEGA_LITE).replace(
+        script=vl_convert.javascript_bundle(_EMBED_SCRIPT, vl_version=VEGA_LITE).replace(
             "</script", "<\\/script"
         ),
     )

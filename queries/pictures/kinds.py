@@ -22,8 +22,8 @@ from attnbank.queries.pictures.panels import (
     Spec,
     X,
     Y,
-    clean,
-    finite,
+    add_label_column,
+    finite_numbers,
     is_amount,
     label,
     labels,
@@ -35,13 +35,13 @@ from attnbank.queries.pictures.panels import (
 _CELL: Spec = {"type": "rect"}
 
 
-def grid(scene: Scene) -> ChartParts:
+def draw_grid(scene: Scene) -> ChartParts:
     """Draw cells in the colours of one or several columns, each of which has a panel of its own.
 
     The names of `text` stand in the cells of the only column, else in a panel of their own.
     """
     plot, size = scene.plot, scene.size
-    across, down = scene.mark(plot.x, plot.y)
+    across, down = scene.label_axes(plot.x, plot.y)
     columns = plot.color
     kinds = not is_amount(scene.rows, columns[0])
     is_named = bool(plot.text or plot.label) and not columns[1:]
@@ -49,12 +49,12 @@ def grid(scene: Scene) -> ChartParts:
     step = wide if size.width else min(26.0, max(5.0, wide // 1))  # else seams show
     if is_named and not size.width:
         step = _step_of_names(scene, step, len(across))
-    if plot.panel and len(down) > _MANY and not size.width:
+    if plot.panel and len(down) > _MANY_ROWS and not size.width:
         step = min(step, round(1.5 * scene.look.font))
-    here = [label(row, plot.y) for row in scene.here]
+    here = [label(row, plot.y) for row in scene.panel_rows]
     if max(map(len, down)) > 3:  # names: a panel has its own; numbers stay comparable
         down = [name for name in down if name in set(here)]
-    high = size.height / len(down) if size.height else _height(scene, step, across, down)
+    high = size.height / len(down) if size.height else _cell_height(scene, step, across, down)
     if is_named and not size.height:
         high = min(high, 26.0)
     axes = {
@@ -66,15 +66,17 @@ def grid(scene: Scene) -> ChartParts:
     for column in columns:
         title = scene.axis_title((column,), 72 if has_several else 44)
         if kinds:
-            color = scene.kind_colors(*clean(scene.rows, column), words_of_name(column))["color"]
+            color = scene.kind_colors(*add_label_column(scene.rows, column), words_of_name(column))[
+                "color"
+            ]
         else:
             color = scene.amount_color(
                 columns, column, None if has_several else scene.wrap_pixels(title, 160)
             )
         cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
         if is_named:
-            cells = {"layer": [cells, *_names(scene, axes, step, high, column)]}
-        unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, **cells)
+            cells = {"layer": [cells, *_name_layers(scene, axes, step, high, column)]}
+        unit = scene.unit({"step": step}, {"step": high}, view=scene.background, **cells)
         if has_several:
             unit["title"] = panel_title(title, scene.theme, step * len(across), scene.look.font)
         panels.append(unit)
@@ -84,8 +86,8 @@ def grid(scene: Scene) -> ChartParts:
     has_gaps = any(row[column] is None for row in scene.rows for column in columns)
     notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
     if plot.significant:
-        notes.append(_significant(scene))
-    notes += [] if kinds else [note for column in columns for note in _pale(scene, column)]
+        notes.append(_significance_note(scene))
+    notes += [] if kinds else [note for column in columns for note in _pale_notes(scene, column)]
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
     beside = len(panels) if len(panels) < 4 else 2
@@ -93,27 +95,27 @@ def grid(scene: Scene) -> ChartParts:
 
 
 # Share of a fixed scale below which all colours are nearly that of its low end.
-_PALE = 0.1
+_PALE_SHARE = 0.1
 
 # Below it, shares are what rounding leaves.
-_NOTHING = 1e-6
+_ROUNDING = 1e-6
 
 # Cells that are named where colours do not tell them.
-_HIGHEST = 3
+_MAX_NAMED_CELLS = 3
 
 
-def _pale(scene: Scene, column: str) -> list[str]:
+def _pale_notes(scene: Scene, column: str) -> list[str]:
     """What is said of a column whose cells all have the colour of 0, or nearly so."""
-    rows = [row for row in scene.here if row[column] is not None]
+    rows = [row for row in scene.panel_rows if row[column] is not None]
     amounts = [row[column] for row in rows]
     if not amounts or min(amounts) < 0:
         return []
     ends, called = scene.scale_ends((column,)), scene.axis_title((column,), 72)
-    if max(amounts) < _NOTHING:
-        return [f"{called}: all 0" if not any(amounts) else f"{called}: all below {_NOTHING:g}"]
-    if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE * (ends[-1] - ends[0]):
+    if max(amounts) < _ROUNDING:
+        return [f"{called}: all 0" if not any(amounts) else f"{called}: all below {_ROUNDING:g}"]
+    if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE_SHARE * (ends[-1] - ends[0]):
         return []
-    highest = sorted(rows, key=lambda row: -row[column])[:_HIGHEST]
+    highest = sorted(rows, key=lambda row: -row[column])[:_MAX_NAMED_CELLS]
     named = ", ".join(
         f"{row[Y]}{'-' if scene.plot.x == ('head',) else ', '}{row[X]} {row[column]:.3g}"
         for row in highest
@@ -121,7 +123,7 @@ def _pale(scene: Scene, column: str) -> list[str]:
     return [f"{called}: the highest are {named} (--stretch spreads the colours)"]
 
 
-def _significant(scene: Scene) -> str:
+def _significance_note(scene: Scene) -> str:
     """How many cells are coloured, of how many that were tested."""
     tried = scene.rows[0].get("tried")
     after = f", corrected for {tried:,} tests" if tried else ""
@@ -135,7 +137,7 @@ def _step_of_names(scene: Scene, step: float, columns: int) -> float:
     """How wide a cell is that has room for its name, as far as a page has."""
     longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
     room = (longest + 1) * 0.54 * scene.look.at_least(0.72)
-    return max(step, min(room, _WIDEST_GRID / columns, 64.0))
+    return max(step, min(room, _MAX_GRID_WIDTH / columns, 64.0))
 
 
 def _first_name_of_cell(scene: Scene, row: Row) -> str:
@@ -146,15 +148,15 @@ def _first_name_of_cell(scene: Scene, row: Row) -> str:
 
 
 # Pixels of a grid whose cells have names in them.
-_WIDEST_GRID = 1000.0
+_MAX_GRID_WIDTH = 1000.0
 
 
-def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> list[Spec]:
+def _name_layers(scene: Scene, axes: Spec, step: float, high: float, column: str) -> list[Spec]:
     """The names in the cells of a column of amounts; nothing where cells are too small for them."""
     theme = scene.theme
     font = min(scene.look.at_least(0.72), high * 0.7)
     room = int(step / (0.54 * font))
-    if room < _NAMED:
+    if room < _MIN_LETTERS:
         return []
     for row in scene.rows:
         name = _first_name_of_cell(scene, row)
@@ -168,21 +170,21 @@ def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> l
     return [layer(mark, encoding)]
 
 
-def _height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
+def _cell_height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
     """How high a cell is: square for heads; high enough for its name, if it is a word."""
     if max(map(len, down)) > 3:
         return 1.36 * scene.look.font
-    if scene.plot.panel and len(down) > _MANY:
+    if scene.plot.panel and len(down) > _MANY_ROWS:
         return min(step, scene.look.font)
     return step if len(across) <= 30 else min(20.0, max(5.0, 300 // len(down)))
 
 
 # Rows of a grid from which its cells are flat, if it is one of several.
-_MANY = 16
+_MANY_ROWS = 16
 
 
 # Letters for which a cell has room at least, to say a name.
-_NAMED = 3
+_MIN_LETTERS = 3
 
 
 def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
@@ -204,18 +206,18 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: f
     title = scene.axis_title((column,), 60)
     if not has_several:
         title = title.removesuffix(" (+ others)")
-    if room >= _NAMED:
+    if room >= _MIN_LETTERS:
         layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, named))
-    unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=layers)
+    unit = scene.unit({"step": step}, {"step": high}, view=scene.background, layer=layers)
     unit["title"] = panel_title(title, scene.theme, width, scene.look.font)
     return unit
 
 
 # Rows of a matrix up to which its cells are wide enough for a name.
-_FEW = 12
+_FEW_ROWS = 12
 
 
-def matrix(scene: Scene) -> ChartParts:
+def draw_matrix(scene: Scene) -> ChartParts:
     """Every pair of things, on both sides of the diagonal; things that are near stand together."""
     plot, size = scene.plot, scene.size
     column = plot.color[0]
@@ -234,12 +236,12 @@ def matrix(scene: Scene) -> ChartParts:
         value = np.inf if row[column] is None else row[column]
         first, second = index_of[row[X]], index_of[row[Y]]
         distances[first, second] = distances[second, first] = value
-    order = [names[at] for at in by_cluster(distances)]
+    order = [names[at] for at in cluster_order(distances)]
     step = (size.width or 560) / len(order)
     high = (size.height or size.width or 560) / len(order)
     if size.width is None:
         # Heads are many and small; a few corpora have room for their names on both sides.
-        step = high = min(14.0 if len(order) > _FEW else 36.0, max(8.0, step // 1))
+        step = high = min(14.0 if len(order) > _FEW_ROWS else 36.0, max(8.0, step // 1))
     thing = words_of_name(
         "-".join(column.removesuffix("_a") for column in plot.x)
     )  # Layer-head of layer_a ...
@@ -253,11 +255,11 @@ def matrix(scene: Scene) -> ChartParts:
         layer(_CELL, {"x": {**across, "field": x}, "y": {**down, "field": y}, **shared})
         for x, y in ((X, Y), (Y, X))
     ]
-    unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=sides)
+    unit = scene.unit({"step": step}, {"step": high}, view=scene.background, layer=sides)
     return ChartParts([unit], 1, step * len(order), ["Ordered by clusters (average linkage)"])
 
 
-def by_cluster(distances: NDArray[np.float64]) -> list[int]:
+def cluster_order(distances: NDArray[np.float64]) -> list[int]:
     """The order of the leaves of a tree of clusters (average linkage) of a symmetric matrix.
 
     The two nearest clusters, of equal ones the first, are joined again and again; of the four ways
@@ -284,9 +286,9 @@ def by_cluster(distances: NDArray[np.float64]) -> list[int]:
     return [leaf for order in orders.values() for leaf in order]
 
 
-def points(scene: Scene) -> ChartParts:
+def draw_points(scene: Scene) -> ChartParts:
     """A point for each row, and a line through the means of what stands above each other."""
-    colors, groups, x, y, fold = _along(scene)
+    colors, groups, x, y, fold = _line_channels(scene)
     mean = {
         "aggregate": [{"op": "mean", "field": y["field"], "as": MEAN}],
         "groupby": [X, PLACE, *groups],
@@ -302,13 +304,13 @@ def points(scene: Scene) -> ChartParts:
         *fold,
         mean,
     )
-    return _panel(scene, [dots, means, *_rules(scene, x, y)], ["Lines: means"])
+    return _single_panel(scene, [dots, means, *_rule_layers(scene, x, y)], ["Lines: means"])
 
 
 def draw_lines(scene: Scene) -> ChartParts:
     """Draw a line for each kind of thing, or each column, with a mark for each row."""
     plot = scene.plot
-    colors, _, x, y, fold = _along(scene)
+    colors, _, x, y, fold = _line_channels(scene)
     line = layer(
         {"type": "line", "strokeWidth": 1.8},
         {"x": x, "y": y, **_line_colors(colors), **_ORDER},
@@ -319,7 +321,7 @@ def draw_lines(scene: Scene) -> ChartParts:
         {"x": x, "y": y, **_point_colors(colors), "tooltip": scene.tooltip},
         *fold,
     )
-    layers, notes = [line, dots, *_rules(scene, x, y)], []
+    layers, notes = [line, dots, *_rule_layers(scene, x, y)], []
     if plot.low and plot.high:
         own = {"color": colors["color"]} if plot.color else {}
         interval = layer(
@@ -328,7 +330,7 @@ def draw_lines(scene: Scene) -> ChartParts:
         )
         layers.insert(0, interval)
         notes = [f"Vertical lines: {_describe_interval(scene, plot.low)}"]
-    return _panel(scene, layers, notes)
+    return _single_panel(scene, layers, notes)
 
 
 def _describe_interval(scene: Scene, low: str) -> str:
@@ -343,29 +345,31 @@ MEAN, RULE = "mean of rows", "rule value"
 _ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
 
 
-def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
+def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     """What lines and points have alike: colours, the fields of these, both axes, and folding."""
     plot = scene.plot
-    domain, _ = scene.mark(plot.x, plot.x)
+    domain, _ = scene.label_axes(plot.x, plot.x)
     if plot.along == "log":
         across = _logarithmic(scene)
     else:
-        step = (scene.size.width or _WIDTH) / len(domain)
+        step = (scene.size.width or _PANEL_WIDTH) / len(domain)
         across = scene.names_axis(domain, scene.axis_title(plot.x), X, step)
         across["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
         across["scale"] |= {"type": "point", "padding": 0.5}
     y = scene.amounts_axis(
         plot.y[0],
         (*plot.y, *filter(None, (plot.rule, plot.low, plot.high))),
-        title=scene.wrap_pixels(scene.measured_in(plot.y), 0.5 * (scene.size.width or _WIDTH)),
+        title=scene.wrap_pixels(
+            scene.common_axis_title(plot.y), 0.5 * (scene.size.width or _PANEL_WIDTH)
+        ),
     )
     if len(plot.y) > 1:
         colors = scene.kind_colors(NAME, list(plot.y), None)
         return colors, [NAME], across, {**y, "field": VALUE}, [_folded(plot.y)]
     if not plot.color:
         return {"color": {"value": scene.theme.palette[0]}}, [], across, y, []
-    source, values = clean(scene.rows, plot.color[0])
-    panel_labels = labels(scene.here, plot.color[:1])
+    source, values = add_label_column(scene.rows, plot.color[0])
+    panel_labels = labels(scene.panel_rows, plot.color[:1])
     return scene.kind_colors(source, values, None, panel_labels), [source], across, y, []
 
 
@@ -380,7 +384,7 @@ def _line_colors(colors: Spec) -> Spec:
 def _logarithmic(scene: Scene) -> Spec:
     """An axis of amounts that is logarithmic from 1 on; 0 stands before that."""
     column = scene.plot.x[0]
-    most = max((abs(amount) for amount in finite(scene.rows, (column,))), default=1.0)
+    most = max((abs(amount) for amount in finite_numbers(scene.rows, (column,))), default=1.0)
     ticks = [0, *(10**power for power in range(math.floor(math.log10(max(most, 1.0))) + 1))]
     return {
         "field": column,
@@ -392,14 +396,14 @@ def _logarithmic(scene: Scene) -> Spec:
 
 
 # Pixels of a panel with points or lines.
-_WIDTH = 440
+_PANEL_WIDTH = 440
 
 
 def _folded(columns: tuple[str, ...]) -> Spec:
     return {"fold": list(columns), "as": [NAME, VALUE]}
 
 
-def _rules(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
+def _rule_layers(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
     """The dashed line of the column `rule`, with its name."""
     rule = scene.plot.rule
     if rule is None:
@@ -412,33 +416,33 @@ def _rules(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
     return [layer(dashed, {**at, **_ORDER}, mean), layer({"type": "text", **text}, at, mean, last)]
 
 
-def _panel(scene: Scene, layers: list[Spec], notes: list[str]) -> ChartParts:
-    width = scene.size.width or _WIDTH
-    height = scene.size.height or (scene.size.width or _WIDTH) * 0.52
+def _single_panel(scene: Scene, layers: list[Spec], notes: list[str]) -> ChartParts:
+    width = scene.size.width or _PANEL_WIDTH
+    height = scene.size.height or (scene.size.width or _PANEL_WIDTH) * 0.52
     unit = scene.unit(width, height, layer=layers)
     return ChartParts([unit], 1, width, notes, ("color", "shape"))
 
 
-def bars(scene: Scene) -> ChartParts:
+def draw_bars(scene: Scene) -> ChartParts:
     """A bar for each thing, its interval, and marks for what it is to be compared with."""
     plot, theme = scene.plot, scene.theme
     for row in scene.rows:
         row[MARK] = label(row, plot.y)
         if plot.label and all(row[column] is not None for column in plot.label):
             row[MARK] += f"  {label(row, plot.label)}"
-    here = list(dict.fromkeys(row[MARK] for row in scene.here))
-    if all(map(_is_whole, here)):  # distances
+    here = list(dict.fromkeys(row[MARK] for row in scene.panel_rows))
+    if all(map(_is_integer, here)):  # distances
         here.sort(key=int)
     step = scene.size.height / len(here) if scene.size.height else 1.9 * scene.look.font
     down = scene.names_axis(here, scene.axis_title(plot.y), MARK, step)
     if plot.label:
         down["title"] = f"{scene.axis_title(plot.y)}, {'-'.join(plot.label)}"
     amounts = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
-    title = scene.wrap_pixels(scene.axis_title(plot.x), scene.size.width or _BAR)
+    title = scene.wrap_pixels(scene.axis_title(plot.x), scene.size.width or _BARS_WIDTH)
     across = scene.amounts_axis(plot.x[0], amounts, title=title, orient="bottom")
     bar: Spec = {"type": "bar", "color": theme.bar, "height": {"band": 0.7}}
     layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
-    notes = [f"Bars: {scene.called(plot.x[0])}"] if plot.beside else []
+    notes = [f"Bars: {scene.legend_label(plot.x[0])}"] if plot.beside else []
     if plot.low and plot.high:
         ends = {"x": {**across, "field": plot.low}, "x2": {"field": plot.high}, "y": down}
         rule = {"type": "rule", "color": theme.ink, "strokeWidth": 1.6, "clip": True}
@@ -464,7 +468,7 @@ def bars(scene: Scene) -> ChartParts:
                 _folded(plot.beside),
             )
         )
-    width = scene.size.width or _BAR
+    width = scene.size.width or _BARS_WIDTH
     # In the column of a paper the bars need the room.
     aside = plot.aside[: 1 if scene.look.width else None]
     if aside:
@@ -480,18 +484,18 @@ def bars(scene: Scene) -> ChartParts:
     return ChartParts([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
 
 
-def _is_whole(text: str) -> bool:
+def _is_integer(text: str) -> bool:
     return re.fullmatch(r"-?\d+", text) is not None
 
 
 # Pixels of a bar of 1.
-_BAR = 380
+_BARS_WIDTH = 380
 
 # The field of what is written at the end of a bar.
 ASIDE = "aside label"
 
 
-def scatter(scene: Scene) -> ChartParts:
+def draw_scatter(scene: Scene) -> ChartParts:
     """A map: as far apart on paper as in the rows, drawn once for each column of colours."""
     plot, theme = scene.plot, scene.theme
     usual = 540 if plot.label else 430
@@ -507,12 +511,12 @@ def scatter(scene: Scene) -> ChartParts:
             # The lightest colours would be lost on paper.
             edge = {"stroke": theme.ink, "strokeWidth": 0.5}
             colors = {"color": scene.amount_color((column,), column, words_of_name(column))}
-            amounts = finite(scene.rows, (column,))
+            amounts = finite_numbers(scene.rows, (column,))
             if column in ("layer", "head") and min(amounts) < max(amounts):  # 1-based: no 0
                 colors["color"]["scale"]["domain"] = [min(amounts), max(amounts)]
                 colors["color"]["legend"]["tickMinStep"] = 1
         else:
-            colors = scene.kind_colors(*clean(scene.rows, column), words_of_name(column))
+            colors = scene.kind_colors(*add_label_column(scene.rows, column), words_of_name(column))
         dot = {
             "type": "point",
             "filled": True,
@@ -546,7 +550,7 @@ def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
     sides = {"x": (scene.plot.x, width), "y": (scene.plot.y, height)}
     ends = {}
     for channel, (columns, _) in sides.items():
-        coordinates = finite(scene.rows, columns[:1]) or [0.0]
+        coordinates = finite_numbers(scene.rows, columns[:1]) or [0.0]
         ends[channel] = min(coordinates), max(coordinates)
     unit = 1.08 * max((ends[at][1] - ends[at][0]) / 2 / sides[at][1] for at in sides) or 1 / width
     axes = {}

@@ -27,13 +27,13 @@ from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 
 # Characters of a name that a subtitle shows.
-LONGEST = 80
+MAX_NAME = 80
 
 # Characters of a name that stands at an axis or in a legend.
-LONGEST_LABEL = 34
+MAX_LABEL = 34
 
 # Characters of a text that the rows of a picture have.
-_LONGEST_TEXT = 500
+_MAX_TEXT = 500
 
 # What stands for a null among the labels of an axis.
 NO_VALUE = "\u2013"
@@ -61,16 +61,16 @@ def _json_cell(value: Any) -> Any:
     if isinstance(value, (int, bool)) or value is None:
         return value
     text = value.isoformat() if isinstance(value, (date, time)) else str(value)
-    if len(text) > _LONGEST_TEXT:  # each mark has it as a label: a long name would be there often
-        text = f"{text[:_LONGEST_TEXT]}…{_digits(text)}"
-    return harmless(text)
+    if len(text) > _MAX_TEXT:  # each mark has it as a label: a long name would be there often
+        text = f"{text[:_MAX_TEXT]}…{_checksum(text)}"
+    return escape_harmful(text)
 
 
 _FORBIDDEN = frozenset({"Cc", "Cs", "Cn", "Co", "Zl", "Zp"})
 _TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 
 
-def harmless(text: str) -> str:
+def escape_harmful(text: str) -> str:
     """Foreign text with each character written out (`\\x1b`) that could harm a picture.
 
     Control characters, which end the converter, and those that turn the direction beside them.
@@ -88,12 +88,12 @@ def _escape_character(character: str) -> str:
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def plain(text: str, longest: int = LONGEST) -> str:
+def short_text(text: str, longest: int = MAX_NAME) -> str:
     """Foreign text as a short line that cannot harm a picture, isolated if from right to left.
 
     A long one is cut (a wide character counts twice): Vega fails if it cuts within a character.
     """
-    line = harmless(text[: longest + 1])
+    line = escape_harmful(text[: longest + 1])
     width = 0
     for at, character in enumerate(line):
         width += 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
@@ -115,21 +115,21 @@ def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
         first, last = row[names[0]], row[names[1]]
         return f"{first} or more" if last is None else f"{first}\u2013{last}"
     parts = [
-        NO_VALUE if row[column] is None else _short(_cell_text(row[column])) for column in names
+        NO_VALUE if row[column] is None else _axis_text(_cell_text(row[column])) for column in names
     ]
     is_head = len(names) == 2 and names[0].startswith("layer") and names[1].startswith("head")
     return ("-" if is_head else ", ").join(parts)
 
 
-def _short(text: str) -> str:
+def _axis_text(text: str) -> str:
     """A text that fits beside an axis. What is cut has a number, since two may begin alike."""
-    short = plain(text, LONGEST_LABEL)
+    short = short_text(text, MAX_LABEL)
     if not short.rstrip("\u2069").endswith("…") or text.endswith("…"):
         return short
-    return f"{short}{_digits(text)}"
+    return f"{short}{_checksum(text)}"
 
 
-def _digits(text: str) -> str:
+def _checksum(text: str) -> str:
     """What tells texts apart that begin alike, where they are cut."""
     return f"{zlib.crc32(text.encode('utf-8', 'replace')) % 10_000:04}"
 
@@ -163,7 +163,7 @@ def is_significant(p: float | None) -> bool:
     return p is not None and p < SIGNIFICANT
 
 
-def finite(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
+def finite_numbers(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
     """Return the numbers of some columns, without nulls and texts."""
     names = tuple(columns)
     return [
@@ -176,7 +176,7 @@ def is_amount(rows: list[Row], column: str) -> bool:
     return all(row[column] is None or _is_finite_number(row[column]) for row in rows)
 
 
-def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
+def add_label_column(rows: list[Row], column: str) -> tuple[str, list[str]]:
     """Put the labels of a column into a field of the rows; its name, and its values in order."""
     source = f"{column} label"
     for row in rows:
@@ -230,15 +230,15 @@ class Scene:
     theme: Theme
     size: Size
     look: Look = field(default_factory=Look)
-    chosen: Mapping[str, Any] = field(default_factory=dict)
+    panel_values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def here(self) -> list[Row]:
+    def panel_rows(self) -> list[Row]:
         """The rows of this panel."""
         return [
             row
             for row in self.rows
-            if all(row[name] == value for name, value in self.chosen.items())
+            if all(row[name] == value for name, value in self.panel_values.items())
         ]
 
     @property
@@ -248,7 +248,7 @@ class Scene:
         return [{"field": column.name} for column in self.analysis.columns if column.name in known]
 
     @property
-    def ground(self) -> Spec:
+    def background(self) -> Spec:
         """The ground of cells, which is seen where there is no value."""
         return {"fill": self.theme.missing, "stroke": self.theme.faint}
 
@@ -261,7 +261,7 @@ class Scene:
     def unit(self, width: Any, height: Any, **body: Any) -> Spec:
         """A panel of Vega-Lite with its rows alone; sizes are pixels, or those of a step."""
         chosen: list[Spec] = [
-            {"filter": {"field": name, "equal": value}} for name, value in self.chosen.items()
+            {"filter": {"field": name, "equal": value}} for name, value in self.panel_values.items()
         ]
         if self.plot.significant is not None:
             column = self.plot.significant
@@ -297,16 +297,16 @@ class Scene:
 
     def help(self, column: str) -> str:
         """The meaning of a column."""
-        return harmless(self.column(column).help)
+        return escape_harmful(self.column(column).help)
 
-    def measured_in(self, columns: Sequence[str]) -> str:
+    def common_axis_title(self, columns: Sequence[str]) -> str:
         """What several columns have in common: their caption, or what they are measured in."""
         if len(columns) == 1:
             return self.axis_title(columns)
         unit = unit_of(self.help(columns[0])) or "value"
         return words_of_name("share" if unit.startswith("share") else unit)
 
-    def mark(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
+    def label_axes(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
         """Write what each row is called along both axes into it; the labels in order."""
         across, down = labels(self.rows, tuple(x)), labels(self.rows, tuple(y))
         places = {name: index for index, name in enumerate(across)}
@@ -315,11 +315,11 @@ class Scene:
             row[PLACE] = places[row[X]]
         return across, down
 
-    def called(self, column: str) -> str:
+    def legend_label(self, column: str) -> str:
         """What a column of a figure is called in a key; `accuracy_a` is named by its run."""
         side = column[-2:]
         if side in ("_a", "_b") and (run := self.rows[0].get(f"run{side}")) is not None:
-            return f"{label_of(column[:-2])} of {plain(run)}"
+            return f"{label_of(column[:-2])} of {short_text(run)}"
         return label_of(column)
 
     def names_axis(self, domain: list[str], title: str, source: str, step: float) -> Spec:
@@ -332,9 +332,9 @@ class Scene:
         wide = 0.6 * longest + 0.4
         # Short names that have no room even upright are thinned out, and lie.
         is_turned = source == X and wide * font > step
-        is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.least <= step)
+        is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.smallest <= step)
         width = wide if source == X and not is_turned else 1.15
-        if self.look.least <= step / width < font:
+        if self.look.smallest <= step / width < font:
             font = step / width
         angle = 0
         if is_turned:
@@ -349,7 +349,7 @@ class Scene:
                 "labelAngle": angle,
                 "labelOverlap": False,
                 "labelFontSize": font,
-                "values": _every(domain, spacing),
+                "values": _thin_out(domain, spacing),
                 "grid": False,
                 "domain": False,
                 "tickColor": self.theme.faint,
@@ -388,16 +388,20 @@ class Scene:
 
     def scale_ends(self, columns: Sequence[str]) -> list[float]:
         """The ends of the scale of some columns, as `ends_of` has them."""
-        amounts = finite(self.coloured, columns)
+        amounts = finite_numbers(self.coloured, columns)
         return ends_of(amounts, self.plot.domain, stretch=self.look.stretch)
 
     def kind_colors(
-        self, source: str, values: list[str], title: str | None, shown: list[str] | None = None
+        self,
+        source: str,
+        values: list[str],
+        title: str | None,
+        domain_values: list[str] | None = None,
     ) -> Spec:
         """Kinds of a field as colours, shapes and dashes; of all `values` a panel has `shown`."""
         encoding_of = encodings(values)
-        domain = [value for value in values if shown is None or value in shown]
-        names: dict[str, Any] = {value: self.called(value) for value in domain}
+        domain = [value for value in values if domain_values is None or value in domain_values]
+        names: dict[str, Any] = {value: self.legend_label(value) for value in domain}
         legend: Spec = {"title": title}
         if self.look.width is not None:  # the key stands below, as many side by side as there fit
             font, room = self.look.font, self.look.width / (self.size.beside or 1)
@@ -423,7 +427,7 @@ class Scene:
         }
 
 
-def _every(domain: list[str], step: int) -> list[str]:
+def _thin_out(domain: list[str], step: int) -> list[str]:
     """Some of the places of an axis, as far apart as each other: each, every 2nd, 5th, 10th.
 
     Of heads (`8-10`) the first of each layer, or of every few layers.
@@ -448,7 +452,7 @@ class ChartParts:
     columns: int
     width: float
     notes: list[str] = field(default_factory=list)
-    apart: tuple[str, ...] = ()
+    independent_scales: tuple[str, ...] = ()
 
 
 def layer(mark: Spec, encoding: Spec, *transform: Spec) -> Spec:

@@ -20,9 +20,9 @@ import polars as pl
 from attnbank.queries.pictures.svg import (
     FONT,
     element,
-    isolated,
+    isolate_direction,
     shorten_for_svg,
-    width,
+    text_width,
     wrap_svg_text,
 )
 from attnbank.queries.pictures.theme import POINTS, Look, Palette, theme_of
@@ -64,7 +64,7 @@ class Panel:
         if not self.mean_of:
             return f"{self.layer}-{self.head}"
         layers = {layer for layer, _ in self.mean_of}
-        if len(self.mean_of) <= _NAMED:
+        if len(self.mean_of) <= _MAX_NAMED:
             return f"mean of {', '.join(f'{layer}-{head}' for layer, head in self.mean_of)}"
         text = f"mean of {len(self.mean_of)} heads"
         return f"{text} of layer {layers.pop()}" if len(layers) == 1 else text
@@ -116,7 +116,7 @@ class SentenceFacts:
 
 
 # Heads of a mean that its name has; of more it says how many.
-_NAMED = 6
+_MAX_NAMED = 6
 
 MARGIN = 16.0
 
@@ -126,7 +126,7 @@ GUTTER = 28.0
 # For the bar of a mention, of which one that stands in another has a lane of its own.
 LANE = 14.0
 
-_WIDEST = 1240.0
+_MAX_WIDTH = 1240.0
 ELSEWHERE_TEXT = "elsewhere in the input"
 
 
@@ -141,14 +141,14 @@ class Scale:
 
 
 # Between the two columns of a panel, at least, where it has to fit into the column of a paper.
-_ROOM = 56.0
+_MIN_GAP = 56.0
 
 LARGE = Scale(font=14.0, row=21.0, across=120.0, title=15.0)
 SMALL = Scale(font=9.0, row=12.5, across=58.0, title=11.0)
 
 
 @dataclass(frozen=True)
-class PanelPlace:
+class PanelLayout:
     """Where a panel stands, and what stands where in it.
 
     `left` and `right` are the x of the inner edges of the columns, `column` their width, `rows` the
@@ -168,7 +168,7 @@ class PanelPlace:
     y: float = 0.0
 
 
-def lanes_of(panel: Panel) -> list[int]:
+def mention_lanes(panel: Panel) -> list[int]:
     """The lane of each mention: the first in which no other one stands at the same place."""
     ends: list[list[tuple[int, int]]] = []
     lanes = []
@@ -184,7 +184,9 @@ def lanes_of(panel: Panel) -> list[int]:
     return lanes
 
 
-def places(panels: Sequence[Panel], top: float, room: float | None = None) -> list[PanelPlace]:
+def lay_out_panels(
+    panels: Sequence[Panel], top: float, room: float | None = None
+) -> list[PanelLayout]:
     """The panels in rows, a sentence's together; over four of one, or six, they are small.
 
     In a paper they are not; there they get as wide as the `room`.
@@ -193,13 +195,17 @@ def places(panels: Sequence[Panel], top: float, room: float | None = None) -> li
     of_each = max(sum(panel.sentence == name for panel in panels) for name in sentences)
     scale = SMALL if room is None and (of_each > 4 or len(panels) > 6) else LARGE
     if room is not None:
-        scale = replace(scale, across=_ROOM)
+        scale = replace(scale, across=_MIN_GAP)
     titles = _panel_titles(panels)
-    sized = [_sized(panel, title, scale) for panel, title in zip(panels, titles, strict=True)]
+    sized = [
+        _measure_panel(panel, title, scale) for panel, title in zip(panels, titles, strict=True)
+    ]
     margin = MARGIN if room is None else 0.0
-    placed: list[PanelPlace] = []
+    placed: list[PanelLayout] = []
     y = top
-    for row in _wrap_panels(sized, _WIDEST if room is None else room + GUTTER, breaks=of_each > 1):
+    for row in _wrap_panels(
+        sized, _MAX_WIDTH if room is None else room + GUTTER, breaks=of_each > 1
+    ):
         x = margin
         more = 0.0
         if room is not None:
@@ -214,10 +220,10 @@ def places(panels: Sequence[Panel], top: float, room: float | None = None) -> li
 
 
 def _wrap_panels(
-    sized: Sequence[PanelPlace], widest: float, *, breaks: bool
-) -> Iterator[Sequence[PanelPlace]]:
+    sized: Sequence[PanelLayout], widest: float, *, breaks: bool
+) -> Iterator[Sequence[PanelLayout]]:
     """Rows of panels that fit, about as many in each; with `breaks` a sentence begins one."""
-    groups: dict[str, list[PanelPlace]] = {}
+    groups: dict[str, list[PanelLayout]] = {}
     for layout in sized:
         groups.setdefault(layout.panel.sentence if breaks else "", []).append(layout)
     for group in groups.values():
@@ -230,16 +236,18 @@ def _wrap_panels(
         yield from (group[at : at + count] for at in range(0, len(group), count))
 
 
-def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) -> PanelPlace:
+def _measure_panel(
+    panel: Panel, title: str, scale: Scale, *, has_rest: bool = False
+) -> PanelLayout:
     texts = [shorten_for_svg(text) for text in panel.words["text"]]
-    column = max((width(text, scale.font) for text in texts), default=0.0) + 8
+    column = max((text_width(text, scale.font) for text in texts), default=0.0) + 8
     has_rest = has_rest or ELSEWHERE in panel.weights["to_position"]
-    beyond = max(column, width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
-    lanes = max(lanes_of(panel), default=-1) + 1
+    beyond = max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
+    lanes = max(mention_lanes(panel), default=-1) + 1
     room = lanes * LANE
     head = scale.title * 1.8 if title else 0.0
     if panel.label:  # it is wider than what stands below it, at times; bold letters are wider
-        titled = 1.08 * width(title, scale.title)
+        titled = 1.08 * text_width(title, scale.title)
         scale = replace(scale, across=max(scale.across, titled - 2 * (room + column)))
     rows = {
         position: head + (at + 0.5) * scale.row
@@ -247,7 +255,7 @@ def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) ->
     }
     if has_rest:
         rows[ELSEWHERE] = head + (len(texts) + 0.9) * scale.row
-    return PanelPlace(
+    return PanelLayout(
         panel=panel,
         scale=scale,
         width=room + column + scale.across + max(beyond, column + room),
@@ -260,11 +268,11 @@ def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) ->
     )
 
 
-_NARROWEST = 520.0
-_LONGEST_NAME, _LONGEST_OF_RUN = 80, 200
+_MIN_WIDTH = 520.0
+_MAX_SENTENCE_NAME, _MAX_RUN_NAME = 80, 200
 
 # The weights whose lines the key shows.
-_SAMPLES = (0.1, 0.25, 0.5, 1.0)
+_LEGEND_WEIGHTS = (0.1, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -287,10 +295,10 @@ class Canvas:
         """The sheet for how a picture is to look."""
         if look is None:
             return cls()
-        unit = look.letters(LARGE.font) / LARGE.font
+        unit = look.letter_height(LARGE.font) / LARGE.font
         if look.width is None:
             return cls(unit=unit)
-        note = max(12.0, look.least / unit)
+        note = max(12.0, look.smallest / unit)
         return cls(look.width / unit, unit, 0.0, LARGE.title, note, 0.5 / unit)
 
 
@@ -303,10 +311,10 @@ def draw(
     """
     colours, sheet = theme_of(theme).sentence, Canvas.from_look(look)
     margin, note = sheet.margin, sheet.note
-    edge = max(layout.x + layout.width for layout in places(panels, 0.0, sheet.room))
+    edge = max(layout.x + layout.width for layout in lay_out_panels(panels, 0.0, sheet.room))
     if sheet.room is None:
         trees = [tree_width(tree, note) + 2 * margin for tree in facts.trees.values()]
-        wide = max(edge + margin, _NARROWEST, *trees)
+        wide = max(edge + margin, _MIN_WIDTH, *trees)
     else:
         wide = sheet.room
         if edge > wide + 0.5:
@@ -326,7 +334,7 @@ def draw(
             for line in wrap_svg_text(sentence, wide - 2 * margin, note):
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
-    key, y = _key(facts, y, wide - 2 * margin, colours, sheet)
+    key, y = _legend(facts, y, wide - 2 * margin, colours, sheet)
     parts += key
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
@@ -338,7 +346,7 @@ def draw(
         svg, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, note)
         parts.append(svg)
         y += height + GUTTER * 0.5
-    placed = places(panels, y, sheet.room)
+    placed = lay_out_panels(panels, y, sheet.room)
     for number, (layout, name) in enumerate(zip(placed, _panel_titles(panels), strict=True)):
         parts.append(_panel(layout, number, name, facts, colours, sheet))
     high = max(layout.y + layout.height for layout in placed) + max(margin, 2.0)
@@ -364,7 +372,7 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
     for an unknown theme.
     """
     colours = theme_of(theme).sentence
-    layout = replace(_sized(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
+    layout = replace(_measure_panel(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
     wide, high = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     return element(
         "svg",
@@ -378,7 +386,7 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
 def notes(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
     """Return the lines below the title: whose attention it is, and what is drawn how."""
     run, model, corpus = (
-        shorten_for_svg(name, _LONGEST_OF_RUN) for name in (facts.run, facts.model, facts.corpus)
+        shorten_for_svg(name, _MAX_RUN_NAME) for name in (facts.run, facts.model, facts.corpus)
     )
     yield f"Run {run}: model {model}, corpus {corpus}."
     what = facts.figure
@@ -417,10 +425,10 @@ def title_of(panels: Sequence[Panel], facts: SentenceFacts) -> str:
         subject = f"Heads {', '.join(heads)}"
     where = sentences[0] if len(sentences) == 1 else f"{len(sentences)} sentences"
     where = f"sentence {where}" if where.isdecimal() else where
-    return f"{subject} on {shorten_for_svg(where, _LONGEST_NAME)}"
+    return f"{subject} on {shorten_for_svg(where, _MAX_SENTENCE_NAME)}"
 
 
-def _key(
+def _legend(
     facts: SentenceFacts, top: float, room: float, colours: Palette, sheet: Canvas
 ) -> tuple[list[str], float]:
     """Lines of some weights, and the marks of gold arcs, with what they mean."""
@@ -428,14 +436,14 @@ def _key(
     # How wide it is, what is drawn, and what it means.
     entries: list[tuple[float, str, str]] = []
     of = " of the largest" if facts.figure == "norm" else ""
-    for at, weight in enumerate(_SAMPLES):
+    for at, weight in enumerate(_LEGEND_WEIGHTS):
         caption = (
             f"{facts.figure.capitalize() + ' ' if at == 0 else ''}{weight:g}{of if at == 0 else ''}"
         )
-        opacity, thick = _strength(weight, 14.0, sheet.thin)
+        opacity, thick = _line_style(weight, 14.0, sheet.thin)
         symbol = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
                         stroke_opacity=opacity, stroke_width=thick)  # fmt: skip
-        entries.append((32 + width(caption, note) + 14, symbol, caption))
+        entries.append((32 + text_width(caption, note) + 14, symbol, caption))
     if facts.relation is not None:
         arcs = "Gold arc" if facts.relation == "all" else f"Gold {shorten_for_svg(facts.relation)}"
         arcs += f", {facts.direction.replace('_', ' ')}" if facts.direction else ""
@@ -443,10 +451,10 @@ def _key(
             (True, f"{arcs}: found"),
             (False, "missed"),
         ):
-            symbol = _mark(
+            symbol = _gold_mark(
                 (0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0, sheet.thin
             )
-            entries.append((38 + width(caption, note) + 18, symbol, caption))
+            entries.append((38 + text_width(caption, note) + 18, symbol, caption))
     parts, x, y = [], 0.0, top + note * 1.7
     for entry_width, symbol, caption in entries:
         if x and x + entry_width > room:
@@ -460,13 +468,13 @@ def _key(
     return parts, y
 
 
-def _strength(share: float, font: float, thin: float) -> tuple[str, str]:
+def _line_style(share: float, font: float, thin: float) -> tuple[str, str]:
     """The opacity and the width of a line, which both grow with its share of the strongest."""
     strength = min(share, 1.0)
     return f"{strength:.3f}", f"{(thin + 2.5 * strength) * (font / 14) ** 0.5:.2f}"
 
 
-def _mark(
+def _gold_mark(
     start: tuple[float, float], end: tuple[float, float], colour: str, ground: str,
     is_found: bool | None, font: float, thin: float, **attributes: Any,
 ) -> str:  # fmt: skip
@@ -488,7 +496,7 @@ def _mark(
 
 
 def _panel(
-    layout: PanelPlace,
+    layout: PanelLayout,
     number: int,
     title: str,
     facts: SentenceFacts,
@@ -504,7 +512,7 @@ def _panel(
                 title, middle, scale.title, scale.title, colours.text, anchor="middle", bold=True
             )
         )
-    parts += _mentions(layout, colours, sheet)
+    parts += _mention_bars(layout, colours, sheet)
     lines = _weight_lines(layout, facts, colours, sheet)
     for position, text, index, is_special, is_matched in panel.words.rows():
         colour = colours.faint if is_special else colours.text
@@ -528,7 +536,7 @@ def _panel(
 
 
 def _weight_lines(
-    layout: PanelPlace, facts: SentenceFacts, colours: Palette, sheet: Canvas
+    layout: PanelLayout, facts: SentenceFacts, colours: Palette, sheet: Canvas
 ) -> dict[int, list[str]]:
     """The lines of a panel by where they begin, as strong and thick as their weights."""
     panel = layout.panel
@@ -556,11 +564,11 @@ def _weight_lines(
         if arc is not None:
             colour = colours.gold
         font = layout.scale.font
-        opacity, thick = _strength(weight / largest, font, sheet.thin)
+        opacity, thick = _line_style(weight / largest, font, sheet.thin)
         ends = (layout.left, layout.rows[start]), (layout.right, layout.rows[end])
         named = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
         if is_marked:
-            mark = _mark(*ends, colour, colours.ground, arc, font, sheet.thin, **named)
+            mark = _gold_mark(*ends, colour, colours.ground, arc, font, sheet.thin, **named)
             lines.setdefault(start, []).append(mark)
         line = element(
             "line", class_="line", x1=ends[0][0], y1=ends[0][1], x2=ends[1][0], y2=ends[1][1],
@@ -590,11 +598,11 @@ def letter(number: int) -> str:
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
-def _mentions(layout: PanelPlace, colours: Palette, sheet: Canvas) -> Iterator[str]:
+def _mention_bars(layout: PanelLayout, colours: Palette, sheet: Canvas) -> Iterator[str]:
     scale = layout.scale
     letters = scale.font * 0.72 if sheet.room is None else sheet.note
     for (entity, first, last, head), lane in zip(
-        layout.panel.mentions.rows(), lanes_of(layout.panel), strict=True
+        layout.panel.mentions.rows(), mention_lanes(layout.panel), strict=True
     ):
         colour = colours.entity(entity)
         top = layout.rows[first] - scale.row * 0.4
@@ -616,7 +624,7 @@ def _draw_word(
     """A word beside its column, `anchor` the end that stands at x, whatever way it runs."""
     box = ""
     if ground is not None:
-        wide = width(text, size) + 4
+        wide = text_width(text, size) + 4
         left = x - wide + 2 if anchor == "end" else x - 2
         box = element("rect", x=left, y=y - size * 0.68, width=wide, height=size * 1.36, rx=2,
                        fill=ground)  # fmt: skip
@@ -628,7 +636,7 @@ def _svg_text(
     bold: bool = False, **attributes: Any,
 ) -> str:  # fmt: skip
     return element(
-        "text", escape(isolated(text)), x=x, y=y, font_size=f"{size:g}", fill=colour,
+        "text", escape(isolate_direction(text)), x=x, y=y, font_size=f"{size:g}", fill=colour,
         text_anchor=None if anchor == "start" else anchor, font_weight="bold" if bold else None,
         **{"xml:space": "preserve"}, **attributes,
     )  # fmt: skip

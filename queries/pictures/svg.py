@@ -15,11 +15,11 @@ FONT = (
     " 'Noto Sans CJK SC', sans-serif"
 )
 
-_LONGEST = 40
+_MAX_LENGTH = 40
 _ISOLATE, _END = "\u2067", "\u2069"
 
 # How wide signs are beside the height of their font, in the first of FONT.
-_SHARES = {
+_RELATIVE_WIDTHS = {
     sign: share
     for share, signs in (
         (0.23, "ijl'|"), (0.28, "ft.,:;!I /[]\\"), (0.35, "r()-`\"*"), (0.5, "ckszvxyJ"),
@@ -30,13 +30,13 @@ _SHARES = {
 }  # fmt: skip
 
 
-def width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """About how wide a text is in a font of that size, in pixels: never much less than it is."""
-    return size * sum(map(_share, text))
+    return size * sum(map(_relative_width, text))
 
 
-def _share(sign: str) -> float:
-    known = _SHARES.get(sign)
+def _relative_width(sign: str) -> float:
+    known = _RELATIVE_WIDTHS.get(sign)
     if known is not None:
         return known
     if unicodedata.combining(sign) or unicodedata.category(sign) in ("Cf", "Me", "Mn"):
@@ -44,7 +44,7 @@ def _share(sign: str) -> float:
     return 1.02 if unicodedata.east_asian_width(sign) in "WF" else 0.65
 
 
-def isolated(text: str) -> str:
+def isolate_direction(text: str) -> str:
     """A text that runs from right to left, isolated from what stands beside it; others as they are.
 
     Attribute direction would turn the text's anchor in browsers, and vl-convert does not know it.
@@ -52,7 +52,7 @@ def isolated(text: str) -> str:
     return f"{_ISOLATE}{text}{_END}" if is_right_to_left(text) else text
 
 
-def shorten_for_svg(text: str, longest: int = _LONGEST) -> str:
+def shorten_for_svg(text: str, longest: int = _MAX_LENGTH) -> str:
     """A text as it is drawn: cut if it is very long, control characters written out."""
     visible = escape_control(text)
     return visible if len(visible) <= longest else f"{visible[: longest - 1]}…"
@@ -63,7 +63,7 @@ def wrap_svg_text(text: str, room: float, size: float) -> Iterator[str]:
     line = ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
-        if line and width(longer, size) > room:
+        if line and text_width(longer, size) > room:
             yield line
             longer = word
         line = longer

@@ -145,17 +145,17 @@ class Look:
     is_titled: bool = True
     stretch: bool = False
 
-    def letters(self, usual: float) -> float:
+    def letter_height(self, usual: float) -> float:
         """The height of letters in a picture that usually has letters of another height."""
         return self.size or (usual if self.width is None else PAPER_FONT)
 
     @property
     def font(self) -> float:
         """The height of letters in the picture of an analysis."""
-        return self.letters(FONT_SIZE)
+        return self.letter_height(FONT_SIZE)
 
     @property
-    def least(self) -> float:
+    def smallest(self) -> float:
         """The height of the smallest letters."""
         return 6.0 if self.width is None else min(7.0, self.font)
 
@@ -166,7 +166,7 @@ class Look:
 
     def at_least(self, share: float) -> float:
         """The height of letters that are a share of the others, but not too small."""
-        return max(self.least, share * self.font)
+        return max(self.smallest, share * self.font)
 
 
 def theme_of(name: str) -> Theme:
@@ -176,7 +176,7 @@ def theme_of(name: str) -> Theme:
     return THEMES[name]
 
 
-def config(theme: Theme, look: Look) -> dict[str, Any]:
+def vega_config(theme: Theme, look: Look) -> dict[str, Any]:
     """The part of a Vega-Lite specification that says how everything is drawn."""
     font = look.font
     title = font + 1 if look.width is None else font

@@ -8,15 +8,15 @@ from functools import cached_property
 from html import escape
 
 from attnbank.queries.directions import is_right_to_left
-from attnbank.queries.pictures.svg import element, isolated, shorten_for_svg, width
+from attnbank.queries.pictures.svg import element, isolate_direction, shorten_for_svg, text_width
 from attnbank.queries.pictures.theme import Palette
 
 DASHED = "5 3"
 
 # Pixels from which on a tree goes on in another row.
-_WIDEST = 1208.0
+_MAX_WIDTH = 1208.0
 
-_LETTERS = 14.0
+_WORD_SIZE = 14.0
 
 # Pixels between two words, and between two rows.
 _GAP = 12.0
@@ -65,7 +65,7 @@ class _Arc:
     is_wrong: bool
 
     @property
-    def columns(self) -> tuple[int, int]:
+    def span(self) -> tuple[int, int]:
         return min(self.dependent, self.head), max(self.dependent, self.head)
 
     @property
@@ -85,7 +85,7 @@ class _TreeRow:
 
 def tree_width(tree: Tree, note: float = 12.0) -> float:
     """Return how many pixels wide a picture must be for a tree, margins left out."""
-    return min(sum(_steps(tree, note)), _WIDEST)
+    return min(sum(_column_widths(tree, note)), _MAX_WIDTH)
 
 
 def drawn_tree(
@@ -101,7 +101,7 @@ def drawn_tree(
     readable = {
         arc
         for row in rows
-        for arc, (start, end) in _pieces(tree, row).items()
+        for arc, (start, end) in _arc_pieces(tree, row).items()
         if end - start >= _label_width(arc, note)
     }
     for row in rows:
@@ -112,7 +112,7 @@ def drawn_tree(
     return element("g", *groups, class_="tree", **attributes), high - _GAP
 
 
-def _steps(tree: Tree, note: float) -> list[float]:
+def _column_widths(tree: Tree, note: float) -> list[float]:
     """How wide the place of each word is: for it, its arcs and the labels to its neighbours."""
     ends = [0] * len(tree.words)
     for arc in tree.arcs:
@@ -120,15 +120,15 @@ def _steps(tree: Tree, note: float) -> list[float]:
         ends[arc.head] += 1
     steps = [
         max(
-            width(shorten_for_svg(word), _LETTERS),
-            width(shorten_for_svg(tag), note),
+            text_width(shorten_for_svg(word), _WORD_SIZE),
+            text_width(shorten_for_svg(tag), note),
             _APART * count,
         )
         + _GAP
         for word, tag, count in zip(tree.words, tree.tags, ends, strict=True)
     ]
     for arc in sorted(tree.arcs, key=lambda arc: arc.length):
-        first, last = arc.columns
+        first, last = arc.span
         between = sum(steps[first : last + 1]) - (steps[first] + steps[last]) / 2
         # The ends of arcs stand beside the middles of their words.
         beside = _APART * (ends[first] + ends[last] - 2) / 2
@@ -144,7 +144,7 @@ def _wrap_words(tree: Tree, room: float, note: float) -> list[_TreeRow]:
     rows: list[_TreeRow] = []
     first, filled = 0, 0.0
     middles: dict[int, float] = {}
-    for at, step in enumerate(_steps(tree, note)):
+    for at, step in enumerate(_column_widths(tree, note)):
         if middles and filled + step > room:
             rows.append(_TreeRow(first, at - 1, middles, filled))
             first, filled, middles = at, 0.0, {}
@@ -159,20 +159,20 @@ def _levels(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
     # The highest arc yet over each gap between two words, from the one before the row to the one
     # after it: arcs that meet elsewhere meet there, too.
     heights = [0] * (row.last - row.first + 2)
-    for arc in sorted(arcs, key=lambda arc: (arc.length, arc.columns)):
-        first, last = arc.columns
+    for arc in sorted(arcs, key=lambda arc: (arc.length, arc.span)):
+        first, last = arc.span
         gaps = slice(max(first - row.first + 1, 0), min(last - row.first + 1, len(heights)))
         levels[arc] = 1 + max(heights[gaps])
         heights[gaps] = [levels[arc]] * len(heights[gaps])
     return levels
 
 
-def _places(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
+def _arc_ends(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
     """Where the arcs end at each word: those to the left stand left, and long ones inside."""
     lefts: dict[int, list[_Arc]] = {at: [] for at in row.middles}
     rights: dict[int, list[_Arc]] = {at: [] for at in row.middles}
     for arc in sorted(arcs, key=lambda arc: arc.length):
-        first, last = arc.columns
+        first, last = arc.span
         if last in lefts:
             lefts[last].append(arc)
         if first in rights:
@@ -185,18 +185,18 @@ def _places(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float
     return ends
 
 
-def _pieces(tree: Tree, row: _TreeRow) -> dict[_Arc, tuple[float, float]]:
+def _arc_pieces(tree: Tree, row: _TreeRow) -> dict[_Arc, tuple[float, float]]:
     """From where to where each arc goes that is seen in a row."""
-    arcs = [arc for arc in tree.arcs if arc.columns[0] <= row.last and arc.columns[1] >= row.first]
-    places = _places(row, arcs)
+    arcs = [arc for arc in tree.arcs if arc.span[0] <= row.last and arc.span[1] >= row.first]
+    places = _arc_ends(row, arcs)
     return {
-        arc: (places.get((arc, arc.columns[0]), 0.0), places.get((arc, arc.columns[1]), row.wide))
+        arc: (places.get((arc, arc.span[0]), 0.0), places.get((arc, arc.span[1]), row.wide))
         for arc in arcs
     }
 
 
 def _label_width(arc: _Arc, note: float) -> float:
-    return width(arc.label, note) + 4
+    return text_width(arc.label, note) + 4
 
 
 def _draw_row(
@@ -206,7 +206,7 @@ def _draw_row(
 
     What has no room for its label is left without, if the arc is `readable` in another row.
     """
-    pieces = _pieces(tree, row)
+    pieces = _arc_pieces(tree, row)
     levels = _levels(row, [*pieces])
     step = note * 1.35
     bottom = (max(levels.values(), default=0) + 0.9) * step
@@ -218,7 +218,7 @@ def _draw_row(
     for arc, (start, end) in pieces.items():
         colour = colours.faint if arc.is_wrong else colours.text
         top = bottom - levels[arc] * step - 0.25 * step
-        first, last = arc.columns
+        first, last = arc.span
         legs = (first in row.middles, last in row.middles)
         line = "".join(_path(mirrored(start), mirrored(end), top, bottom - 3, legs))
         dashes = DASHED if arc.is_wrong else None
@@ -236,14 +236,14 @@ def _draw_row(
                               fill=colours.ground))  # fmt: skip
         labels.append(_label_text(arc.label, middle, top + note * 0.35, note, colour, "tree-label"))
     words = []
-    baseline = bottom + _LETTERS * 1.1
+    baseline = bottom + _WORD_SIZE * 1.1
     for at, middle in row.middles.items():
         x, tag_y = mirrored(middle), baseline + note * 1.25
         words += [
-            _label_text(tree.words[at], x, baseline, _LETTERS, colours.text, "tree-word"),
+            _label_text(tree.words[at], x, baseline, _WORD_SIZE, colours.text, "tree-word"),
             _label_text(tree.tags[at], x, tag_y, note, colours.faint, "tree-tag"),
         ]
-    return "".join([*paths, *labels, *words]), bottom + _LETTERS * 1.1 + note * 1.6
+    return "".join([*paths, *labels, *words]), bottom + _WORD_SIZE * 1.1 + note * 1.6
 
 
 def _path(
@@ -263,6 +263,6 @@ def _path(
 
 
 def _label_text(text: str, x: float, y: float, size: float, colour: str, kind: str) -> str:
-    escaped = escape(isolated(shorten_for_svg(text)))
+    escaped = escape(isolate_direction(shorten_for_svg(text)))
     return element("text", escaped, x=x, y=y, font_size=f"{size:g}", fill=colour,
                    text_anchor="middle", class_=kind)  # fmt: skip

@@ -20,7 +20,7 @@ from attnbank.sql.run_choice import Run
 from attnbank.sql.subtypes import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
 
 # Positions of a sentence that are shown at most.
-MOST = 150
+_MAX_POSITIONS = 150
 
 _KINDS = ("word", "token")
 
@@ -28,7 +28,7 @@ _KINDS = ("word", "token")
 # were chosen for each relation.
 SOURCES = ("head", "layer", "all", "ensemble")
 
-MOST_HITS = 50
+_MAX_HITS = 50
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class ShowOptions:
             raise CallError(
                 f"decoded cannot be {self.decoded}.", f"Say whose tree: {', '.join(SOURCES)}."
             )
-        if not 1 <= self.hits <= MOST_HITS:
+        if not 1 <= self.hits <= _MAX_HITS:
             raise CallError(
-                f"{self.hits} is not a valid number of sentences.", f"Give 1 to {MOST_HITS}."
+                f"{self.hits} is not a valid number of sentences.", f"Give 1 to {_MAX_HITS}."
             )
         if not 0 <= self.least < 1:
             raise CallError(
@@ -82,7 +82,7 @@ class ShowOptions:
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadSentence:
     """Rows (a word and head), panels (a head) and trees of a sentence, and sentences about them.
 
     `decoded` are the trees that were decoded, by what their titles say of them.
@@ -96,7 +96,7 @@ class Read:
     notes: tuple[str, ...]
 
 
-def needs(bank: Backend, options: ShowOptions) -> str | None:
+def required_annotation(bank: Backend, options: ShowOptions) -> str | None:
     """What the run's corpus must have for what is asked for: mentions, trees, or nothing."""
     if options.coreference:
         return "mentions"
@@ -118,7 +118,7 @@ def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
 
 def names_of_run(bank: Backend, run: Run) -> dict[str, str]:
     """Return what a title says of a run: its name (run), its model, its corpus and its measure."""
-    facts = _frame(bank, "run_facts", run=run.id).row(0, named=True)
+    facts = _query(bank, "run_facts", run=run.id).row(0, named=True)
     model = facts["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
         model = PurePath(model.replace("\\", "/")).name
@@ -139,8 +139,8 @@ class SentenceRecords:
     sequence: int
     by_word: pl.DataFrame
     every: pl.DataFrame
-    of_shown: pl.DataFrame
-    shown: pl.DataFrame
+    shown_words: pl.DataFrame
+    shown_positions: pl.DataFrame
     words: pl.DataFrame
     before: tuple[int, ...]
     mentions: pl.DataFrame
@@ -151,12 +151,12 @@ class SentenceRecords:
 
 def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> SentenceRecords:
     """What of a sentence is shown. Raises CallError if no word is in `asked.words`."""
-    inputs = _frame(bank, "inputs", run=run.id, sentence=chosen.id)
+    inputs = _query(bank, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
-    by_word = _frame(bank, "positions", sequence=sequence)
+    by_word = _query(bank, "positions", sequence=sequence)
     positions = by_word.unique(["position"], keep="first", maintain_order=True)
     own = (pl.col("sentence") == chosen.id).fill_null(False)
-    before = _before(positions, chosen, options.before)
+    before = _sentences_before(positions, chosen, options.before)
     shown_positions, left_out = _select_positions(positions, own, before, options)
     if len(before) < options.before:
         left_out.append(f"The input holds {len(before)} sentences before {chosen.name}, of the"
@@ -190,28 +190,28 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> Sent
 
 def read_sentence(
     bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions
-) -> Read:
+) -> ReadSentence:
     """What some heads look at in a sentence. Raises CallError if no word is in `asked.words`."""
     records = sheet(bank, run, chosen, options)
     sequence, by_word, positions = records.sequence, records.by_word, records.every
-    of_shown, notes = records.of_shown, [*records.notes]
+    of_shown, notes = records.shown_words, [*records.notes]
     own = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
-    maps = _frame(bank, "maps", sequence=sequence, heads=names)
+    maps = _query(bank, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), positions)
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         notes.append(note_on_missing_weights(run))
-    peaks = _frame(bank, "peaks", sequence=sequence, heads=names)
+    peaks = _query(bank, "peaks", sequence=sequence, heads=names)
     is_saved = _is_saved_relation(bank, options.relation)
     pairs = _gold_pairs(bank, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
-    judged = _as_saved(by_word, of_shown, pairs, options) if is_saved else of_shown
+    judged = _with_saved_relation(by_word, of_shown, pairs, options) if is_saved else of_shown
     tops, panels = [], []
-    is_causal = bool(_frame(bank, "run_facts", run=run.id)["is_causal"][0])
+    is_causal = bool(_query(bank, "run_facts", run=run.id)["is_causal"][0])
     if options.mean:
-        maps, peaks = _mean(maps, positions)
+        maps, peaks = _mean_maps(maps, positions)
     for layer, head in [(None, None)] if options.mean else heads:
         of_head = pl.col("layer").eq_missing(layer) & pl.col("head").eq_missing(head)
-        top = _tops(
+        top = _top_rows(
             by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), options,
             is_causal=is_causal,
         )  # fmt: skip
@@ -220,7 +220,7 @@ def read_sentence(
         ))  # fmt: skip
         panels.append(
             Panel(chosen.name, layer, head, records.words,
-                  _weights_between_shown(maps.filter(of_head), positions, records.shown),
+                  _weights_between_shown(maps.filter(of_head), positions, records.shown_positions),
                   _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), options),
                   records.mentions, mean_of=tuple(heads) if options.mean else ())
         )  # fmt: skip
@@ -230,10 +230,12 @@ def read_sentence(
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
     tree = records.tree
-    decoded = {} if tree is None else _decoded(bank, run, chosen, heads, options, of_shown, tree)
+    decoded = (
+        {} if tree is None else _decoded_trees(bank, run, chosen, heads, options, of_shown, tree)
+    )
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
-    return Read(rows, tuple(panels), tree, decoded, records.left_out, tuple(notes))
+    return ReadSentence(rows, tuple(panels), tree, decoded, records.left_out, tuple(notes))
 
 
 def note_on_missing_weights(run: Run) -> str:
@@ -267,7 +269,7 @@ def _check_maps(maps: pl.DataFrame, heads: int, positions: pl.DataFrame) -> None
         )
 
 
-def _mean(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The mean of attention maps, and its peaks, as the statements maps and peaks have them.
 
     Of equal weights the leftmost is the peak, and what has no weight has none, as in table `peak`.
@@ -301,7 +303,7 @@ def _mean(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFrame, pl
     return mean, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
 
 
-def _before(positions: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
+def _sentences_before(positions: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
     ids = [
         sentence
         for sentence in positions["sentence"].unique(maintain_order=True)
@@ -323,12 +325,12 @@ def _select_positions(
             f"It has the words {min(indexes)} to {max(indexes)} (--words).",
         )
     words = positions.filter(requested | pl.col("sentence").is_in(before).fill_null(False))
-    if words.height > MOST:
-        words = words.tail(MOST) if before else words.head(MOST)
+    if words.height > _MAX_POSITIONS:
+        words = words.tail(_MAX_POSITIONS) if before else words.head(_MAX_POSITIONS)
         part = "The last" if before else "The first"
         notes.append(
-            f"{part} {MOST} positions are shown, up to word {words['index'][-1]}; for others:"
-            " --words FROM-TO."
+            f"{part} {_MAX_POSITIONS} positions are shown, up to word {words['index'][-1]};"
+            " for others: --words FROM-TO."
         )
     special = positions.filter(pl.col("word").is_null()) if options.special else positions.clear()
     return pl.concat([words, special]).sort("position"), notes
@@ -357,7 +359,7 @@ def _weights_between_shown(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _tops(
+def _top_rows(
     by_word: pl.DataFrame, shown_words: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
     options: ShowOptions, *, is_causal: bool,
 ) -> pl.DataFrame:  # fmt: skip
@@ -416,7 +418,7 @@ def _sum_or_none(weights: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(weights) else None
 
 
-def _frame(bank: Backend, name: str, /, **values: Any) -> pl.DataFrame:
+def _query(bank: Backend, name: str, /, **values: Any) -> pl.DataFrame:
     return bank.fetch(registry.internal_statement(f"sentences/{name}"), values)
 
 
@@ -437,7 +439,7 @@ def _gold_pairs(
     if options.relation is None:
         return []
     if is_saved:
-        saved = _frame(bank, "saved_pairs", relation=options.relation, sentences=sentences)
+        saved = _query(bank, "saved_pairs", relation=options.relation, sentences=sentences)
         return [(word, head) for word, head in saved.rows()]
     own = by_word.filter(
         pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
@@ -449,7 +451,7 @@ def _gold_pairs(
     ]
 
 
-def _as_saved(
+def _with_saved_relation(
     by_word: pl.DataFrame,
     shown_words: pl.DataFrame,
     pairs: Sequence[tuple[int, int]],
@@ -508,7 +510,7 @@ _NO_MENTIONS = pl.DataFrame(
 def _mentions_of(bank: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:
     """The mentions of entities that have several among the words shown, as spans of positions."""
     words = shown_words["word"]
-    mentions = _frame(bank, "mentions", first=words.min(), last=words.max())
+    mentions = _query(bank, "mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
     places: dict[int, list[int]] = {}
     for position, word in shown_words.select("position", "word").drop_nulls().rows():
@@ -542,7 +544,7 @@ def _tree_of(shown_words: pl.DataFrame) -> Tree | None:
     )
 
 
-def _decoded(
+def _decoded_trees(
     bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions,
     shown_words: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
@@ -563,7 +565,7 @@ def _decoded(
     parts = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
     trees = {}
     for layer, head in dict.fromkeys(parts.get(options.decoded, [(None, None)])):
-        rows = _frame(
+        rows = _query(
             bank, "decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
             layer=layer, head=head,
         )  # fmt: skip

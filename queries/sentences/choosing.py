@@ -14,7 +14,7 @@ from attnbank.sql.header import RunChoice
 from attnbank.sql.run_choice import Run, choose_run, run_candidates, with_reasons
 from attnbank.sql.suggest import join_names
 
-_LARGEST = 2**31 - 1
+_MAX_ID = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ def is_request(text: str) -> bool:
     return text.lstrip().startswith("pattern") or "{" in text
 
 
-def called(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
+def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
     """The sentence of an id (a number) or else of a name. Raises CallError for none or several."""
     name_or_id = name_or_id.strip()
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
     rows: list[tuple[int, str, int, str]] = []
-    if name_or_id.isdecimal() and int(name_or_id) <= _LARGEST:
+    if name_or_id.isdecimal() and int(name_or_id) <= _MAX_ID:
         rows = _query_internal(bank, "by_name", values | {"id": int(name_or_id)})
     rows = rows or _query_internal(bank, "by_name", values | {"name": name_or_id})
     if len(rows) == 1:
@@ -58,7 +58,7 @@ def called(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
     )
 
 
-def marked(bank: Backend, sentence: Chosen, indexes: Sequence[int]) -> Chosen:
+def mark_words(bank: Backend, sentence: Chosen, indexes: Sequence[int]) -> Chosen:
     """The sentence with words (indexes from 1) marked. Raises CallError if it has no such word."""
     if not indexes:
         return sentence
@@ -91,11 +91,11 @@ def run_over(
     choice = RunChoice(needs=needs, favours="sentence/word")
     if requested is None:
         with suppress(QueryError):
-            return _run_over(bank, None, replace(choice, weights="largest"), corpus)
-    return _run_over(bank, requested, choice, corpus)
+            return _choose_run(bank, None, replace(choice, weights="largest"), corpus)
+    return _choose_run(bank, requested, choice, corpus)
 
 
-def _run_over(
+def _choose_run(
     bank: Backend, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
 ) -> Run:
     def choose(name: str | None) -> Run:
@@ -152,7 +152,7 @@ def sentences_of_run(bank: Backend, run: Run, sentences: Sequence[int]) -> set[i
     return {row[0] for row in rows}
 
 
-def heads_of(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[int, int]]:
+def requested_heads(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[int, int]]:
     """Layer and number of each head asked for (3-1, or a layer). Raises CallError for none."""
     if not heads and layer is None:
         raise CallError(

@@ -24,7 +24,7 @@ from attnbank.queries.pictures import (
 )
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.files import converted, latex_caption, read_svg, warn_if_long
+from attnbank.queries.pictures.files import convert_svg, latex_caption, read_svg, warn_if_long
 from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests
@@ -42,7 +42,7 @@ from attnbank.sql.subtypes import TO_EARLIER
 MOST_PANELS = 150
 
 # Hits that are asked for at first, for each sentence that is shown.
-_AT_FIRST = 100
+_FIRST_HITS = 100
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Shown:
         root = read_svg(self.draw(theme, look))
         if in_points:
             warn_if_long(float(root.attrib["height"]), "fewer heads or sentences")
-        return converted(root, ending, scale, in_points=in_points)
+        return convert_svg(root, ending, scale, in_points=in_points)
 
     def caption(self, command: str) -> str:
         """A caption of the picture in LaTeX, with the command that makes it."""
@@ -130,10 +130,10 @@ class Shown:
         return self.draw()
 
     def _repr_html_(self) -> str:
-        return _framed(self.html(), self.draw())
+        return _iframe(self.html(), self.draw())
 
 
-def _framed(page: str, svg: str) -> str:
+def _iframe(page: str, svg: str) -> str:
     """A page within a notebook: a frame of its own, in which its script reaches nothing else."""
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
     assert size is not None, "a picture has its size"
@@ -185,14 +185,14 @@ def picture_of(
     if plot.kind == SENTENCES:
         return Figure(figure(bank, analysis, frame), theme, look)
     facts = facts_of(
-        frame, contents.list_runs(bank), values, _read_beside(bank, analysis, frame, values)
+        frame, contents.list_runs(bank), values, _other_runs(bank, analysis, frame, values)
     )
     if look is not None and look.width is not None:
         return Picture(fitted(analysis, frame, facts, theme, look), look.width)
     return Picture(specification(analysis, frame, facts, theme, size, look))
 
 
-def _read_beside(
+def _other_runs(
     bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
 ) -> Iterable[str]:
     """The runs that an analysis reads beside those that its rows name."""
@@ -252,15 +252,15 @@ def _label(value: Any) -> str:
 def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
     """What `Bank.show` returns."""
     with bank.answering():
-        needs = attention.needs(bank, options)
+        needs = attention.required_annotation(bank, options)
     if choosing.is_request(str(options.sentence)):
         run, chosen = _sentences_with_hits(bank, options, needs)
     else:
-        run, chosen = _called(bank, options, needs)
+        run, chosen = _named_sentence(bank, options, needs)
     with bank.answering():
         attention.check_relation(bank, options.relation, run)
         named = [options.head] if isinstance(options.head, str) else options.head
-        pairs = choosing.heads_of(run, named, options.layer)
+        pairs = choosing.requested_heads(run, named, options.layer)
         if (count := (1 if options.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
             raise CallError(
                 f"{len(pairs)} heads on {len(chosen)} sentences make {count} panels.",
@@ -299,15 +299,17 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
     return Shown(rows, run, panels, facts, {sentence.id: sentence.matched for sentence in chosen})
 
 
-def _called(bank: Requests, options: ShowOptions, needs: str | None) -> tuple[Run, list[Chosen]]:
+def _named_sentence(
+    bank: Requests, options: ShowOptions, needs: str | None
+) -> tuple[Run, list[Chosen]]:
     with bank.answering():
         if options.corpus is not None:
             find_corpus(bank.connection, bank.path, options.corpus)
-        sentence = choosing.called(bank, str(options.sentence), options.corpus)
+        sentence = choosing.find_sentence(bank, str(options.sentence), options.corpus)
         of = sentence.corpus, sentence.corpus_name
         run = choosing.run_over(bank, options.run_name, needs, of)
         choosing.check_sentence_in_run(bank, run, sentence)
-        return run, [choosing.marked(bank, sentence, options.matched)]
+        return run, [choosing.mark_words(bank, sentence, options.matched)]
 
 
 def _sentences_with_hits(
@@ -326,7 +328,7 @@ def _sentences_with_hits(
         )
         named = named if read_by is None else read_by.name
         run = choosing.run_over(bank, named, needs, of)
-    for limit in (_AT_FIRST * hits, None):
+    for limit in (_FIRST_HITS * hits, None):
         choice = HitOptions(run.corpus_name, limit, keys=True, run=read_by)
         frame = bank.run_hits(request, choice, timeout=options.timeout)
         chosen = _by_sentence(frame, run)

@@ -18,7 +18,7 @@ from attnbank.queries.patterns.compiler.expressions import all_of
 from attnbank.queries.patterns.compiler.scopes import (
     Bound,
     NamedEdge,
-    Planned,
+    ScopePlan,
     exists_row,
     is_reflexive,
     tests_of,
@@ -34,7 +34,7 @@ from attnbank.sql.subtypes import PARTS
 Ends = tuple[Bound, Bound]
 
 
-def add_clauses(planned: Planned, run: Run | None) -> Iterator[str]:
+def add_clauses(planned: ScopePlan, run: Run | None) -> Iterator[str]:
     """Add what a scope has beside the tree and tests of nodes; yields common table expressions.
 
     Raises RequestError for a special token where words are needed, or values not to be compared.
@@ -46,8 +46,8 @@ def add_clauses(planned: Planned, run: Run | None) -> Iterator[str]:
     for pair in scope.clauses_of_kind(syntax.Corefers):
         name = planned.aliases.new("coreferent")
         ties = {"source": pair.source, "target": pair.target}
-        _add_pairs(planned, name, ties, None, is_one=True)
-        yield _inlined(
+        _add_pairs(planned, name, ties, None, is_unique=True)
+        yield _not_materialized(
             name,
             "select distinct one_mention.head_word as source, other_mention.head_word as target"
             " from mention as one_mention inner join mention as other_mention"
@@ -66,12 +66,12 @@ def add_clauses(planned: Planned, run: Run | None) -> Iterator[str]:
         _add_test(planned, presence.reference, "present" if presence.is_present else "absent")
 
 
-def _inlined(name: str, select: str) -> str:
+def _not_materialized(name: str, select: str) -> str:
     """A common table expression of which DuckDB does not make all rows before any condition."""
     return f"{name} as not materialized ({select})"
 
 
-def _add_attention(planned: Planned, edge: syntax.AttentionEdge, run: Run) -> str:
+def _add_attention(planned: ScopePlan, edge: syntax.AttentionEdge, run: Run) -> str:
     """`A =[3-1]=> B`: the pairs of table `peak`; with a sign, those that meet the threshold.
 
     Words that share a position attend, and are attended to, alike, but not to each other.
@@ -102,13 +102,13 @@ def _add_attention(planned: Planned, edge: syntax.AttentionEdge, run: Run) -> st
     )
     ties = {end: node for end, node in ends.items() if end not in special}
     is_one = None not in (edge.head.layer, edge.head.head) and not special
-    _add_pairs(planned, name, ties, edge.name, is_one=is_one)
-    return _inlined(
+    _add_pairs(planned, name, ties, edge.name, is_unique=is_one)
+    return _not_materialized(
         name,
         "select source.word as source, target.word as target,"
         f" concat(cast({table}.layer as varchar), '-', cast({table}.head as varchar)) as label,"
         f" cast({weight} as double) as weight"
-        f" {_attention(run, edge.head, table, reaches, **rows)}{kinds}",
+        f" {_attention_rows(run, edge.head, table, reaches, **rows)}{kinds}",
     )
 
 
@@ -116,7 +116,7 @@ _WEIGHT = "list_extract(distribution.weights, target.position + 1)"
 _NOT_ITSELF = "(target.position <> source.position or target.word = source.word)"
 
 
-def _attention(
+def _attention_rows(
     run: Run, head: syntax.Head, table: str, reaches: str, *,
     source: str = "word_position", target: str = "word_position", joined: str = "",
 ) -> str:  # fmt: skip
@@ -151,8 +151,8 @@ def measured_sentences(run: Run) -> str:
 
 
 def _add_pairs(
-    planned: Planned, pairs: str, ties: dict[str, syntax.Name | None], name: syntax.Name | None,
-    *, is_one: bool,
+    planned: ScopePlan, pairs: str, ties: dict[str, syntax.Name | None], name: syntax.Name | None,
+    *, is_unique: bool,
 ) -> None:  # fmt: skip
     """Tie nodes to the rows of a table of pairs: `ties` has the node of each of its columns.
 
@@ -164,7 +164,7 @@ def _add_pairs(
     conditions = {end: f"{alias}.{end} = {word.row}.id" for end, word in bound.items()}
     star = next((end for end, node in ties.items() if node is None), None)
     any_word = Bound(planned.aliases.new("star"))
-    if name is None and planned.scope.outer is None and not (is_one and star is None):
+    if name is None and planned.scope.outer is None and not (is_unique and star is None):
         joined = ""
         if star is not None:
             joined = f" inner join word as {any_word.row} on {alias}.{star} = {any_word.row}.id"
@@ -189,7 +189,7 @@ def _add_pairs(
 
 
 # How the span of an edge lies to a word, and the spans of two edges to each other.
-_LIES = {
+_SPAN_CONDITIONS = {
     "inside": "{begin} < {index} and {index} < {end}",
     "<>": "({end} <= {other_begin} or {other_end} <= {begin})",
     "><": "({begin} < {other_begin} and {other_begin} < {end} and {end} < {other_end}"
@@ -199,14 +199,14 @@ _LIES = {
 }
 
 
-def _add_order(planned: Planned, order: syntax.Order) -> None:
+def _add_order(planned: ScopePlan, order: syntax.Order) -> None:
     if planned.scope.is_edge(order.left):
         left_ends, right_ends = _ends(planned, order.left), _ends(planned, order.right)
         words = [*left_ends, *right_ends]
-        lie = _LIES[order.sign].format(**_span(left_ends), **_span(right_ends, "other_"))
+        lie = _SPAN_CONDITIONS[order.sign].format(**_span(left_ends), **_span(right_ends, "other_"))
     elif planned.scope.is_edge(order.right):
         words = [planned.bound[order.left], *_ends(planned, order.right)]
-        lie = _LIES["inside"].format(index=words[0].index, **_span((words[1], words[2])))
+        lie = _SPAN_CONDITIONS["inside"].format(index=words[0].index, **_span((words[1], words[2])))
     else:
         first, second = planned.bound[order.left], planned.bound[order.right]
         if order.sign == "<":
@@ -227,7 +227,7 @@ def _span(ends: Ends, name: str = "") -> dict[str, str]:
     return {f"{name}begin": f"least{both}", f"{name}end": f"greatest{both}"}
 
 
-def _ends(planned: Planned, name: syntax.Name) -> Ends:
+def _ends(planned: ScopePlan, name: syntax.Name) -> Ends:
     ends = planned.edges[name].ends
     if ends is None:
         raise RequestError(
@@ -238,7 +238,7 @@ def _ends(planned: Planned, name: syntax.Name) -> Ends:
     return ends
 
 
-def _in_one_sentence(planned: Planned, first: Bound, *words: Bound) -> list[str]:
+def _in_one_sentence(planned: ScopePlan, first: Bound, *words: Bound) -> list[str]:
     """That words are in one sentence, unless that is already known."""
     number = planned.row_group.get(first.row)
     return [
@@ -248,7 +248,7 @@ def _in_one_sentence(planned: Planned, first: Bound, *words: Bound) -> list[str]
     ]
 
 
-def _add_path(planned: Planned, path: syntax.Path) -> str:
+def _add_path(planned: ScopePlan, path: syntax.Path) -> str:
     """`A ->> B`: a recursive expression that climbs from the words that can be B, head by head."""
     upper, lower = planned.bound[path.source], planned.bound[path.target]
     climb, step = planned.aliases.new("climb"), planned.aliases.new("path")
@@ -271,7 +271,7 @@ def _add_path(planned: Planned, path: syntax.Path) -> str:
     )
 
 
-def _add_enhanced(planned: Planned, edge: syntax.Edge) -> str:
+def _add_enhanced(planned: ScopePlan, edge: syntax.Edge) -> str:
     """`A -[E:obj]-> B`: rows with columns of `word`; without a name one for several edges."""
     name, row = planned.aliases.new("enhanced"), planned.aliases.new("enhanced_row")
     ends = {"head_index": edge.source, "index": edge.target}
@@ -295,7 +295,7 @@ def _add_enhanced(planned: Planned, edge: syntax.Edge) -> str:
         relation = f"concat('E:', {relation})"
     tests = [expressions.label_test(test, relation) for test in edge.label]
     more = ", relation as deprel, concat('E:', relation) as label" if edge.name else ""
-    return _inlined(
+    return _not_materialized(
         name,
         "select distinct enhanced_dependency.sentence,"
         f" enhanced_dependency.dependent_index as index, enhanced_dependency.head_index{more}"
@@ -303,7 +303,7 @@ def _add_enhanced(planned: Planned, edge: syntax.Edge) -> str:
     )
 
 
-def _add_comparison(planned: Planned, comparison: syntax.Comparison) -> None:
+def _add_comparison(planned: ScopePlan, comparison: syntax.Comparison) -> None:
     """Add the condition of a comparison; against a text it is a test, which can be faster."""
     left, operator, right = comparison.left, comparison.operator, comparison.right
     is_number = operator not in ("=", "<>") or any(
@@ -322,20 +322,20 @@ def _add_comparison(planned: Planned, comparison: syntax.Comparison) -> None:
     planned.add_condition(f"coalesce({condition}, false)" if is_slow else condition, *rows)
 
 
-def label_of(planned: Planned, name: str) -> str:
+def label_of(planned: ScopePlan, name: str) -> str:
     """The label of a named edge: the relation, or for attention the head (3-1)."""
     edge = planned.scope.edge(name)
     is_tree = isinstance(edge, syntax.Edge) and not edge.is_enhanced
     return f"{planned.edges[name].row}.{'deprel' if is_tree else 'label'}"
 
 
-def key_value(planned: Planned, key: syntax.Key, run: Run | None) -> str:
+def key_value(planned: ScopePlan, key: syntax.Key, run: Run | None) -> str:
     """The value of a key that is not a pattern."""
     if isinstance(key, syntax.AttentionKey):
         assert run is not None
-        return _looked_at(planned, key, run)
+        return _attention_value(planned, key, run)
     if isinstance(key, syntax.Arrangement):
-        return _arranged(planned, key)
+        return _arrangement(planned, key)
     if isinstance(key, syntax.RelationKey):
         return _relation(planned, key)
     if isinstance(key, syntax.Interval):
@@ -344,7 +344,7 @@ def key_value(planned: Planned, key: syntax.Key, run: Run | None) -> str:
     return _compile_side(planned, key, False)
 
 
-def _looked_at(planned: Planned, key: syntax.AttentionKey, run: Run) -> str:
+def _attention_value(planned: ScopePlan, key: syntax.AttentionKey, run: Run) -> str:
     """The value of `weight(3-1, A, B)` or `looks_at(3-1, A).upos`; null if the run has no A.
 
     It is an aggregate, because Spark requires that of a subquery, over one row or several: special
@@ -366,24 +366,28 @@ def _looked_at(planned: Planned, key: syntax.AttentionKey, run: Run) -> str:
             )
         else:
             is_label = key.feature == "deprel"
-            own = "looked_at.deprel" if is_label else expressions.feature(key.feature, "looked_at")
+            own = (
+                "looked_at.deprel"
+                if is_label
+                else expressions.feature_value(key.feature, "looked_at")
+            )
             value = f"string_agg({own}, '+' order by looked_at.id nulls last)"
         reaches = "target.position = peak.most_attended"
-        rows = _attention(run, key.head, "peak", reaches, joined=joined)
+        rows = _attention_rows(run, key.head, "peak", reaches, joined=joined)
     else:
         value = f"sum(cast({_WEIGHT} as double))"
         if run.largest is not None:
             value = f"case when count(*) = count({_WEIGHT}) then {value} end"
         if planned.scope.has_node(key.target):
             reaches = f"target.word = {planned.bound[key.target].row}.id and {_NOT_ITSELF}"
-            rows = _attention(run, key.head, "distribution", reaches)
+            rows = _attention_rows(run, key.head, "distribution", reaches)
         else:
             reaches = f"target.kind = {literal(SPECIAL[key.target])}"
-            rows = _attention(run, key.head, "distribution", reaches, target="position")
+            rows = _attention_rows(run, key.head, "distribution", reaches, target="position")
     return f"(select {value} {rows} and source.word = {planned.bound[key.source].row}.id)"
 
 
-def _arranged(planned: Planned, key: syntax.Arrangement) -> str:
+def _arrangement(planned: ScopePlan, key: syntax.Arrangement) -> str:
     """`S << V << O`: in slot 0 the node with no node before it, in slot 1 the next, and so on."""
     nodes = [planned.bound[name] for name in key.names]
 
@@ -409,7 +413,7 @@ def _arranged(planned: Planned, key: syntax.Arrangement) -> str:
     return f"concat_ws(' << ', {', '.join(f'case {cases} end' for cases in slots)})"
 
 
-def _relation(planned: Planned, key: syntax.RelationKey) -> str:
+def _relation(planned: ScopePlan, key: syntax.RelationKey) -> str:
     source, target = planned.bound[key.source], planned.bound[key.target]
     together = f"{target.sentence_id} = {source.sentence_id}"
     back = (
@@ -440,7 +444,7 @@ def _interval_of_number(key: syntax.Interval, number: str) -> str:
     return f"case {cases} else {within} end"
 
 
-def _compile_side(planned: Planned, side: syntax.Term | syntax.Constant, is_number: bool) -> str:
+def _compile_side(planned: ScopePlan, side: syntax.Term | syntax.Constant, is_number: bool) -> str:
     """One side of a comparison; `is_number` raises RequestError for a text that is not one."""
     if isinstance(side, syntax.Sum):
         parts = [f"{sign} {_compile_side(planned, part, True)}" for sign, part in side.parts]
@@ -474,7 +478,7 @@ def _compile_side(planned: Planned, side: syntax.Term | syntax.Constant, is_numb
         first, second = planned.bound[side.first], planned.bound[side.second]
         is_size = side.kind == "proj_size"
         return _subtree_size(first) if is_size else _distance(side.kind, first, second)
-    value = _value(planned, side)
+    value = _reference_value(planned, side)
     needs_cast = is_number and not _is_numeric_side(planned, side)
     return f"try_cast({value} as double)" if needs_cast else value
 
@@ -502,7 +506,7 @@ def _subtree_size(node: Bound) -> str:
     )
 
 
-def _is_numeric_side(planned: Planned, side: syntax.Term | syntax.Constant) -> bool:
+def _is_numeric_side(planned: ScopePlan, side: syntax.Term | syntax.Constant) -> bool:
     if not isinstance(side, syntax.Reference):
         return isinstance(side, syntax.NodeFunction | syntax.Sum)
     if planned.scope.has_node(side.owner):
@@ -510,7 +514,7 @@ def _is_numeric_side(planned: Planned, side: syntax.Term | syntax.Constant) -> b
     return side.feature in ("length", "delta", "weight") and planned.scope.is_edge(side.owner)
 
 
-def _aliases_of_side(planned: Planned, side: syntax.Term | syntax.Constant) -> list[str]:
+def _aliases_of_side(planned: ScopePlan, side: syntax.Term | syntax.Constant) -> list[str]:
     """The aliases of the rows that a side of a comparison reads; none for metadata."""
     rows: list[str] = []
     for name in syntax.parts(syntax.Name, side):
@@ -522,21 +526,21 @@ def _aliases_of_side(planned: Planned, side: syntax.Term | syntax.Constant) -> l
     return rows
 
 
-def _value(planned: Planned, reference: syntax.Reference) -> str:
+def _reference_value(planned: ScopePlan, reference: syntax.Reference) -> str:
     """The value of `N.f`, `e.f` or `meta.key`; null if there is none."""
     name, feature = reference.owner, reference.feature
     if reference.others:
         values = [
-            _value(planned, replace(reference, feature=alternative, others=()))
+            _reference_value(planned, replace(reference, feature=alternative, others=()))
             for alternative in (feature, *reference.others)
         ]
         return f"coalesce({', '.join(values)})"
     if planned.scope.has_node(name):
         bound = planned.bound[name]
-        return bound.index if feature == "__id__" else expressions.feature(feature, bound.row)
+        return bound.index if feature == "__id__" else expressions.feature_value(feature, bound.row)
     edge = planned.scope.edge(name)
     if edge is None:
-        return expressions.metadata(feature)
+        return expressions.metadata_value(feature)
     if feature in ("length", "delta"):
         first, second = _ends(planned, name)
         distance = _distance(feature, first, second)
@@ -558,7 +562,7 @@ def _value(planned: Planned, reference: syntax.Reference) -> str:
 
 
 def _add_test(
-    planned: Planned, reference: syntax.Reference, kind: syntax.Kind, *wanted: syntax.Value
+    planned: ScopePlan, reference: syntax.Reference, kind: syntax.Kind, *wanted: syntax.Value
 ) -> None:
     """Add a test of what a reference is to; a simple one needs no extraction."""
     name, feature, scope = reference.owner, reference.feature, planned.scope
@@ -571,5 +575,5 @@ def _add_test(
     elif isinstance(edge, syntax.Edge) and feature in PARTS:
         condition = expressions.label_test(test, f"{planned.edges[name].row}.deprel")
     else:
-        condition = expressions.fits(test, _value(planned, reference))
+        condition = expressions.value_test(test, _reference_value(planned, reference))
     planned.add_condition(condition, *_aliases_of_side(planned, reference))

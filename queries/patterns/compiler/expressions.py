@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.regexes import translated
+from attnbank.queries.patterns.language.regexes import translate_regex
 from attnbank.queries.patterns.language.resolver import SHAPES, ResolvedRequest
 from attnbank.queries.patterns.language.syntax import SURPRISAL
 from attnbank.sql.quoting import literal
@@ -27,10 +27,10 @@ MENTIONS = {"mention": "kind", "entity_type": "type"}
 # The form of the node before the first word.
 ANCHOR = "__0__"
 
-_MARKS = {"2": ":", "subsem": "$", "deep": "@"}
+_PART_MARKS = {"2": ":", "subsem": "$", "deep": "@"}
 
 # Up to so many values of a label's first part are compared; for more, the part is extracted.
-_MANY = 2
+_MAX_COMPARED = 2
 
 # The alias of table `sentence`, because `word` has a column that is called `sentence`.
 SENTENCE = "this_sentence"
@@ -44,7 +44,7 @@ def all_of(conditions: Iterable[str]) -> str:
     return " and ".join(conditions) or "true"
 
 
-def either(conditions: Iterable[str]) -> str:
+def any_of(conditions: Iterable[str]) -> str:
     """At least one of the conditions; false if there are none."""
     conditions = list(conditions)
     if len(conditions) > 1:
@@ -52,7 +52,7 @@ def either(conditions: Iterable[str]) -> str:
     return "".join(conditions) or "false"
 
 
-def fits(test: syntax.Test, value: str) -> str:
+def value_test(test: syntax.Test, value: str) -> str:
     """The condition for a test of a value; a missing value must be null."""
     if test.kind in ("present", "absent"):
         return f"{value} is {'not ' * (test.kind == 'present')}null"
@@ -62,7 +62,7 @@ def fits(test: syntax.Test, value: str) -> str:
         if isinstance(operand, str):
             texts.append(operand)
             continue
-        pattern = translated(operand)
+        pattern = translate_regex(operand)
         if pattern.literals is not None:
             texts.extend(pattern.literals)
         elif pattern.affix is not None:
@@ -77,7 +77,7 @@ def fits(test: syntax.Test, value: str) -> str:
         conditions.insert(0, f"{value} = {wanted[0]}")
     elif wanted:
         conditions.insert(0, f"{value} in ({', '.join(wanted)})")
-    return f"not ({either(conditions)})" if is_different else either(conditions)
+    return f"not ({any_of(conditions)})" if is_different else any_of(conditions)
 
 
 def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
@@ -90,49 +90,49 @@ def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
 def feature_test(test: syntax.Test, row: str) -> str:
     """The condition for a test of a feature of the word in the row with that alias."""
     name = test.feature
-    if test.otherwise is not None:
-        first = feature_test(replace(test, otherwise=None), row)
+    if test.fallback is not None:
+        first = feature_test(replace(test, fallback=None), row)
         missing = feature_test(syntax.Test(name, "absent", (), test.position), row)
-        return either([first, f"{missing} and {feature_test(test.otherwise, row)}"])
+        return any_of([first, f"{missing} and {feature_test(test.fallback, row)}"])
     if name in MENTIONS:
         # A word may be the head of several mentions: it is enough that one of them fits.
         positive = replace(test, kind="present") if test.kind == "absent" else test
-        condition = fits(positive, f"mention.{MENTIONS[name]}")
+        condition = value_test(positive, f"mention.{MENTIONS[name]}")
         condition = (
             f"exists(select 1 from mention where mention.head_word = {row}.id and {condition})"
         )
         return f"not {condition}" if test.kind == "absent" else condition
     if (
-        name in COLUMNS or name in _FEATURES or name == SURPRISAL
+        name in COLUMNS or name in _COMPUTED_FEATURES or name == SURPRISAL
         or any(isinstance(value, syntax.Regex) for value in test.values)
     ):  # fmt: skip
-        return fits(test, feature(name, row))
-    has = _has(row, f"|{in_source(name)}=")
+        return value_test(test, feature_value(name, row))
+    has = _list_contains(row, f"|{conllu_name(name)}=")
     if test.kind == "present":
         return has
     if test.kind == "absent":
         return f"not coalesce({has}, false)"
     # No value in FEATS contains a bar: a wanted value with one would match two features at once.
     wanted = [value for value in test.values if isinstance(value, str) and "|" not in value]
-    one_of = either(_has(row, f"|{in_source(name)}={value}|") for value in wanted)
+    one_of = any_of(_list_contains(row, f"|{conllu_name(name)}={value}|") for value in wanted)
     return one_of if test.kind == "equal" else f"{has} and not {one_of}"
 
 
-def _has(row: str, part: str) -> str:
+def _list_contains(row: str, part: str) -> str:
     """Whether FEATS or MISC contains a part, each with a bar added before and after it."""
-    return either(
+    return any_of(
         f"contains(concat('|', {row}.{source}, '|'), {literal(part)})"
         for source in ("feats", "misc")
     )
 
 
-def in_source(name: str) -> str:
+def conllu_name(name: str) -> str:
     """The name of a feature as CoNLL-U writes it: Number[psor] for Number__psor."""
     base, layer, of = name.partition("__")
     return f"{base}[{of}]" if layer and base and of else name
 
 
-_FEATURES = {
+_COMPUTED_FEATURES = {
     "wordform": "case when {0}.index <> 0 then {0}.form end",
     # Of the words of a multiword token only the first has its form.
     "textform": (
@@ -145,18 +145,18 @@ _FEATURES = {
 }
 
 
-def feature(name: str, row: str) -> str:
+def feature_value(name: str, row: str) -> str:
     """The value of a feature of the word in a row; null if the word does not have it."""
     if name in COLUMNS or name == SURPRISAL:  # scopes.py has it in the rows of nodes that need it
         return f"{row}.{name}"
     if name == "__id__":
         return f"{row}.index"
-    if name in _FEATURES:
-        return _FEATURES[name].format(row)
+    if name in _COMPUTED_FEATURES:
+        return _COMPUTED_FEATURES[name].format(row)
     if name in MENTIONS:
         least = f"min(mention.{MENTIONS[name]})"
         return f"(select {least} from mention where mention.head_word = {row}.id)"
-    pattern = "[|]" + re.sub(r"([^\w])", r"\\\1", in_source(name)) + "=([^|]*)"
+    pattern = "[|]" + re.sub(r"([^\w])", r"\\\1", conllu_name(name)) + "=([^|]*)"
     source = f"concat('|', {row}.feats, '|', {row}.misc)"
     return f"nullif(regexp_extract({source}, {literal(pattern)}, 1), '')"
 
@@ -164,18 +164,22 @@ def feature(name: str, row: str) -> str:
 def label_test(test: syntax.Test, relation: str) -> str:
     """The condition for a test of a label or a part of one; simple tests need no extraction."""
     plain = [value for value in test.values if isinstance(value, str)]
-    if test.feature == "1" and test.kind == "equal" and len(plain) == len(test.values) <= _MANY:
-        marked = (f"{label}{mark}" for label in plain for mark in _MARKS.values())
-        return either(
+    if (
+        test.feature == "1"
+        and test.kind == "equal"
+        and len(plain) == len(test.values) <= _MAX_COMPARED
+    ):
+        marked = (f"{label}{mark}" for label in plain for mark in _PART_MARKS.values())
+        return any_of(
             [
                 *(f"{relation} = {literal(label)}" for label in plain),
                 *(f"starts_with({relation}, {literal(prefix)})" for prefix in marked),
             ]
         )
-    if test.feature in _MARKS and test.kind in ("present", "absent"):
-        mark = literal(_MARKS[test.feature])
+    if test.feature in _PART_MARKS and test.kind in ("present", "absent"):
+        mark = literal(_PART_MARKS[test.feature])
         return f"{'not ' * (test.kind == 'absent')}contains({relation}, {mark})"
-    return fits(test, label_part(test.feature, relation))
+    return value_test(test, label_part(test.feature, relation))
 
 
 def label_part(feature: str, relation: str) -> str:
@@ -187,41 +191,41 @@ def label_part(feature: str, relation: str) -> str:
     return "cast(null as varchar)"
 
 
-def anchor_can(test: syntax.Test) -> bool:
+def anchor_can_pass(test: syntax.Test) -> bool:
     """Whether the node before the first word can pass a test of a feature."""
-    if test.otherwise is not None:
-        return anchor_can(test.otherwise) or anchor_can(replace(test, otherwise=None))
-    return _can_be(test, ANCHOR) if test.feature == "form" else test.kind == "absent"
+    if test.fallback is not None:
+        return anchor_can_pass(test.fallback) or anchor_can_pass(replace(test, fallback=None))
+    return _can_pass(test, ANCHOR) if test.feature == "form" else test.kind == "absent"
 
 
 def can_be_root(label: Iterable[syntax.Test]) -> bool:
     """Whether a label of the tree can be root, in any case and subtype; True if hard to tell."""
     return all(
-        test.kind != "equal" or any(map(_fits_root, test.values))
+        test.kind != "equal" or any(map(_can_match_root, test.values))
         if test.feature in (syntax.WHOLE, "1")
         else test.feature in PARTS or test.kind == "absent"
         for test in label
     )
 
 
-def _fits_root(value: str | syntax.Regex) -> bool:
+def _can_match_root(value: str | syntax.Regex) -> bool:
     if isinstance(value, str):
         return without_subtype(value).lower() == "root"
-    pattern = translated(value)
+    pattern = translate_regex(value)
     if pattern.literals is not None:
-        return any(map(_fits_root, pattern.literals))
+        return any(map(_can_match_root, pattern.literals))
     if pattern.affix is None or pattern.affix[0]:  # what it ends with may stand in a subtype
         return True
     start = pattern.affix[2].lower()
     return start.startswith("root") or "root".startswith(start)
 
 
-def _can_be(test: syntax.Test, value: str) -> bool:
+def _can_pass(test: syntax.Test, value: str) -> bool:
     """Whether a value can pass a test; True if that is hard to tell."""
     if test.kind in ("present", "absent"):
         return test.kind == "present"
     matches = [
-        operand == value if isinstance(operand, str) else translated(operand).fits(value)
+        operand == value if isinstance(operand, str) else translate_regex(operand).matches(value)
         for operand in test.values
     ]
     if True in matches:
@@ -234,10 +238,10 @@ def metadata_test(test: syntax.Test) -> str:
     if test.kind == "present" and test.feature in SHAPES:
         negated, shape = re.fullmatch(r"is_(not_)?(\w+)", test.feature).groups()  # type: ignore[union-attr]
         return f"{'not ' if negated else ''}{_SHAPES[shape]}"
-    return fits(test, metadata(test.feature))
+    return value_test(test, metadata_value(test.feature))
 
 
-def metadata(key: str) -> str:
+def metadata_value(key: str) -> str:
     """The metadata of a sentence, or else of its document, under a key; null if neither has it."""
     if key in SENTENCE_COLUMNS:
         return f"{SENTENCE}.{SENTENCE_COLUMNS[key]}"

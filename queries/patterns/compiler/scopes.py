@@ -13,9 +13,9 @@ from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from attnbank.queries.patterns.compiler import expressions
-from attnbank.queries.patterns.compiler.expressions import all_of, either
+from attnbank.queries.patterns.compiler.expressions import all_of, any_of
 from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope, asks_surprisal
+from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope, tests_surprisal
 from attnbank.sql.quoting import quoted
 
 
@@ -78,20 +78,20 @@ class Aliases:
     """Unique aliases. Names that differ only in capitals count as equal, as in SQL."""
 
     def __init__(self) -> None:
-        self._taken = set(_FIXED)
+        self._used = set(_FIXED)
 
     def new(self, wanted: str, *, is_own: bool = True) -> str:
         """The wanted name, with a number appended if it is taken; in quotes unless it `is_own`."""
         alias, number = wanted, 1
-        while alias.casefold() in self._taken:
+        while alias.casefold() in self._used:
             number += 1
             alias = f"{wanted}_{number}"
-        self._taken.add(alias.casefold())
+        self._used.add(alias.casefold())
         return alias if is_own else quoted(alias)
 
 
 @dataclass
-class Planned:
+class ScopePlan:
     """A scope as tables and conditions; `bound` and `edges` say where nodes and edges are found.
 
     `group` has the number of the sentence of each node (see `_groups`), `row_group` that of each
@@ -130,20 +130,20 @@ def is_reflexive(path: syntax.Path) -> bool:
     return path.source == path.target or any(end.endswith("$") for end in path.ends)
 
 
-def plan(
+def plan_scope(
     checked: ResolvedRequest,
     scope: Scope,
-    outer: Planned | None,
+    outer: ScopePlan | None,
     aliases: Aliases,
     *,
     cross_sentence: bool,
-) -> Planned:
+) -> ScopePlan:
     """The tables and conditions of a scope; `outer` is the pattern around it, if any.
 
     What clauses.py adds comes later: attention, coreference, order, comparisons and paths.
     """
     groups = _sentence_numbers(scope, outer.group if outer else {}, cross_sentence=cross_sentence)
-    planned = Planned(scope, aliases, cross_sentence, {}, {}, groups, {})
+    planned = ScopePlan(scope, aliases, cross_sentence, {}, {}, groups, {})
     if outer:
         planned.bound |= outer.bound
         planned.edges |= outer.edges
@@ -183,17 +183,17 @@ def tests_of(scope: Scope, node: str, row: str, *, of_word: bool = False) -> lis
     With `of_word` the row is one of table `word`, which cannot be asked for a surprisal.
     """
     return [
-        either(
+        any_of(
             all_of(expressions.feature_test(test, row) for test in tests) for tests in alternatives
         )
         for alternatives in scope.tests.get(node, ())
-        if any(alternatives) and not (of_word and asks_surprisal(alternatives))
+        if any(alternatives) and not (of_word and tests_surprisal(alternatives))
     ]
 
 
-def _needs_row(checked: ResolvedRequest, scope: Scope, name: str) -> bool:
+def _needs_row(resolved: ResolvedRequest, scope: Scope, name: str) -> bool:
     in_keys = (syntax.Reference, syntax.AttentionKey, syntax.RelationKey)
-    names = syntax.parts(syntax.Name, *map(checked.keys_of, in_keys))
+    names = syntax.parts(syntax.Name, *map(resolved.keys_of, in_keys))
     if scope.outer is None and name in set(names):
         return True
     return any(
@@ -201,7 +201,7 @@ def _needs_row(checked: ResolvedRequest, scope: Scope, name: str) -> bool:
         or any(edge.target == name for edge in inner.edges)
         or any(name in tie.ends for tie in inner.clauses_of_kind(syntax.LooseTie))
         or any(ref.owner == name and ref.feature != "__id__" for ref in inner.feature_references())
-        for inner in checked.scopes()
+        for inner in resolved.scopes()
         if inner is scope or (inner.outer is scope and name not in inner.nodes)
     )
 
@@ -232,12 +232,12 @@ def _may_be_anchor(scope: Scope, name: str) -> bool:
         edge.is_enhanced or expressions.can_be_root(edge.label)  # in DEPS any label may stand at 0
         for edge in edges if edge.source == name
     ) and all(
-        any(all(map(expressions.anchor_can, alternative)) for alternative in group)
+        any(all(map(expressions.anchor_can_pass, alternative)) for alternative in group)
         for group in scope.tests.get(name, ())
     )  # fmt: skip
 
 
-def _add_edge(planned: Planned, edge: syntax.Edge) -> None:
+def _add_edge(planned: ScopePlan, edge: syntax.Edge) -> None:
     """Add the conditions of an edge of the tree; its dependent's row has its head and label."""
     head = None if edge.source is None else planned.bound[edge.source]
     if edge.target is None:
@@ -276,10 +276,10 @@ def exists_row(table: str, alias: str, sentence: str, conditions: Iterable[str])
     return f"exists(select 1 from {table} as {alias} where {within})"
 
 
-def _add_distinctness(planned: Planned) -> None:
+def _add_distinctness(planned: ScopePlan) -> None:
     """Add that nodes are different words, except those whose name ends in `$`."""
     scope = planned.scope
-    apart = set(_pairs_known_different(scope))
+    apart = set(_pairs_already_different(scope))
     outer_nodes = scope.outer.nodes if scope.outer else []
     for first, second in chain(combinations(scope.nodes, 2), product(scope.nodes, outer_nodes)):
         if first.endswith("$") or second.endswith("$") or frozenset((first, second)) in apart:
@@ -289,11 +289,11 @@ def _add_distinctness(planned: Planned) -> None:
             continue  # no word is its own head
         is_other = f"{left.index} <> {right.index}"
         if planned.group[first] != planned.group[second]:
-            is_other = either([f"{left.sentence_id} <> {right.sentence_id}", is_other])
+            is_other = any_of([f"{left.sentence_id} <> {right.sentence_id}", is_other])
         planned.add_condition(is_other, left.row, right.row)
 
 
-def _pairs_known_different(scope: Scope | None) -> Iterator[frozenset[str]]:
+def _pairs_already_different(scope: Scope | None) -> Iterator[frozenset[str]]:
     """The pairs of nodes that an edge, a path or their order makes different words already."""
     while scope is not None:
         for tie in (*scope.edges, *scope.clauses_of_kind(syntax.Path)):

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 from attnbank.queries.patterns.compiler import clauses, expressions
 from attnbank.queries.patterns.compiler.expressions import SENTENCE, all_of
-from attnbank.queries.patterns.compiler.scopes import Aliases, Condition, FromItem, Planned, plan
+from attnbank.queries.patterns.compiler.scopes import (
+    Aliases,
+    Condition,
+    FromItem,
+    ScopePlan,
+    plan_scope,
+)
 from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope
 from attnbank.sql.quoting import literal, quoted
@@ -41,7 +47,7 @@ def compile_hits(checked: ResolvedRequest, options: HitOptions) -> str:
     builder = _Builder(checked, options)
     select = f"{builder.select_hits()} order by {', '.join(builder.order())}"
     limit = options.limit if options.sample is None else options.sample
-    return builder.with_expressions() + select + _limited(limit)
+    return builder.with_expressions() + select + _limit_clause(limit)
 
 
 def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
@@ -57,7 +63,7 @@ def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
     order = ", ".join(["n desc", *keys])  # n by its name: Spark sorts by no aggregate and window
     return (
         f"{builder.with_expressions(f'hit as ({hits})')}select {', '.join(columns)}"
-        f" from hit{grouped} order by {order}{_limited(options.limit)}"
+        f" from hit{grouped} order by {order}{_limit_clause(options.limit)}"
     )
 
 
@@ -83,7 +89,7 @@ def compile_pairs(
     return f"select distinct {columns} from {rows}{distance}"
 
 
-def _limited(limit: int | None) -> str:
+def _limit_clause(limit: int | None) -> str:
     return "" if limit is None else f" limit {limit}"
 
 
@@ -93,10 +99,12 @@ class _Builder:
         self._options = options
         self._aliases = Aliases()
         self._with: list[str] = []  # the common table expressions
-        self._words: str | None = None  # the one of words and anchors, if a node needs it
-        self._surprising: dict[str, str] = {}  # those with a surprisal, by the table without it
-        self._of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
-        self._pattern = self._planned(checked.pattern, None)
+        self._words_table: str | None = None  # the one of words and anchors, if a node needs it
+        self._surprisal_tables: dict[
+            str, str
+        ] = {}  # those with a surprisal, by the table without it
+        self._row_of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
+        self._pattern = self._plan(checked.pattern, None)
 
     def with_expressions(self, *more: str) -> str:
         """The common table expressions that the hits read, and `more`, before the SELECT."""
@@ -110,35 +118,35 @@ class _Builder:
     def select_hits(self) -> str:
         """The SELECT of the hits, in no order."""
         checked, options, pattern = self._checked, self._options, self._pattern
-        conditions = [condition.expression for condition in _loose(pattern)]
+        conditions = [condition.expression for condition in _where_conditions(pattern)]
         for source in pattern.sources:
             if source.has_sentence:
-                self._of_group.setdefault(pattern.row_group[source.alias], source.alias)
+                self._row_of_group.setdefault(pattern.row_group[source.alias], source.alias)
         if not pattern.sources:
-            self._of_group[0] = SENTENCE
+            self._row_of_group[0] = SENTENCE
         for scope in checked.blocks:
             is_with = scope.kind == "with"
-            holds = self._holds(scope, is_filter=is_with)
+            holds = self._block_condition(scope, is_filter=is_with)
             conditions.append(holds if is_with else f"not {holds}")
         conditions += map(expressions.metadata_test, checked.sentence_tests)
         if checked.attention():
             assert options.run is not None
             sentences = clauses.read_sentences(options.run)
             conditions += [
-                f"{self._sentence_id(group)} in ({sentences})" for group in self._of_group
+                f"{self._sentence_id(group)} in ({sentences})" for group in self._row_of_group
             ]
         if checked.reads_surprisal():
             assert options.run is not None
             sentences = clauses.measured_sentences(options.run)
             conditions += [
-                f"{self._sentence_id(group)} in ({sentences})" for group in self._of_group
+                f"{self._sentence_id(group)} in ({sentences})" for group in self._row_of_group
             ]
         if options.corpus is not None:
             conditions.append(f"corpus.name = {literal(options.corpus)}")
         rows = [f"sentence as {SENTENCE}"]
         if pattern.sources:
             rows = self._join_rows(pattern, {})[0]
-            for group in self._of_group:
+            for group in self._row_of_group:
                 name = _sentence_of_group(group)
                 rows.append(f"sentence as {name} on {name}.id = {self._sentence_id(group)}")
         if options.corpus is not None or expressions.reads_document(checked):
@@ -148,15 +156,15 @@ class _Builder:
         select = f"select {', '.join(self._columns())} from {' inner join '.join(rows)}"
         return f"{select} where {all_of(conditions)}" if conditions else select
 
-    def _planned(self, scope: Scope, outer: Planned | None) -> Planned:
+    def _plan(self, scope: Scope, outer: ScopePlan | None) -> ScopePlan:
         wide = self._options.cross_sentence
-        planned = plan(self._checked, scope, outer, self._aliases, cross_sentence=wide)
+        planned = plan_scope(self._checked, scope, outer, self._aliases, cross_sentence=wide)
         self._with += clauses.add_clauses(planned, self._options.run)
         planned.sources.sort(key=lambda source: not source.has_sentence)
         return planned
 
     def _sentence_id(self, group: int) -> str:
-        row = self._of_group[group]
+        row = self._row_of_group[group]
         return f"{row}.{'id' if row == SENTENCE else 'sentence'}"
 
     def _columns(self) -> list[str]:
@@ -179,13 +187,13 @@ class _Builder:
 
     def _key_value(self, key: syntax.Key) -> str:
         if isinstance(key, syntax.Nested):
-            return self._holds(self._checked.nested[key])
+            return self._block_condition(self._checked.nested[key])
         return clauses.key_value(self._pattern, key, self._options.run)
 
     def order(self) -> list[str]:
         """The keys asked for, then the order of the text; of a sample a digest of seed and hit."""
         pattern, options = self._pattern, self._options
-        keys = [f"{_sentence_of_group(group)}.id" for group in self._of_group]
+        keys = [f"{_sentence_of_group(group)}.id" for group in self._row_of_group]
         keys += [pattern.bound[name].index for name in pattern.scope.nodes]
         keys += [f"{alias}.index" for alias in pattern.hidden]
         keys += [
@@ -198,31 +206,33 @@ class _Builder:
         parts = [literal(str(options.seed)), *(f"cast({key} as varchar)" for key in keys)]
         return [f"md5(concat_ws(' ', {', '.join(parts)}))", *keys]
 
-    def _from_item(self, source: FromItem) -> str:
+    def _from_clause(self, source: FromItem) -> str:
         table = source.table
         if source.may_be_anchor:
-            if self._words is None:
-                self._words = self._aliases.new("word_or_anchor")
-                self._with.insert(0, f"{self._words} as not materialized ({_WORDS_AND_ANCHORS})")
-            table = self._words
+            if self._words_table is None:
+                self._words_table = self._aliases.new("word_or_anchor")
+                self._with.insert(
+                    0, f"{self._words_table} as not materialized ({_WORDS_AND_ANCHORS})"
+                )
+            table = self._words_table
         if source.has_surprisal:
             table = self._with_surprisal(table)
         return f"{table} as {source.alias}"
 
     def _with_surprisal(self, table: str) -> str:
         """The words of a table with one column more, which is null for a word that has none."""
-        if table not in self._surprising:
+        if table not in self._surprisal_tables:
             assert self._options.run is not None
-            name = self._surprising[table] = self._aliases.new(f"{table}_and_surprisal")
+            name = self._surprisal_tables[table] = self._aliases.new(f"{table}_and_surprisal")
             columns = ", ".join(f"{table}.{column}" for column in _COLUMNS)
             self._with.append(
                 f"{name} as not materialized (select {columns}, surprisal.nats as surprisal"
                 f" from {table} left join surprisal on surprisal.word = {table}.id"
                 f" and surprisal.run = {self._options.run.id})"
             )
-        return self._surprising[table]
+        return self._surprisal_tables[table]
 
-    def _join_rows(self, planned: Planned, around: dict[int, str]) -> tuple[list[str], list[str]]:
+    def _join_rows(self, planned: ScopePlan, around: dict[int, str]) -> tuple[list[str], list[str]]:
         """All rows, each joined to an earlier row that it is tied to, so that none is a product.
 
         `around` has the sentences of the pattern around a block; the second value ties the first
@@ -235,14 +245,14 @@ class _Builder:
         outward: list[str] = []
         while waiting:
             source = next(
-                (item for item in waiting if _tied_to(item.alias, placed, ties)), waiting[0]
+                (item for item in waiting if _first_tied(item.alias, placed, ties)), waiting[0]
             )
             waiting.remove(source)
             on: list[str] = []
             if source.has_sentence:
                 group = planned.row_group[source.alias]
                 same = [alias for alias in placed if planned.row_group.get(alias) == group]
-                near = _tied_to(source.alias, same, ties) or next(iter(same), None)
+                near = _first_tied(source.alias, same, ties) or next(iter(same), None)
                 if near is not None:
                     on.append(f"{source.alias}.sentence = {near}.sentence")
                 elif group in around:
@@ -252,17 +262,17 @@ class _Builder:
                 tie.expression for tie in ties
                 if source.alias in tie.rows and tie.rows <= set(placed) and len(tie.rows) > 1
             ]  # fmt: skip
-            table = self._from_item(source)
+            table = self._from_clause(source)
             rows.append(f"{table} on {all_of(on)}" if rows else table)
         return rows, outward
 
-    def _holds(self, scope: Scope, *, is_filter: bool = False) -> str:
+    def _block_condition(self, scope: Scope, *, is_filter: bool = False) -> str:
         """That a block holds; never null, unless it `is_filter`, where null is as good as false."""
-        block = self._planned(scope, self._pattern)
-        conditions = [condition.expression for condition in _loose(block)]
+        block = self._plan(scope, self._pattern)
+        conditions = [condition.expression for condition in _where_conditions(block)]
         if not block.sources:
             return all_of(conditions) if is_filter else f"coalesce({all_of(conditions)}, false)"
-        around = {group: self._sentence_id(group) for group in self._of_group}
+        around = {group: self._sentence_id(group) for group in self._row_of_group}
         rows, outward = self._join_rows(block, around)
         where = all_of([*outward, *conditions])
         return f"exists(select 1 from {' inner join '.join(rows)} where {where})"
@@ -272,7 +282,7 @@ def _sentence_of_group(group: int) -> str:
     return SENTENCE if group == 0 else f"{SENTENCE}_{group + 1}"
 
 
-def _loose(planned: Planned) -> list[Condition]:
+def _where_conditions(planned: ScopePlan) -> list[Condition]:
     """The conditions of the `where`: all except ties between rows of this scope."""
     own = {source.alias for source in planned.sources}
     return [
@@ -281,7 +291,7 @@ def _loose(planned: Planned) -> list[Condition]:
     ]  # fmt: skip
 
 
-def _tied_to(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | None:
+def _first_tied(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | None:
     """The first of the placed rows that the first tie to any of them connects with a row."""
     neighbours = (
         row for tie in ties if alias in tie.rows

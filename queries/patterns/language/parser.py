@@ -18,10 +18,10 @@ from attnbank.queries.patterns.language.syntax import RequestError, SourcePositi
 from attnbank.sql.errors import CallError
 
 # The most nodes whose order is a key: V#S#O.
-MOST_ARRANGED = 8
+_MAX_ARRANGED = 8
 
 # The most characters that a request may have.
-LONGEST = 200_000
+_MAX_LENGTH = 200_000
 
 # Words that can be neither names nor unquoted values, as in Grew.
 _KEYWORDS = frozenset({
@@ -32,7 +32,7 @@ _KEYWORDS = frozenset({
 })  # fmt: skip
 
 # What each terminal of the grammar is called in an error.
-_WORDS = {
+_TERMINAL_NAMES = {
     "NAME": "the name of a node or an edge", "FEATURE": "a feature", "KEY": "a key",
     "VALUE": "a value", "STRING": '"a text in quotes"', "LABEL": "a label",
     "STR_REGEX": 're"a regular expression"', "PCRE": "/a regular expression/",
@@ -42,7 +42,7 @@ _WORDS = {
 }  # fmt: skip
 
 # An error lists what was expected only if there are no more possibilities than these.
-_MOST_EXPECTED = 8
+_MAX_EXPECTED = 8
 
 
 @lru_cache(maxsize=256)
@@ -52,9 +52,10 @@ def parse_request(text: str) -> syntax.Request:
     Raises RequestError with line and column for a text that is not a request, CallError for one
     that is too long or empty, or has a null character.
     """
-    if len(text) > LONGEST:
+    if len(text) > _MAX_LENGTH:
         raise CallError(
-            f"The request has {len(text):,} characters, more than {LONGEST:,}.", "Make it shorter."
+            f"The request has {len(text):,} characters, more than {_MAX_LENGTH:,}.",
+            "Make it shorter.",
         )
     if not text.strip():
         raise CallError("The request is empty.", "Type: 'pattern { V -[obj]-> O }'")
@@ -67,7 +68,7 @@ def parse_request(text: str) -> syntax.Request:
 
 
 # What to type for measures that are given as keys without their nodes.
-_OF_NODES = {
+_MEASURE_REMEDIES = {
     "length": "Name two nodes: length(A, B); or an edge: e.length.",
     "delta": "Name two nodes: delta(A, B); or an edge: e.delta.",
     "proj_size": "Name a node: proj_size(A).",
@@ -88,7 +89,7 @@ def read_keys(text: str) -> tuple[syntax.Key, ...]:
             remedy = f"Name a node: V.{bare[1]}; or metadata: document.{bare[1]}."
             raise RequestError(
                 SourcePosition(1, bare.start(1) + 1), f"{bare[1]} is not a key by itself.",
-                _OF_NODES.get(bare[1], remedy), "the keys",
+                _MEASURE_REMEDIES.get(bare[1], remedy), "the keys",
             ) from None  # fmt: skip
         wrong = _as_request_error(error, text)
         raise (wrong.in_keys() if isinstance(wrong, RequestError) else wrong) from None
@@ -121,9 +122,9 @@ def _unexpected(
     fixed = {
         name: pattern.value for name, pattern in patterns.items() if isinstance(pattern, PatternStr)
     }
-    words = fixed | _WORDS
+    words = fixed | _TERMINAL_NAMES
     names = sorted({words[name] for name in expected if name in words})
-    alternatives = ", ".join(names[:_MOST_EXPECTED]) if len(names) <= _MOST_EXPECTED else ""
+    alternatives = ", ".join(names[:_MAX_EXPECTED]) if len(names) <= _MAX_EXPECTED else ""
     before = text.split("\n")[position.line - 1][: position.column - 1]
     if unexpected == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
         return RequestError(
@@ -205,8 +206,10 @@ def _test(kind: syntax.Kind, feature: Any, values: tuple[syntax.Constant, ...] =
     )
 
 
-def _otherwise(feature: Any, values: Any, *more: Any) -> syntax.Test:
-    return replace(_test("equal", feature, values), otherwise=_otherwise(*more) if more else None)
+def _test_with_fallback(feature: Any, values: Any, *more: Any) -> syntax.Test:
+    return replace(
+        _test("equal", feature, values), fallback=_test_with_fallback(*more) if more else None
+    )
 
 
 def is_dotted(value: syntax.Constant) -> bool:
@@ -221,17 +224,17 @@ def _parse_name(token: Any) -> syntax.Name:
     return syntax.Name(str(token), _position_of(token))
 
 
-_TWO_STARS = "an edge needs a node at one end at least."
+_NO_NODE = "an edge needs a node at one end at least."
 
 
-def _whole(kind: syntax.Kind, *values: syntax.Value) -> tuple[syntax.Test]:
+def _whole_label(kind: syntax.Kind, *values: syntax.Value) -> tuple[syntax.Test]:
     return (syntax.Test(syntax.WHOLE, kind, values, SourcePosition(1, 1)),)
 
 
 def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -> syntax.Edge:
     """An edge; its label loses the mark of the enhanced graph, and must be of one graph only."""
     if source is None and target is None:
-        raise RequestError(SourcePosition(1, 1), _TWO_STARS)
+        raise RequestError(SourcePosition(1, 1), _NO_NODE)
     edge = syntax.Edge(source, target, name, label, False)
     marked: list[bool] = []
     for test in label:
@@ -243,7 +246,7 @@ def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -
                 for value in test.values
             ]
             if test.kind == "equal":
-                label = _whole("equal", *(
+                label = _whole_label("equal", *(
                     value.removeprefix(syntax.ENHANCED) if isinstance(value, str) else value
                     for value in test.values
                 ))  # fmt: skip
@@ -276,11 +279,11 @@ def _parse_attention_head(token: Any) -> syntax.Head:
     return syntax.Head(*(None if number in ("*", "") else int(number) for number in (layer, head)))
 
 
-def _attends(
+def _attention_edge(
     head: Any, sign: Any, number: Any, name: Any, source: Any, target: Any
 ) -> syntax.AttentionEdge:
     if source is None and target is None:
-        raise RequestError(_position_of(head), _TWO_STARS)
+        raise RequestError(_position_of(head), _NO_NODE)
     threshold = None if number is None else float(number)
     return syntax.AttentionEdge(
         source, target, name, _parse_attention_head(head), sign, threshold, _position_of(head)
@@ -346,9 +349,9 @@ def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], s
 
 
 def _arrangement(*names: syntax.Name) -> syntax.Arrangement:
-    if len(names) > MOST_ARRANGED:
+    if len(names) > _MAX_ARRANGED:
         raise RequestError(
-            names[0].position, f"{len(names)} nodes are too many; the most is {MOST_ARRANGED}.",
+            names[0].position, f"{len(names)} nodes are too many; the most is {_MAX_ARRANGED}.",
             "Ask for the order of fewer.",
         )  # fmt: skip
     return syntax.Arrangement(names)
@@ -408,7 +411,7 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "different": partial(_test, "different"),
     "present": lambda feature, *star: _test("present", feature),
     "absent": partial(_test, "absent"),
-    "otherwise": _otherwise,
+    "otherwise": _test_with_fallback,
     "value": _constant,
     "label_value": _constant,
     "minus": lambda token: syntax.Constant(str(token), False, str(token), _position_of(token)),
@@ -418,10 +421,10 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "any_edge": lambda: partial(_edge, ()),
     "path": lambda: _path,
     "labelled": lambda label: partial(_edge, label),
-    "not_labelled": lambda names: partial(_edge, _whole("different", *names)),
-    "attention": lambda head, sign=None, number=None: partial(_attends, head, sign, number),
-    "label_whole": lambda names: _whole("equal", *names),
-    "label_regex": lambda token: _whole("equal", _regex(token)),
+    "not_labelled": lambda names: partial(_edge, _whole_label("different", *names)),
+    "attention": lambda head, sign=None, number=None: partial(_attention_edge, head, sign, number),
+    "label_whole": lambda names: _whole_label("equal", *names),
+    "label_regex": lambda token: _whole_label("equal", _regex(token)),
     "label_name": _text_of_token,
     # what ties nodes and edges to each other
     "coreference": _coreference,

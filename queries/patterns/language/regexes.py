@@ -17,21 +17,26 @@ from typing import NamedTuple
 from attnbank.queries.patterns.language.syntax import Regex, RequestError, SourcePosition
 
 # How deep groups may be nested.
-_DEEPEST = 60
+_MAX_DEPTH = 60
 
 # The most characters that an expression may have if its repetitions are written out.
-_MOST = 10_000
+_MAX_LENGTH = 10_000
 
 # The largest number of repetitions that RE2 takes.
-_RE2_REPEATS = 1000
+_MAX_REPEATS = 1000
 
-_GROUPS = {"?=": "look-ahead", "?!": "look-ahead", "?<": "look-behind", "?>": "an atomic group"}
+_UNSUPPORTED_GROUPS = {
+    "?=": "look-ahead",
+    "?!": "look-ahead",
+    "?<": "look-behind",
+    "?>": "an atomic group",
+}
 _SPECIAL = frozenset("\\.+*?()|[]{}^$")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Re2Pattern:
     """A regular expression for RE2, and a simpler test if there is one.
 
     `literals` are the only values that fit; `affix` (before, after, text) is a text with anything
@@ -42,7 +47,7 @@ class Pattern:
     literals: tuple[str, ...] | None = None
     affix: tuple[bool, bool, str] | None = None
 
-    def fits(self, value: str) -> bool | None:
+    def matches(self, value: str) -> bool | None:
         """Whether a value fits; None if that is hard to tell."""
         if self.literals is not None:
             return value in self.literals
@@ -62,15 +67,15 @@ class _Item(NamedTuple):
     is_any: bool = False  # .*
 
 
-def translated(regex: Regex) -> Pattern:
+def translate_regex(regex: Regex) -> Re2Pattern:
     """The expression for RE2. Raises RequestError for what RE2 cannot run."""
     reader = _RegexParser(regex)
     branches = reader.alternatives(0)
     if reader.at < len(reader.source):
         raise reader.error("no group is open here.")
     if regex.ignores_case:
-        return Pattern(f"(?i)^{_group(branches)}")
-    return Pattern(f"^{_group(branches)}", _literal_alternatives(branches), _affix(branches))
+        return Re2Pattern(f"(?i)^{_group(branches)}")
+    return Re2Pattern(f"^{_group(branches)}", _literal_alternatives(branches), _affix(branches))
 
 
 def _group(branches: list[list[_Item]]) -> str:
@@ -114,7 +119,7 @@ class _RegexParser:
         self.source = regex.text
         self.at = 0
         self._is_str = regex.dialect == "str"
-        self._mark = r"\\" if self._is_str else ""
+        self._escape = r"\\" if self._is_str else ""
         self._regex = regex
         self._size = 0
 
@@ -134,25 +139,25 @@ class _RegexParser:
         self.at = match.end() if match else self.at
         return match
 
-    def _grow(self, size: int) -> None:
+    def _add_size(self, size: int) -> None:
         self._size += size
-        if self._size > _MOST:
-            raise self.error(f"its repetitions add up to more than {_MOST:,} characters.")
+        if self._size > _MAX_LENGTH:
+            raise self.error(f"its repetitions add up to more than {_MAX_LENGTH:,} characters.")
 
-    def _sign(self, text: str, literal: str | None = None) -> _Item:
-        self._grow(1)
+    def _operator(self, text: str, literal: str | None = None) -> _Item:
+        self._add_size(1)
         return _Item(text, literal)
 
     def _character(self, char: str) -> _Item:
-        return self._sign(f"\\{char}" if char in _SPECIAL else char, char)
+        return self._operator(f"\\{char}" if char in _SPECIAL else char, char)
 
     def alternatives(self, depth: int) -> list[list[_Item]]:
         """The alternatives from here to the end of the group."""
-        if depth > _DEEPEST:
-            raise self.error(f"groups are nested more than {_DEEPEST} deep.")
+        if depth > _MAX_DEPTH:
+            raise self.error(f"groups are nested more than {_MAX_DEPTH} deep.")
         branches: list[list[_Item]] = [[]]
-        while self.at < len(self.source) and not self._take(rf"(?={self._mark}\))"):
-            if self._take(rf"{self._mark}\|"):
+        while self.at < len(self.source) and not self._take(rf"(?={self._escape}\))"):
+            if self._take(rf"{self._escape}\|"):
                 branches.append([])
             else:
                 size = self._size
@@ -174,9 +179,9 @@ class _RegexParser:
             if not self._is_str and self._take(r"(?=\+)"):
                 raise self._refuse("a possessive repetition", self.at)
             lazy = "" if self._is_str else self._take(r"\??")[0]  # type: ignore[index]
-            if times > _RE2_REPEATS:
-                raise self.error(f"something is repeated more than {_RE2_REPEATS} times.")
-            self._grow((self._size - size) * (times - 1))
+            if times > _MAX_REPEATS:
+                raise self.error(f"something is repeated more than {_MAX_REPEATS} times.")
+            self._add_size((self._size - size) * (times - 1))
             is_simple = re.fullmatch(r"\\?.|\[.*\]|\(\?:.*\)", item.text, re.DOTALL)
             text = item.text if is_simple else f"(?:{item.text})"
             item = _Item(f"{text}{sign}{lazy}", is_any=item.text + sign + lazy == ".*")
@@ -187,21 +192,23 @@ class _RegexParser:
     def _atom(self, depth: int) -> _Item:
         """A character, a class, or a group that is `depth` groups deep."""
         start = self.at
-        if self._take(rf"{self._mark}\("):
+        if self._take(rf"{self._escape}\("):
             if not self._is_str and not self._take(r"(?!\?)|\?(:|P?<[A-Za-z_]\w*>)"):
-                what = _GROUPS.get(self.source[self.at : self.at + 2], "this kind of group")
+                what = _UNSUPPORTED_GROUPS.get(
+                    self.source[self.at : self.at + 2], "this kind of group"
+                )
                 raise self._refuse(what, start)
             start = self.at
             branches = self.alternatives(depth + 1)
-            if not self._take(rf"{self._mark}\)"):
+            if not self._take(rf"{self._escape}\)"):
                 raise self.error("a group is not closed.", start - 1)
             return _Item(_group(branches))
         char = self.source[self.at]
         self.at += 1
         if char in ".^$":
-            return self._sign(char)
+            return self._operator(char)
         if char == "[":
-            return self._sign(self._char_class())
+            return self._operator(self._char_class())
         if char == "\\":
             return self._escaped()
         if char in "*+?" and not self._is_str:
@@ -211,18 +218,18 @@ class _RegexParser:
     def _escaped(self) -> _Item:
         start = self.at - 1
         if not self._is_str and (category := self._take(r"[pP](\{\^?[A-Za-z_]+\}|[LMNPSZC])")):
-            return self._sign(f"\\{category[0]}")
+            return self._operator(f"\\{category[0]}")
         char = self.source[self.at : self.at + 1]
         self.at += 1
         if char and char in ("b" if self._is_str else "dwsDWSbB"):
-            return self._sign(f"\\{char}")
+            return self._operator(f"\\{char}")
         is_number = char.isdigit() and not (self._is_str and char == "0")
         if is_number or (char in ("k", "g") and not self._is_str):
             raise self._refuse(f"the back-reference \\{char}", start)
         if self._is_str:
             return self._character(char or "\\")
         if char in ("A", "z", "Z"):
-            return self._sign("^" if char == "A" else "$")
+            return self._operator("^" if char == "A" else "$")
         if char not in _ESCAPES and (not char or char.isalpha()):
             raise self.error(f"\\{char} is not supported.", start)
         return self._character(_ESCAPES.get(char, char))

@@ -31,15 +31,15 @@ SHAPES = frozenset(
     for negated in ("", "not_")
 )
 
-_TEXTS = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
+_TEXT_FEATURES = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
 
 # What stands for the owner of metadata, `meta.speaker`.
-_METADATA = frozenset({"meta", "global", "document"})
+_METADATA_OWNERS = frozenset({"meta", "global", "document"})
 
-_RESERVED = _METADATA | {"sent_id", "sentence", "run"}
+_RESERVED_NAMES = _METADATA_OWNERS | {"sent_id", "sentence", "run"}
 
 # Features that cannot be read from the row of a word alone.
-_NOT_OF_ROWS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
+_NOT_IN_WORD_ROW = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
 
 AnyEdge = syntax.Edge | syntax.AttentionEdge
 _Clause = TypeVar("_Clause")
@@ -139,7 +139,7 @@ class ResolvedRequest:
                     for reference in inner.feature_references()
                     if reference.feature == SURPRISAL
                 )
-                tested = (name for name, tests in inner.tests.items() if asks_surprisal(tests))
+                tested = (name for name, tests in inner.tests.items() if tests_surprisal(tests))
                 owners = {*compared, *tested}
                 names |= {name for name in owners if inner is scope or name not in inner.nodes}
         if scope is self.pattern:
@@ -160,7 +160,7 @@ class ResolvedRequest:
                 reference.feature == SURPRISAL and scope.has_node(reference.owner)
                 for scope, reference in named
             )
-            or any(asks_surprisal(scope.tests.values()) for scope in self.scopes())
+            or any(tests_surprisal(scope.tests.values()) for scope in self.scopes())
             or any(key.feature == SURPRISAL for key in self.keys_of(syntax.AttentionKey))
         )
 
@@ -176,7 +176,7 @@ class ResolvedRequest:
         ]
 
 
-def asks_surprisal(tests: Iterable[object]) -> bool:
+def tests_surprisal(tests: Iterable[object]) -> bool:
     """Whether some tests of a node, or alternatives of such, ask for its surprisal."""
     return any(test.feature == SURPRISAL for test in syntax.parts(syntax.Test, *tests))
 
@@ -192,18 +192,18 @@ def resolve_request(
     of_pattern = [
         clause for block in request if block.kind == "pattern" for clause in block.clauses
     ]
-    pattern = _scope("pattern", of_pattern, None)
+    pattern = _declare_scope("pattern", of_pattern, None)
     resolved = ResolvedRequest(pattern, [], [], keys, sort)
     for block in request:
         if block.kind == "global":
             resolved.sentence_tests.extend(block.tests)
         elif block.kind != "pattern":
-            resolved.blocks.append(_scope(block.kind, block.clauses, pattern))
+            resolved.blocks.append(_declare_scope(block.kind, block.clauses, pattern))
     for test in resolved.sentence_tests:
         if test.kind == "present":
             _check_shape(test.feature, test.position)
     for scope in (pattern, *resolved.blocks):
-        _resolve(scope)
+        _resolve_scope(scope)
     for key in (*keys, *sort):
         try:
             _check_key(resolved, key)
@@ -221,8 +221,8 @@ def resolve_request(
 def _check_key(resolved: ResolvedRequest, key: syntax.Key) -> None:
     term = key.term if isinstance(key, syntax.Interval) else key
     if isinstance(key, syntax.Nested):
-        resolved.nested[key] = _scope("with", key.clauses, resolved.pattern)
-        _resolve(resolved.nested[key])
+        resolved.nested[key] = _declare_scope("with", key.clauses, resolved.pattern)
+        _resolve_scope(resolved.nested[key])
     elif isinstance(term, syntax.Term):
         _check_term(resolved.pattern, term)
     else:
@@ -230,14 +230,14 @@ def _check_key(resolved: ResolvedRequest, key: syntax.Key) -> None:
             is_special = isinstance(key, syntax.AttentionKey) and name is key.target
             if not (is_special and name in SPECIAL):
                 _check_node(resolved.pattern, name)
-    if isinstance(key, syntax.AttentionKey) and key.feature in _NOT_OF_ROWS:
+    if isinstance(key, syntax.AttentionKey) and key.feature in _NOT_IN_WORD_ROW:
         raise RequestError(
             key.position, f"{key.feature} of what a head looks at is not available.",
             "Name it in the request: A =[3-1]=> B, and B in the keys.",
         )  # fmt: skip
 
 
-def _scope(
+def _declare_scope(
     kind: Literal["pattern", "with", "without"],
     clauses: Iterable[syntax.Clause],
     outer: Scope | None,
@@ -268,7 +268,7 @@ def _scope(
 
 def _declare(scope: Scope, *names: Name) -> None:
     for name in names:
-        if name in _RESERVED:
+        if name in _RESERVED_NAMES:
             raise RequestError(
                 name.position, f"a node cannot be called {name}.", "Use another name."
             )
@@ -276,8 +276,8 @@ def _declare(scope: Scope, *names: Name) -> None:
             scope.nodes.append(name)
 
 
-def _resolve(scope: Scope) -> None:
-    _read_enhanced(scope)
+def _resolve_scope(scope: Scope) -> None:
+    _mark_enhanced_edges(scope)
     for end in (end for edge in scope.clauses_of_kind(syntax.Edge) for end in edge.ends):
         _check_node(scope, end)
     for attends in scope.clauses_of_kind(syntax.AttentionEdge):
@@ -290,7 +290,7 @@ def _resolve(scope: Scope) -> None:
         for end, is_edge in zip((order.left, order.right), are_edges, strict=True):
             if not is_edge:
                 _check_node(scope, end)
-        if are_edges not in _BETWEEN[order.sign]:
+        if are_edges not in _ORDER_OPERANDS[order.sign]:
             what = "two edges" if order.sign in ("><", "<>") else "two nodes"
             raise RequestError(
                 order.position, f"{order.sign} cannot go between these.", f"It goes between {what}."
@@ -304,7 +304,7 @@ def _resolve(scope: Scope) -> None:
                 )  # fmt: skip
     for at, clause in enumerate(scope.clauses):
         if isinstance(clause, syntax.Comparison):
-            scope.clauses[at] = _checked_comparison(scope, clause)
+            scope.clauses[at] = _resolve_comparison(scope, clause)
     for presence in scope.clauses_of_kind(syntax.Presence):
         reference = presence.reference
         _check_reference(scope, reference)
@@ -318,7 +318,7 @@ def _resolve(scope: Scope) -> None:
 
 
 # Whether what is left and right of an order is an edge.
-_BETWEEN = {
+_ORDER_OPERANDS = {
     "<": {(False, False)},
     "<<": {(False, False), (False, True), (True, True)},
     "><": {(True, True)},
@@ -326,7 +326,7 @@ _BETWEEN = {
 }
 
 
-def _read_enhanced(scope: Scope) -> None:
+def _mark_enhanced_edges(scope: Scope) -> None:
     """Let `e: A -> B; e.enhanced = yes` mean `e: A -[enhanced=yes]-> B`.
 
     An edge without a mark is one of the tree, so that the condition would never hold.
@@ -357,8 +357,8 @@ def _read_enhanced(scope: Scope) -> None:
         scope.named[reference.owner] = enhanced
 
 
-def _checked_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.Comparison:
-    left, right = comparison.left, _resolved(scope, comparison.right)
+def _resolve_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.Comparison:
+    left, right = comparison.left, _resolve_operand(scope, comparison.right)
     for side in (left, right):
         if not isinstance(side, syntax.Constant):
             _check_term(scope, side)
@@ -370,7 +370,7 @@ def _checked_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.C
     for side in (left, right) if is_ordered or has_surprisal else ():
         if isinstance(side, syntax.Constant):
             _check_number(side, comparison.operator)
-        if isinstance(side, syntax.Reference) and side.feature in _TEXTS:
+        if isinstance(side, syntax.Reference) and side.feature in _TEXT_FEATURES:
             if not is_ordered:
                 raise RequestError(
                     side.position,
@@ -384,10 +384,12 @@ def _checked_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.C
     return replace(comparison, right=right)
 
 
-def _resolved(scope: Scope, right: syntax.Term | syntax.Constant) -> syntax.Term | syntax.Constant:
+def _resolve_operand(
+    scope: Scope, right: syntax.Term | syntax.Constant
+) -> syntax.Term | syntax.Constant:
     """The right side of a comparison: without quotes, `N.f` is a feature and never a text."""
     if isinstance(right, syntax.Sum):
-        parts = tuple((sign, _resolved(scope, part)) for sign, part in right.parts)
+        parts = tuple((sign, _resolve_operand(scope, part)) for sign, part in right.parts)
         return replace(right, parts=parts)  # type: ignore[arg-type]
     if not isinstance(right, syntax.Constant) or not is_dotted(right):
         return right
@@ -397,7 +399,7 @@ def _resolved(scope: Scope, right: syntax.Term | syntax.Constant) -> syntax.Term
             right.position, f"{right.value} is not a feature of a node.",
             f'Quote a text with a full stop: "{right.value}".',
         )  # fmt: skip
-    if scope.has_node(owner) or scope.edge(owner) is not None or owner in _METADATA:
+    if scope.has_node(owner) or scope.edge(owner) is not None or owner in _METADATA_OWNERS:
         return syntax.Reference(Name(owner, right.position), feature)
     raise RequestError(
         right.position, f"{owner} is not declared, and requests have no lexicons.",
@@ -440,7 +442,7 @@ def _check_reference(scope: Scope, reference: syntax.Reference) -> None:
     if scope.is_metadata(reference):
         if owner == "global":
             _check_shape(reference.feature, reference.position)
-        if owner not in _METADATA:
+        if owner not in _METADATA_OWNERS:
             raise _undeclared(owner)
         if reference.others:
             raise RequestError(

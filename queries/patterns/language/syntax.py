@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 from attnbank.sql.errors import CallError
 
-_LONGEST = 240
+_MAX_FACT = 240
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class RequestError(CallError):
     def __init__(
         self, position: SourcePosition, fact: str, remedy: str = "", within: str = "the request"
     ) -> None:
-        if len(fact) > _LONGEST:  # it may quote a name or a value of any length
-            fact = f"{fact[: _LONGEST // 2]} … {fact[-_LONGEST // 2 :]}"
+        if len(fact) > _MAX_FACT:  # it may quote a name or a value of any length
+            fact = f"{fact[: _MAX_FACT // 2]} … {fact[-_MAX_FACT // 2 :]}"
         super().__init__(
             f"Line {position.line}, column {position.column} of {within}: {fact}", remedy
         )
         self.position = position
-        self._raw = fact
+        self._fact = fact
 
     def in_keys(self) -> RequestError:
         """The same error, with its position in the keys (--columns, --sort, --by)."""
-        return RequestError(self.position, self._raw, self.remedy, "the keys")
+        return RequestError(self.position, self._fact, self.remedy, "the keys")
 
 
 class Name(str):
@@ -84,7 +84,7 @@ class Test:
     kind: Kind
     values: tuple[Value, ...]
     position: SourcePosition = field(compare=False)
-    otherwise: Test | None = None
+    fallback: Test | None = None
 
 
 # The feature of a node that is a number from table `surprisal`: how improbable its word is.
