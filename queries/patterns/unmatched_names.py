@@ -1,7 +1,7 @@
-"""What a request names that the bank does not have: values, relations, features, metadata.
+"""Names in a request that the bank does not have: values, relations, features, metadata.
 
-A name that nothing has finds nothing, or within a `without` keeps everything. So it is told, with
-the nearest that there is. Each column is read once, whatever the number of tests.
+A test of such a name matches nothing, or within a `without` excludes nothing. So each is reported,
+with the nearest existing names. Each column is read once, whatever the number of tests.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _PART_NAMES = {
     "subsem": "a relation with $", "deep": "a relation with @",
 }  # fmt: skip
 
-# Of a longer list of forms or lemmas it is not told that no word has any.
+# Longer lists of forms or lemmas are not checked.
 _MAX_TEXTS = 100
 
-# For a longer text no near one is looked for.
+# For longer names no near name is suggested.
 _MAX_LENGTH = 40
 
-# Among more names no near one is looked for, which would take seconds.
+# Among more names the search for a near one would take seconds, and is skipped.
 _MAX_CANDIDATES = 5_000
 
-# So few values are listed if none is near.
+# If no name is near, all are listed if they are this few.
 _MAX_LISTED = 20
 
 _NO_METADATA = (
-    " The bank has no metadata of sentences: the source has none, or it was read before attnbank"
-    " kept them. Ingest it again, into a new bank."
+    " The bank has no metadata of sentences: the source has none, or it was ingested before"
+    " attnbank stored them. Ingest it again, into a new bank."
 )
 
 # The values of each test of one name.
@@ -58,19 +58,19 @@ Tests = list[tuple[str, ...]]
 
 
 def check_enhanced(connection: SupportsExecute, checked: ResolvedRequest) -> None:
-    """Raise CallError if a request asks the enhanced graph, and the bank has none."""
+    """Raise CallError if a request reads the enhanced graph, and the bank has none."""
     statement = "select 1 from enhanced_dependency limit 1"
     if any(s.enhanced for s in checked.scopes()) and not connection.execute(statement).fetchall():
         raise CallError(
             "The bank has no enhanced edges (E:obj).",
-            "Ask the tree (-[obj]->), or ingest a corpus with a DEPS column into a new bank.",
+            "Use the tree (-[obj]->), or ingest a corpus with a DEPS column into a new bank.",
         )
 
 
 def unknown_names(
     connection: SupportsExecute, checked: ResolvedRequest, corpus: str | None = None
 ) -> Iterator[str]:
-    """Each value and name of a request that nothing in the bank, or in one corpus of it, has."""
+    """A message for each name and value in a request that the bank (or corpus) does not have."""
     named: dict[str, dict[str, Tests]] = defaultdict(lambda: defaultdict(list))
     for kind, name, wanted in _names_in_request(checked):
         named[kind][name].append(tuple(value for value in wanted if isinstance(value, str)))
@@ -100,7 +100,7 @@ def unknown_names(
 def _names_in_request(
     checked: ResolvedRequest,
 ) -> Iterator[tuple[str, str, Iterable[syntax.Value]]]:
-    """What a request names: kind (node, edge, enhanced, metadata), name, values asked for."""
+    """The names in a request: kind (node, edge, enhanced, metadata), name, values tested for."""
     for test in checked.sentence_tests:
         yield "metadata", test.feature, test.values
     for scope in checked.scopes():
@@ -141,7 +141,7 @@ def _names_of_reference(
 
 
 class _NameLookup:
-    """A bank, or one corpus of it, in which names are looked up."""
+    """Looks up names in a bank, or in one corpus of it."""
 
     def __init__(self, connection: SupportsExecute, corpus: str | None) -> None:
         self._connection = connection
@@ -151,7 +151,7 @@ class _NameLookup:
         return [row[0] for row in self._connection.execute(f"select {select}").fetchall()]
 
     def _where(self, sentence: str, *conditions: str) -> str:
-        """The `where` of rows whose `sentence` is in the corpus, and for which more holds."""
+        """A `where` for the column `sentence`: in the corpus, and the conditions hold."""
         if self._corpus is not None:
             conditions += (
                 f"{sentence} in (select sentence.id from sentence"
@@ -163,7 +163,7 @@ class _NameLookup:
 
     def mentions(self, tests_by_name: dict[str, Tests]) -> Iterator[str]:
         if not self._select_column("1 from mention limit 1"):
-            fact = "No word has a mention in this bank, so ~ and mention find nothing."
+            fact = "No word has a mention in this bank, so ~ and mention match nothing."
             yield f"{fact} Ingest a corpus with coreference."
             return
         for name, tests in tests_by_name.items():
@@ -177,13 +177,17 @@ class _NameLookup:
         yield from _unmatched(f"the {name} ", tests, known)
 
     def unmatched_texts(self, name: str, tests: Tests) -> Iterator[str]:
-        """Of the forms or lemmas: only where no word has any of a test."""
+        """Report a test of forms or lemmas only if no word has any of its values.
+
+        `[lemma=be|bee]` lists alternatives, of which some are expected to be absent.
+        """
         column, select = f"word.{name}", f"distinct word.{name} from word"
         within = self._where("word.sentence", f"{column} in ({_literals(tests)})")
         texts = set(self._select_column(select + within))
         for test in tests:
             if expressions.ANCHOR in test or texts & set(test):
                 continue
+            # Suggestions have the edit distance 2 at most, so lengths differ by 2 at most.
             near, text = [], test[0]
             if len(test) == 1 and len(text) <= _MAX_LENGTH:
                 size = f"length({column}) between {len(text) - 2} and {len(text) + 2}"
@@ -202,7 +206,7 @@ class _NameLookup:
         written = ", ".join(literal(expressions.conllu_name(name)) for name in tests_by_name)
         values = defaultdict(set)
         for pair in self._select_column(
-            f"pair from {pairs} as each where split_part(pair, '=', 1) in ({written})"
+            f"pair from {pairs} as pairs where split_part(pair, '=', 1) in ({written})"
         ):
             name, _, value = pair.partition("=")
             values[name].add(value)
@@ -211,7 +215,7 @@ class _NameLookup:
             if known is not None:
                 yield from _unmatched(f"{name}=", tests, known)
                 continue
-            names = self._select_column(f"distinct split_part(pair, '=', 1) from {pairs} as each")
+            names = self._select_column(f"distinct split_part(pair, '=', 1) from {pairs} as pairs")
             in_request = [known_name.replace("[", "__").rstrip("]") for known_name in names]
             yield _message(
                 f"the feature {name}",
@@ -222,7 +226,7 @@ class _NameLookup:
     def labels(
         self, tests_by_name: dict[str, Tests], table: str, column: str, mark: str = ""
     ) -> Iterator[str]:
-        """The relations of the tree or the enhanced graph, whole, and in its parts."""
+        """Report relations of the tree or the enhanced graph, and parts of relations."""
         for name in tests_by_name:
             if name not in _EDGE_FEATURES:
                 yield _message(f"an edge with the feature {name}", name, _EDGE_FEATURES)

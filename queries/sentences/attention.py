@@ -159,10 +159,10 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> Sent
     before = _sentences_before(positions, chosen, options.before)
     shown_positions, left_out = _select_positions(positions, own, before, options)
     if len(before) < options.before:
-        left_out.append(f"The input holds {len(before)} sentences before {chosen.name}, of the"
-                        f" {options.before} that were asked for.")  # fmt: skip
+        left_out.append(f"The input has {len(before)} sentences before {chosen.name}, not"
+                        f" {options.before}.")  # fmt: skip
     if in_input < all_words:
-        left_out.append(f"The input holds {in_input} of the {all_words} words of {chosen.name}.")
+        left_out.append(f"The input has {in_input} of the {all_words} words of {chosen.name}.")
     is_word = pl.col("kind").is_in(_KINDS)
     notes = []
     if positions.filter(is_word).height > shown_positions.filter(is_word).height:
@@ -242,8 +242,8 @@ def note_on_missing_weights(run: Run) -> str:
     """What is drawn of a run that does not keep every weight."""
     if run.largest is None:
         return (
-            "The run keeps only peaks: the weight from each word to the one that it looks at most,"
-            " and to each word from the one that looks at it most. The others are not known."
+            "The run keeps only peaks: for each word, the weight to the word that it attends to"
+            " most, and from the word that attends to it most. Other weights are unknown."
         )
     return (
         f"The run keeps the {run.largest} largest weights from each word; the sum of the others"
@@ -559,7 +559,7 @@ def _decoded_trees(
         [run.id, chosen.id, options.decoded],
     ).fetchall():
         raise QueryError(
-            f"No trees of this kind were decoded from the run {run.name}.",
+            f"The run {run.name} has no decoded trees of this kind.",
             f"Type: attnbank compute attention_tree --run {run.id}",
         )
     parts = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}

@@ -282,7 +282,7 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
         zip(chosen, readings, strict=True) if options.tree or options.decoded else ()
     ):
         if reading.tree is None:
-            raise QueryError("The sentence has no tree.", "Leave --tree and --decoded out.")
+            raise QueryError("The sentence has no tree.", "Leave out --tree and --decoded.")
         trees[f"The {'gold ' if reading.decoded else ''}tree of {sentence.name}"] = reading.tree
         trees |= {f"{sentence.name} {what}": tree for what, tree in reading.decoded.items()}
     facts = pictures.SentenceFacts(

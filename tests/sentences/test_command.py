@@ -123,7 +123,7 @@ def test_a_picture_goes_where_its_ending_says(
         (("sample_story-1", "--head", "1-1", "--tree"), 2, "--tree is only for pictures"),
         (("sample_story-1", "--head", "1-1", "--decoded", "all"), 2, "--decoded is only for pict"),
         (("sample_story-1", "--head", "1-1", "--run", "4", "--decoded", "all", "-o", "x.svg"), 1,
-         "No trees of this kind were decoded from|compute attention_tree --run 4"),
+         "has no decoded trees of this kind|compute attention_tree --run 4"),
         (("sample_story-1", "--head", "1-1", "-o", "x.gif"), 2, ".svg, .png, .pdf, .html, .txt,"),
         (("sample_story-1", "--head", "1-1", "-o", "nowhere/x.svg"), 2, "There is no folder"),
         (("sample_story-1", "--head", "1-1", "--words", "5"), 2, "not a valid range of words"),

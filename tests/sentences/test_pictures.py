@@ -29,7 +29,7 @@ NAMES = ("1-1", "3-4")
 @pytest.mark.usual(4)
 @pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
 @pytest.mark.parametrize("special", [True, False], ids=["special", "words alone"])
-@pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
+@pytest.mark.filterwarnings("ignore:The input has:attnbank.sql.errors.AttnbankWarning")
 def test_every_line_is_a_weight(
     shown_bank: Path, run_names: dict[str, str], run: str, special: bool
 ) -> None:

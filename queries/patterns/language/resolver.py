@@ -232,7 +232,7 @@ def _check_key(resolved: ResolvedRequest, key: syntax.Key) -> None:
                 _check_node(resolved.pattern, name)
     if isinstance(key, syntax.AttentionKey) and key.feature in _NOT_IN_WORD_ROW:
         raise RequestError(
-            key.position, f"{key.feature} of what a head looks at is not available.",
+            key.position, f"{key.feature} of the most attended word is not available.",
             "Name it in the request: A =[3-1]=> B, and B in the keys.",
         )  # fmt: skip
 
@@ -299,7 +299,7 @@ def _resolve_scope(scope: Scope) -> None:
         for test in syntax.parts(syntax.Test, *alternatives):
             if test.feature == SURPRISAL and test.values:
                 raise RequestError(
-                    test.position, "surprisal is a number, which is compared outside of brackets.",
+                    test.position, "surprisal is a number, and is compared outside of brackets.",
                     f"Write {node} []; {node}.surprisal > 8.",
                 )  # fmt: skip
     for at, clause in enumerate(scope.clauses):
