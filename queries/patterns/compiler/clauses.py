@@ -1,10 +1,10 @@
-"""The clauses that tie nodes and edges to each other, as SQL; and keys.
+"""Compile clauses between nodes (attention, coreference, paths, order, comparisons), and keys.
 
-Paths, edges of the enhanced graph, attention and coreference become common table expressions of
-pairs of words, to which the nodes are joined. A star is a word that is joined too, but not a column
-of the result. A tie that can hold in several ways (by any head of a layer) must not multiply the
-hits, unless it has a name. So without a name it becomes an `exists` in the pattern; within a `with`
-or `without`, which are `exists` themselves, it makes no difference.
+Paths, enhanced edges, attention and coreference become common table expressions of pairs of words,
+to which the nodes are joined. A star is a word that is joined too, but not a column of the result.
+A constraint that several edges can satisfy (any head of a layer) must yield one hit, unless the
+edge is named. So an unnamed one becomes an `exists` in the pattern; in a `with` or `without`, which
+are an `exists` themselves, it makes no difference.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from attnbank.sql.quoting import literal, sql_literal
 from attnbank.sql.run_choice import Run
 from attnbank.sql.subtypes import PARTS
 
-# The word where an edge begins and the one where it ends.
+# The source and the target of an edge.
 Ends = tuple[Bound, Bound]
 
 
 def add_clauses(planned: ScopePlan, run: Run | None) -> Iterator[str]:
-    """Add what a scope has beside the tree and tests of nodes; yields common table expressions.
+    """Add the clauses that `plan_scope` leaves out, and yield their common table expressions.
 
-    Raises RequestError for a special token where words are needed, or values not to be compared.
+    Raises RequestError for a special token where a word is needed, and for values that cannot be
+    compared.
     """
     scope = planned.scope
     for attends in scope.clauses_of_kind(syntax.AttentionEdge):
@@ -67,14 +68,14 @@ def add_clauses(planned: ScopePlan, run: Run | None) -> Iterator[str]:
 
 
 def _not_materialized(name: str, select: str) -> str:
-    """A common table expression of which DuckDB does not make all rows before any condition."""
+    """A common table expression into which DuckDB may push the conditions of its readers."""
     return f"{name} as not materialized ({select})"
 
 
 def _add_attention(planned: ScopePlan, edge: syntax.AttentionEdge, run: Run) -> str:
-    """`A =[3-1]=> B`: the pairs of table `peak`; with a sign, those that meet the threshold.
+    """`A =[3-1]=> B`: pairs of table `peak`; with a sign, pairs whose weight meets the threshold.
 
-    Words that share a position attend, and are attended to, alike, but not to each other.
+    Words that share a position have the same weights, but none between each other.
     """
     name = planned.aliases.new("attended")
     ends = {"source": edge.source, "target": edge.target}
@@ -120,7 +121,7 @@ def _attention_rows(
     run: Run, head: syntax.Head, table: str, reaches: str, *,
     source: str = "word_position", target: str = "word_position", joined: str = "",
 ) -> str:  # fmt: skip
-    """The `from` and `where` of what some heads look at, by weight or most (peak)."""
+    """The `from` and `where` of pairs of positions of some heads, by weight or peak."""
     position_column = "position" if table == "peak" else "from_position"
     named = (("layer", head.layer), ("head", head.head))
     wanted = [f"{table}.{column} = {number}" for column, number in named if number is not None]
@@ -134,7 +135,7 @@ def _attention_rows(
 
 
 def read_sentences(run: Run) -> str:
-    """The SELECT of the ids of the sentences that the run has read, even in part."""
+    """The SELECT of the ids of the sentences that the run has read, even partly."""
     return (
         "select distinct word.sentence from sequence"
         " inner join position on position.sequence = sequence.id"
@@ -154,9 +155,9 @@ def _add_pairs(
     planned: ScopePlan, pairs: str, ties: dict[str, syntax.Name | None], name: syntax.Name | None,
     *, is_unique: bool,
 ) -> None:  # fmt: skip
-    """Tie nodes to the rows of a table of pairs: `ties` has the node of each of its columns.
+    """Join nodes to a table of pairs: `ties` has the node for each of its columns.
 
-    None is a star, any word. `is_one` says that two given words are in one row at most.
+    None is a star, any word. `is_unique` says that a pair of words is in one row at most.
     """
     alias = planned.aliases.new(f"{pairs}_row")
     bound = {end: planned.bound[node] for end, node in ties.items() if node is not None}
@@ -188,7 +189,7 @@ def _add_pairs(
         planned.edges[name] = NamedEdge(alias, ends)
 
 
-# How the span of an edge lies to a word, and the spans of two edges to each other.
+# The position of a word or an edge relative to the span of another edge, by the sign of an order.
 _SPAN_CONDITIONS = {
     "inside": "{begin} < {index} and {index} < {end}",
     "<>": "({end} <= {other_begin} or {other_end} <= {begin})",
@@ -222,7 +223,7 @@ def _add_order(planned: ScopePlan, order: syntax.Order) -> None:
 
 
 def _span(ends: Ends, name: str = "") -> dict[str, str]:
-    """The indexes of the left and the right end of an edge, by the names in _LIES."""
+    """The indexes of the left and the right end of an edge, named as in _SPAN_CONDITIONS."""
     both = f"({ends[1].index}, {ends[0].index})"
     return {f"{name}begin": f"least{both}", f"{name}end": f"greatest{both}"}
 
@@ -239,7 +240,7 @@ def _ends(planned: ScopePlan, name: syntax.Name) -> Ends:
 
 
 def _in_one_sentence(planned: ScopePlan, first: Bound, *words: Bound) -> list[str]:
-    """That words are in one sentence, unless that is already known."""
+    """The conditions that words are in the sentence of the first, unless that is known already."""
     number = planned.row_group.get(first.row)
     return [
         f"{word.sentence_id} = {first.sentence_id}"
@@ -249,11 +250,11 @@ def _in_one_sentence(planned: ScopePlan, first: Bound, *words: Bound) -> list[st
 
 
 def _add_path(planned: ScopePlan, path: syntax.Path) -> str:
-    """`A ->> B`: a recursive expression that climbs from the words that can be B, head by head."""
+    """`A ->> B`: a recursive expression that climbs from the candidates for B, head by head."""
     upper, lower = planned.bound[path.source], planned.bound[path.target]
     climb, step = planned.aliases.new("climb"), planned.aliases.new("path")
     tests = all_of(tests_of(planned.scope, path.target, "start", of_word=True))
-    if is_reflexive(path):  # and so may be empty
+    if is_reflexive(path):  # the path may be empty
         conditions = [f"{step}.descendant = {lower.index}", f"{step}.ancestor = {upper.index}"]
         climbed = exists_row(climb, step, lower.sentence_id, conditions)
         planned.add_condition(f"({lower.index} = {upper.index} or {climbed})", lower.row, upper.row)
@@ -272,7 +273,10 @@ def _add_path(planned: ScopePlan, path: syntax.Path) -> str:
 
 
 def _add_enhanced(planned: ScopePlan, edge: syntax.Edge) -> str:
-    """`A -[E:obj]-> B`: rows with columns of `word`; without a name one for several edges."""
+    """`A -[E:obj]-> B`: a table with the columns of `word` that describe an edge of the tree.
+
+    Unnamed, it has one row for several edges between the same words.
+    """
     name, row = planned.aliases.new("enhanced"), planned.aliases.new("enhanced_row")
     ends = {"head_index": edge.source, "index": edge.target}
     bound = {end: planned.bound[node] for end, node in ends.items() if node is not None}
@@ -291,7 +295,7 @@ def _add_enhanced(planned: ScopePlan, edge: syntax.Edge) -> str:
     relation = "enhanced_dependency.relation"
     if any(test.feature == syntax.WHOLE for test in edge.label) and any(
         syntax.parts(syntax.Regex, edge.label)
-    ):  # it is written for the whole label
+    ):  # the expression describes the whole label, with its E:
         relation = f"concat('E:', {relation})"
     tests = [expressions.label_test(test, relation) for test in edge.label]
     more = ", relation as deprel, concat('E:', relation) as label" if edge.name else ""
@@ -304,7 +308,7 @@ def _add_enhanced(planned: ScopePlan, edge: syntax.Edge) -> str:
 
 
 def _add_comparison(planned: ScopePlan, comparison: syntax.Comparison) -> None:
-    """Add the condition of a comparison; against a text it is a test, which can be faster."""
+    """Add the condition of a comparison; a comparison with a text becomes a test, often faster."""
     left, operator, right = comparison.left, comparison.operator, comparison.right
     is_number = operator not in ("=", "<>") or any(
         _is_numeric_side(planned, e) for e in (left, right)
@@ -315,22 +319,21 @@ def _add_comparison(planned: ScopePlan, comparison: syntax.Comparison) -> None:
     rows = {*_aliases_of_side(planned, left), *_aliases_of_side(planned, right)}
     left_value, right_value = (_compile_side(planned, side, is_number) for side in (left, right))
     condition = f"{left_value} {operator} {right_value}"
-    # DuckDB would compute a side that is found by a regular expression for every word before the
-    # join, if it were a plain comparison of two rows; inside coalesce it is computed only for the
-    # rows that are joined.
+    # DuckDB makes a plain comparison of two rows a join condition, and computes each side for every
+    # word. Inside coalesce, the regular expression runs only for the rows that are joined.
     is_slow = len(rows) > 1 and "regexp_extract(" in condition
     planned.add_condition(f"coalesce({condition}, false)" if is_slow else condition, *rows)
 
 
 def label_of(planned: ScopePlan, name: str) -> str:
-    """The label of a named edge: the relation, or for attention the head (3-1)."""
+    """The label of a named edge: its relation, or for attention its head (3-1)."""
     edge = planned.scope.edge(name)
     is_tree = isinstance(edge, syntax.Edge) and not edge.is_enhanced
     return f"{planned.edges[name].row}.{'deprel' if is_tree else 'label'}"
 
 
 def key_value(planned: ScopePlan, key: syntax.Key, run: Run | None) -> str:
-    """The value of a key that is not a pattern."""
+    """Compile a key that is not a pattern."""
     if isinstance(key, syntax.AttentionKey):
         assert run is not None
         return _attention_value(planned, key, run)
@@ -345,20 +348,20 @@ def key_value(planned: ScopePlan, key: syntax.Key, run: Run | None) -> str:
 
 
 def _attention_value(planned: ScopePlan, key: syntax.AttentionKey, run: Run) -> str:
-    """The value of `weight(3-1, A, B)` or `looks_at(3-1, A).upos`; null if the run has no A.
+    """Compile `weight(3-1, A, B)` or `looks_at(3-1, A).upos`; null if the run has not read A.
 
-    It is an aggregate, because Spark requires that of a subquery, over one row or several: special
-    tokens of a kind, whose weights are added, or words at one position, whose values are joined
-    (ADP+DET). Between words of one position there is no weight: it would be its own on itself. A
-    weight that is not kept, or a sum with one, is null.
+    The value is an aggregate, because Spark requires that of a scalar subquery, of one row or
+    several: the weights of special tokens of one kind are added, and the values of words at one
+    position are joined (ADP+DET). There is no weight between words of one position: it would be
+    the weight of the position on itself. A weight that was not kept, or a sum with one, is null.
     """
     joined = " inner join word as looked_at on looked_at.id = target.word"
     if key.target is None:
         if key.feature == "weight":
             value = "min(cast(peak.most_attended_weight as double))"
-        elif key.feature == "__id__":  # a number: of several words the first one's
+        elif key.feature == "__id__":  # of several words, the first
             value = "min(looked_at.index)"
-        elif key.feature == SURPRISAL:  # which of several words only the first one has
+        elif key.feature == SURPRISAL:  # of several words, only the first has one
             value = "min(surprisal_looked_at.nats)"
             joined += (
                 " left join surprisal as surprisal_looked_at on"
@@ -428,7 +431,7 @@ def _relation(planned: ScopePlan, key: syntax.RelationKey) -> str:
 
 
 def _interval_of_number(key: syntax.Interval, number: str) -> str:
-    """`[100, 200[`, the interval that a number is in; null if there is no number."""
+    """`[100, 200[`, the interval that a number is in; null for null."""
     least, most, gap = key.least or 0, key.most, key.gap
     begin = (
         f"({least} + try_cast(floor(cast({number} - {least} as double) / {gap}) as bigint) * {gap})"
@@ -445,7 +448,7 @@ def _interval_of_number(key: syntax.Interval, number: str) -> str:
 
 
 def _compile_side(planned: ScopePlan, side: syntax.Term | syntax.Constant, is_number: bool) -> str:
-    """One side of a comparison; `is_number` raises RequestError for a text that is not one."""
+    """Compile one side of a comparison; RequestError if it `is_number` and the text is none."""
     if isinstance(side, syntax.Sum):
         parts = [f"{sign} {_compile_side(planned, part, True)}" for sign, part in side.parts]
         is_whole = all(
@@ -484,7 +487,7 @@ def _compile_side(planned: ScopePlan, side: syntax.Term | syntax.Constant, is_nu
 
 
 def _is_integer(text: str) -> bool:
-    """Whether a text is an integer that SQL takes as one."""
+    """Whether a text is an integer that fits SQL's 32-bit integer."""
     return text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 10
 
 
@@ -493,7 +496,11 @@ def _distance(kind: str, first: Bound, second: Bound) -> str:
 
 
 def _subtree_size(node: Bound) -> str:
-    """The words in a node's subtree without punctuation: each climbs to the root, and counts."""
+    """The number of words in a node's subtree, without punctuation.
+
+    Every word climbs to the root, and so is counted by each of its ancestors. The node before the
+    first word (index 0) is an ancestor of all and counts itself.
+    """
     return (
         "((with recursive subtree as (select start.sentence, start.index as ancestor"
         " from word as start where start.upos is distinct from 'PUNCT' union all"
@@ -515,7 +522,7 @@ def _is_numeric_side(planned: ScopePlan, side: syntax.Term | syntax.Constant) ->
 
 
 def _aliases_of_side(planned: ScopePlan, side: syntax.Term | syntax.Constant) -> list[str]:
-    """The aliases of the rows that a side of a comparison reads; none for metadata."""
+    """The aliases of the rows that a side of a comparison reads; [] for metadata."""
     rows: list[str] = []
     for name in syntax.parts(syntax.Name, side):
         if planned.scope.has_node(name):
@@ -527,7 +534,7 @@ def _aliases_of_side(planned: ScopePlan, side: syntax.Term | syntax.Constant) ->
 
 
 def _reference_value(planned: ScopePlan, reference: syntax.Reference) -> str:
-    """The value of `N.f`, `e.f` or `meta.key`; null if there is none."""
+    """Compile `N.f`, `e.f` or `meta.key`; null if there is none."""
     name, feature = reference.owner, reference.feature
     if reference.others:
         values = [
@@ -564,7 +571,7 @@ def _reference_value(planned: ScopePlan, reference: syntax.Reference) -> str:
 def _add_test(
     planned: ScopePlan, reference: syntax.Reference, kind: syntax.Kind, *wanted: syntax.Value
 ) -> None:
-    """Add a test of what a reference is to; a simple one needs no extraction."""
+    """Add a test of a reference's value, as fast as possible: simple tests extract nothing."""
     name, feature, scope = reference.owner, reference.feature, planned.scope
     test = syntax.Test(feature, kind, wanted, reference.position)
     edge = None if scope.has_node(name) or reference.others else scope.edge(name)

@@ -1,8 +1,8 @@
-"""What a request asks of a value, as SQL: features, labels, metadata, regular expressions.
+"""Compile tests of values: features, labels, metadata, regular expressions.
 
-What a user wrote becomes part of a statement only as a literal or as a quoted name (quoting.py).
-Conditions are texts that can stand beside `and`. A plain comparison is used wherever it can replace
-a regular expression, since it is faster. A missing value (null) fits no value that is asked for.
+Text of the user enters a statement only as a literal or a quoted name (quoting.py). A condition is
+a text that can be an operand of `and`. A plain comparison is used wherever it can replace a regular
+expression, since it is faster. A missing value (null) passes no test for a value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ANCHOR = "__0__"
 
 _PART_MARKS = {"2": ":", "subsem": "$", "deep": "@"}
 
-# Up to so many values of a label's first part are compared; for more, the part is extracted.
+# Up to this many values of a label's first part are compared; for more, the part is extracted.
 _MAX_COMPARED = 2
 
 # The alias of table `sentence`, because `word` has a column that is called `sentence`.
@@ -40,12 +40,12 @@ SENTENCE_COLUMNS = {"sent_id": "name", "text": "text"}
 
 
 def all_of(conditions: Iterable[str]) -> str:
-    """All of the conditions; true if there are none."""
+    """The conjunction of conditions; true if there are none."""
     return " and ".join(conditions) or "true"
 
 
 def any_of(conditions: Iterable[str]) -> str:
-    """At least one of the conditions; false if there are none."""
+    """The disjunction of conditions, in brackets; false if there are none."""
     conditions = list(conditions)
     if len(conditions) > 1:
         return f"({' or '.join(conditions)})"
@@ -53,7 +53,7 @@ def any_of(conditions: Iterable[str]) -> str:
 
 
 def value_test(test: syntax.Test, value: str) -> str:
-    """The condition for a test of a value; a missing value must be null."""
+    """Compile a test of a value, an SQL expression that is null if the value is missing."""
     if test.kind in ("present", "absent"):
         return f"{value} is {'not ' * (test.kind == 'present')}null"
     texts: list[str] = []
@@ -88,14 +88,14 @@ def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
 
 
 def feature_test(test: syntax.Test, row: str) -> str:
-    """The condition for a test of a feature of the word in the row with that alias."""
+    """Compile a test of a feature of the word in the row with that alias."""
     name = test.feature
     if test.fallback is not None:
         first = feature_test(replace(test, fallback=None), row)
         missing = feature_test(syntax.Test(name, "absent", (), test.position), row)
         return any_of([first, f"{missing} and {feature_test(test.fallback, row)}"])
     if name in MENTIONS:
-        # A word may be the head of several mentions: it is enough that one of them fits.
+        # A word may be the head of several mentions: one that passes is enough.
         positive = replace(test, kind="present") if test.kind == "absent" else test
         condition = value_test(positive, f"mention.{MENTIONS[name]}")
         condition = (
@@ -112,14 +112,14 @@ def feature_test(test: syntax.Test, row: str) -> str:
         return has
     if test.kind == "absent":
         return f"not coalesce({has}, false)"
-    # No value in FEATS contains a bar: a wanted value with one would match two features at once.
+    # FEATS separates features by bars: a value with a bar would match two features at once.
     wanted = [value for value in test.values if isinstance(value, str) and "|" not in value]
     one_of = any_of(_list_contains(row, f"|{conllu_name(name)}={value}|") for value in wanted)
     return one_of if test.kind == "equal" else f"{has} and not {one_of}"
 
 
 def _list_contains(row: str, part: str) -> str:
-    """Whether FEATS or MISC contains a part, each with a bar added before and after it."""
+    """Whether FEATS or MISC, with a bar added before and after, contains a text."""
     return any_of(
         f"contains(concat('|', {row}.{source}, '|'), {literal(part)})"
         for source in ("feats", "misc")
@@ -127,14 +127,14 @@ def _list_contains(row: str, part: str) -> str:
 
 
 def conllu_name(name: str) -> str:
-    """The name of a feature as CoNLL-U writes it: Number[psor] for Number__psor."""
+    """The name of a feature in CoNLL-U: Number[psor] for Grew's Number__psor."""
     base, layer, of = name.partition("__")
     return f"{base}[{of}]" if layer and base and of else name
 
 
 _COMPUTED_FEATURES = {
     "wordform": "case when {0}.index <> 0 then {0}.form end",
-    # Of the words of a multiword token only the first has its form.
+    # The first word of a multiword token has its surface form, the others have "_".
     "textform": (
         "case when {0}.index = 0 then null when {0}.surface is not null and exists(select 1"
         " from word as previous where previous.sentence = {0}.sentence"
@@ -146,8 +146,8 @@ _COMPUTED_FEATURES = {
 
 
 def feature_value(name: str, row: str) -> str:
-    """The value of a feature of the word in a row; null if the word does not have it."""
-    if name in COLUMNS or name == SURPRISAL:  # scopes.py has it in the rows of nodes that need it
+    """Compile a feature of the word in a row; null if the word does not have it."""
+    if name in COLUMNS or name == SURPRISAL:  # scopes.py joins surprisal to the nodes that need it
         return f"{row}.{name}"
     if name == "__id__":
         return f"{row}.index"
@@ -162,7 +162,7 @@ def feature_value(name: str, row: str) -> str:
 
 
 def label_test(test: syntax.Test, relation: str) -> str:
-    """The condition for a test of a label or a part of one; simple tests need no extraction."""
+    """Compile a test of a label or a part of one; simple tests extract nothing."""
     plain = [value for value in test.values if isinstance(value, str)]
     if (
         test.feature == "1"
@@ -183,7 +183,7 @@ def label_test(test: syntax.Test, relation: str) -> str:
 
 
 def label_part(feature: str, relation: str) -> str:
-    """The whole relation, or its part 1:2$subsem@deep; null for one that is not there."""
+    """Compile a label or its part, as in 1:2$subsem@deep; null if it lacks the part."""
     if feature == syntax.WHOLE:
         return relation
     if feature in PARTS:
@@ -192,14 +192,14 @@ def label_part(feature: str, relation: str) -> str:
 
 
 def anchor_can_pass(test: syntax.Test) -> bool:
-    """Whether the node before the first word can pass a test of a feature."""
+    """Whether the node before the first word can pass a test of a feature; True if unclear."""
     if test.fallback is not None:
         return anchor_can_pass(test.fallback) or anchor_can_pass(replace(test, fallback=None))
     return _can_pass(test, ANCHOR) if test.feature == "form" else test.kind == "absent"
 
 
 def can_be_root(label: Iterable[syntax.Test]) -> bool:
-    """Whether a label of the tree can be root, in any case and subtype; True if hard to tell."""
+    """Whether a label of the tree can be root, in any case and subtype; True if unclear."""
     return all(
         test.kind != "equal" or any(map(_can_match_root, test.values))
         if test.feature in (syntax.WHOLE, "1")
@@ -214,14 +214,14 @@ def _can_match_root(value: str | syntax.Regex) -> bool:
     pattern = translate_regex(value)
     if pattern.literals is not None:
         return any(map(_can_match_root, pattern.literals))
-    if pattern.affix is None or pattern.affix[0]:  # what it ends with may stand in a subtype
+    if pattern.affix is None or pattern.affix[0]:  # a given ending may be that of a subtype
         return True
     start = pattern.affix[2].lower()
     return start.startswith("root") or "root".startswith(start)
 
 
 def _can_pass(test: syntax.Test, value: str) -> bool:
-    """Whether a value can pass a test; True if that is hard to tell."""
+    """Whether a value can pass a test; True if unclear."""
     if test.kind in ("present", "absent"):
         return test.kind == "present"
     matches = [
@@ -234,7 +234,7 @@ def _can_pass(test: syntax.Test, value: str) -> bool:
 
 
 def metadata_test(test: syntax.Test) -> str:
-    """The condition for a test of the metadata or of the tree's shape."""
+    """Compile a test of metadata or of the tree's shape."""
     if test.kind == "present" and test.feature in SHAPES:
         negated, shape = re.fullmatch(r"is_(not_)?(\w+)", test.feature).groups()  # type: ignore[union-attr]
         return f"{'not ' if negated else ''}{_SHAPES[shape]}"
@@ -242,7 +242,7 @@ def metadata_test(test: syntax.Test) -> str:
 
 
 def metadata_value(key: str) -> str:
-    """The metadata of a sentence, or else of its document, under a key; null if neither has it."""
+    """Compile the metadata of a sentence, by default of its document; null if both lack the key."""
     if key in SENTENCE_COLUMNS:
         return f"{SENTENCE}.{SENTENCE_COLUMNS[key]}"
     quoted = literal(key)
@@ -250,7 +250,7 @@ def metadata_value(key: str) -> str:
 
 
 def reads_document(checked: ResolvedRequest) -> bool:
-    """Whether a request reads metadata that may be the document's."""
+    """Whether a request reads metadata that the document may have."""
     keys = {test.feature for test in checked.sentence_tests}
     for scope in checked.scopes():
         keys |= {
@@ -265,7 +265,7 @@ def reads_document(checked: ResolvedRequest) -> bool:
     return not keys <= SENTENCE_COLUMNS.keys() | SHAPES
 
 
-# Whether the tree of a sentence has a shape.
+# Conditions on the tree of a sentence, by the shapes of resolver.SHAPES.
 _SHAPES = {
     # The edges that ingest keeps are those of a tree, or of a part of one, or none: a forest.
     "forest": "true",

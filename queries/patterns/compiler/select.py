@@ -1,4 +1,4 @@
-"""A request as one SELECT, in which text of the user is only a literal or a quoted name.
+"""Compile a request to one SELECT, in which text of the user is only a literal or a quoted name.
 
 The nodes of the pattern are joined on their sentence and on `head_index`; `with` and `without`
 become `exists` and `not exists`. By construction a hit is one row, so no `distinct` is needed.
@@ -26,11 +26,11 @@ from attnbank.sql.run_choice import Run
 
 @dataclass(frozen=True)
 class HitOptions:
-    """Which hits are returned: of one `corpus`, at most `limit`, or a random `sample`, by `seed`.
+    """Which hits are returned: of one `corpus`, at most `limit`, or a random `sample` by `seed`.
 
-    With `keys` there is a column `sentence` with the id of the sentence. `cross_sentence`
-    lets nodes that only attention or coreference connects be in different sentences, and adds a
-    column `N.sent_id` for each. `run` is the run whose attention and surprisal are read.
+    `keys` adds a column `sentence` with sentence.id. `cross_sentence` lets nodes that only
+    attention or coreference connects be in different sentences, and adds a column `N.sent_id` for
+    each node N. `run` is the run whose attention and surprisal are read.
     """
 
     corpus: str | None = None
@@ -43,7 +43,7 @@ class HitOptions:
 
 
 def compile_hits(checked: ResolvedRequest, options: HitOptions) -> str:
-    """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge."""
+    """Compile a request to its hits: `sent_id`, the index of each node, the label of each edge."""
     builder = _Builder(checked, options)
     select = f"{builder.select_hits()} order by {', '.join(builder.order())}"
     limit = options.limit if options.sample is None else options.sample
@@ -51,7 +51,7 @@ def compile_hits(checked: ResolvedRequest, options: HitOptions) -> str:
 
 
 def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
-    """The SELECT that counts hits: its keys, `n`, `share` in [0, 1], and `run` if one is read."""
+    """Compile a request to counts: its keys, `n`, `share` in [0, 1], and `run` if one is read."""
     builder = _Builder(checked, options)
     hits = builder.select_hits()
     keys = [f"hit.{quoted(key)}" for key in dict.fromkeys(map(str, checked.keys))]
@@ -60,7 +60,9 @@ def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
     if options.run is not None:
         columns.append(f"{literal(options.run.name)} as run")
     grouped = f" group by {', '.join(keys)}" if keys else ""
-    order = ", ".join(["n desc", *keys])  # n by its name: Spark sorts by no aggregate and window
+    order = ", ".join(
+        ["n desc", *keys]
+    )  # by its alias: Spark cannot sort by an aggregate beside a window
     return (
         f"{builder.with_expressions(f'hit as ({hits})')}select {', '.join(columns)}"
         f" from hit{grouped} order by {order}{_limit_clause(options.limit)}"
@@ -70,10 +72,10 @@ def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
 def compile_pairs(
     checked: ResolvedRequest, options: HitOptions, dependent: str, head: str, apart: int = 1
 ) -> str:
-    """The SELECT of the pairs of two nodes: word, head_word (both word.id), and the keys.
+    """Compile a request to pairs of two nodes: word, head_word (both word.id), and the keys.
 
-    The words are at least `apart` apart (neighbours are 1 apart), and none is the node before the
-    first word. The options have `keys`.
+    The words are at least `apart` apart (neighbours are 1 apart), and neither is the node before
+    the first word. `options.keys` must be set.
     """
     builder = _Builder(checked, options)
     hits = builder.select_hits()
@@ -83,7 +85,7 @@ def compile_pairs(
         sentence = quoted(f"{node}.sentence" if options.cross_sentence else "sentence")
         rows += f" inner join word as {alias} on {alias}.sentence = hit.{sentence}"
         rows += f" and {alias}.index = hit.{quoted(node)}"
-    # ids of words go by the order of the text, across sentences too
+    # word.id follows the order of the text, across sentences too
     distance = f" where abs(dependent_word.id - governing_word.id) >= {apart}" if apart > 1 else ""
     columns = f"dependent_word.id as word, governing_word.id as head_word{keys}"
     return f"select distinct {columns} from {rows}{distance}"
@@ -99,15 +101,13 @@ class _Builder:
         self._options = options
         self._aliases = Aliases()
         self._with: list[str] = []  # the common table expressions
-        self._words_table: str | None = None  # the one of words and anchors, if a node needs it
-        self._surprisal_tables: dict[
-            str, str
-        ] = {}  # those with a surprisal, by the table without it
+        self._words_table: str | None = None  # of words and anchors, if a node needs it
+        self._surprisal_tables: dict[str, str] = {}  # tables with surprisal, by their base table
         self._row_of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
         self._pattern = self._plan(checked.pattern, None)
 
     def with_expressions(self, *more: str) -> str:
-        """The common table expressions that the hits read, and `more`, before the SELECT."""
+        """The `with` of the hits, with `more` expressions."""
         ctes = ", ".join([*self._with, *more])
         paths = (
             path for scope in self._checked.scopes() for path in scope.clauses_of_kind(syntax.Path)
@@ -116,7 +116,7 @@ class _Builder:
         return f"with {'recursive ' * is_recursive}{ctes} " if ctes else ""
 
     def select_hits(self) -> str:
-        """The SELECT of the hits, in no order."""
+        """The SELECT of the hits, unsorted."""
         checked, options, pattern = self._checked, self._options, self._pattern
         conditions = [condition.expression for condition in _where_conditions(pattern)]
         for source in pattern.sources:
@@ -191,7 +191,10 @@ class _Builder:
         return clauses.key_value(self._pattern, key, self._options.run)
 
     def order(self) -> list[str]:
-        """The keys asked for, then the order of the text; of a sample a digest of seed and hit."""
+        """The sort keys, then the order of the text; a sample is sorted by a hash of seed and hit.
+
+        The hash makes the same sample in DuckDB and Spark, whatever the order of the rows.
+        """
         pattern, options = self._pattern, self._options
         keys = [f"{_sentence_of_group(group)}.id" for group in self._row_of_group]
         keys += [pattern.bound[name].index for name in pattern.scope.nodes]
@@ -220,7 +223,7 @@ class _Builder:
         return f"{table} as {source.alias}"
 
     def _with_surprisal(self, table: str) -> str:
-        """The words of a table with one column more, which is null for a word that has none."""
+        """A table of words with the column surprisal; null for a word that has none."""
         if table not in self._surprisal_tables:
             assert self._options.run is not None
             name = self._surprisal_tables[table] = self._aliases.new(f"{table}_and_surprisal")
@@ -233,10 +236,10 @@ class _Builder:
         return self._surprisal_tables[table]
 
     def _join_rows(self, planned: ScopePlan, around: dict[int, str]) -> tuple[list[str], list[str]]:
-        """All rows, each joined to an earlier row that it is tied to, so that none is a product.
+        """The joins of a scope, and conditions that tie a block to the pattern around it.
 
-        `around` has the sentences of the pattern around a block; the second value ties the first
-        row of each sentence to them.
+        Each row is joined to an earlier one that it is tied to, if any, so that DuckDB need not
+        build a cross product. `around` has the sentence of each group of the pattern.
         """
         ties = [condition for condition in planned.conditions if condition.is_tie]
         waiting = list(planned.sources)
@@ -267,7 +270,7 @@ class _Builder:
         return rows, outward
 
     def _block_condition(self, scope: Scope, *, is_filter: bool = False) -> str:
-        """That a block holds; never null, unless it `is_filter`, where null is as good as false."""
+        """The condition that a block holds; it may be null for false only if it `is_filter`."""
         block = self._plan(scope, self._pattern)
         conditions = [condition.expression for condition in _where_conditions(block)]
         if not block.sources:
@@ -283,7 +286,7 @@ def _sentence_of_group(group: int) -> str:
 
 
 def _where_conditions(planned: ScopePlan) -> list[Condition]:
-    """The conditions of the `where`: all except ties between rows of this scope."""
+    """The conditions of the `where`: all except the join conditions between rows of this scope."""
     own = {source.alias for source in planned.sources}
     return [
         condition for condition in planned.conditions
@@ -292,7 +295,7 @@ def _where_conditions(planned: ScopePlan) -> list[Condition]:
 
 
 def _first_tied(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | None:
-    """The first of the placed rows that the first tie to any of them connects with a row."""
+    """The first placed row that a tie connects with a row; None if no tie does."""
     neighbours = (
         row for tie in ties if alias in tie.rows
         for row in placed if row in tie.rows and row != alias
@@ -300,13 +303,13 @@ def _first_tied(alias: str, placed: Iterable[str], ties: list[Condition]) -> str
     return next(neighbours, None)
 
 
-# What a request can read of a row of table `word`.
+# The columns of table `word` that a request can read.
 _COLUMNS = (
     "id", "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
     "space_after", "head_index", "deprel",
 )  # fmt: skip
 
-# The words, and for each sentence the node before its first word, which has only a form.
+# All words, and for each sentence the node before its first word, which has only a form.
 _WORDS_AND_ANCHORS = """
 select
     word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.xpos, word.feats,
