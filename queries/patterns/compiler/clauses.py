@@ -92,7 +92,7 @@ def _add_attention(planned: ScopePlan, edge: syntax.AttentionEdge, run: Run) -> 
         reaches = "target.position = peak.most_attended"
     else:
         table, weight = "distribution", _WEIGHT
-        # What is not kept is on the side of 0: run_request.py refuses the other thresholds.
+        # A weight that is not kept counts as 0: run_request.py refuses other thresholds.
         known = weight if run.largest is None else f"coalesce({weight}, 0)"
         reaches = f"cast({known} as double) {edge.sign} {sql_literal(edge.threshold)}"
         if not special:

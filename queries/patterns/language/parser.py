@@ -1,4 +1,4 @@
-"""Parsing the text of a request into the tree of syntax.py.
+"""Parse the text of a request into the tree of syntax.py.
 
 lark is imported when the first request is parsed, because most commands parse none.
 """
@@ -17,13 +17,13 @@ from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.syntax import RequestError, SourcePosition
 from attnbank.sql.errors import CallError
 
-# The most nodes whose order is a key: V#S#O.
+# The most nodes in an arrangement (V#S#O), whose SQL grows with the cube of their number.
 _MAX_ARRANGED = 8
 
-# The most characters that a request may have.
+# Characters of a request.
 _MAX_LENGTH = 200_000
 
-# Words that can be neither names nor unquoted values, as in Grew.
+# Reserved words of Grew, which can be neither names nor unquoted values.
 _KEYWORDS = frozenset({
     "pattern", "without", "with", "global", "commands", "rule", "package", "strat", "import",
     "include", "from", "lexicon", "add_edge", "del_edge", "shift", "shift_in", "shift_out",
@@ -31,7 +31,7 @@ _KEYWORDS = frozenset({
     "If", "Alt", "Seq", "Iter", "Pick", "Onf", "Try", "Empty",
 })  # fmt: skip
 
-# What each terminal of the grammar is called in an error.
+# The names of the grammar's terminals in error messages.
 _TERMINAL_NAMES = {
     "NAME": "the name of a node or an edge", "FEATURE": "a feature", "KEY": "a key",
     "VALUE": "a value", "STRING": '"a text in quotes"', "LABEL": "a label",
@@ -41,16 +41,16 @@ _TERMINAL_NAMES = {
     "PLUS": "+ or -", "MEASURE": "delta(..)", "LOOKS": "weight(..)", "STAR": "*", "$END": "the end",
 }  # fmt: skip
 
-# An error lists what was expected only if there are no more possibilities than these.
+# An error message lists what was expected only if there are at most this many possibilities.
 _MAX_EXPECTED = 8
 
 
 @lru_cache(maxsize=256)
 def parse_request(text: str) -> syntax.Request:
-    """The tree of a request.
+    """Parse a request to its blocks.
 
-    Raises RequestError with line and column for a text that is not a request, CallError for one
-    that is too long or empty, or has a null character.
+    Raises RequestError, with line and column, for a syntax error; CallError for a text that is
+    empty, too long, or has a null character.
     """
     if len(text) > _MAX_LENGTH:
         raise CallError(
@@ -67,7 +67,7 @@ def parse_request(text: str) -> syntax.Request:
         raise _as_request_error(error, text) from None
 
 
-# What to type for measures that are given as keys without their nodes.
+# What to type instead of a measure without its nodes.
 _MEASURE_REMEDIES = {
     "length": "Name two nodes: length(A, B); or an edge: e.length.",
     "delta": "Name two nodes: delta(A, B); or an edge: e.delta.",
@@ -77,13 +77,14 @@ _MEASURE_REMEDIES = {
 
 @lru_cache(maxsize=256)
 def read_keys(text: str) -> tuple[syntax.Key, ...]:
-    """The keys in a list such as `V.lemma, e.label, delta(A, B), { A -[obj]-> B }`.
+    """Parse a list of keys such as `V.lemma, e.label, delta(A, B), { A -[obj]-> B }`.
 
-    Raises RequestError with line and column for a text that is not such a list.
+    Raises RequestError, with line and column, for a syntax error.
     """
     try:
         keys = _parser().parse(text, start="keys")
     except Exception as error:
+        # A bare word outside of brackets is the most common mistake: say what to write instead.
         outside = re.sub(r"[(\[{][^)\]}]*", lambda match: "." * len(match[0]), text)
         if bare := re.search(r"(?:^|,)\s*(\w+)\s*(?=,|$)", outside):
             remedy = f"Name a node: V.{bare[1]}; or metadata: document.{bare[1]}."
@@ -91,14 +92,14 @@ def read_keys(text: str) -> tuple[syntax.Key, ...]:
                 SourcePosition(1, bare.start(1) + 1), f"{bare[1]} is not a key by itself.",
                 _MEASURE_REMEDIES.get(bare[1], remedy), "the keys",
             ) from None  # fmt: skip
-        wrong = _as_request_error(error, text)
-        raise (wrong.in_keys() if isinstance(wrong, RequestError) else wrong) from None
-    # A nested pattern comes as a function, because its action does not see the text that it quotes.
+        error = _as_request_error(error, text)
+        raise (error.in_keys() if isinstance(error, RequestError) else error) from None
+    # A nested pattern is a function of the text, since its action does not see the text it quotes.
     return tuple(key(text) if callable(key) else key for key in keys)
 
 
 def _as_request_error(error: Exception, text: str) -> Exception:
-    """The error to raise for an error of the parser; any other error as it is."""
+    """Convert an error of lark to a RequestError; return any other error unchanged."""
     from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
     if isinstance(error, UnexpectedCharacters):
@@ -136,7 +137,7 @@ def _unexpected(
 
 @cache
 def _parser() -> Any:
-    """The parser of requests; it is made once per process, since building it is slow."""
+    """Build the parser of requests, once per process, since that is slow."""
     from lark import Lark
 
     def inline(action: Callable[..., Any]) -> Callable[[list[Any]], Any]:
@@ -161,7 +162,7 @@ def _unescaped(inner: str, offset: int) -> tuple[str, tuple[int, ...]]:
 
 
 def _text_of_token(token: Any) -> str:
-    """The text that a value means: an unquoted number as Grew normalises it, and all in NFC."""
+    """The text of a value in NFC, without quotes; unquoted numbers are normalised as by Grew."""
     text = str(token)
     if token.type == "STRING":
         text = _unescaped(text[1:-1], 1)[0]
@@ -213,13 +214,13 @@ def _test_with_fallback(feature: Any, values: Any, *more: Any) -> syntax.Test:
 
 
 def is_dotted(value: syntax.Constant) -> bool:
-    """Whether a value is neither in quotes nor a number, but holds a full stop, as `Z.Number`."""
+    """Whether an unquoted value that is not a number has a full stop, like `Z.Number`."""
     text = "" if value.is_quoted else str(value.value)
     return "." in text and not re.fullmatch(r"[0-9.]+", text)
 
 
 def _parse_name(token: Any) -> syntax.Name:
-    if str(token) in _KEYWORDS - {"global"}:  # which stands before a shape: global.is_tree
+    if str(token) in _KEYWORDS - {"global"}:  # allowed as an owner: global.is_tree
         raise RequestError(_position_of(token), f"{token} is a reserved word.", "Use another name.")
     return syntax.Name(str(token), _position_of(token))
 
@@ -232,7 +233,10 @@ def _whole_label(kind: syntax.Kind, *values: syntax.Value) -> tuple[syntax.Test]
 
 
 def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -> syntax.Edge:
-    """An edge; its label loses the mark of the enhanced graph, and must be of one graph only."""
+    """An edge, its label without the mark of the enhanced graph.
+
+    Raises RequestError for a label that would allow both graphs.
+    """
     if source is None and target is None:
         raise RequestError(SourcePosition(1, 1), _NO_NODE)
     edge = syntax.Edge(source, target, name, label, False)
@@ -342,7 +346,7 @@ def _collect_keys(*children: Any) -> list[Any]:
 
 
 def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], syntax.Nested]:
-    """A pattern as a key, once it is given the text that it quotes, which no action sees."""
+    """A function that makes a pattern a key, given the whole text, of which it quotes its part."""
     return lambda text: syntax.Nested(
         clauses, " ".join(text[begin.start_pos : end.end_pos].split())
     )
@@ -394,7 +398,7 @@ def _attention_key(kind: Any, written: Any, *arguments: Any) -> syntax.Attention
     return syntax.AttentionKey(head, names[0], None, feature, position)
 
 
-# What each rule of the grammar becomes: a function of what its parts have become.
+# The actions of the grammar's rules and aliases, called with the results of their parts.
 _ACTIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(
         ("start", "clauses", "global_clauses", "structure", "values", "label_names",
@@ -411,7 +415,7 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "different": partial(_test, "different"),
     "present": lambda feature, *star: _test("present", feature),
     "absent": partial(_test, "absent"),
-    "otherwise": _test_with_fallback,
+    "with_fallback": _test_with_fallback,
     "value": _constant,
     "label_value": _constant,
     "minus": lambda token: syntax.Constant(str(token), False, str(token), _position_of(token)),

@@ -1,10 +1,10 @@
-r"""Translating the regular expressions of requests to RE2, which DuckDB runs.
+r"""Translate the regular expressions of requests to RE2, which DuckDB runs.
 
-Two dialects are read: OCaml's Str (`re"..."`: `\|`, `\(` and `\)` are operators, and bare `|`,
+There are two dialects: OCaml's Str (`re"..."`: `\|`, `\(` and `\)` are operators, and bare `|`,
 `(`, `{4}` and `\d` are not) and PCRE (`/.../`). RE2 has no look-around and no back-references,
-because it always answers in linear time; they are refused with their place.
+because it always answers in linear time; they raise an error with their position.
 
-A value fits if the first match that a backtracking engine finds at its start is the whole value.
+A value matches if the first match that a backtracking engine finds at its start is the whole value.
 RE2's leftmost-first match is the same match.
 """
 
@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from attnbank.queries.patterns.language.syntax import Regex, RequestError, SourcePosition
 
-# How deep groups may be nested.
+# Nested groups; the parser is recursive.
 _MAX_DEPTH = 60
 
-# The most characters that an expression may have if its repetitions are written out.
+# Size of an expression with its repetitions written out, as RE2 compiles it.
 _MAX_LENGTH = 10_000
 
-# The largest number of repetitions that RE2 takes.
+# The largest repetition count that RE2 accepts.
 _MAX_REPEATS = 1000
 
 _UNSUPPORTED_GROUPS = {
@@ -37,10 +37,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 @dataclass(frozen=True)
 class Re2Pattern:
-    """A regular expression for RE2, and a simpler test if there is one.
+    """A regular expression for RE2, and an equivalent simpler test if there is one.
 
-    `literals` are the only values that fit; `affix` (before, after, text) is a text with anything
-    before it, after it, or both.
+    `literals` are the only values that match; `affix` (before, after, text) means that a text with
+    anything before it, after it, or both matches.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Re2Pattern:
     affix: tuple[bool, bool, str] | None = None
 
     def matches(self, value: str) -> bool | None:
-        """Whether a value fits; None if that is hard to tell."""
+        """Whether a value matches; None if unclear."""
         if self.literals is not None:
             return value in self.literals
         if self.affix is None:
@@ -60,7 +60,7 @@ class Re2Pattern:
 
 
 class _Item(NamedTuple):
-    """One item of a sequence, for RE2; `literal` is the only character that fits, if any."""
+    """One item of a sequence, for RE2; `literal` is the only character that matches, if any."""
 
     text: str
     literal: str | None = None
@@ -68,7 +68,7 @@ class _Item(NamedTuple):
 
 
 def translate_regex(regex: Regex) -> Re2Pattern:
-    """The expression for RE2. Raises RequestError for what RE2 cannot run."""
+    """Translate an expression to RE2. Raises RequestError for what RE2 does not support."""
     reader = _RegexParser(regex)
     branches = reader.alternatives(0)
     if reader.at < len(reader.source):
@@ -83,7 +83,7 @@ def _group(branches: list[list[_Item]]) -> str:
 
 
 def _only_match(items: list[_Item]) -> str | None:
-    """The only text that a sequence fits; None if it may fit others."""
+    """The only text that a sequence matches; None if it may match others."""
     texts = [item.literal for item in items if item.literal is not None]
     return "".join(texts) if len(texts) == len(items) else None
 
@@ -93,7 +93,8 @@ def _literal_alternatives(branches: list[list[_Item]]) -> tuple[str, ...] | None
     for word in map(_only_match, branches):
         if word is None:
             return None
-        # If an earlier branch is a prefix of this one, it matches first, and not the whole value.
+        # If an earlier branch is a prefix of this one, that branch matches first, but not the whole
+        # value.
         if not any(word.startswith(earlier) for earlier in literals):
             literals.append(word)
     return tuple(literal for literal in literals if literal)
@@ -109,10 +110,10 @@ def _affix(branches: list[list[_Item]]) -> tuple[bool, bool, str] | None:
 
 
 class _RegexParser:
-    """Reads one expression from left to right; `at` is the index of the next character.
+    """Parses one expression from left to right; `at` is the index of the next character.
 
-    Str writes the operators `(`, `)` and `|` with a backslash, and PCRE without one; only PCRE has
-    counted, lazy and possessive repetitions, and other escapes.
+    In Str the operators `(`, `)` and `|` have a backslash, in PCRE none; only PCRE has counted,
+    lazy and possessive repetitions, and further escapes.
     """
 
     def __init__(self, regex: Regex) -> None:
@@ -124,7 +125,7 @@ class _RegexParser:
         self._size = 0
 
     def error(self, fact: str, at: int | None = None) -> RequestError:
-        """A fault at a character of the expression, by default the next one."""
+        """A RequestError at the character with an index, by default the next one."""
         index = self.at if at is None else at
         columns = self._regex.columns
         offset = columns[index] if index < len(columns) else columns[-1] + 1
@@ -132,7 +133,7 @@ class _RegexParser:
         return RequestError(position, f"in the regular expression, {fact}")
 
     def _refuse(self, what: str, at: int) -> RequestError:
-        return self.error(f"{what} is not supported (RE2 leaves it out to stay fast).", at)
+        return self.error(f"{what} is not supported (RE2 omits it to stay fast).", at)
 
     def _take(self, pattern: str) -> re.Match[str] | None:
         match = re.compile(pattern, re.DOTALL).match(self.source, self.at)
@@ -152,7 +153,7 @@ class _RegexParser:
         return self._operator(f"\\{char}" if char in _SPECIAL else char, char)
 
     def alternatives(self, depth: int) -> list[list[_Item]]:
-        """The alternatives from here to the end of the group."""
+        """Parse the alternatives up to the end of the group."""
         if depth > _MAX_DEPTH:
             raise self.error(f"groups are nested more than {_MAX_DEPTH} deep.")
         branches: list[list[_Item]] = [[]]
@@ -165,7 +166,7 @@ class _RegexParser:
         return branches
 
     def _repeated(self, item: _Item, size: int) -> _Item:
-        """The item with the repetitions that follow it; `size` is the size before the item."""
+        """Parse the repetitions after an item; `size` is the expression's size before the item."""
         counted = "" if self._is_str else r"|\{(\d+)(,?)(\d*)\}"
         while repetition := self._take(r"[*+?]" + counted):
             sign, times = repetition[0], 1
@@ -182,15 +183,16 @@ class _RegexParser:
             if times > _MAX_REPEATS:
                 raise self.error(f"something is repeated more than {_MAX_REPEATS} times.")
             self._add_size((self._size - size) * (times - 1))
+            # A longer item must be a group, so that all of it is repeated.
             is_simple = re.fullmatch(r"\\?.|\[.*\]|\(\?:.*\)", item.text, re.DOTALL)
             text = item.text if is_simple else f"(?:{item.text})"
             item = _Item(f"{text}{sign}{lazy}", is_any=item.text + sign + lazy == ".*")
-            if self._take(r"(?=[*+?])"):
+            if self._take(r"(?=[*+?])"):  # RE2 rejects a**
                 item = _Item(f"(?:{item.text})")
         return item
 
     def _atom(self, depth: int) -> _Item:
-        """A character, a class, or a group that is `depth` groups deep."""
+        """Parse a character, a class, or a group that is nested in `depth` groups."""
         start = self.at
         if self._take(rf"{self._escape}\("):
             if not self._is_str and not self._take(r"(?!\?)|\?(:|P?<[A-Za-z_]\w*>)"):
@@ -235,7 +237,7 @@ class _RegexParser:
         return self._character(_ESCAPES.get(char, char))
 
     def _char_class(self) -> str:
-        """A class in brackets as RE2 writes it, after its `[`."""
+        """Parse a class in brackets, after its `[`, to RE2."""
         start = self.at - 1
         parts = ["^" if self._take(r"\^") else ""]
         first = self.at
@@ -256,7 +258,7 @@ class _RegexParser:
         return f"[{''.join(parts)}]"
 
     def _class_character(self) -> tuple[str, bool]:
-        r"""Read one character in brackets: as RE2 writes it, and if it is one (`\d` is not)."""
+        r"""Parse one item in brackets to RE2; True if it is a single character (`\d` is not)."""
         char = self.source[self.at]
         self.at += 1
         if char == "\\" and not self._is_str:

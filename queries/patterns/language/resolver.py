@@ -1,7 +1,7 @@
-"""Resolving the names of a request: what is a node, what is an edge, and where it is declared.
+"""Resolve the names of a request: which are nodes, which are edges, and where each is declared.
 
 An edge, `->>`, `~`, attention or `N [..]` declares a node; order and comparisons do not. A name in
-a `with` or `without` is local to it, unless the pattern has declared it.
+a `with` or `without` is local to it, unless the pattern declares it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from attnbank.queries.patterns.language.syntax import SURPRISAL, Name, RequestEr
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
-# The special tokens that attention may go to or come from, and their kind in table `position`.
+# Special tokens that can be ends of attention, and their kinds in table `position`.
 SPECIAL = {"SEP": "sep", "CLS": "cls"}
 
-# The most nodes that a request may have, those of all its blocks and keys together.
+# Nodes of a request, in all its blocks and keys together; nearly each becomes a join.
 MOST_NODES = 60
 
-# What `global` can ask of the tree.
+# Shapes of the tree that `global` can test.
 SHAPES = frozenset(
     f"is_{negated}{shape}"
     for shape in ("tree", "forest", "cyclic", "projective")
@@ -33,7 +33,7 @@ SHAPES = frozenset(
 
 _TEXT_FEATURES = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
 
-# What stands for the owner of metadata, `meta.speaker`.
+# Owners that mean the metadata, as in `meta.speaker`.
 _METADATA_OWNERS = frozenset({"meta", "global", "document"})
 
 _RESERVED_NAMES = _METADATA_OWNERS | {"sent_id", "sentence", "run"}
@@ -47,10 +47,11 @@ _Clause = TypeVar("_Clause")
 
 @dataclass
 class Scope:
-    """The clauses of the pattern, or of a `with` or `without`.
+    """The clauses of the pattern, of a `with` or of a `without`.
 
-    `outer` is the pattern around a block. `nodes` are those that the scope itself declares. `tests`
-    has the alternatives of each `N [..]|[..]` by node, also of nodes of `outer`; `named` its edges.
+    `outer` is the pattern around a block. `nodes` are the nodes that the scope itself declares.
+    `tests` has the alternatives of each `N [..]|[..]` by node, also of nodes of `outer`. `named`
+    has the edges with a name.
     """
 
     kind: Literal["pattern", "with", "without"]
@@ -61,7 +62,7 @@ class Scope:
     named: dict[str, AnyEdge] = field(default_factory=dict)
 
     def clauses_of_kind(self, kind: type[_Clause]) -> list[_Clause]:
-        """Its clauses of one kind; edges are of the tree and of the enhanced graph."""
+        """Its clauses of one class; for Edge, those of the tree and of the enhanced graph."""
         return [clause for clause in self.clauses if isinstance(clause, kind)]
 
     @property
@@ -75,16 +76,16 @@ class Scope:
         return [edge for edge in self.clauses_of_kind(syntax.Edge) if edge.is_enhanced]
 
     def has_node(self, name: str) -> bool:
-        """Whether the scope or the pattern around it declares a node with that name."""
+        """Whether the scope or its outer pattern declares a node with that name."""
         return name in self.nodes or (self.outer is not None and self.outer.has_node(name))
 
     def edge(self, name: str) -> AnyEdge | None:
-        """The edge with that name, of the scope or the pattern around it; None if there is none."""
+        """The edge with that name in the scope or its outer pattern; None if there is none."""
         edge = self.named.get(name)
         return self.outer.edge(name) if edge is None and self.outer is not None else edge
 
     def is_edge(self, name: str) -> bool:
-        """Whether a name in a comparison means an edge; a node with that name has precedence."""
+        """Whether a name means an edge; a node with that name takes precedence."""
         return not self.has_node(name) and self.edge(name) is not None
 
     def is_metadata(self, reference: syntax.Reference) -> bool:
@@ -98,10 +99,10 @@ class Scope:
 
 @dataclass
 class ResolvedRequest:
-    """A request with its names resolved, the keys that describe its hits and those that sort them.
+    """A request with its names resolved, the keys that describe its hits and the keys to sort by.
 
     `blocks` are its `with` and `without`, `nested` the scopes of keys that are patterns.
-    `sentence_tests` are of metadata and, `present` tests such as `is_tree`, of the tree's shape.
+    `sentence_tests` test metadata, or, as `present` tests such as `is_tree`, the tree's shape.
     """
 
     pattern: Scope
@@ -116,21 +117,21 @@ class ResolvedRequest:
         return [self.pattern, *self.blocks, *self.nested.values()]
 
     def attention(self) -> list[syntax.AttentionKey | syntax.AttentionEdge]:
-        """What is about attention: keys that say what a head looks at, then edges."""
+        """Everything that reads attention: keys, then edges."""
         edges = [
             edge for scope in self.scopes() for edge in scope.clauses_of_kind(syntax.AttentionEdge)
         ]
         return [*self.keys_of(syntax.AttentionKey), *edges]
 
     def reads_weights(self) -> bool:
-        """Whether it reads every weight, and not only the most attended words."""
+        """Whether it reads weights, not only the most attended words."""
         return any(
             (use.target if isinstance(use, syntax.AttentionKey) else use.sign) is not None
             for use in self.attention()
         )
 
     def nodes_with_surprisal(self, scope: Scope) -> list[str]:
-        """The nodes that a scope declares whose surprisal is read there, in a block or in a key."""
+        """The nodes of a scope whose surprisal is read in it, in a block inside it, or in a key."""
         names: set[str] = set()
         for inner in self.scopes():
             if inner is scope or inner.outer is scope:
@@ -148,7 +149,7 @@ class ResolvedRequest:
         return [name for name in scope.nodes if name in names]
 
     def reads_surprisal(self) -> bool:
-        """Whether it reads how improbable a model finds a word."""
+        """Whether it reads the surprisal of words."""
         named = [
             (scope, reference)
             for scope in self.scopes()
@@ -165,11 +166,11 @@ class ResolvedRequest:
         )
 
     def reads_run(self) -> bool:
-        """Whether it reads what a run has: its attention, or the surprisal of its words."""
+        """Whether it reads attention or surprisal, and so needs a run."""
         return bool(self.attention()) or self.reads_surprisal()
 
     def keys_of(self, kind: type[_Clause]) -> list[_Clause]:
-        """The keys of one kind, and what there is of it in other keys except patterns."""
+        """The keys of one class, and the parts of that class in other keys, except in patterns."""
         all_keys = (*self.keys, *self.sort)
         return [
             *syntax.parts(kind, [key for key in all_keys if not isinstance(key, syntax.Nested)])
@@ -177,17 +178,17 @@ class ResolvedRequest:
 
 
 def tests_surprisal(tests: Iterable[object]) -> bool:
-    """Whether some tests of a node, or alternatives of such, ask for its surprisal."""
+    """Whether some tests, or alternatives of tests, are of surprisal."""
     return any(test.feature == SURPRISAL for test in syntax.parts(syntax.Test, *tests))
 
 
 def resolve_request(
     request: syntax.Request, keys: tuple[syntax.Key, ...] = (), sort: tuple[syntax.Key, ...] = ()
 ) -> ResolvedRequest:
-    """Resolve the names of a request, and of the keys that describe and sort its hits.
+    """Resolve the names of a request, of its keys and of the keys to sort by.
 
-    Raises RequestError for a name that is not declared or has two meanings, and for what is not
-    supported; CallError for more than MOST_NODES nodes.
+    Raises RequestError for an undeclared or ambiguous name and for what is not supported;
+    CallError for more than MOST_NODES nodes.
     """
     of_pattern = [
         clause for block in request if block.kind == "pattern" for clause in block.clauses
@@ -249,8 +250,10 @@ def _declare_scope(
             _declare(scope, clause.name)
             scope.tests.setdefault(clause.name, []).append(clause.alternatives)
         elif isinstance(clause, syntax.AttentionEdge):
-            _declare(scope, *(name for name in [clause.source] if name and name not in SPECIAL))
-            later += [name for name in [clause.target] if name and name not in SPECIAL]
+            if clause.source and clause.source not in SPECIAL:
+                _declare(scope, clause.source)
+            if clause.target and clause.target not in SPECIAL:
+                later.append(clause.target)
         elif isinstance(clause, syntax.Tie) and not (
             isinstance(clause, syntax.Edge) and len(clause.ends) == 1
         ):
@@ -317,7 +320,7 @@ def _resolve_scope(scope: Scope) -> None:
             )
 
 
-# Whether what is left and right of an order is an edge.
+# Whether the left and the right operand of an order may be edges.
 _ORDER_OPERANDS = {
     "<": {(False, False)},
     "<<": {(False, False), (False, True), (True, True)},
@@ -329,7 +332,7 @@ _ORDER_OPERANDS = {
 def _mark_enhanced_edges(scope: Scope) -> None:
     """Let `e: A -> B; e.enhanced = yes` mean `e: A -[enhanced=yes]-> B`.
 
-    An edge without a mark is one of the tree, so that the condition would never hold.
+    An unmarked edge is one of the tree, for which the condition would never hold.
     """
     conditions = [
         (presence.reference, True)
@@ -387,7 +390,7 @@ def _resolve_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.C
 def _resolve_operand(
     scope: Scope, right: syntax.Term | syntax.Constant
 ) -> syntax.Term | syntax.Constant:
-    """The right side of a comparison: without quotes, `N.f` is a feature and never a text."""
+    """Resolve the right side of a comparison: an unquoted `N.f` is a feature, not a text."""
     if isinstance(right, syntax.Sum):
         parts = tuple((sign, _resolve_operand(scope, part)) for sign, part in right.parts)
         return replace(right, parts=parts)  # type: ignore[arg-type]
@@ -465,7 +468,7 @@ def _check_reference(scope: Scope, reference: syntax.Reference) -> None:
 
 
 def _check_shape(name: str, position: syntax.SourcePosition) -> None:
-    """Raise RequestError if `name` begins as what `global` asks of the tree, but is not that."""
+    """Raise RequestError if `name` begins like a shape of the tree, but is none."""
     if name.startswith("is_") and name not in SHAPES:
         raise RequestError(
             position, f"{name} is unknown.",

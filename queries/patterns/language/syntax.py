@@ -1,6 +1,6 @@
-"""A request as a tree of our own types, which say what it means and not how it was written.
+"""The abstract syntax tree of a request.
 
-In the examples below, a name in capitals, such as `A` or `V`, is the name of a node.
+In the examples below, capitals such as `A` or `V` are names of nodes.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ _MAX_FACT = 240
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """Where something is in the text of a request; line and column count from 1."""
+    """A position in the text of a request; line and column count from 1."""
 
     line: int
     column: int
 
 
 class RequestError(CallError):
-    """A request that cannot be read or is not supported; `position` says where, in `within`."""
+    """A request is invalid or not supported; `position` is the position in `within`."""
 
     def __init__(
         self, position: SourcePosition, fact: str, remedy: str = "", within: str = "the request"
     ) -> None:
-        if len(fact) > _MAX_FACT:  # it may quote a name or a value of any length
+        if len(fact) > _MAX_FACT:  # it may quote a name or value of any length
             fact = f"{fact[: _MAX_FACT // 2]} … {fact[-_MAX_FACT // 2 :]}"
         super().__init__(
             f"Line {position.line}, column {position.column} of {within}: {fact}", remedy
@@ -42,12 +42,15 @@ class RequestError(CallError):
 
 
 class Name(str):
-    """The name of a node or an edge; a node whose name ends in `$` may be another one's word."""
+    """The name of a node or an edge, with its position.
+
+    A node whose name ends in `$` may be the same word as another node.
+    """
 
     position: SourcePosition
 
     def __new__(cls, text: str, position: SourcePosition) -> Name:
-        """The name as it was written at a place."""
+        """Create a name."""
         name = super().__new__(cls, text)
         name.position = position
         return name
@@ -74,10 +77,10 @@ Kind = Literal["equal", "different", "present", "absent"]
 
 @dataclass(frozen=True)
 class Test:
-    """What a feature of a node, a label, a part of one or a key of the metadata must be.
+    """A test of a feature of a node, a label, a part of a label or a key of metadata.
 
-    equal is one of the values; different is present, and none of them. In `[ExtPos=ADV/upos=ADV]`,
-    `otherwise` is the test of upos, which counts where there is no ExtPos.
+    equal means one of the values; different means present, and none of them. In
+    `[ExtPos=ADV/upos=ADV]`, `fallback` is the test of upos, which applies if there is no ExtPos.
     """
 
     feature: str
@@ -87,7 +90,7 @@ class Test:
     fallback: Test | None = None
 
 
-# The feature of a node that is a number from table `surprisal`: how improbable its word is.
+# The feature of a node that is the surprisal of its word, from table `surprisal`.
 SURPRISAL = "surprisal"
 
 # The feature of a test of a whole label: `-[a|b]->`, `-[^a|b]->`, `-[re".."]->`.
@@ -95,13 +98,13 @@ SURPRISAL = "surprisal"
 # Other features of a label are its part before the first colon, `1`, and the one after it, `2`.
 WHOLE = ""
 
-# What a label of the enhanced graph begins with.
+# The prefix of a label of the enhanced graph.
 ENHANCED = "E:"
 
 
 @dataclass(frozen=True)
 class Node:
-    """`N [..]|[..]`: a node and its alternatives; one of these must hold, with all its tests."""
+    """`N [..]|[..]`: a node and its alternatives; all tests of one alternative must hold."""
 
     name: Name
     alternatives: tuple[tuple[Test, ...], ...]
@@ -109,14 +112,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Tie:
-    """What ties two nodes to each other. An end that is None is a star, that is, any word."""
+    """A clause that connects two nodes. An end that is None is a star: any word."""
 
     source: Name | None
     target: Name | None
 
     @property
     def ends(self) -> tuple[Name, ...]:
-        """The names of its ends, without stars."""
+        """Its ends without stars."""
         return tuple(end for end in (self.source, self.target) if end is not None)
 
 
@@ -134,7 +137,7 @@ class Edge(Tie):
 
     @property
     def position(self) -> SourcePosition:
-        """The place of its first node."""
+        """The position of its first node."""
         return self.ends[0].position
 
 
@@ -162,14 +165,14 @@ class Head:
 
 @dataclass(frozen=True)
 class LooseTie(Tie):
-    """A tie that is not of the tree, so that its ends may be in different sentences."""
+    """A tie outside of the tree, whose ends may be in different sentences."""
 
 
 @dataclass(frozen=True)
 class AttentionEdge(LooseTie):
-    """`A =[3-1]=> B`: the head 3-1 attends most to B; `A =[3-1 > 0.5]=> B`: with such a weight.
+    """`A =[3-1]=> B`: A attends most to B in head 3-1; `A =[3-1 > 0.5]=> B`: with such a weight.
 
-    An end that is called `SEP` or `CLS` is a special token, unless a node has that name.
+    An end `SEP` or `CLS` is a special token, unless a node has that name.
     """
 
     name: Name | None
@@ -181,7 +184,7 @@ class AttentionEdge(LooseTie):
 
 @dataclass(frozen=True)
 class Corefers(LooseTie):
-    """`A ~ B`: head words of two mentions of the same entity."""
+    """`A ~ B`: A and B are head words of two mentions of the same entity."""
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,7 @@ class Order:
 class Reference:
     """`N.upos`, `e.label`, `meta.speaker`: a feature of a node, an edge or the metadata.
 
-    `N.ExtPos/upos` is the first feature that the node has, of `feature` and then the `others`.
+    `N.ExtPos/upos` is the first feature that the node has, of `feature` and then `others`.
     """
 
     owner: Name
@@ -210,7 +213,7 @@ class Reference:
 
     @property
     def position(self) -> SourcePosition:
-        """The place of its owner."""
+        """The position of its owner."""
         return self.owner.position
 
     def __str__(self) -> str:
@@ -239,7 +242,7 @@ class NodeFunction:
 class Constant:
     """A value on the right of a comparison. `is_quoted` is true for regular expressions too.
 
-    `written` is a number with all its digits, of which Grew keeps six in a value that is a text.
+    `written` has all digits of a number; `value`, like Grew, keeps six.
     """
 
     value: Value
@@ -259,7 +262,7 @@ class Sum:
 
     @property
     def position(self) -> SourcePosition:
-        """The place of its first part."""
+        """The position of its first part."""
         return self.parts[0][1].position
 
     def __str__(self) -> str:
@@ -285,7 +288,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Presence:
-    """`A.Tense`, `!e.2`, `global.is_not_projective`: that something is there, or is not."""
+    """`A.Tense`, `!e.2`, `global.is_not_projective`: a feature is present, or absent."""
 
     reference: Reference
     is_present: bool
@@ -303,13 +306,13 @@ class Block:
     tests: tuple[Test, ...] = ()  # only in a global block, which has no clauses
 
 
-# A whole request: its blocks, in the order in which they were written.
+# A request: its blocks in order.
 Request = tuple[Block, ...]
 
 
 @dataclass(frozen=True)
 class Nested:
-    """`{ O =[3-1]=> V }` as a key: whether these clauses hold; `text` is what was written."""
+    """`{ O =[3-1]=> V }` as a key: whether these clauses hold; `text` is the source text."""
 
     clauses: tuple[Clause, ...] = field(compare=False)
     text: str
@@ -320,10 +323,10 @@ class Nested:
 
 @dataclass(frozen=True)
 class AttentionKey:
-    """`weight(3-1, A, B)` and `looks_at(3-1, A).upos`, which has no target, as a key.
+    """`weight(3-1, A, B)` or `looks_at(3-1, A).upos` as a key; `looks_at` has no target.
 
     The first is the weight from A to B. The second is the form or another feature of the word that
-    A attends to most, or the weight on it (`looks_at(3-1, A).weight`).
+    A attends to most, or its weight (`looks_at(3-1, A).weight`).
     """
 
     head: Head
@@ -341,7 +344,7 @@ class AttentionKey:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """`V#S#O` as a key: the order in which its nodes stand, `S << V << O`."""
+    """`V#S#O` as a key: the order of its nodes in the sentence, `S << V << O`."""
 
     names: tuple[Name, ...]
 
@@ -349,7 +352,7 @@ class Arrangement:
         return "#".join(self.names)
 
 
-# The value of a Relation where no edge of the tree connects the nodes, as in Grew.
+# The value of a RelationKey if no edge of the tree connects the nodes, as in Grew.
 NO_RELATION = "__none__"
 
 
@@ -372,7 +375,7 @@ class RelationKey:
 class Interval:
     """`N.f[gap=100, min=0, max=500]` as a key: the interval that a number is in, `[100, 200[`.
 
-    Below `least` and from `most` on there is one interval each, if these are given.
+    If set, `least` and `most` bound the intervals: what lies below or above is one interval each.
     """
 
     term: Reference | NodeFunction
@@ -392,7 +395,7 @@ _Part = TypeVar("_Part")
 
 
 def parts(kind: type[_Part], *trees: object) -> Iterator[_Part]:
-    """Every part of a kind in some trees, in the order in which they were written."""
+    """Yield every node of a class in some trees, in the order of the text."""
     for tree in trees:
         if isinstance(tree, kind):
             yield tree
