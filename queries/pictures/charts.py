@@ -1,4 +1,4 @@
-"""The one door: an analysis and its rows become a Vega-Lite specification, or an Altair chart."""
+"""Turn an analysis and its rows into a Vega-Lite specification, or an Altair chart."""
 
 from __future__ import annotations
 
@@ -44,17 +44,16 @@ from attnbank.sql.suggest import join_names
 _CORPORA = ("corpus", "corpus_a", "corpus_b")
 _RUNS = ("run", "run_a", "run_b", "train_run", "test_run")
 
-# Names of one kind that a subtitle has.
+# A subtitle lists this many names of one kind.
 _MAX_NAMES = 6
 
 
 @dataclass(frozen=True)
 class ChartFacts:
-    """The names of what a picture is about, as its subtitle says them.
+    """What the subtitle of a picture names.
 
-    `models` are the folders that models were read from, `corpora` have how much of each was read.
-    `given` are the parameters that were given, but for the run. Every name comes from outside; the
-    picture shows it as plain text.
+    `models` are names of folders, `corpora` include their sizes, `parameters` are those that were
+    set, except the run. All names are foreign text, and are escaped.
     """
 
     runs: tuple[str, ...] = ()
@@ -63,7 +62,7 @@ class ChartFacts:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def lines(self, width: int) -> list[str]:
-        """Run, model and corpus, then what was asked for, in lines of about `width` characters."""
+        """Run, model and corpus, then the parameters, in lines of about `width` characters."""
         parts = [
             _label_with_names("run", self.runs),
             _label_with_names("model", self.models),
@@ -85,9 +84,9 @@ class ChartFacts:
 def facts_of(
     frame: pl.DataFrame, runs: pl.DataFrame, parameters: Mapping[str, Any], also: Iterable[str] = ()
 ) -> ChartFacts:
-    """The facts of the runs that a frame names, or of all of `runs`, as `Bank.runs` has them.
+    """The facts of the runs that a frame names and of the runs `also`; by default of all `runs`.
 
-    Corpora are those of the runs, and those that the frame names; `also` are other runs.
+    `runs` is the frame of `Bank.runs`. Corpora are those of the runs, and those that `frame` names.
     """
     named = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
     selected = runs.filter(pl.col("name").is_in(named)) if named else runs
@@ -108,14 +107,14 @@ def facts_of(
 
 
 def _corpus_with_size(runs: pl.DataFrame, corpus: str) -> str:
-    """A corpus with how much of it was read, where all runs over it read as much."""
+    """The name of a corpus, with its size if all runs read the same amount of it."""
     sizes = runs.filter(pl.col("corpus") == corpus).select("sentences", "words").unique().rows()
     name = short_text(corpus)
     return f"{name} ({sizes[0][0]:,} sentences, {sizes[0][1]:,} words)" if len(sizes) == 1 else name
 
 
 def runs_named(frame: pl.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
-    """The names of runs in some columns of a frame, each once; it may lack some of the columns."""
+    """The distinct names in some columns of a frame, ignoring columns that it lacks."""
     present = [column for column in columns if frame.schema.get(column) == pl.String]
     return tuple(dict.fromkeys(name for column in present for name in frame[column].drop_nulls()))
 
@@ -125,7 +124,7 @@ def _folder_name(model: str) -> str:
 
 
 def _label_with_names(kind: str, names: Iterable[str], kinds: str | None = None) -> str:
-    """`corpus a`, `corpora a, b`, `corpora a, b, c and 2 more`; nothing where there is none."""
+    """`corpus a`, `corpora a, b` or `corpora a, b, c and 2 more`; "" for no names."""
     shown_names = [short_text(name) for name in names]
     if not shown_names:
         return ""
@@ -138,18 +137,17 @@ def _parameter_text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
+# The limits of one picture; more would be unreadable.
 MOST_PANELS = 24
 MOST_LAYERS = 128
 MOST_VALUES = 12
 MOST_BARS = 80
 MOST_BARS_OF_PANEL = 20
-
-# What one picture holds; more is a wall that nobody reads.
 MOST_ROWS = 100_000
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
-# The kind of picture that is drawn as `Bank.show` draws it.
+# The kind of picture that `Bank.show` draws.
 SENTENCES = "sentences"
 
 _KINDS: dict[str, Callable[[Scene], ChartParts]] = {
@@ -163,7 +161,7 @@ _KINDS: dict[str, Callable[[Scene], ChartParts]] = {
 
 
 def draw(specification: Spec) -> Any:
-    """The Altair chart of a specification, which shows as SVG. Raises MissingPackageError."""
+    """The Altair chart of a specification, displayed as SVG. Raises MissingPackageError."""
     need("A picture", "plot", "altair", "vl_convert")
     import altair
 
@@ -172,7 +170,7 @@ def draw(specification: Spec) -> Any:
     def as_svg(*_: Any, **__: Any) -> dict[str, str]:
         return {"image/svg+xml": render(chart.to_dict(), ".svg").decode()}
 
-    # Altair's own way loads scripts from the network. Its classes refuse new attributes.
+    # By default, Altair's display loads scripts from the network. Its classes intercept setattr.
     object.__setattr__(chart, "_repr_mimebundle_", as_svg)
     return chart
 
@@ -185,11 +183,11 @@ def specification(
     size: Size | None = None,
     look: Look | None = None,
 ) -> Spec:
-    """The Vega-Lite specification of the picture of an analysis, with its rows in it.
+    """The Vega-Lite specification of the picture of an analysis, including its data.
 
-    `frame` are rows of the analysis, with its columns the data set `rows`; `facts` are for the
-    subtitle; `theme` is one of THEMES. Raises CallError if it has no picture, the theme is unknown,
-    or there are too many panels; QueryError if there is nothing to draw.
+    `frame` has the rows of the analysis, which become the dataset `rows`; `facts` are for the
+    subtitle; `theme` is one of THEMES. Raises CallError if the analysis has no picture, the theme
+    is unknown, or there are too many panels or rows; QueryError if there is nothing to draw.
     """
     plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
     if plot.kind == SENTENCES:
@@ -217,19 +215,19 @@ def specification(
     chart = _all_panels(scene)
     notes += chart.notes
     if len(chart.panels) == 1 and "title" in chart.panels[0]:
-        # The title of the picture takes its place.
-        note = " ".join(chart.panels[0].pop("title")["text"])
-        notes.insert(0, f"{words_of_name(', '.join(plot.panel))}: {note}" if plot.panel else note)
+        # A single panel has no title of its own: it becomes a note.
+        title = " ".join(chart.panels[0].pop("title")["text"])
+        notes.insert(0, f"{words_of_name(', '.join(plot.panel))}: {title}" if plot.panel else title)
     across = min(chart.columns, len(chart.panels))
-    # About 0.6 of its height is how wide a letter is.
+    # A letter is about 0.6 of the font size wide, in titles a little more.
     wide = look.width or across * (chart.width + 60) + 60
     characters = max(32, int(wide / (0.64 * look.font)))
     facts = facts or ChartFacts()
     facts = replace(facts, parameters={**_constants(plot, analysis, rows), **facts.parameters})
     subtitle = facts.lines(int(characters * 1.25))
-    note = ". ".join(notes) + "." if notes else ""
+    note_text = ". ".join(notes) + "." if notes else ""
     if notes:
-        subtitle += wrap_characters(note, int(characters * 1.25))
+        subtitle += wrap_characters(note_text, int(characters * 1.25))
     body = chart.panels[0]
     if len(chart.panels) > 1:
         resolve = dict.fromkeys(chart.independent_scales, "independent")
@@ -239,7 +237,7 @@ def specification(
             "spacing": 26 if look.width is None else 12,
             "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
         }
-    title = {
+    heading = {
         "text": wrap_characters(_title(analysis), characters),
         "subtitle": subtitle or [""],
         "anchor": "start",
@@ -254,10 +252,10 @@ def specification(
         "usermeta": {
             "title": _title(analysis),
             "facts": facts.lines(10_000),
-            "notes": note,
+            "notes": note_text,
             "n": _range_of_n(rows),
         },
-        **({"title": title} if look.is_titled else {"description": _title(analysis)}),
+        **({"title": heading} if look.is_titled else {"description": _title(analysis)}),
         "config": vega_config(colours, look),
         "padding": 12 if look.is_titled else 2,
         "data": {"name": "rows"},
@@ -267,7 +265,7 @@ def specification(
 
 
 def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
-    """Why a picture that compares corpora is not drawn: its rows are of one; None for others."""
+    """The error for a comparison of corpora with rows of one corpus; None if it can be drawn."""
     if (
         not any(parameter.name == "corpora" for parameter in analysis.parameters)
         or not frame.height
@@ -286,7 +284,7 @@ def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
 
 
 def no_specification(name: str) -> CallError:
-    """The error of asking an analysis that is drawn over sentences for a specification."""
+    """The error for an analysis that is drawn over sentences, and so has no specification."""
     return CallError(
         f"{name} is drawn over sentences: it has no Vega-Lite specification.",
         f"Type: attnbank plot {name} -o {name}.svg",
@@ -294,7 +292,7 @@ def no_specification(name: str) -> CallError:
 
 
 def _range_of_n(rows: list[Row]) -> list[int]:
-    """The smallest and the largest `n` of the rows, where they have it."""
+    """The smallest and the largest `n` of the rows; [] if they have none."""
     counts = [row["n"] for row in rows if isinstance(row.get("n"), int)]
     return [min(counts), max(counts)] if counts else []
 
@@ -305,11 +303,11 @@ _MAX_TRIES = 8
 def fitted(
     analysis: Analysis, frame: pl.DataFrame, facts: ChartFacts, theme: str, look: Look
 ) -> Spec:
-    """The specification of a picture that is as wide as the column of a paper, `look.width`.
+    """The specification of a picture that is as wide as a column of a paper, `look.width`.
 
-    How wide axes and keys are is known once they are drawn, so panels are tried until it fits.
-    Raises as `specification`, MissingPackageError without the converter, CallError for a column
-    that has no room.
+    The width of axes and legends is known only once they are drawn, so panel widths are tried
+    until the picture fits. Raises as `specification`, also MissingPackageError without vl-convert,
+    and CallError if the column is too narrow.
     """
     assert look.width is not None, "a column has a width"
     need("A picture for a column", "plot", "vl_convert")
@@ -325,7 +323,7 @@ def fitted(
                 warn_if_long(high, _options_to_shorten(analysis))
                 return drawn
             panel += (wide - drawn_width) / drawn.get("columns", 1)
-            if panel < 2 * look.font:  # what stands beside the panels is too wide
+            if panel < 2 * look.font:  # axes and legends leave no room
                 break
     raise CallError(
         f"{analysis.name} has no room in a column of {wide / POINTS:.2f} inches.",
@@ -333,7 +331,7 @@ def fitted(
     )
 
 
-# Options that leave out rows of a picture.
+# Parameters that reduce the rows of a picture, and an option to suggest.
 _SHORTENING_OPTIONS = (
     ("relation", "--relation obj"), ("min_count", "--min-count 100"), ("most", "--most 3"),
     ("direction", "--direction dependent_to_head"), ("head", "--head 3-1"),
@@ -341,17 +339,17 @@ _SHORTENING_OPTIONS = (
 
 
 def _options_to_shorten(analysis: Analysis) -> str:
-    """The options of an analysis that make its picture shorter."""
+    """The options of an analysis that make its picture shorter, joined by "or"."""
     parameters = {parameter.name for parameter in analysis.parameters}
     return " or ".join(typed for name, typed in _SHORTENING_OPTIONS if name in parameters)
 
 
-# How wide a panel with its labels is at least, in letters' heights.
+# The least width of a panel with its labels, as a multiple of the font size.
 _MIN_PANEL = 14
 
 
 def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
-    """What all rows are about and no axis says: their head, relation, direction, their kind."""
+    """What all rows have in common and no axis shows: head, relation, direction, and so on."""
     shown_columns = {
         *plot.x, *plot.y, *plot.color, *plot.panel, *plot.label, *plot.beside, *plot.aside,
     }  # fmt: skip
@@ -361,7 +359,7 @@ def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any
         heads = {(row["layer"], row["head"]) for row in rows}
         if len(heads) == 1 and None not in (*heads,)[0]:
             constants["head"] = "{}-{}".format(*heads.pop())
-    for parameter in analysis.parameters:  # a row does not say of which relation it is
+    for parameter in analysis.parameters:  # rows without a column relation do not say theirs
         is_all = parameter.default == "null" and "by default all" in parameter.help
         if parameter.name == "relation" and is_all and "relation" not in columns:
             constants["relation"] = "all"
@@ -377,12 +375,12 @@ def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any
     return constants
 
 
-# Columns that say no more than the corpus does.
+# Columns that say no more than the name of the corpus.
 _SKIPPED_CONSTANTS = ("language", "sent_id")
 
 
 def check_has_picture(analysis: Analysis) -> Plot:
-    """Return what the header says of its picture. Raises CallError where it has none."""
+    """The picture that the header declares. Raises CallError if there is none."""
     if analysis.plot is None:
         names = [
             candidate.name for candidate in all_analyses().values() if candidate.plot is not None
@@ -394,13 +392,13 @@ def check_has_picture(analysis: Analysis) -> Plot:
 
 
 def _title(analysis: Analysis) -> str:
-    """The title without brackets at its end; what is "as points" in a table is a figure here."""
+    """The title without a final parenthesis, and for a view without "as points"."""
     title = re.sub(r" \([^()]*\)$", "", escape_harmful(analysis.title))
     return title.replace(" as points:", ":", 1) if analysis.is_view else title
 
 
 def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
-    """The rows that have a place, and a note on others; a grid has one for null, the last."""
+    """Drop rows with null on an axis, and add a note; a grid shows null, as the last value."""
     needed = set(plot.panel)
     if plot.kind != "grid":
         needed |= {*plot.x, *plot.y[:1]} - {"longest"}  # a range may have no end
@@ -432,15 +430,15 @@ def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     return first_rows
 
 
-# Share of the largest amount below which the end of a line is nothing.
+# The end of a line is cut where it stays below this share of its largest amount.
 _TAIL = 0.01
 
-# Places of a line that are drawn, whatever they have.
+# Points of a line that are never cut.
 _MIN_PLACES = 5
 
 
 def _trim_tail(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
-    """The rows of one line along whole numbers, without the places at its end where it is at 0."""
+    """Cut the end of a single line over integers, where it is nearly 0, and add a note."""
     (x, *more_x), (y, *more_y) = plot.x, plot.y
     places = [row[x] for row in rows]
     is_one_line = not (more_x or more_y or plot.color or plot.panel)
@@ -460,7 +458,7 @@ def _trim_tail(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
 
 
 def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
-    """The rows of the most frequent values (by `n`) of the first panel column, if too many."""
+    """Keep the most frequent values (by `n`) of the first panel column if there are too many."""
     name = plot.panel[0]
     frequency: dict[Any, float] = {}
     panels: dict[Any, set[tuple[Any, ...]]] = {}
@@ -496,7 +494,7 @@ def _all_panels(scene: Scene) -> ChartParts:
         return make(scene)
     values = dict.fromkeys(tuple(row[column] for column in plot.panel) for row in scene.rows)
     several = _panels_per_value(plot)
-    # A panel for each layer is a small grid, and every layer is needed.
+    # Panels of layers are small grids, and none may be missing.
     most = MOST_LAYERS if plot.panel == ("layer",) else MOST_PANELS
     if len(values) * several > most:
         raise _too_many_panels(scene, len(values) * several)
@@ -521,7 +519,7 @@ def _all_panels(scene: Scene) -> ChartParts:
 
 
 def _count_suffix(plot: Plot, rows: list[Row]) -> str:
-    """How many a panel is over, where that is one number which stands nowhere else."""
+    """The sample size of a panel, if all rows share one and no column shows it."""
     counts = {row.get("n") for row in rows}
     if plot.aside or len(counts) != 1 or counts == {None}:
         return ""
@@ -531,7 +529,7 @@ def _count_suffix(plot: Plot, rows: list[Row]) -> str:
 def _panels_per_row(
     plot: Plot, values: dict[tuple[Any, ...], None], several: int, width: float, beside: int | None
 ) -> int:
-    """How many panels stand side by side; the values of the last column stand together."""
+    """The number of panels side by side; values of the last panel column stay in one row."""
     if plot.kind in ("points", "lines", "bars") or several > 1:
         return 1
     fit = beside or max(1, int(_MAX_ROW_WIDTH / (width + 60)))
@@ -541,12 +539,12 @@ def _panels_per_row(
     return min(fit, {1: 1, 2: 2, 3: 3, 4: 2}.get(len(values), 3 if len(values) <= 9 else 4))
 
 
-# Pixels that panels side by side take at most.
+# Pixels of a row of panels.
 _MAX_ROW_WIDTH = 1500
 
 
 def _panel_name(column: ResultColumn, value: Any) -> str:
-    """What the header says of the value of a panel, else the value; a number after its column."""
+    """The meaning of a panel's value in the header, by default the value; a number follows its column."""
     text = label({column.name: value}, (column.name,))
     meaning = re.search(rf"(?:^|[\s,]){re.escape(text)} \(([^()]*)\)", escape_harmful(column.help))
     if meaning is not None and isinstance(value, str):

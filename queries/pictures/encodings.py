@@ -1,7 +1,7 @@
 """One colour, shape, dash and label for each category, in pictures, report, explorer and page.
 
-A category looks alike wherever it is drawn, whatever is drawn beside it, so that two pictures can
-be laid side by side. Two categories of one picture never look alike.
+A known category looks the same in every picture, whatever the other categories, so that pictures
+can be compared. Two categories of one picture never look the same.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from attnbank.queries.pictures.theme import Theme
 
-# Shapes by name, as paths of SVG that reach from about -1 to 1. Eleven, and colours are five: both
-# run round together for fifty-five categories before a pair comes again.
+# SVG paths of shapes, from about -1 to 1. There are eleven shapes and five colours: these numbers
+# have no common divisor, so fifty-five categories differ before a pair repeats.
 SHAPES = {
     "circle": "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z",
     "square": "M-0.9,-0.9H0.9V0.9H-0.9Z",
@@ -31,7 +31,7 @@ SHAPES = {
 
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 
-# What has no look of its own: it is grey.
+# Categories that are grey.
 OTHER = frozenset({"other", "none"})
 
 # What heads attend to: surface patterns, then the relations of Universal Dependencies.
@@ -43,11 +43,11 @@ _OF_HEADS = (
     "dislocated", "clf", "list", "orphan", "goeswith", "reparandum", "dep", "root",
 )  # fmt: skip
 
-# The patterns of Kovaleva et al. (2019).
+# The classes of attention maps of Kovaleva et al. (2019).
 _MAPS = ("vertical", "diagonal", "vertical_diagonal", "heterogeneous", "block")
 
-# Columns that are drawn beside each other: a figure, and what it is to be held against, whose marks
-# stand on bars of the first colour and so never have it.
+# Columns in one picture: a figure, and the baselines that it is compared with. Their marks are on
+# bars of the first colour, so the gaps keep that colour from them.
 _REFERENCES = (
     "accuracy", "offset_accuracy", "held_out_accuracy", "", "in_sample_accuracy",
     "within_layer", "common_accuracy", "", "", "rule_based",
@@ -62,7 +62,7 @@ _KNOWN = {
     if name
 }
 
-# Other names of the same things: as figures write them, and of Stanford Dependencies.
+# Synonyms of categories: as figures write them, and of Stanford Dependencies.
 _SAME = {
     "[CLS]": "cls", "[SEP]": "sep", ". and ,": "punctuation", "first word": "first",
     "[SEP] -> [SEP]": "sep", "other -> [SEP]": "broad",
@@ -74,9 +74,8 @@ _SAME = {
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", ". and ,": "punctuation"}
 
 
-# What a column is called beside an axis or a scale, where its meaning is longer than that.
-#
-# Some are those of one analysis.
+# Captions of axes and scales, for columns whose help is too long; `analysis.column` is for one
+# analysis only.
 _CAPTIONS = {
     "accuracy": "Accuracy",
     "gain": "Accuracy above the best offset",
@@ -112,41 +111,41 @@ _CAPTIONS = {
 
 
 def caption_of(analysis: str, column: str) -> str | None:
-    """What a column is called beside an axis or a scale; None to say its meaning there."""
+    """The caption of a column at an axis or a scale; None to use its help."""
     return _CAPTIONS.get(f"{analysis}.{column}", _CAPTIONS.get(column))
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a category is drawn; `slot` is its place in the round of pairs, None for what is grey."""
+    """How a category is drawn; `slot` numbers the pairs of colour and shape, None is grey."""
 
     slot: int | None
 
     def color(self, theme: Theme) -> str:
-        """Its colour in a theme."""
+        """The colour in a theme."""
         return theme.other if self.slot is None else theme.palette[self.slot % len(theme.palette)]
 
     @property
     def shape(self) -> str:
-        """The path of its shape."""
+        """The SVG path of the shape."""
         return tuple(SHAPES.values())[(self.slot or 0) % len(SHAPES)]
 
     @property
     def dash(self) -> list[int]:
-        """The dashes of its line, and the gaps between them."""
+        """The lengths of the line's dashes and gaps, in pixels."""
         return DASHES[(self.slot or 0) % len(DASHES)]
 
 
 def encodings(values: Iterable[str]) -> dict[str, Encoding]:
-    """How each of the values of one picture is drawn.
+    """The encodings of the values of one picture.
 
-    Known ones have their own. Others (models, relations of one's own) take the next one that is
-    free, in the order of the values.
+    Known values have their own slot. Others (models, a user's relations) take the next free slot,
+    in the order of the values.
     """
     names = dict.fromkeys(values)
     encoded: dict[str, Encoding] = {}
     used_slots: set[int] = set()
-    for name in sorted(names, key=lambda name: name in _SAME):  # a thing before its other names
+    for name in sorted(names, key=lambda name: name in _SAME):  # before its synonyms
         slot = _KNOWN.get(_SAME.get(name, name))
         if name in OTHER:
             encoded[name] = Encoding(None)
@@ -158,12 +157,12 @@ def encodings(values: Iterable[str]) -> dict[str, Encoding]:
 
 
 def label_of(value: str) -> str:
-    """What a category is called in a key."""
+    """The label of a category in a legend."""
     return _LABELS.get(value, value.replace("_", " "))
 
 
 def unit_of(help: str) -> str | None:
-    """What the header says that a column is measured in: nats, or a share in [0, 1]."""
+    """The unit that a column's help names: nats, or a share in [0, 1]; None if it names none."""
     match = re.search(r"\bin (nats[^;,]*|\[0, 1\])", help)
     if match is None:
         return None
@@ -171,16 +170,16 @@ def unit_of(help: str) -> str | None:
 
 
 def in_order(values: Sequence[str]) -> list[str]:
-    """Categories as a key lists them: in their order, the grey ones last."""
+    """Categories in the order of a legend: grey ones last."""
     return sorted(values, key=lambda name: name in OTHER)
 
 
 def ends_of(
     values: Iterable[float], domain: Sequence[float] | None, *, stretch: bool = False
 ) -> list[float]:
-    """The ends of a scale of amounts; three, with 0 in the middle, if some amounts are below it.
+    """The domain of a scale of amounts: two ends, or with 0 in the middle if some are below 0.
 
-    A fixed `domain` lets pictures be compared; to `stretch` is to leave it for that of the amounts.
+    A fixed `domain` lets pictures be compared; `stretch` replaces it by the range of the amounts.
     """
     amounts = list(values)
     if stretch and amounts and min(amounts) < max(amounts) and min(amounts) >= 0:

@@ -1,4 +1,4 @@
-"""A specification as the bytes of a file: picture, page, or the specification itself."""
+"""Render a specification to a file: picture, page, or the specification itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnbank.sql.extras import need
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
 
-# The version of Vega-Lite that draws, among those that the converter brings.
+# One of the versions of Vega-Lite that vl-convert bundles.
 VEGA_LITE = "6.4"
 
 _PAGE_TEMPLATE = """\
@@ -48,11 +48,12 @@ editor: false}});
 def render(
     specification: Mapping[str, Any], ending: str, scale: float = 2.0, width: float | None = None
 ) -> bytes:
-    """The bytes of a file of one of ENDINGS; `scale` is how many pixels of a PNG one pixel has.
+    """Render a specification to the bytes of a file with one of ENDINGS.
 
-    A picture for the column of a paper is `width` points wide. The same specification gives the
-    same SVG. No network is used, and a page has all its scripts and refuses others. Raises
-    MissingPackageError without the converter, but for .json.
+    `scale` is the number of PNG pixels per pixel of the picture. `width` is the width in points of
+    a picture for a column of a paper. The same specification gives the same SVG. No network is
+    used, and a page has all its scripts and allows no others. Raises MissingPackageError without
+    vl-convert, except for .json.
     """
     if ending == ".json":
         return f"{json.dumps(specification, indent=1, ensure_ascii=False)}\n".encode()
@@ -76,17 +77,17 @@ def _vega_svg(specification: Mapping[str, Any]) -> ElementTree.Element:
 
 
 def picture_size(specification: Mapping[str, Any]) -> tuple[float, float]:
-    """How many pixels wide and high a picture is, once it is drawn."""
+    """Draw a picture to measure its width and height in pixels."""
     attributes = _vega_svg(specification).attrib
     return float(attributes["width"]), float(attributes["height"])
 
 
-# Inches of the column of a page.
+# The height of a page's column in inches.
 _PAGE_INCHES = 9.0
 
 
 def warn_if_long(high: float, options: str) -> None:
-    """Warn of a picture for a column that is longer than a page, `high` points."""
+    """Warn if a picture for a column, `high` points high, is longer than a page."""
     if high <= _PAGE_INCHES * POINTS:
         return
     remedy = f"Shorter with {options}, or wider" if options else "Make it wider"
@@ -101,14 +102,14 @@ def warn_if_long(high: float, options: str) -> None:
 def convert_svg(
     root: ElementTree.Element, ending: str, scale: float, *, in_points: bool = False
 ) -> bytes:
-    """An SVG document as .svg, .png or .pdf, every text in a font that has its letters.
+    """Convert an SVG document to .svg, .png or .pdf, each text in a font that has its letters.
 
-    A pixel of it is a point of a PDF; `in_points` a pixel is a point of an SVG, too.
+    A pixel becomes a point in PDF, and with `in_points` also in SVG.
     """
     for element in root.iter(f"{{{SVG}}}text"):
         if family := font_family("".join(element.itertext())):
             element.set("font-family", family)
-            for part in element.iter():  # within its parts, a family of their own would be stronger
+            for part in element.iter():  # a family of a tspan would override that of the text
                 if part is not element:
                     part.attrib.pop("font-family", None)
     if ending == ".svg":
@@ -124,8 +125,8 @@ def convert_svg(
     return bytes(vl_convert.svg_to_pdf(text))
 
 
-# Families with the letters of a script, by how Unicode's names of these begin. Left to itself the
-# converter takes the first font of the machine that has them, a bold or a Japanese one.
+# Font families for scripts, by the first words of their letters' Unicode names. By default,
+# vl-convert takes the machine's first font that has a letter, perhaps a bold or a Japanese one.
 _FAMILIES_BY_SCRIPT = (
     (("HIRAGANA", "KATAKANA"), "Noto Sans CJK JP, Hiragino Sans, Yu Gothic, MS Gothic"),
     (("HANGUL",), "Noto Sans CJK KR, Apple SD Gothic Neo, Malgun Gothic"),
@@ -141,7 +142,7 @@ _FAMILIES_BY_SCRIPT = (
 
 
 def font_family(text: str) -> str | None:
-    """The fonts for a text that FONT has no letters for; None if it is in other letters."""
+    """The fonts for a text whose letters FONT lacks; None for other text."""
     names = {
         unicodedata.name(character, "").partition(" ")[0].partition("-")[0] for character in text
     }
@@ -154,7 +155,7 @@ def font_family(text: str) -> str | None:
 def _html_page(specification: Mapping[str, Any], text: str) -> str:
     import vl_convert
 
-    # Within a script no < can end it, nor begin a comment.
+    # Without <, nothing can end the script or begin a comment in it.
     embedded = (
         text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     )
@@ -174,14 +175,14 @@ XLINK = "http://www.w3.org/1999/xlink"
 
 
 def read_svg(svg: str) -> ElementTree.Element:
-    """Read an SVG document as a tree that is written without prefixes. Raises ParseError."""
+    """Parse an SVG document, to be written without namespace prefixes. Raises ParseError."""
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     return ElementTree.fromstring(svg)
 
 
 def renumber(root: ElementTree.Element, prefix: str) -> None:
-    """Make every id of a tree the prefix and a number from 0, in place, also where it is named."""
+    """Rename every id in a tree to the prefix and a number from 0, with all references to it."""
     elements = list(root.iter())
     ids = [element.attrib["id"] for element in elements if "id" in element.attrib]
     names = {name: f"{prefix}{at}" for at, name in enumerate(ids)}
@@ -195,7 +196,7 @@ def renumber(root: ElementTree.Element, prefix: str) -> None:
                 element.set(key, f"#{names[value[1:]]}")
 
 
-# What has a meaning in LaTeX, or no letter in its fonts, and how it is written there.
+# Characters that are special in LaTeX or missing in its fonts, and their escapes.
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "#": r"\#", "$": r"\$", "%": r"\%",
     "&": r"\&", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -205,31 +206,31 @@ _LATEX = {
 
 
 def latex(text: str) -> str:
-    """Foreign text as LaTeX shows it, whatever stands in it."""
+    """Escape foreign text for LaTeX."""
     return "".join(
         _LATEX.get(character, character if character.isprintable() else " ") for character in text
     )
 
 
 def latex_caption(title: str, facts: Iterable[str], command: str) -> str:
-    """A caption in LaTeX: the title, sentences about the picture, and the command that makes it."""
+    """A caption in LaTeX: the title, facts about the picture, and the command that makes it."""
     sentences = [f"{fact.rstrip('.')}." for fact in (title, *facts) if fact]
     return f"\\caption{{{' '.join(map(latex, sentences))} Made by \\texttt{{{latex(command)}}}.}}\n"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture of an analysis; `width` in points is that of the column of a paper."""
+    """The picture of an analysis; `width` in points if it is for a column of a paper."""
 
     specification: dict[str, Any]
     width: float | None = None
 
     def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
-        """The picture as a file of one of ENDINGS. Raises MissingPackageError."""
+        """Render the picture to a file with one of ENDINGS. Raises MissingPackageError."""
         return render(self.specification, ending, scale, self.width)
 
     def caption(self, command: str) -> str:
-        """A caption in LaTeX: title, runs, how many, notes, and the command that makes it."""
+        """A caption in LaTeX: title, runs, sample size, notes, and the command that makes it."""
         meta = self.specification["usermeta"]
         least, most = meta["n"] or (None, None)
         count = "" if least is None else f"n = {least:,}"

@@ -1,4 +1,4 @@
-"""The kinds of pictures: coloured cells (grids and matrices), points, lines, bars and maps."""
+"""Draw each kind of chart: coloured cells (grid, matrix), points, lines, bars and maps."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _CELL: Spec = {"type": "rect"}
 
 
 def draw_grid(scene: Scene) -> ChartParts:
-    """Draw cells in the colours of one or several columns, each of which has a panel of its own.
+    """Draw cells coloured by one or several columns, a panel for each column.
 
-    The names of `text` stand in the cells of the only column, else in a panel of their own.
+    The names in column `text` are in the cells if there is one panel, otherwise in their own panel.
     """
     plot, size = scene.plot, scene.size
     across, down = scene.label_axes(plot.x, plot.y)
@@ -46,13 +46,13 @@ def draw_grid(scene: Scene) -> ChartParts:
     kinds = not is_amount(scene.rows, columns[0])
     is_named = bool(plot.text or plot.label) and not columns[1:]
     wide = (size.width or 300) / len(across)
-    step = wide if size.width else min(26.0, max(5.0, wide // 1))  # else seams show
+    step = wide if size.width else min(26.0, max(5.0, wide // 1))  # whole pixels, or seams show
     if is_named and not size.width:
         step = _step_of_names(scene, step, len(across))
     if plot.panel and len(down) > _MANY_ROWS and not size.width:
         step = min(step, round(1.5 * scene.look.font))
     here = [label(row, plot.y) for row in scene.panel_rows]
-    if max(map(len, down)) > 3:  # names: a panel has its own; numbers stay comparable
+    if max(map(len, down)) > 3:  # names differ by panel; numbers are the same in all, to compare
         down = [name for name in down if name in set(here)]
     high = size.height / len(down) if size.height else _cell_height(scene, step, across, down)
     if is_named and not size.height:
@@ -82,7 +82,7 @@ def draw_grid(scene: Scene) -> ChartParts:
         panels.append(unit)
     if plot.text and not is_named and any(row[plot.text] for row in scene.rows):
         panels.append(_panel_of_names(scene, axes, step, high, step * len(across)))
-    # Each combination of the two axes that a panel does not have is grey, as is each null.
+    # Cells without a row are grey, like those with null.
     has_gaps = any(row[column] is None for row in scene.rows for column in columns)
     notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
     if plot.significant:
@@ -94,18 +94,18 @@ def draw_grid(scene: Scene) -> ChartParts:
     return ChartParts(panels, min(beside, size.beside or beside), step * len(across), notes)
 
 
-# Share of a fixed scale below which all colours are nearly that of its low end.
+# Share of a fixed scale below which colours are hard to tell from that of its low end.
 _PALE_SHARE = 0.1
 
-# Below it, shares are what rounding leaves.
+# Shares below this are rounding errors.
 _ROUNDING = 1e-6
 
-# Cells that are named where colours do not tell them.
+# The cells that a note names if their colours are too pale.
 _MAX_NAMED_CELLS = 3
 
 
 def _pale_notes(scene: Scene, column: str) -> list[str]:
-    """What is said of a column whose cells all have the colour of 0, or nearly so."""
+    """Notes about a column whose cells all have the colour of 0, or nearly."""
     rows = [row for row in scene.panel_rows if row[column] is not None]
     amounts = [row[column] for row in rows]
     if not amounts or min(amounts) < 0:
@@ -124,7 +124,7 @@ def _pale_notes(scene: Scene, column: str) -> list[str]:
 
 
 def _significance_note(scene: Scene) -> str:
-    """How many cells are coloured, of how many that were tested."""
+    """The note on how many of the tested cells are coloured."""
     tried = scene.rows[0].get("tried")
     after = f", corrected for {tried:,} tests" if tried else ""
     return (
@@ -134,25 +134,25 @@ def _significance_note(scene: Scene) -> str:
 
 
 def _step_of_names(scene: Scene, step: float, columns: int) -> float:
-    """How wide a cell is that has room for its name, as far as a page has."""
+    """The width of cells with room for their names, as far as the page allows."""
     longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
     room = (longest + 1) * 0.54 * scene.look.at_least(0.72)
     return max(step, min(room, _MAX_GRID_WIDTH / columns, 64.0))
 
 
 def _first_name_of_cell(scene: Scene, row: Row) -> str:
-    """The first name of a cell; its columns of `label` if the header names no other."""
+    """The first of a cell's names in column `text`; by default, the columns of `label`."""
     if scene.plot.text is None:
         return label(row, scene.plot.label)
     return str(row[scene.plot.text] or "").partition(", ")[0]
 
 
-# Pixels of a grid whose cells have names in them.
+# Pixels of a grid with names in its cells.
 _MAX_GRID_WIDTH = 1000.0
 
 
 def _name_layers(scene: Scene, axes: Spec, step: float, high: float, column: str) -> list[Spec]:
-    """The names in the cells of a column of amounts; nothing where cells are too small for them."""
+    """The layer of names in the cells of a column of amounts; [] if cells are too small."""
     theme = scene.theme
     font = min(scene.look.at_least(0.72), high * 0.7)
     room = int(step / (0.54 * font))
@@ -171,7 +171,7 @@ def _name_layers(scene: Scene, axes: Spec, step: float, high: float, column: str
 
 
 def _cell_height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
-    """How high a cell is: square for heads; high enough for its name, if it is a word."""
+    """The height of cells: square for heads; high enough for the label, if it is a word."""
     if max(map(len, down)) > 3:
         return 1.36 * scene.look.font
     if scene.plot.panel and len(down) > _MANY_ROWS:
@@ -179,16 +179,16 @@ def _cell_height(scene: Scene, step: float, across: list[str], down: list[str]) 
     return step if len(across) <= 30 else min(20.0, max(5.0, 300 // len(down)))
 
 
-# Rows of a grid from which its cells are flat, if it is one of several.
+# In one of several panels, grids with more rows have flat cells.
 _MANY_ROWS = 16
 
 
-# Letters for which a cell has room at least, to say a name.
+# Names are shown only in cells with room for this many letters.
 _MIN_LETTERS = 3
 
 
 def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
-    """A panel whose cells say the first of their names, and how many more there are."""
+    """A panel whose cells show the first of their names, and how many more there are."""
     column = scene.plot.text
     assert column is not None, "the header names it"
     font = min(scene.look.at_least(0.64), high * 0.7)
@@ -198,7 +198,7 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: f
         first, *more = str(row[column]).split(", ")
         row[MARK] = first if len(first) <= room else f"{first[: room - 1]}."
         row[MARK] += f"\n+{len(more)}" if more and high >= 2.4 * font else "+" * bool(more)
-    named = {"filter": f"datum.{column} !== null"}  # `valid` takes texts for invalid
+    named = {"filter": f"datum.{column} !== null"}  # Vega's `valid` rejects texts
     fill = {**_CELL, "color": scene.theme.sequence[1], "stroke": scene.theme.background}
     text = {"type": "text", "fontSize": font, "lineBreak": "\n", "baseline": "middle",
             "dy": -0.5 * font if high >= 2.4 * font else 0}  # fmt: skip
@@ -213,12 +213,12 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: f
     return unit
 
 
-# Rows of a matrix up to which its cells are wide enough for a name.
+# A matrix with at most this many rows has wide cells, with room for names on both sides.
 _FEW_ROWS = 12
 
 
 def draw_matrix(scene: Scene) -> ChartParts:
-    """Every pair of things, on both sides of the diagonal; things that are near stand together."""
+    """Draw a symmetric matrix of distances, ordered by clusters."""
     plot, size = scene.plot, scene.size
     column = plot.color[0]
     names = labels(
@@ -240,7 +240,7 @@ def draw_matrix(scene: Scene) -> ChartParts:
     step = (size.width or 560) / len(order)
     high = (size.height or size.width or 560) / len(order)
     if size.width is None:
-        # Heads are many and small; a few corpora have room for their names on both sides.
+        # There are many heads, but few corpora.
         step = high = min(14.0 if len(order) > _FEW_ROWS else 36.0, max(8.0, step // 1))
     thing = words_of_name(
         "-".join(column.removesuffix("_a") for column in plot.x)
@@ -260,10 +260,10 @@ def draw_matrix(scene: Scene) -> ChartParts:
 
 
 def cluster_order(distances: NDArray[np.float64]) -> list[int]:
-    """The order of the leaves of a tree of clusters (average linkage) of a symmetric matrix.
+    """Order items by hierarchical clustering (average linkage) of a symmetric distance matrix.
 
-    The two nearest clusters, of equal ones the first, are joined again and again; of the four ways
-    to lay two side by side the one is taken whose touching ends are nearest.
+    The two nearest clusters are merged repeatedly, of equally near ones the first. Of the four ways
+    to put two clusters side by side, the one with the nearest touching ends is used.
     """
     count = len(distances)
     orders: dict[int, list[int]] = {leaf: [leaf] for leaf in range(count)}
@@ -272,7 +272,9 @@ def cluster_order(distances: NDArray[np.float64]) -> list[int]:
     sizes = np.ones(count)
     while len(orders) > 1:
         first, second = sorted(divmod(int(np.argmin(between)), count))
-        if first == second:  # nothing is at a finite distance any more: the order of the rows
+        if (
+            first == second
+        ):  # argmin of infinities: no finite distance is left, so keep the order of the rows
             break
         left, right = orders[first], orders.pop(second)
         ways = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
@@ -287,7 +289,7 @@ def cluster_order(distances: NDArray[np.float64]) -> list[int]:
 
 
 def draw_points(scene: Scene) -> ChartParts:
-    """A point for each row, and a line through the means of what stands above each other."""
+    """Draw a point for each row, and a line through the mean of the points at each x."""
     colors, groups, x, y, fold = _line_channels(scene)
     mean = {
         "aggregate": [{"op": "mean", "field": y["field"], "as": MEAN}],
@@ -308,7 +310,7 @@ def draw_points(scene: Scene) -> ChartParts:
 
 
 def draw_lines(scene: Scene) -> ChartParts:
-    """Draw a line for each kind of thing, or each column, with a mark for each row."""
+    """Draw a line for each category or column, with a mark for each row."""
     plot = scene.plot
     colors, _, x, y, fold = _line_channels(scene)
     line = layer(
@@ -334,19 +336,19 @@ def draw_lines(scene: Scene) -> ChartParts:
 
 
 def _describe_interval(scene: Scene, low: str) -> str:
-    """What lines of intervals show, by what the header says of their lower ends."""
+    """What an interval is, from the help of the column of its lower end."""
     meaning = scene.help(low).split(";")[0]
     return meaning.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
 
 
-# Fields of what is computed; two steps that make fields of one name would be taken for one.
+# Fields computed by Vega; in one specification, two transforms must not write the same field.
 MEAN, RULE = "mean of rows", "rule value"
 
 _ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
 
 
 def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
-    """What lines and points have alike: colours, the fields of these, both axes, and folding."""
+    """What lines and points share: colours, fields to group by, both axes, and the fold."""
     plot = scene.plot
     domain, _ = scene.label_axes(plot.x, plot.x)
     if plot.along == "log":
@@ -382,7 +384,7 @@ def _line_colors(colors: Spec) -> Spec:
 
 
 def _logarithmic(scene: Scene) -> Spec:
-    """An axis of amounts that is logarithmic from 1 on; 0 stands before that."""
+    """An axis of amounts that is logarithmic from 1 on and linear from 0 to 1."""
     column = scene.plot.x[0]
     most = max((abs(amount) for amount in finite_numbers(scene.rows, (column,))), default=1.0)
     ticks = [0, *(10**power for power in range(math.floor(math.log10(max(most, 1.0))) + 1))]
@@ -395,7 +397,7 @@ def _logarithmic(scene: Scene) -> Spec:
     }  # fmt: skip
 
 
-# Pixels of a panel with points or lines.
+# Pixels of a panel of points or lines.
 _PANEL_WIDTH = 440
 
 
@@ -404,7 +406,7 @@ def _folded(columns: tuple[str, ...]) -> Spec:
 
 
 def _rule_layers(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
-    """The dashed line of the column `rule`, with its name."""
+    """The layers of a dashed line for the column `rule`, with its label."""
     rule = scene.plot.rule
     if rule is None:
         return []
@@ -424,7 +426,7 @@ def _single_panel(scene: Scene, layers: list[Spec], notes: list[str]) -> ChartPa
 
 
 def draw_bars(scene: Scene) -> ChartParts:
-    """A bar for each thing, its interval, and marks for what it is to be compared with."""
+    """Draw a bar for each row, its interval, and marks for the columns that it is compared with."""
     plot, theme = scene.plot, scene.theme
     for row in scene.rows:
         row[MARK] = label(row, plot.y)
@@ -452,7 +454,7 @@ def draw_bars(scene: Scene) -> ChartParts:
         colors = scene.kind_colors(NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
         for channel in ("color", "shape"):
             colors[channel]["legend"] |= {"orient": "top", "offset": 4}
-            if scene.look.width is not None:  # it begins where the bars do, and not the column
+            if scene.look.width is not None:  # the bars begin further right than the column
                 colors[channel]["legend"]["columns"] = 1
         edge = {"stroke": theme.background, "strokeWidth": 1}
         layers.append(
@@ -469,7 +471,7 @@ def draw_bars(scene: Scene) -> ChartParts:
             )
         )
     width = scene.size.width or _BARS_WIDTH
-    # In the column of a paper the bars need the room.
+    # In a column of a paper, only the first of these fits beside the bars.
     aside = plot.aside[: 1 if scene.look.width else None]
     if aside:
         for row in scene.rows:
@@ -488,15 +490,15 @@ def _is_integer(text: str) -> bool:
     return re.fullmatch(r"-?\d+", text) is not None
 
 
-# Pixels of a bar of 1.
+# Pixels of a panel of bars.
 _BARS_WIDTH = 380
 
-# The field of what is written at the end of a bar.
+# The field of the label at the end of a bar.
 ASIDE = "aside label"
 
 
 def draw_scatter(scene: Scene) -> ChartParts:
-    """A map: as far apart on paper as in the rows, drawn once for each column of colours."""
+    """Draw a map with equal scales on both axes, once for each column of colours."""
     plot, theme = scene.plot, scene.theme
     usual = 540 if plot.label else 430
     width = scene.size.width or usual
@@ -508,7 +510,7 @@ def draw_scatter(scene: Scene) -> ChartParts:
     for column in plot.color:
         edge: Spec = {}
         if is_amount(scene.rows, column):
-            # The lightest colours would be lost on paper.
+            # Without an outline, the lightest colours would be invisible on paper.
             edge = {"stroke": theme.ink, "strokeWidth": 0.5}
             colors = {"color": scene.amount_color((column,), column, words_of_name(column))}
             amounts = finite_numbers(scene.rows, (column,))
@@ -529,7 +531,7 @@ def draw_scatter(scene: Scene) -> ChartParts:
             font = scene.look.at_least(0.82)
             text: Spec = {"type": "text", "dy": -9, "fontSize": font, "opacity": 0.85}
             named = [row for row in scene.rows if str(row[column]) not in OTHER]
-            # A column has no room for the names of all heads.
+            # In a column of a paper there is no room for the names of all heads.
             is_full = scene.look.width is not None and 0 < len(named) < len(scene.rows)
             only_named = [
                 {"filter": {"field": column, "oneOf": sorted({row[column] for row in named})}}
@@ -546,7 +548,7 @@ def draw_scatter(scene: Scene) -> ChartParts:
 
 
 def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
-    """Both axes, with as many units to a pixel."""
+    """Both axes of a map, with the same number of units per pixel."""
     sides = {"x": (scene.plot.x, width), "y": (scene.plot.y, height)}
     ends = {}
     for channel, (columns, _) in sides.items():

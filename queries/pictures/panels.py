@@ -1,4 +1,4 @@
-"""What the kinds of pictures are made of: axes, scales, legends and words."""
+"""The parts of charts: axes, scales, legends and labels."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from attnbank.queries.pictures.encodings import (
 from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 
-# Characters of a name that a subtitle shows.
+# Characters of a name in a subtitle.
 MAX_NAME = 80
 
-# Characters of a name that stands at an axis or in a legend.
+# Characters of a name at an axis or in a legend.
 MAX_LABEL = 34
 
-# Characters of a text that the rows of a picture have.
+# Characters of a text in the rows of a specification.
 _MAX_TEXT = 500
 
-# What stands for a null among the labels of an axis.
+# The label of null at an axis.
 NO_VALUE = "\u2013"
 
-# Below it, a p value is that of what is shown as found.
+# The significance level.
 SIGNIFICANT = 0.05
 
 Row = dict[str, Any]
 
 
 def json_rows(frame: pl.DataFrame) -> list[Row]:
-    """The rows as JSON knows them: not finite is null, columns of lists and bytes are left out."""
+    """The rows as JSON values: infinite and NaN are null; columns of lists or bytes are omitted."""
     columns = [
         name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Binary)
     ]
@@ -61,7 +61,7 @@ def _json_cell(value: Any) -> Any:
     if isinstance(value, (int, bool)) or value is None:
         return value
     text = value.isoformat() if isinstance(value, (date, time)) else str(value)
-    if len(text) > _MAX_TEXT:  # each mark has it as a label: a long name would be there often
+    if len(text) > _MAX_TEXT:  # each mark repeats it as its label
         text = f"{text[:_MAX_TEXT]}…{_checksum(text)}"
     return escape_harmful(text)
 
@@ -71,9 +71,10 @@ _TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "P
 
 
 def escape_harmful(text: str) -> str:
-    """Foreign text with each character written out (`\\x1b`) that could harm a picture.
+    """Escape the characters of foreign text that could harm a picture, as in `\\x1b`.
 
-    Control characters, which end the converter, and those that turn the direction beside them.
+    These are control characters, on which vl-convert fails, and those that change the direction of
+    the text around them.
     """
     return "".join(map(_escape_character, text))
 
@@ -89,9 +90,10 @@ def _escape_character(character: str) -> str:
 
 
 def short_text(text: str, longest: int = MAX_NAME) -> str:
-    """Foreign text as a short line that cannot harm a picture, isolated if from right to left.
+    """Foreign text as a short line: escaped, cut, and isolated if it is right-to-left.
 
-    A long one is cut (a wide character counts twice): Vega fails if it cuts within a character.
+    It is cut here (a wide character counts twice), because Vega fails if it cuts inside a character
+    of two code units.
     """
     line = escape_harmful(text[: longest + 1])
     width = 0
@@ -106,7 +108,7 @@ def short_text(text: str, longest: int = MAX_NAME) -> str:
 
 
 def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
-    """What a row is called by some columns: `8-10` of layer and head, else words side by side.
+    """The label of a row by some columns: `8-10` for layer and head, else joined by commas.
 
     The ends of a range are joined by a dash.
     """
@@ -122,7 +124,7 @@ def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
 
 
 def _axis_text(text: str) -> str:
-    """A text that fits beside an axis. What is cut has a number, since two may begin alike."""
+    """A text short enough for an axis. A cut one gets a checksum: others may begin the same."""
     short = short_text(text, MAX_LABEL)
     if not short.rstrip("\u2069").endswith("…") or text.endswith("…"):
         return short
@@ -130,7 +132,7 @@ def _axis_text(text: str) -> str:
 
 
 def _checksum(text: str) -> str:
-    """What tells texts apart that begin alike, where they are cut."""
+    """Four digits that distinguish texts which are cut to the same beginning."""
     return f"{zlib.crc32(text.encode('utf-8', 'replace')) % 10_000:04}"
 
 
@@ -141,7 +143,7 @@ def _cell_text(value: Any) -> str:
 
 
 def labels(rows: Iterable[Row], columns: tuple[str, ...]) -> list[str]:
-    """The different labels: numbers by their size, texts in the order of the rows, null last."""
+    """The distinct labels: numbers sorted, texts in the order of the rows, null last."""
     values_of: dict[str, tuple[Any, ...]] = {}
     for row in rows:
         values_of.setdefault(label(row, columns), tuple(row[column] for column in columns))
@@ -159,12 +161,12 @@ def _is_finite_number(value: Any) -> bool:
 
 
 def is_significant(p: float | None) -> bool:
-    """Whether what has this p value is shown as found."""
+    """Whether a p value is below SIGNIFICANT; False for None."""
     return p is not None and p < SIGNIFICANT
 
 
 def finite_numbers(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
-    """Return the numbers of some columns, without nulls and texts."""
+    """The numbers in some columns, without nulls and texts."""
     names = tuple(columns)
     return [
         float(row[column]) for row in rows for column in names if _is_finite_number(row[column])
@@ -172,12 +174,12 @@ def finite_numbers(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
 
 
 def is_amount(rows: list[Row], column: str) -> bool:
-    """Whether a column holds numbers alone, nulls left out."""
+    """Whether a column has only numbers and nulls."""
     return all(row[column] is None or _is_finite_number(row[column]) for row in rows)
 
 
 def add_label_column(rows: list[Row], column: str) -> tuple[str, list[str]]:
-    """Put the labels of a column into a field of the rows; its name, and its values in order."""
+    """Add a field with the labels of a column to the rows; return its name and ordered values."""
     source = f"{column} label"
     for row in rows:
         row[source] = label(row, (column,))
@@ -185,30 +187,30 @@ def add_label_column(rows: list[Row], column: str) -> tuple[str, list[str]]:
 
 
 def words_of_name(name: str) -> str:
-    """Return the name of a column as words."""
+    """Turn the name of a column into words: Offset accuracy."""
     text = name.replace("_", " ")
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def wrap_characters(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most so many characters."""
+    """Break a text into lines of at most `width` characters; [""] if it is empty."""
     return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
 Spec = dict[str, Any]
 
-# Fields that are put beside those of a row; no column is called so, for the space in them.
+# Fields that are added to rows. No column has such a name, because of the space.
 X, Y, MARK, PLACE = "x label", "y label", "mark label", "x place"
 
-# Fields of several columns that are drawn one beside the other.
+# Fields of several columns that are folded into one (Vega-Lite's fold).
 NAME, VALUE = "column name", "column value"
 
 
 @dataclass(frozen=True)
 class Size:
-    """The width and height of one panel in pixels. None stands for what suits it.
+    """The width and height of one panel in pixels, and the most panels `beside` each other.
 
-    Panels stand `beside` each other at most so many.
+    None: chosen by the chart.
     """
 
     width: float | None = None
@@ -216,13 +218,16 @@ class Size:
     beside: int | None = None
 
 
-# How Vega labels the ends of a scale of colours: left to itself, it writes 1.46 as 1.
+# The format of the ends of a colour scale: by default, Vega writes 1.46 as 1.
 _END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~g')"
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a panel is drawn from; of the `rows` of all panels, it has those of `chosen`."""
+    """The inputs of a panel.
+
+    `rows` are those of all panels; a panel draws those with its `panel_values`, by column.
+    """
 
     analysis: Analysis
     plot: Plot
@@ -243,39 +248,39 @@ class Scene:
 
     @property
     def tooltip(self) -> list[Spec]:
-        """Every figure of a row, shown where somebody points at its mark."""
+        """The tooltip of a mark: every column of its row."""
         known = self.rows[0]
         return [{"field": column.name} for column in self.analysis.columns if column.name in known]
 
     @property
     def background(self) -> Spec:
-        """The ground of cells, which is seen where there is no value."""
+        """The background of cells, visible where there is no value."""
         return {"fill": self.theme.missing, "stroke": self.theme.faint}
 
     @property
     def coloured(self) -> list[Row]:
-        """The rows whose amounts are coloured: all, or those that are significant."""
+        """The rows whose amounts are coloured: all, or the significant ones."""
         column = self.plot.significant
         return [row for row in self.rows if column is None or is_significant(row[column])]
 
     def unit(self, width: Any, height: Any, **body: Any) -> Spec:
-        """A panel of Vega-Lite with its rows alone; sizes are pixels, or those of a step."""
+        """A Vega-Lite view of the panel's rows; sizes are in pixels, or {"step": pixels}."""
         chosen: list[Spec] = [
             {"filter": {"field": name, "equal": value}} for name, value in self.panel_values.items()
         ]
         if self.plot.significant is not None:
             column = self.plot.significant
-            # A null is less than any number to Vega.
+            # In Vega, null < 0.05 is true.
             chosen.append({"filter": {"field": column, "valid": True}})
             chosen.append({"filter": {"field": column, "lt": SIGNIFICANT}})
         return {"transform": chosen, "width": width, "height": height, **body}
 
     def column(self, name: str) -> ResultColumn:
-        """What the header says of a column."""
+        """The declaration of a column in the header."""
         return next(column for column in self.analysis.columns if column.name == name)
 
     def axis_title(self, columns: Sequence[str], longest: int = 64) -> str:
-        """What an axis is called: the meaning of a number in the header, the name of a text."""
+        """The title of an axis: the help of a column of numbers, the name of a column of texts."""
         if len(columns) > 1 and columns[0] != "shortest":
             return words_of_name(("-" if columns[0].startswith("layer") else ", ").join(columns))
         column = self.column(columns[0])
@@ -292,22 +297,22 @@ class Scene:
         return words_of_name(column.name)
 
     def wrap_pixels(self, text: str, width: float) -> list[str]:
-        """Break a text into lines that are about so many pixels wide."""
+        """Break a text into lines of about `width` pixels."""
         return wrap_characters(text, max(14, int(width / (0.52 * (self.look.font + 1)))))
 
     def help(self, column: str) -> str:
-        """The meaning of a column."""
+        """The help of a column, escaped."""
         return escape_harmful(self.column(column).help)
 
     def common_axis_title(self, columns: Sequence[str]) -> str:
-        """What several columns have in common: their caption, or what they are measured in."""
+        """The title of an axis of several columns: their unit; of one column, its own title."""
         if len(columns) == 1:
             return self.axis_title(columns)
         unit = unit_of(self.help(columns[0])) or "value"
         return words_of_name("share" if unit.startswith("share") else unit)
 
     def label_axes(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Write what each row is called along both axes into it; the labels in order."""
+        """Add the labels of both axes to the rows, and return the labels in order."""
         across, down = labels(self.rows, tuple(x)), labels(self.rows, tuple(y))
         places = {name: index for index, name in enumerate(across)}
         for row in self.rows:
@@ -316,21 +321,22 @@ class Scene:
         return across, down
 
     def legend_label(self, column: str) -> str:
-        """What a column of a figure is called in a key; `accuracy_a` is named by its run."""
+        """The label of a column in a legend; `accuracy_a` is named by its run."""
         side = column[-2:]
         if side in ("_a", "_b") and (run := self.rows[0].get(f"run{side}")) is not None:
             return f"{label_of(column[:-2])} of {short_text(run)}"
         return label_of(column)
 
     def names_axis(self, domain: list[str], title: str, source: str, step: float) -> Spec:
-        """An axis with a name for each place, `step` pixels each; it lies if `source` is X.
+        """A discrete axis with `step` pixels per name; horizontal if `source` is X.
 
-        Where names are many they stand upright, then get smaller. Where that is not enough, every
-        second is written, or every fifth, or the first of each layer: never some and not others.
+        If there is no room, names are turned upright, then made smaller. If that is not enough,
+        every second is shown, or every fifth, or the first of each layer: always at regular
+        intervals.
         """
         longest, font = max(map(len, domain)), self.look.font
         wide = 0.6 * longest + 0.4
-        # Short names that have no room even upright are thinned out, and lie.
+        # Short names that have no room even upright stay horizontal and are thinned out.
         is_turned = source == X and wide * font > step
         is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.smallest <= step)
         width = wide if source == X and not is_turned else 1.15
@@ -357,7 +363,7 @@ class Scene:
         }
 
     def amounts_axis(self, source: str, columns: Sequence[str], **axis: Any) -> Spec:
-        """An axis of amounts, of the field `source`, that has room for some columns."""
+        """An axis of amounts of the field `source`, whose domain includes those of `columns`."""
         ends = self.scale_ends(columns)
         return {
             "field": source,
@@ -367,12 +373,13 @@ class Scene:
         }
 
     def amount_color(self, columns: Sequence[str], source: str, title: Any) -> Spec:
-        """Amounts as colours, read from the field `source`, on one scale for some columns."""
+        """Encode the amounts of the field `source` as colours, on one scale for `columns`."""
         ends = self.scale_ends(columns)
         colors = self.theme.diverging if len(ends) == 3 else self.theme.sequence
         steps = [at / (len(colors) - 1) for at in range(len(colors))]
         is_sqrt = self.plot.scale == "sqrt" and len(ends) == 2
         if is_sqrt:
+            # On a sqrt scale, squares of even steps space the colours evenly.
             steps = [step * step for step in steps]
         return {
             "field": source,
@@ -387,7 +394,7 @@ class Scene:
         }
 
     def scale_ends(self, columns: Sequence[str]) -> list[float]:
-        """The ends of the scale of some columns, as `ends_of` has them."""
+        """The domain of a scale for some columns; see `ends_of`."""
         amounts = finite_numbers(self.coloured, columns)
         return ends_of(amounts, self.plot.domain, stretch=self.look.stretch)
 
@@ -398,12 +405,15 @@ class Scene:
         title: str | None,
         domain_values: list[str] | None = None,
     ) -> Spec:
-        """Kinds of a field as colours, shapes and dashes; of all `values` a panel has `shown`."""
+        """Encode the categories of a field as colours, shapes and dashes.
+
+        `values` are those of all panels; the legend has `domain_values`, by default all.
+        """
         encoding_of = encodings(values)
         domain = [value for value in values if domain_values is None or value in domain_values]
         names: dict[str, Any] = {value: self.legend_label(value) for value in domain}
         legend: Spec = {"title": title}
-        if self.look.width is not None:  # the key stands below, as many side by side as there fit
+        if self.look.width is not None:  # the legend is below, in as many columns as fit
             font, room = self.look.font, self.look.width / (self.size.beside or 1)
             letters = max(10, int(0.65 * room / (0.55 * font)))
             names = {name: textwrap.wrap(text, letters) for name, text in names.items()}
@@ -419,7 +429,7 @@ class Scene:
             channel: {
                 "field": source,
                 "type": "nominal",
-                # Lines have marks on them, whose key says enough.
+                # Lines have marks on them, whose legend is enough.
                 "legend": None if channel == "strokeDash" else legend,
                 "scale": {"domain": domain, "range": outputs},
             }
@@ -428,9 +438,9 @@ class Scene:
 
 
 def _thin_out(domain: list[str], step: int) -> list[str]:
-    """Some of the places of an axis, as far apart as each other: each, every 2nd, 5th, 10th.
+    """Thin out the values of an axis at regular intervals: every 2nd, 5th, 10th, and so on.
 
-    Of heads (`8-10`) the first of each layer, or of every few layers.
+    Of heads (`8-10`), keep the first of each layer, or of every few layers.
     """
     if step <= 1:
         return domain
@@ -446,7 +456,10 @@ def _thin_out(domain: list[str], step: int) -> list[str]:
 
 @dataclass
 class ChartParts:
-    """Panels (`columns` of `width` pixels side by side); `apart`: channels with own scales."""
+    """Panels of a chart: `columns` of them, `width` pixels each, side by side.
+
+    `independent_scales` are the channels for which each panel has its own scale.
+    """
 
     panels: list[Spec]
     columns: int
@@ -456,13 +469,13 @@ class ChartParts:
 
 
 def layer(mark: Spec, encoding: Spec, *transform: Spec) -> Spec:
-    """A layer of Vega-Lite."""
+    """A Vega-Lite layer."""
     body = {"mark": mark, "encoding": encoding}
     return {"transform": list(transform), **body} if transform else body
 
 
 def panel_title(text: str, theme: Theme, width: float, font: float) -> Spec:
-    """The title of a panel, broken into lines for a width in pixels."""
+    """The title of a panel, broken into lines of a width in pixels."""
     return {
         "text": wrap_characters(text, max(18, int(width / (0.55 * font)))),
         "anchor": "start",

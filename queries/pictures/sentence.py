@@ -1,7 +1,7 @@
-"""One sentence as SVG: two columns of words, joined by lines as strong as the weights.
+"""Draw attention in a sentence as SVG: two columns of words, joined by lines as wide as the weights.
 
-Every line has the numbers that it stands for in its attributes. All words come from corpora of
-other people: they are escaped, and control characters written out.
+The attributes of each line have the numbers that it shows. Words are foreign text: they are escaped,
+including control characters.
 """
 
 from __future__ import annotations
@@ -31,21 +31,25 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.subtypes import TO_HEAD
 from attnbank.sql.suggest import escape_control
 
-# Stands for a position, in `weights`, where the input holds more than is shown.
+# In `weights`, the to_position of all positions that are not shown.
 ELSEWHERE = -1
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One head over one sentence.
+    """One head, or the mean of several, on one sentence.
 
-    The frames: `words` (position, text, index, is_special, is_matched) is a row a position that is
-    shown, in order; `weights` (from_position, to_position, weight) a row a line, with ELSEWHERE for
-    all that is not shown, and null for a weight that is not kept; `gold` (from_position,
-    to_position, is_found) a row a gold arc that is asked for; `mentions` (entity, first, last,
-    head), in positions, a row a mention of an entity that is mentioned more than once, the entities
-    numbered from 0. The `label` stands above it, beside the head. A panel of the mean of several
-    heads names them in `mean_of`, and has no layer and no head.
+    The frames have one row per item:
+
+    - `words` (position, text, index, is_special, is_matched): the positions shown, in order;
+    - `weights` (from_position, to_position, weight): the lines; ELSEWHERE is all that is not shown,
+      null a weight that was not kept;
+    - `gold` (from_position, to_position, is_found): the gold arcs;
+    - `mentions` (entity, first, last, head), in positions: the mentions of entities that are
+      mentioned more than once, the entities numbered from 0.
+
+    `label` is written above the panel, after the head. The mean of heads has these in `mean_of`, and
+    no layer and head.
     """
 
     sentence: str
@@ -60,7 +64,7 @@ class Panel:
 
     @property
     def heads_label(self) -> str:
-        """Return the head as the paper writes it, 3-1, or which heads it is the mean of."""
+        """The head as in the paper, 3-1, or the heads of the mean."""
         if not self.mean_of:
             return f"{self.layer}-{self.head}"
         layers = {layer for layer, _ in self.mean_of}
@@ -71,14 +75,14 @@ class Panel:
 
     @property
     def full_name(self) -> str:
-        """Return the name with what it is: head 3-1, or mean of 3-1, 5-2."""
+        """The name: head 3-1, or mean of 3-1, 5-2."""
         return self.heads_label if self.mean_of else f"head {self.heads_label}"
 
     def largest(self, measure: str) -> float:
-        """Return what is drawn as strongest: 1, or the largest there is where norms are drawn.
+        """The weight drawn at full width: 1, or for norms the largest.
 
-        Leave out what a special token, or a first word that is set apart, keeps of itself: it can
-        be a hundred times as long as all other lines.
+        Norms of a special token, or of a separate first word, on itself do not count: they can be
+        a hundred times as large as all others.
         """
         special = self.words.filter("is_special")["position"]
         start, end = pl.col("from_position"), pl.col("to_position")
@@ -89,10 +93,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class SentenceFacts:
-    """What the titles say: `notes` are sentences, `least` is the smallest weight drawn.
+    """What the texts of a picture say.
 
-    It is a share of the largest one where norms are drawn (`measure`, as table `run` has it). The
-    `trees` have a title each; the picture has its heads and sentences for one, if it has no other.
+    `measure` is that of table `run`. `least` is the smallest weight drawn; for norms, a share of
+    the largest. `notes` are sentences. `trees` are by title. `title` defaults to the heads and
+    sentences.
     """
 
     run: str
@@ -109,21 +114,21 @@ class SentenceFacts:
 
     @property
     def figure(self) -> str:
-        """Return what a figure of the measure is called."""
+        """The noun for a value of the measure."""
         if self.measure.endswith("norms"):
             return "norm"
         return "weight" if self.measure == "weights" else "share"
 
 
-# Heads of a mean that its name has; of more it says how many.
+# Means of more heads than this are named by their number.
 _MAX_NAMED = 6
 
 MARGIN = 16.0
 
-# Between two panels.
+# The gap between two panels.
 GUTTER = 28.0
 
-# For the bar of a mention, of which one that stands in another has a lane of its own.
+# The width of a lane for the bars of mentions. Nested mentions have different lanes.
 LANE = 14.0
 
 _MAX_WIDTH = 1240.0
@@ -132,7 +137,7 @@ ELSEWHERE_TEXT = "elsewhere in the input"
 
 @dataclass(frozen=True)
 class Scale:
-    """The sizes of a panel: of its letters, from row to row, and from column to column."""
+    """Sizes in a panel: its fonts (`font`, `title`), the step from row to row, the gap between columns."""
 
     font: float
     row: float
@@ -140,7 +145,7 @@ class Scale:
     title: float
 
 
-# Between the two columns of a panel, at least, where it has to fit into the column of a paper.
+# The least gap between the columns of a panel in a column of a paper.
 _MIN_GAP = 56.0
 
 LARGE = Scale(font=14.0, row=21.0, across=120.0, title=15.0)
@@ -149,10 +154,11 @@ SMALL = Scale(font=9.0, row=12.5, across=58.0, title=11.0)
 
 @dataclass(frozen=True)
 class PanelLayout:
-    """Where a panel stands, and what stands where in it.
+    """The position (`x`, `y`) and size of a panel, and the positions inside it.
 
-    `left` and `right` are the x of the inner edges of the columns, `column` their width, `rows` the
-    y of the middle of each position (ELSEWHERE below them), `lanes` those of mentions at a column.
+    `left` and `right` are the x of the inner edges of the columns, `column` is their width, `rows`
+    has the y of the middle of each position (ELSEWHERE is below the others), and `lanes` is the
+    number of lanes of mentions beside each column.
     """
 
     panel: Panel
@@ -169,7 +175,7 @@ class PanelLayout:
 
 
 def mention_lanes(panel: Panel) -> list[int]:
-    """The lane of each mention: the first in which no other one stands at the same place."""
+    """The lane of each mention: the first in which it overlaps with no earlier mention."""
     ends: list[list[tuple[int, int]]] = []
     lanes = []
     for _, first, last, _ in panel.mentions.rows():
@@ -187,9 +193,10 @@ def mention_lanes(panel: Panel) -> list[int]:
 def lay_out_panels(
     panels: Sequence[Panel], top: float, room: float | None = None
 ) -> list[PanelLayout]:
-    """The panels in rows, a sentence's together; over four of one, or six, they are small.
+    """Lay out panels in rows, by sentence.
 
-    In a paper they are not; there they get as wide as the `room`.
+    Panels are small if there are more than six, or more than four of one sentence. In a column of a
+    paper, `room` wide, they are never small, and fill the width.
     """
     sentences = list(dict.fromkeys(panel.sentence for panel in panels))
     of_each = max(sum(panel.sentence == name for panel in panels) for name in sentences)
@@ -222,7 +229,7 @@ def lay_out_panels(
 def _wrap_panels(
     sized: Sequence[PanelLayout], widest: float, *, breaks: bool
 ) -> Iterator[Sequence[PanelLayout]]:
-    """Rows of panels that fit, about as many in each; with `breaks` a sentence begins one."""
+    """Break panels into balanced rows that fit; with `breaks`, each sentence begins a row."""
     groups: dict[str, list[PanelLayout]] = {}
     for layout in sized:
         groups.setdefault(layout.panel.sentence if breaks else "", []).append(layout)
@@ -246,7 +253,7 @@ def _measure_panel(
     lanes = max(mention_lanes(panel), default=-1) + 1
     room = lanes * LANE
     head = scale.title * 1.8 if title else 0.0
-    if panel.label:  # it is wider than what stands below it, at times; bold letters are wider
+    if panel.label:  # the title may be wider than the panel; bold letters are wider
         titled = 1.08 * text_width(title, scale.title)
         scale = replace(scale, across=max(scale.across, titled - 2 * (room + column)))
     rows = {
@@ -271,16 +278,16 @@ def _measure_panel(
 _MIN_WIDTH = 520.0
 _MAX_SENTENCE_NAME, _MAX_RUN_NAME = 80, 200
 
-# The weights whose lines the key shows.
+# The weights in the legend.
 _LEGEND_WEIGHTS = (0.1, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """What a picture is drawn on, in units of which letters are 14 high.
+    """The sizes of a picture, in units in which the font size is 14.
 
-    In a paper it has `room` from left to right, a unit is so many points, lines are half a point at
-    least (`thin`), and letters seven.
+    In a column of a paper, `room` is the width of the picture, `unit` the points per unit, lines
+    are at least half a point wide (`thin`), and fonts at least 7 points.
     """
 
     room: float | None = None
@@ -292,7 +299,7 @@ class Canvas:
 
     @classmethod
     def from_look(cls, look: Look | None) -> Canvas:
-        """The sheet for how a picture is to look."""
+        """The canvas for a look."""
         if look is None:
             return cls()
         unit = look.letter_height(LARGE.font) / LARGE.font
@@ -305,36 +312,36 @@ class Canvas:
 def draw(
     panels: Sequence[Panel], facts: SentenceFacts, theme: str = "light", look: Look | None = None
 ) -> str:
-    """Draw the panels as one SVG document, whose sizes are in points if `look` has a width.
+    """Draw panels as one SVG document; its sizes are in points if `look` has a width.
 
-    Raises CallError for an unknown theme, and for a column of a paper that is too narrow.
+    Raises CallError for an unknown theme, and for a column that is too narrow.
     """
-    colours, sheet = theme_of(theme).sentence, Canvas.from_look(look)
-    margin, note = sheet.margin, sheet.note
-    edge = max(layout.x + layout.width for layout in lay_out_panels(panels, 0.0, sheet.room))
-    if sheet.room is None:
+    colours, canvas = theme_of(theme).sentence, Canvas.from_look(look)
+    margin, note = canvas.margin, canvas.note
+    edge = max(layout.x + layout.width for layout in lay_out_panels(panels, 0.0, canvas.room))
+    if canvas.room is None:
         trees = [tree_width(tree, note) + 2 * margin for tree in facts.trees.values()]
         wide = max(edge + margin, _MIN_WIDTH, *trees)
     else:
-        wide = sheet.room
+        wide = canvas.room
         if edge > wide + 0.5:
             raise CallError(
-                f"The picture needs a column of {edge * sheet.unit / POINTS:.2f} inches.",
+                f"The picture needs a column of {edge * canvas.unit / POINTS:.2f} inches.",
                 "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
             )
     title = title_of(panels, facts)
     parts, y = [], margin
     is_titled = look is None or look.is_titled
     if is_titled:
-        for line in wrap_svg_text(title, wide - 2 * margin, sheet.title):
-            y += sheet.title * 1.25
-            parts.append(_svg_text(line, margin, y, sheet.title, colours.text, bold=True))
+        for line in wrap_svg_text(title, wide - 2 * margin, canvas.title):
+            y += canvas.title * 1.25
+            parts.append(_svg_text(line, margin, y, canvas.title, colours.text, bold=True))
         y += 4
         for sentence in notes(panels, facts):
             for line in wrap_svg_text(sentence, wide - 2 * margin, note):
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
-    key, y = _legend(facts, y, wide - 2 * margin, colours, sheet)
+    key, y = _legend(facts, y, wide - 2 * margin, colours, canvas)
     parts += key
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
@@ -346,11 +353,11 @@ def draw(
         svg, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, note)
         parts.append(svg)
         y += height + GUTTER * 0.5
-    placed = lay_out_panels(panels, y, sheet.room)
+    placed = lay_out_panels(panels, y, canvas.room)
     for number, (layout, name) in enumerate(zip(placed, _panel_titles(panels), strict=True)):
-        parts.append(_panel(layout, number, name, facts, colours, sheet))
+        parts.append(_panel(layout, number, name, facts, colours, canvas))
     high = max(layout.y + layout.height for layout in placed) + max(margin, 2.0)
-    if sheet.room is None:
+    if canvas.room is None:
         wide, high = float(round(wide)), float(round(high))
     svg = element(
         "svg",
@@ -358,18 +365,18 @@ def draw(
         element("desc", _escape_xml(" ".join(notes(panels, facts)))),
         element("rect", width="100%", height="100%", fill=colours.ground),
         *parts,
-        xmlns="http://www.w3.org/2000/svg", width=f"{wide * sheet.unit:.6g}",
-        height=f"{high * sheet.unit:.6g}", viewBox=f"0 0 {wide:.6g} {high:.6g}",
+        xmlns="http://www.w3.org/2000/svg", width=f"{wide * canvas.unit:.6g}",
+        height=f"{high * canvas.unit:.6g}", viewBox=f"0 0 {wide:.6g} {high:.6g}",
         font_family=escape(FONT), role="img",
     )  # fmt: skip
     return f"{svg}\n"
 
 
 def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
-    """A panel alone as SVG, without title and notes, for a page that draws its lines.
+    """Draw one panel as SVG without title and notes, for a page whose script draws the lines.
 
-    With `has_rest` there is a place for what is looked at elsewhere in the input. Raises CallError
-    for an unknown theme.
+    `has_rest` makes room for attention elsewhere in the input. Raises CallError for an unknown
+    theme.
     """
     colours = theme_of(theme).sentence
     layout = replace(_measure_panel(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
@@ -384,7 +391,7 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
 
 
 def notes(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
-    """Return the lines below the title: whose attention it is, and what is drawn how."""
+    """The notes below the title: run, model, corpus, and how to read the picture."""
     run, model, corpus = (
         shorten_for_svg(name, _MAX_RUN_NAME) for name in (facts.run, facts.model, facts.corpus)
     )
@@ -411,7 +418,7 @@ def notes(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
 
 
 def title_of(panels: Sequence[Panel], facts: SentenceFacts) -> str:
-    """What a picture of panels is called: as it was named, or their heads and their sentences."""
+    """The title of a picture: `facts.title`, by default its heads and sentences."""
     if facts.title:
         return shorten_for_svg(facts.title, 200)
     heads = list(dict.fromkeys(panel.heads_label for panel in panels))
@@ -429,18 +436,18 @@ def title_of(panels: Sequence[Panel], facts: SentenceFacts) -> str:
 
 
 def _legend(
-    facts: SentenceFacts, top: float, room: float, colours: Palette, sheet: Canvas
+    facts: SentenceFacts, top: float, room: float, colours: Palette, canvas: Canvas
 ) -> tuple[list[str], float]:
-    """Lines of some weights, and the marks of gold arcs, with what they mean."""
-    note = sheet.note
-    # How wide it is, what is drawn, and what it means.
+    """Draw the legend, below `top`: sample lines and the marks of gold arcs; also return its end y."""
+    note = canvas.note
+    # Width, symbol and caption.
     entries: list[tuple[float, str, str]] = []
     of = " of the largest" if facts.figure == "norm" else ""
     for at, weight in enumerate(_LEGEND_WEIGHTS):
         caption = (
             f"{facts.figure.capitalize() + ' ' if at == 0 else ''}{weight:g}{of if at == 0 else ''}"
         )
-        opacity, thick = _line_style(weight, 14.0, sheet.thin)
+        opacity, thick = _line_style(weight, 14.0, canvas.thin)
         symbol = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
                         stroke_opacity=opacity, stroke_width=thick)  # fmt: skip
         entries.append((32 + text_width(caption, note) + 14, symbol, caption))
@@ -452,7 +459,7 @@ def _legend(
             (False, "missed"),
         ):
             symbol = _gold_mark(
-                (0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0, sheet.thin
+                (0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0, canvas.thin
             )
             entries.append((38 + text_width(caption, note) + 18, symbol, caption))
     parts, x, y = [], 0.0, top + note * 1.7
@@ -462,14 +469,14 @@ def _legend(
         aside = 38 if "path" in symbol else 32
         text = _svg_text(caption, aside, 0.0, note, colours.faint)
         parts.append(
-            element("g", symbol, text, transform=f"translate({sheet.margin + x:.1f} {y:.1f})")
+            element("g", symbol, text, transform=f"translate({canvas.margin + x:.1f} {y:.1f})")
         )
         x += entry_width
     return parts, y
 
 
 def _line_style(share: float, font: float, thin: float) -> tuple[str, str]:
-    """The opacity and the width of a line, which both grow with its share of the strongest."""
+    """The opacity and the width of a line, by its share of the largest weight."""
     strength = min(share, 1.0)
     return f"{strength:.3f}", f"{(thin + 2.5 * strength) * (font / 14) ** 0.5:.2f}"
 
@@ -478,9 +485,9 @@ def _gold_mark(
     start: tuple[float, float], end: tuple[float, float], colour: str, ground: str,
     is_found: bool | None, font: float, thin: float, **attributes: Any,
 ) -> str:  # fmt: skip
-    """What shows that a line is there whatever its weight: dots, and a ring at its end.
+    """A dotted line with a ring at its end, visible whatever the weight.
 
-    The ring is full where the word is looked at most. Lines to an antecedent have none (None).
+    The ring is filled if the arc `is_found`. Lines to an antecedent (None) have no ring.
     """
     (x1, y1), (x2, y2), r = start, end, font * 0.2
     parts = [
@@ -501,7 +508,7 @@ def _panel(
     title: str,
     facts: SentenceFacts,
     colours: Palette,
-    sheet: Canvas,
+    canvas: Canvas,
 ) -> str:
     panel, scale = layout.panel, layout.scale
     parts = []
@@ -512,8 +519,8 @@ def _panel(
                 title, middle, scale.title, scale.title, colours.text, anchor="middle", bold=True
             )
         )
-    parts += _mention_bars(layout, colours, sheet)
-    lines = _weight_lines(layout, facts, colours, sheet)
+    parts += _mention_bars(layout, colours, canvas)
+    lines = _weight_lines(layout, facts, colours, canvas)
     for position, text, index, is_special, is_matched in panel.words.rows():
         colour = colours.faint if is_special else colours.text
         shared = (shorten_for_svg(text), layout.rows[position], scale.font, colour)
@@ -536,13 +543,13 @@ def _panel(
 
 
 def _weight_lines(
-    layout: PanelLayout, facts: SentenceFacts, colours: Palette, sheet: Canvas
+    layout: PanelLayout, facts: SentenceFacts, colours: Palette, canvas: Canvas
 ) -> dict[int, list[str]]:
-    """The lines of a panel by where they begin, as strong and thick as their weights."""
+    """The lines of a panel, by their from_position."""
     panel = layout.panel
     gold = {(a, b): is_found for a, b, is_found in panel.gold.rows()}
     heads = panel.mentions.select("entity", "head").rows()
-    # The entity of each pair of head words: of a mention, and of one before it.
+    # The entity of each pair of head words: of a mention, and of an earlier mention.
     entity = {
         (a, b): number
         for number, a in heads
@@ -553,7 +560,7 @@ def _weight_lines(
     lines: dict[int, list[str]] = {}
     largest = panel.largest(facts.measure)
     for start, end, stored_weight in panel.weights.rows():
-        weight = stored_weight or 0.0  # null where it is not kept
+        weight = stored_weight or 0.0  # null: not kept
         arc = gold.get((start, end))
         is_marked = arc is not None or (start, end) in entity
         if weight / largest < facts.least and not is_marked:
@@ -564,11 +571,11 @@ def _weight_lines(
         if arc is not None:
             colour = colours.gold
         font = layout.scale.font
-        opacity, thick = _line_style(weight / largest, font, sheet.thin)
+        opacity, thick = _line_style(weight / largest, font, canvas.thin)
         ends = (layout.left, layout.rows[start]), (layout.right, layout.rows[end])
         named = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
         if is_marked:
-            mark = _gold_mark(*ends, colour, colours.ground, arc, font, sheet.thin, **named)
+            mark = _gold_mark(*ends, colour, colours.ground, arc, font, canvas.thin, **named)
             lines.setdefault(start, []).append(mark)
         line = element(
             "line", class_="line", x1=ends[0][0], y1=ends[0][1], x2=ends[1][0], y2=ends[1][1],
@@ -594,13 +601,13 @@ def _panel_titles(panels: Sequence[Panel]) -> list[str]:
 
 
 def letter(number: int) -> str:
-    """The letter of an entity, for those who see no colours: A to Z, then A1 and on."""
+    """The letter of an entity, readable without colours: A to Z, then A1 to Z1, and so on."""
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
-def _mention_bars(layout: PanelLayout, colours: Palette, sheet: Canvas) -> Iterator[str]:
+def _mention_bars(layout: PanelLayout, colours: Palette, canvas: Canvas) -> Iterator[str]:
     scale = layout.scale
-    letters = scale.font * 0.72 if sheet.room is None else sheet.note
+    letters = scale.font * 0.72 if canvas.room is None else canvas.note
     for (entity, first, last, head), lane in zip(
         layout.panel.mentions.rows(), mention_lanes(layout.panel), strict=True
     ):
@@ -621,7 +628,7 @@ def _draw_word(
     text: str, y: float, size: float, colour: str, x: float, anchor: str, ground: str | None,
     **attributes: Any,
 ) -> str:  # fmt: skip
-    """A word beside its column, `anchor` the end that stands at x, whatever way it runs."""
+    """Draw a word; `anchor` is the side at x (start: left), also of right-to-left words."""
     box = ""
     if ground is not None:
         wide = text_width(text, size) + 4
@@ -643,11 +650,11 @@ def _svg_text(
 
 
 def _escape_xml(text: str) -> str:
-    """A text for an attribute or a title: escaped, and without what XML does not have."""
+    """Escape a text for an attribute or a title, without characters that XML does not allow."""
     return escape("".join(character if character.isprintable() else " " for character in text))
 
 
-# The rules of a picture that shows the lines of a word that is pointed at; see hover.js.
+# CSS for hover.js, which shows the lines of the word under the pointer.
 LIVE = """\
 .drawn svg{display:block;overflow:visible}
 .drawn .from text,.drawn .to{cursor:pointer}
@@ -659,16 +666,16 @@ LIVE = """\
 
 
 def script() -> str:
-    """The script that makes a picture live, for any page."""
+    """The script that makes pictures interactive, for any page."""
     return (files("attnbank.queries.pictures") / "hover.js").read_text(encoding="utf-8")
 
 
 def page(
     panels: Sequence[Panel], facts: SentenceFacts, theme: str = "light", look: Look | None = None
 ) -> str:
-    """Draw the panels as an HTML document that is live: hover, click to hold, arrow keys.
+    """Draw panels as an interactive HTML document: hover, click to pin, arrow keys.
 
-    It has all it needs in it, and may ask for nothing. Raises CallError for an unknown theme.
+    It is self-contained, and its policy forbids all requests. Raises CallError for an unknown theme.
     """
     colours = theme_of(theme).sentence
     live = script()

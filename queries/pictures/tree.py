@@ -1,4 +1,4 @@
-"""Trees above a sentence, as arcs with their labels on them: in rows if they are long."""
+"""Draw a dependency tree as labelled arcs above its words, in several rows if it is wide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnbank.queries.pictures.theme import Palette
 
 DASHED = "5 3"
 
-# Pixels from which on a tree goes on in another row.
+# Pixels of a row; a wider tree continues in another row.
 _MAX_WIDTH = 1208.0
 
 _WORD_SIZE = 14.0
@@ -29,10 +29,10 @@ _CORNER = 5.0
 
 @dataclass(frozen=True)
 class Tree:
-    """The words in order, and the place of each one's head (None: the root, or not here).
+    """The words of a sentence, and the index from 0 of each one's head (None: root, or not shown).
 
-    Of a tree that was decoded, `wrong` has the places of the words whose arc joins two that no gold
-    dependency joins: it is dashed.
+    `wrong` has the words of a decoded tree whose arc is no gold dependency in either direction;
+    such arcs are dashed.
     """
 
     words: tuple[str, ...]
@@ -43,13 +43,13 @@ class Tree:
 
     @cached_property
     def runs_left(self) -> bool:
-        """Whether its text runs from right to left, so that its first word stands at the right."""
+        """Whether most words are right-to-left, so that the first word is at the right."""
         letters = [word for word in self.words if any(map(str.isalpha, word))]
         return 2 * sum(map(is_right_to_left, letters)) > len(letters)
 
     @cached_property
     def arcs(self) -> list[_Arc]:
-        """An arc for each word that has its head here, in the order of the words."""
+        """An arc for each word with a head in the tree, in the order of the words."""
         return [
             _Arc(at, head, shorten_for_svg(self.relations[at] or ""), at in self.wrong)
             for at, head in enumerate(self.heads)
@@ -75,7 +75,7 @@ class _Arc:
 
 @dataclass(frozen=True)
 class _TreeRow:
-    """Words from `first` to `last`, whose middles stand at `middles`, `wide` pixels together."""
+    """The words from `first` to `last`, the x of their `middles`, and the row's width in pixels."""
 
     first: int
     last: int
@@ -84,17 +84,18 @@ class _TreeRow:
 
 
 def tree_width(tree: Tree, note: float = 12.0) -> float:
-    """Return how many pixels wide a picture must be for a tree, margins left out."""
+    """The width in pixels that a tree needs, without margins."""
     return min(sum(_column_widths(tree, note)), _MAX_WIDTH)
 
 
 def drawn_tree(
     tree: Tree, x: float, y: float, room: float, colours: Palette, note: float = 12.0
 ) -> tuple[str, float]:
-    """The tree as SVG within the room, and its height in pixels; labels are `note` pixels high.
+    """Draw a tree as SVG within `room` pixels; also return its height in pixels.
 
-    Where it has no room it goes on in another row, as music does: an arc that leaves a row at its
-    end comes into the next one, and has its label wherever that has room.
+    Labels are `note` pixels high. A tree without room continues in another row, like a staff of
+    music: an arc that leaves a row at its end enters the next one, and has its label in each row
+    with room for it.
     """
     rows, high, groups = _wrap_words(tree, room, note), 0.0, []
     wide = max(row.wide for row in rows)
@@ -113,7 +114,7 @@ def drawn_tree(
 
 
 def _column_widths(tree: Tree, note: float) -> list[float]:
-    """How wide the place of each word is: for it, its arcs and the labels to its neighbours."""
+    """The width of each word's column: for the word, its arcs and the labels of short arcs."""
     ends = [0] * len(tree.words)
     for arc in tree.arcs:
         ends[arc.dependent] += 1
@@ -130,7 +131,7 @@ def _column_widths(tree: Tree, note: float) -> list[float]:
     for arc in sorted(tree.arcs, key=lambda arc: arc.length):
         first, last = arc.span
         between = sum(steps[first : last + 1]) - (steps[first] + steps[last]) / 2
-        # The ends of arcs stand beside the middles of their words.
+        # An arc does not end at the middle of its word, but beside the other arcs' ends.
         beside = _APART * (ends[first] + ends[last] - 2) / 2
         missing = _label_width(arc, note) + 2 * _CORNER + beside - between
         if missing > 0:
@@ -140,7 +141,7 @@ def _column_widths(tree: Tree, note: float) -> list[float]:
 
 
 def _wrap_words(tree: Tree, room: float, note: float) -> list[_TreeRow]:
-    """The words in rows that have room, a word that is wider in one of its own."""
+    """Break the words into rows of at most `room` pixels; a wider word has its own row."""
     rows: list[_TreeRow] = []
     first, filled = 0, 0.0
     middles: dict[int, float] = {}
@@ -154,10 +155,10 @@ def _wrap_words(tree: Tree, room: float, note: float) -> list[_TreeRow]:
 
 
 def _levels(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
-    """How high each arc is: above all that it spans, or crosses; the lowest is 1."""
+    """The level of each arc, from 1: above all arcs that it spans or crosses."""
     levels: dict[_Arc, int] = {}
-    # The highest arc yet over each gap between two words, from the one before the row to the one
-    # after it: arcs that meet elsewhere meet there, too.
+    # The highest level so far over each gap between two words, including the gaps before and after
+    # the row, where arcs from and to other rows meet.
     heights = [0] * (row.last - row.first + 2)
     for arc in sorted(arcs, key=lambda arc: (arc.length, arc.span)):
         first, last = arc.span
@@ -168,7 +169,7 @@ def _levels(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
 
 
 def _arc_ends(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], float]:
-    """Where the arcs end at each word: those to the left stand left, and long ones inside."""
+    """The x of each arc's end at each word: arcs to the left end left, long arcs inside."""
     lefts: dict[int, list[_Arc]] = {at: [] for at in row.middles}
     rights: dict[int, list[_Arc]] = {at: [] for at in row.middles}
     for arc in sorted(arcs, key=lambda arc: arc.length):
@@ -186,7 +187,7 @@ def _arc_ends(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], flo
 
 
 def _arc_pieces(tree: Tree, row: _TreeRow) -> dict[_Arc, tuple[float, float]]:
-    """From where to where each arc goes that is seen in a row."""
+    """The start and end x of each arc that is visible in a row."""
     arcs = [arc for arc in tree.arcs if arc.span[0] <= row.last and arc.span[1] >= row.first]
     places = _arc_ends(row, arcs)
     return {
@@ -202,9 +203,9 @@ def _label_width(arc: _Arc, note: float) -> float:
 def _draw_row(
     tree: Tree, row: _TreeRow, colours: Palette, note: float, wide: float, readable: Set[_Arc]
 ) -> tuple[str, float]:
-    """A row, and its height: arcs, then their labels on the ground that they stand on, words.
+    """Draw a row: arcs, then labels over them, then words; also return its height.
 
-    What has no room for its label is left without, if the arc is `readable` in another row.
+    An arc without room for its label has none, if it is `readable` in another row.
     """
     pieces = _arc_pieces(tree, row)
     levels = _levels(row, [*pieces])
@@ -249,7 +250,7 @@ def _draw_row(
 def _path(
     start: float, end: float, top: float, bottom: float, legs: tuple[bool, bool]
 ) -> Iterator[str]:
-    """A line with round corners; without a leg where it comes from another row, or goes there."""
+    """The SVG path of an arc with round corners, without a leg on the side of another row."""
     turn = _CORNER if start < end else -_CORNER
     if legs[0]:
         yield f"M{start:.1f} {bottom:.1f}V{top + _CORNER:.1f}"
