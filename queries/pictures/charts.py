@@ -544,7 +544,7 @@ _MAX_ROW_WIDTH = 1500
 
 
 def _panel_name(column: ResultColumn, value: Any) -> str:
-    """The meaning of a panel's value in the header, by default the value; a number follows its column."""
+    """The meaning of a panel's value in the header, by default the value itself."""
     text = label({column.name: value}, (column.name,))
     meaning = re.search(rf"(?:^|[\s,]){re.escape(text)} \(([^()]*)\)", escape_harmful(column.help))
     if meaning is not None and isinstance(value, str):

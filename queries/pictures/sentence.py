@@ -1,7 +1,7 @@
-"""Draw attention in a sentence as SVG: two columns of words, joined by lines as wide as the weights.
+"""Draw attention in a sentence as SVG: two columns of words, joined by lines as wide as weights.
 
-The attributes of each line have the numbers that it shows. Words are foreign text: they are escaped,
-including control characters.
+The attributes of each line have the numbers that it shows. Words are foreign text: they are
+escaped, including control characters.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Panel:
     - `mentions` (entity, first, last, head), in positions: the mentions of entities that are
       mentioned more than once, the entities numbered from 0.
 
-    `label` is written above the panel, after the head. The mean of heads has these in `mean_of`, and
-    no layer and head.
+    `label` is written above the panel, after the head. The mean of heads has these in `mean_of`,
+    and no layer and head.
     """
 
     sentence: str
@@ -128,7 +128,7 @@ MARGIN = 16.0
 # The gap between two panels.
 GUTTER = 28.0
 
-# The width of a lane for the bars of mentions. Nested mentions have different lanes.
+# The width of a lane for the bars of mentions. Overlapping mentions have different lanes.
 LANE = 14.0
 
 _MAX_WIDTH = 1240.0
@@ -137,7 +137,7 @@ ELSEWHERE_TEXT = "elsewhere in the input"
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes in a panel: its fonts (`font`, `title`), the step from row to row, the gap between columns."""
+    """Sizes in a panel: fonts of words and title, height of a row, gap between the columns."""
 
     font: float
     row: float
@@ -438,7 +438,7 @@ def title_of(panels: Sequence[Panel], facts: SentenceFacts) -> str:
 def _legend(
     facts: SentenceFacts, top: float, room: float, colours: Palette, canvas: Canvas
 ) -> tuple[list[str], float]:
-    """Draw the legend, below `top`: sample lines and the marks of gold arcs; also return its end y."""
+    """Draw the legend below `top`: sample lines and marks of gold arcs. Also return its end y."""
     note = canvas.note
     # Width, symbol and caption.
     entries: list[tuple[float, str, str]] = []
@@ -675,7 +675,7 @@ def page(
 ) -> str:
     """Draw panels as an interactive HTML document: hover, click to pin, arrow keys.
 
-    It is self-contained, and its policy forbids all requests. Raises CallError for an unknown theme.
+    It is self-contained, and its policy forbids all requests. Raises CallError as `draw`.
     """
     colours = theme_of(theme).sentence
     live = script()

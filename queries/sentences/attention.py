@@ -1,4 +1,4 @@
-"""From the tables of a bank to what one sentence has to show: rows, panels, arcs, a tree."""
+"""Read what is shown of one sentence from a bank: rows, panels, gold arcs, trees."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.run_choice import Run
 from attnbank.sql.subtypes import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
 
-# Positions of a sentence that are shown at most.
+# Positions shown of one sentence.
 _MAX_POSITIONS = 150
 
 _KINDS = ("word", "token")
 
-# Whose attention a decoded tree is of: each head that is shown, its layer, all heads, or those that
-# were chosen for each relation.
+# The attention that a tree is decoded from: each head shown, its layer, all heads, or an ensemble
+# of the best heads of each relation.
 SOURCES = ("head", "layer", "all", "ensemble")
 
 _MAX_HITS = 50
@@ -33,7 +33,7 @@ _MAX_HITS = 50
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """What `Bank.show` takes, which says what each is. Raises CallError for odd values."""
+    """The options of `Bank.show`, documented there. Raises CallError for invalid values."""
 
     sentence: str | int
     head: str | Sequence[str] = ()
@@ -56,10 +56,12 @@ class ShowOptions:
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
-            raise CallError(f"Unknown direction {self.direction}.", f"Say {', '.join(DIRECTIONS)}.")
+            raise CallError(
+                f"Unknown direction {self.direction}.", f"Use one of: {', '.join(DIRECTIONS)}."
+            )
         if self.decoded not in (None, *SOURCES):
             raise CallError(
-                f"decoded cannot be {self.decoded}.", f"Say whose tree: {', '.join(SOURCES)}."
+                f"decoded cannot be {self.decoded}.", f"Use one of: {', '.join(SOURCES)}."
             )
         if not 1 <= self.hits <= _MAX_HITS:
             raise CallError(
@@ -77,15 +79,16 @@ class ShowOptions:
 
     @property
     def run_name(self) -> str | None:
-        """The run that is named, by name or id."""
+        """The name or id of the requested run as text; None by default."""
         return None if self.run is None else str(self.run)
 
 
 @dataclass(frozen=True)
 class ReadSentence:
-    """Rows (a word and head), panels (a head) and trees of a sentence, and sentences about them.
+    """What is shown of a sentence.
 
-    `decoded` are the trees that were decoded, by what their titles say of them.
+    `rows` has a row per word and head, `panels` a panel per head. `decoded` are decoded trees, by
+    the end of their titles. `left_out` and `notes` are sentences for the user.
     """
 
     rows: pl.DataFrame
@@ -97,7 +100,7 @@ class ReadSentence:
 
 
 def required_annotation(bank: Backend, options: ShowOptions) -> str | None:
-    """What the run's corpus must have for what is asked for: mentions, trees, or nothing."""
+    """The annotation that the options require of a corpus: "mentions", "trees" or None."""
     if options.coreference:
         return "mentions"
     is_gold = options.relation is not None and not _is_saved_relation(bank, options.relation)
@@ -105,7 +108,7 @@ def required_annotation(bank: Backend, options: ShowOptions) -> str | None:
 
 
 def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
-    """Raise CallError for a relation (nmod, nmod:poss, all) that is not in the corpus or saved."""
+    """Raise CallError for a relation (nmod, nmod:poss, all) neither in the corpus nor saved."""
     if relation is None or _is_saved_relation(bank, relation):
         return
     rows = bank.fetch(
@@ -117,10 +120,10 @@ def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
 
 
 def names_of_run(bank: Backend, run: Run) -> dict[str, str]:
-    """Return what a title says of a run: its name (run), its model, its corpus and its measure."""
+    """The keys run, model, corpus and measure of a run, as a title shows them."""
     facts = _query(bank, "run_facts", run=run.id).row(0, named=True)
     model = facts["model"]
-    if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
+    if model.count("/") > 1 or "\\" in model:  # a folder: its path is private
         model = PurePath(model.replace("\\", "/")).name
     if facts["random_seed"] is not None:
         model += f" (random weights, seed {facts['random_seed']})"
@@ -130,10 +133,11 @@ def names_of_run(bank: Backend, run: Run) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class SentenceRecords:
-    """A sentence as every head of a run sees it: the input, and which of its words are shown.
+    """What all heads share of a sentence: its input (`sequence`), and the words shown.
 
-    `every` has a row a position, `by_word` one a word that stands there (as statement
-    sentences/positions has them), `of_shown` those of `words`, which a panel shows.
+    `every` has a row per position of the input, `by_word` a row per word at a position (the columns
+    of statement sentences/positions). `shown_positions` and `shown_words` are the parts of these
+    that are shown, `words` the frame of a Panel. `before` are the sentences shown before this one.
     """
 
     sequence: int
@@ -150,7 +154,7 @@ class SentenceRecords:
 
 
 def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> SentenceRecords:
-    """What of a sentence is shown. Raises CallError if no word is in `asked.words`."""
+    """Read what all heads share of a sentence. Raises CallError if `options.words` has no word."""
     inputs = _query(bank, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
     by_word = _query(bank, "positions", sequence=sequence)
@@ -171,7 +175,7 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> Sent
         )
     if not options.special and positions["word"].has_nulls():
         notes.append("Special tokens, and attention to them, are left out.")
-    # Of several words in one position each has a row of its own in what follows.
+    # Several words at one position each have a row.
     of_shown = by_word.join(shown_positions.select("position"), on="position", how="semi")
     matched = of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"]
     words = shown_positions.select(
@@ -191,7 +195,7 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> Sent
 def read_sentence(
     bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions
 ) -> ReadSentence:
-    """What some heads look at in a sentence. Raises CallError if no word is in `asked.words`."""
+    """Read the attention of heads in a sentence. Raises CallError if `options.words` has none."""
     records = sheet(bank, run, chosen, options)
     sequence, by_word, positions = records.sequence, records.by_word, records.every
     of_shown, notes = records.shown_words, [*records.notes]
@@ -239,7 +243,7 @@ def read_sentence(
 
 
 def note_on_missing_weights(run: Run) -> str:
-    """What is drawn of a run that does not keep every weight."""
+    """The note for a run that does not keep every weight."""
     if run.largest is None:
         return (
             "The run keeps only peaks: for each word, the weight to the word that it attends to"
@@ -270,12 +274,12 @@ def _check_maps(maps: pl.DataFrame, heads: int, positions: pl.DataFrame) -> None
 
 
 def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The mean of attention maps, and its peaks, as the statements maps and peaks have them.
+    """Average attention maps; returns the columns of the statements maps and peaks.
 
-    Of equal weights the leftmost is the peak, and what has no weight has none, as in table `peak`.
-    Raises QueryError where not every weight is kept.
+    As in table `peak`, the leftmost of equal weights is the peak, and weights of 0 have none.
+    Raises QueryError if the run does not keep every weight.
     """
-    import numpy as np  # late, as most commands need it for nothing
+    import numpy as np  # late, since few commands need it
 
     size = positions.height
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
@@ -339,9 +343,9 @@ def _select_positions(
 def _weights_between_shown(
     maps: pl.DataFrame, positions: pl.DataFrame, shown_positions: pl.DataFrame
 ) -> pl.DataFrame:
-    """The weights between shown positions, and the sum of those to other words.
+    """The weights between shown positions, and the sums to the words that are not shown.
 
-    One that is not kept is null; it counts as one to other words, unless only peaks are kept.
+    A weight that is not kept is null, and counts to these sums, unless the run keeps only peaks.
     """
     places = shown_positions["position"].to_list()
     words = positions.filter(pl.col("kind").is_in(_KINDS))["position"]
@@ -363,10 +367,10 @@ def _top_rows(
     by_word: pl.DataFrame, shown_words: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
     options: ShowOptions, *, is_causal: bool,
 ) -> pl.DataFrame:  # fmt: skip
-    """A row a word: what it looks at most (or what looks at it), as in `peak`; is that its head.
+    """A row per word: the word it attends to most (or the reverse), and whether that is its head.
 
-    What cannot be found is neither right nor wrong: a head at the same position, or in a causal
-    model on the side that is not seen, and what a first word that is set apart is part of.
+    Pairs that no head can find are neither right nor wrong: two words at one position, a head that
+    a causal model cannot attend to, and pairs with a separate first word.
     """
     backward = options.direction == "head_to_dependent"
     column = "looked_at_by" if backward else "looks_at"
@@ -413,7 +417,7 @@ def _top_rows(
 
 
 def _sum_or_none(weights: Sequence[float | None]) -> float | None:
-    """Their sum; None where one of them is not kept."""
+    """The sum of weights; None if one of them was not kept."""
     known = [weight for weight in weights if weight is not None]
     return sum(known) if len(known) == len(weights) else None
 
@@ -435,7 +439,7 @@ def _gold_pairs(
     *,
     is_saved: bool,
 ) -> list[tuple[int, int]]:
-    """The pairs (dependent, head), both word.id, of the relation that is asked for."""
+    """The pairs (dependent, head), both word.id, of the requested relation."""
     if options.relation is None:
         return []
     if is_saved:
@@ -457,8 +461,8 @@ def _with_saved_relation(
     pairs: Sequence[tuple[int, int]],
     options: ShowOptions,
 ) -> pl.DataFrame:
-    """The positions with a saved relation in place of the tree; of several heads the first."""
-    heads = dict(reversed(pairs))
+    """Replace the tree in words by a saved relation; of several heads of a word, the first."""
+    heads = dict(reversed(pairs))  # the first pair of a word is set last
     forms = dict(by_word.select("word", "form").rows())
     of_word = [heads.get(word) for word in shown_words["word"]]
     return shown_words.with_columns(
@@ -472,10 +476,10 @@ def _gold_arcs(
     pairs: Sequence[tuple[int, int]], by_word: pl.DataFrame, shown_words: pl.DataFrame,
     peaks: pl.DataFrame, options: ShowOptions,
 ) -> pl.DataFrame:  # fmt: skip
-    """The gold arcs, from the word that should look, between the first tokens of words.
+    """The gold arcs, in the direction of attention, between the first positions of words.
 
-    One is found if one of the dependent's tokens has one of the head's at its peak, in the
-    direction later_to_earlier that of the attention from the later of the two words.
+    An arc is found if, at one of the positions of the word that attends, the most attended position
+    is one of the other word. In direction later_to_earlier, the later word attends.
     """
     words_at: dict[int, list[int]] = {}
     for position, word in by_word.select("position", "word").rows():
@@ -508,7 +512,7 @@ _NO_MENTIONS = pl.DataFrame(
 
 
 def _mentions_of(bank: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:
-    """The mentions of entities that have several among the words shown, as spans of positions."""
+    """The mentions of entities with several mentions among the words shown, as position spans."""
     words = shown_words["word"]
     mentions = _query(bank, "mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
@@ -548,9 +552,9 @@ def _decoded_trees(
     bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions,
     shown_words: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
-    """The trees of `asked.decoded` over the words of a gold one, by what each is.
+    """The decoded trees of `options.decoded`, over the words of the gold tree, by description.
 
-    Raises QueryError if none was decoded from the run.
+    Raises QueryError if the run has none.
     """
     if options.decoded is None:
         return {}
@@ -575,7 +579,7 @@ def _decoded_trees(
         )
         index_at: dict[int, int] = {}
         for at, position in enumerate(words["position"]):
-            index_at.setdefault(position, at)  # of several words in one position the first
+            index_at.setdefault(position, at)  # of several words at one position, the first
         joins = arcs["is_found"].fill_null(False).to_list()
         right, all_arcs = sum(joins), int(arcs["is_found"].is_not_null().sum())
         name = {"head": f"head {layer}-{head}", "layer": f"layer {layer}", "all": "all heads"}
@@ -599,7 +603,7 @@ def _decoded_trees(
 
 
 def _relation_of(dependent: int, head: int | None, gold: Tree) -> str | None:
-    """The gold relation of two words, whichever of them depends on the other."""
+    """The gold relation between two words in either direction; None if there is none."""
     if head is None:
         return None
     if gold.heads[dependent] == head:

@@ -1,4 +1,4 @@
-"""Which sentence of which run is shown, and by which heads."""
+"""Choose the sentence, the run and the heads to show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_ID = 2**31 - 1
 
 @dataclass(frozen=True)
 class Chosen:
-    """A sentence (its name is the id if it has none), and the indexes of words `matched`."""
+    """A sentence, and the indexes from 1 of its matched words. The name defaults to the id."""
 
     id: int
     name: str
@@ -29,12 +29,12 @@ class Chosen:
 
 
 def is_request(text: str) -> bool:
-    """Whether a text asks for what a request describes, and not for a sentence by its name."""
+    """Whether a text is a request, rather than the name of a sentence."""
     return text.lstrip().startswith("pattern") or "{" in text
 
 
 def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
-    """The sentence of an id (a number) or else of a name. Raises CallError for none or several."""
+    """Find a sentence by id (a number), by default by name. Raises CallError for 0 or several."""
     name_or_id = name_or_id.strip()
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
     rows: list[tuple[int, str, int, str]] = []
@@ -59,7 +59,7 @@ def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
 
 
 def mark_words(bank: Backend, sentence: Chosen, indexes: Sequence[int]) -> Chosen:
-    """The sentence with words (indexes from 1) marked. Raises CallError if it has no such word."""
+    """Mark words by their indexes from 1. Raises CallError for an index out of range."""
     if not indexes:
         return sentence
     statement = registry.internal_statement("sentences/words")
@@ -74,7 +74,7 @@ def mark_words(bank: Backend, sentence: Chosen, indexes: Sequence[int]) -> Chose
 
 
 class SentenceNotReadError(QueryError):
-    """No input of the run holds the sentence, whose number is `sentence` (sentence.id)."""
+    """The run has not read the sentence `sentence` (sentence.id)."""
 
     def __init__(self, fact: str, remedy: str, sentence: int) -> None:
         super().__init__(fact, remedy)
@@ -84,9 +84,9 @@ class SentenceNotReadError(QueryError):
 def run_over(
     bank: Backend, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
 ) -> Run:
-    """The run that is named, else the one that answers, of those over a corpus (id, name).
+    """Choose the requested or the default run, if given over a corpus (id, name).
 
-    Unless it is named, one that keeps only peaks answers where no other does.
+    A run that keeps only peaks is a default only if there is no other.
     """
     choice = RunChoice(needs=needs, favours="sentence/word")
     if requested is None:
@@ -108,7 +108,7 @@ def _choose_run(
     rows = _query_internal(bank, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
     if not rows:
         if not usable:
-            choose(None)  # which says why
+            choose(None)  # raises, and says why
         of_corpus = "select id from run where corpus = ?"
         over = bank.connection.execute(of_corpus, [corpus[0]]).fetchall()
         unusable = [candidate for candidate in candidates if (candidate.id,) in over]
@@ -122,7 +122,7 @@ def _choose_run(
 
 
 def check_sentence_in_run(bank: Backend, run: Run, chosen: Chosen) -> None:
-    """Raise CallError or QueryError where no input of the run holds the sentence, and say why."""
+    """Raise CallError or QueryError, with the reason, if the run has not read the sentence."""
     if chosen.corpus != run.corpus:
         raise CallError(
             f"The sentence {_shortened(chosen.name)} is of the corpus {chosen.corpus_name}; the"
@@ -147,13 +147,13 @@ def check_sentence_in_run(bank: Backend, run: Run, chosen: Chosen) -> None:
 
 
 def sentences_of_run(bank: Backend, run: Run, sentences: Sequence[int]) -> set[int]:
-    """Return those of some sentences (numbers, sentence.id) that an input of the run holds."""
+    """The ids of those sentences (sentence.id) that the run has read."""
     rows = _query_internal(bank, "read_by_run", {"run": run.id, "sentences": list(sentences)})
     return {row[0] for row in rows}
 
 
 def requested_heads(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[int, int]]:
-    """Layer and number of each head asked for (3-1, or a layer). Raises CallError for none."""
+    """Layer and number of each requested head (3-1, or all of a layer). Raises CallError."""
     if not heads and layer is None:
         raise CallError(
             "No head is named.",
@@ -178,7 +178,7 @@ def requested_heads(run: Run, heads: Sequence[str], layer: int | None) -> list[t
 
 
 def layer_and_head(text: str) -> tuple[int, int]:
-    """The layer and number of a head that is written as 3-1. Raises CallError for anything else."""
+    """Parse a head such as 3-1 to its layer and number. Raises CallError for anything else."""
     parts = text.split("-")
     if len(parts) != 2 or not all(part.isascii() and part.isdecimal() for part in parts):
         raise CallError(
@@ -192,6 +192,6 @@ def _shortened(text: str) -> str:
 
 
 def _query_internal(bank: Backend, name: str, values: dict[str, Any]) -> list[Any]:
-    """What a statement of sql/internal/sentences gives; values that it does not use are left."""
+    """The rows of a statement of sql/internal/sentences."""
     statement = registry.internal_statement(f"sentences/{name}")
     return list(bank.connection.execute(statement, values).fetchall())

@@ -1,4 +1,4 @@
-"""One sentence and what heads look at in it: what `Bank.show` returns."""
+"""Show attention in one sentence: what `Bank.show` and pictures over sentences return."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.subtypes import TO_EARLIER
 
-# Panels of a picture: all 144 heads of the paper's model on one sentence, and a few.
+# Panels of a picture: the 144 heads of the paper's model on one sentence fit.
 MOST_PANELS = 150
 
-# Hits that are asked for at first, for each sentence that is shown.
+# Hits to query first, per sentence to show; if they are too few, all are queried.
 _FIRST_HITS = 100
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What heads look at in one sentence, or in several; a notebook shows the picture.
+    """Attention of heads in one or several sentences; a notebook shows the picture.
 
-    `rows` has a row a sentence, head and word: what it looks at most, the weight, its gold head;
-    layer and head are null where the mean of the heads is shown.
-    `weights` has a row a sentence, head and pair of positions (to_position is null for all that is
-    not shown). `marked` has the indexes (from 1) of the marked words by sentence.id.
+    `rows` has a row per sentence, head and word: the word that it attends to most, the weight, its
+    gold head; layer and head are null for the mean of heads. `weights` has a row per sentence, head
+    and pair of positions (to_position is null for all that is not shown). `marked` has the indexes
+    (from 1) of the marked words, by sentence.id.
     """
 
     rows: pl.DataFrame
@@ -63,9 +63,9 @@ class Shown:
 
     @property
     def weights(self) -> pl.DataFrame:
-        """Every weight: sent_id, layer, head, from_position, to_position, weight in [0, 1].
+        """All weights: sent_id, layer, head, from_position, to_position, weight in [0, 1].
 
-        A weight that the run does not keep is null, and in that to null.
+        A weight that the run does not keep is null, and is included in the weight to null.
         """
         return pl.concat(
             panel.weights.select(
@@ -81,26 +81,26 @@ class Shown:
 
     @property
     def svg(self) -> str:
-        """Return the picture as SVG, for light ground and for print."""
+        """The picture as SVG, in the light theme."""
         return self.draw()
 
     def draw(self, theme: str = "light", look: Look | None = None) -> str:
-        """The picture as SVG; `theme` is light, dark or print. Raises CallError for another one.
+        """The picture as SVG; `theme` is light, dark or print. Raises CallError for others.
 
-        `look` has the size of its letters, and the width of the column of a paper, in points.
+        `look` has the font size, and the width in points of a column of a paper.
         """
         return pictures.draw(self.panels, self.facts, theme, look)
 
     def as_bytes(
         self, ending: str, theme: str = "light", look: Look | None = None, scale: float = 2.0
     ) -> bytes:
-        """The picture as a file: .svg, .png (so many dots a pixel or point), .pdf or .html.
+        """The picture as a file: .svg, .png (`scale` pixels per pixel or point), .pdf or .html.
 
-        Raises as `draw`; MissingPackageError without the converter.
+        Raises CallError, and MissingPackageError without vl-convert.
         """
         if ending == ".json":
             raise CallError(
-                "A picture of sentences has no .json.", "Say .svg, .png, .pdf or .html."
+                "A picture of sentences has no .json.", "Use .svg, .png, .pdf or .html."
             )
         if ending == ".html":
             return self.html(theme, look).encode()
@@ -113,7 +113,7 @@ class Shown:
         return convert_svg(root, ending, scale, in_points=in_points)
 
     def caption(self, command: str) -> str:
-        """A caption of the picture in LaTeX, with the command that makes it."""
+        """The picture's caption in LaTeX, with the command that makes it."""
         sentences = [*pictures.notes(self.panels, self.facts)]
         arcs = pl.concat(panel.gold for panel in self.panels)
         if arcs.height:
@@ -123,7 +123,7 @@ class Shown:
         return latex_caption(pictures.title_of(self.panels, self.facts), sentences, command)
 
     def html(self, theme: str = "light", look: Look | None = None) -> str:
-        """The picture as a page that is live: hover, click to hold. Raises CallError."""
+        """The picture as an interactive HTML page: hover, click to pin. Raises CallError."""
         return pictures.page(self.panels, self.facts, theme, look)
 
     def _repr_svg_(self) -> str:
@@ -134,30 +134,30 @@ class Shown:
 
 
 def _iframe(page: str, svg: str) -> str:
-    """A page within a notebook: a frame of its own, in which its script reaches nothing else."""
+    """Embed a page in a notebook, in a sandboxed frame, whose script cannot reach the notebook."""
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
     assert size is not None, "a picture has its size"
-    high = float(size[2]) + 70  # the line above it, and a bar to scroll with
+    high = float(size[2]) + 70  # with the line above it and a scroll bar
     return (
-        f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" title="What heads look at"'
+        f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" title="Attention"'
         f' style="border:0;width:100%;height:{high:.0f}px"></iframe>'
     )
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of an analysis that is drawn over sentences, as it is to look."""
+    """The picture of an analysis that is drawn over sentences, with its theme and look."""
 
     shown: Shown
     theme: str = "light"
     look: Look | None = None
 
     def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
-        """The picture as a file. Raises as `Shown.as_bytes`."""
+        """The picture as a file; see `Shown.as_bytes`."""
         return self.shown.as_bytes(ending, self.theme, self.look, scale)
 
     def caption(self, command: str) -> str:
-        """A caption in LaTeX. See `Shown.caption`."""
+        """The caption in LaTeX; see `Shown.caption`."""
         return self.shown.caption(command)
 
     def _repr_svg_(self) -> str:
@@ -176,7 +176,7 @@ def picture_of(
     size: Size | None = None,
     look: Look | None = None,
 ) -> Picture | Figure:
-    """The picture of an analysis whose rows are `frame`, which it has with these `values`.
+    """Draw the rows (`frame`) of an analysis, which it has with the parameters `values`.
 
     Raises CallError if it has no picture or too many panels, QueryError if there is nothing to
     draw.
@@ -195,7 +195,7 @@ def picture_of(
 def _other_runs(
     bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
 ) -> Iterable[str]:
-    """The runs that an analysis reads beside those that its rows name."""
+    """The runs that an analysis reads, but its rows do not name."""
     if not frame.height:
         return ()
     if any(parameter.name == "corpora" for parameter in analysis.parameters):
@@ -212,10 +212,9 @@ def _other_runs(
 
 
 def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
-    """What the heads of an analysis look at in its sentences, a panel a row.
+    """The attention of heads in sentences, a panel per row of an analysis with such a plot.
 
-    `frame` are its rows, whose plot is of the kind `sentences`. Raises as `show`, QueryError where
-    there are none.
+    Raises as `Bank.show`, and QueryError if there are no rows.
     """
     if not frame.height:
         raise QueryError(f"{analysis.name} has no rows to draw.")
@@ -250,7 +249,7 @@ def _label(value: Any) -> str:
 
 
 def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
-    """What `Bank.show` returns."""
+    """Show sentences; see `Bank.show`."""
     with bank.answering():
         needs = attention.required_annotation(bank, options)
     if choosing.is_request(str(options.sentence)):
@@ -271,7 +270,7 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
         ]
         names = attention.names_of_run(bank, run)
     if not run.is_finished:
-        message = f"The run {run.name} is not finished: it has read a part of its corpus."
+        message = f"The run {run.name} is not finished: it has read only part of its corpus."
         warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
     left_out = dict.fromkeys(note for reading in readings for note in reading.left_out)
     for message in left_out:
@@ -315,7 +314,7 @@ def _named_sentence(
 def _sentences_with_hits(
     bank: Requests, options: ShowOptions, needs: str | None
 ) -> tuple[Run, list[Chosen]]:
-    """The first sentences that a request finds among those that a run has read, and the run."""
+    """Choose a run, and the first of its sentences that a request matches."""
     from attnbank.queries.patterns import HitOptions, reads_run
 
     request, named, hits = str(options.sentence), options.run_name, options.hits
@@ -341,13 +340,11 @@ def _sentences_with_hits(
             break
     if not sentences:
         raise QueryError(
-            f"The request finds nothing in the run {run.name}.",
-            "attnbank find REQUEST shows what it finds elsewhere in the bank.",
+            f"The request matches nothing in the run {run.name}.",
+            "To search the whole bank, type: attnbank find REQUEST",
         )
     if len(sentences) < hits:
-        message = (
-            f"The request finds {len(sentences)} of the {hits} sentences in the run {run.name}."
-        )
+        message = f"The run {run.name} has {len(sentences)} of the {hits} requested sentences."
         warnings.warn(message, AttnbankWarning, stacklevel=4)
     return run, sentences
 

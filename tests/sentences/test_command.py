@@ -206,7 +206,7 @@ def test_hits_that_the_run_left_out_are_passed_over(
     request = 'pattern { N [form="lamp"] }'
     options = ("--corpus", "bare", "--head", "1-1", "--limit", "2", "-f", "csv")
     status, out, error = shell(request, *options, "--run", run_names["short"])
-    assert status == 0 and "The request finds 1 of the 2 sentences in the run" in error
+    assert status == 0 and "has 1 of the 2 requested sentences" in error
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same"}
     status, out, error = shell(request, *options, "--run", run_names["long"])
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same", "long"}
