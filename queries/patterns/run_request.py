@@ -179,8 +179,8 @@ def choose_run_of_request(
     """
     choice = RunChoice(needs="surprisals" if surprisal else None)
     if attention:
-        usual = "document" if wide else "sentence"
-        choice = replace(choice, unit="word", contexts=("sentence", "document"), usual=usual)
+        context = "document" if wide else "sentence"
+        choice = replace(choice, unit="word", contexts=("sentence", "document"), usual=context)
 
     def choose_by(weights: str | None) -> Run:
         criteria = replace(choice, weights=weights)
@@ -210,9 +210,9 @@ def check_thresholds(
                 message = f"{use} is empty where the weight is not kept: {more}."
                 warnings.warn(message, AttnbankWarning, stacklevel=4)
         elif use.sign is not None:
-            named = {"run": run.id, "layer": use.head.layer, "head": use.head.head}
+            parameters = {"run": run.id, "layer": use.head.layer, "head": use.head.head}
             rows = connection.execute(
-                registry.internal_statement("patterns/largest_hidden"), named
+                registry.internal_statement("patterns/largest_hidden"), parameters
             ).fetchall()
             hidden = rows[0][1] if rows else None
             if hidden is None:

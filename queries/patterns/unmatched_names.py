@@ -71,10 +71,10 @@ def unknown_names(
     connection: SupportsExecute, checked: ResolvedRequest, corpus: str | None = None
 ) -> Iterator[str]:
     """A message for each name and value in a request that the bank (or corpus) does not have."""
-    named: dict[str, dict[str, Tests]] = defaultdict(lambda: defaultdict(list))
+    tests_by_kind: dict[str, dict[str, Tests]] = defaultdict(lambda: defaultdict(list))
     for kind, name, wanted in _names_in_request(checked):
-        named[kind][name].append(tuple(value for value in wanted if isinstance(value, str)))
-    nodes, bank = named["node"], _NameLookup(connection, corpus)
+        tests_by_kind[kind][name].append(tuple(value for value in wanted if isinstance(value, str)))
+    nodes, bank = tests_by_kind["node"], _NameLookup(connection, corpus)
     mentions = {name: nodes[name] for name in expressions.MENTIONS if name in nodes}
     if mentions or any(scope.clauses_of_kind(syntax.Corefers) for scope in checked.scopes()):
         yield from bank.mentions(mentions)
@@ -92,9 +92,11 @@ def unknown_names(
     }
     if features:
         yield from bank.features(features)
-    yield from bank.labels(named["edge"], "word", "deprel")
-    yield from bank.labels(named["enhanced"], "enhanced_dependency", "relation", syntax.ENHANCED)
-    yield from bank.metadata(named["metadata"])
+    yield from bank.labels(tests_by_kind["edge"], "word", "deprel")
+    yield from bank.labels(
+        tests_by_kind["enhanced"], "enhanced_dependency", "relation", syntax.ENHANCED
+    )
+    yield from bank.metadata(tests_by_kind["metadata"])
 
 
 def _names_in_request(
@@ -188,13 +190,13 @@ class _NameLookup:
             if expressions.ANCHOR in test or texts & set(test):
                 continue
             # Suggestions have the edit distance 2 at most, so lengths differ by 2 at most.
-            near, text = [], test[0]
+            candidates, text = [], test[0]
             if len(test) == 1 and len(text) <= _MAX_LENGTH:
                 size = f"length({column}) between {len(text) - 2} and {len(text) + 2}"
                 close = f"levenshtein(lower({column}), {literal(text.lower())}) <= 2"
                 within = self._where("word.sentence", size, close)
-                near = self._select_column(f"{select}{within} limit 1000")
-            yield _message(f"the {name} {join_names(test, 3)}", text, near)
+                candidates = self._select_column(f"{select}{within} limit 1000")
+            yield _message(f"the {name} {join_names(test, 3)}", text, candidates)
 
     def features(self, tests_by_name: dict[str, Tests]) -> Iterator[str]:
         sources = " union ".join(

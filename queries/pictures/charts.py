@@ -88,11 +88,11 @@ def facts_of(
 
     `runs` is the frame of `Bank.runs`. Corpora are those of the runs, and those that `frame` names.
     """
-    named = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
-    selected = runs.filter(pl.col("name").is_in(named)) if named else runs
+    run_names = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
+    selected = runs.filter(pl.col("name").is_in(run_names)) if run_names else runs
     corpora = runs_named(frame, _CORPORA)
     return ChartFacts(
-        named,
+        run_names,
         tuple(dict.fromkeys(map(_folder_name, selected["model"]))),
         tuple(
             _corpus_with_size(selected, corpus)
@@ -218,10 +218,10 @@ def specification(
         # A single panel has no title of its own: it becomes a note.
         title = " ".join(chart.panels[0].pop("title")["text"])
         notes.insert(0, f"{words_of_name(', '.join(plot.panel))}: {title}" if plot.panel else title)
-    across = min(chart.columns, len(chart.panels))
+    columns = min(chart.columns, len(chart.panels))
     # A letter is about 0.6 of the font size wide, in titles a little more.
-    wide = look.width or across * (chart.width + 60) + 60
-    characters = max(32, int(wide / (0.64 * look.font)))
+    width = look.width or columns * (chart.width + 60) + 60
+    characters = max(32, int(width / (0.64 * look.font)))
     facts = facts or ChartFacts()
     facts = replace(facts, parameters={**_constants(plot, analysis, rows), **facts.parameters})
     subtitle = facts.lines(int(characters * 1.25))
@@ -233,7 +233,7 @@ def specification(
         resolve = dict.fromkeys(chart.independent_scales, "independent")
         body = {
             "concat": chart.panels,
-            "columns": across,
+            "columns": columns,
             "spacing": 26 if look.width is None else 12,
             "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
         }
@@ -271,10 +271,10 @@ def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
         or not frame.height
     ):
         return None
-    several = frame["corpora"].max() if "corpora" in frame.columns else None
+    corpora = frame["corpora"].max() if "corpora" in frame.columns else None
     if "corpus" in frame.columns:
-        several = frame["corpus"].n_unique()
-    if several != 1:
+        corpora = frame["corpus"].n_unique()
+    if corpora != 1:
         return None
     return QueryError(
         f"The picture of {analysis.name} compares corpora, and its rows are of one.",
@@ -311,22 +311,22 @@ def fitted(
     """
     assert look.width is not None, "a column has a width"
     need("A picture for a column", "plot", "vl_convert")
-    wide = look.width
+    width = look.width
     panels = len(specification(analysis, frame, facts, theme, None, look).get("concat", [1]))
-    for beside in range(max(1, min(panels, int(wide / (_MIN_PANEL * look.font)))), 0, -1):
-        panel = wide / beside - 6 * look.font
+    for beside in range(max(1, min(panels, int(width / (_MIN_PANEL * look.font)))), 0, -1):
+        panel = width / beside - 6 * look.font
         for _ in range(_MAX_TRIES):
             size = Size(panel, beside=beside)
             drawn = specification(analysis, frame, facts, theme, size, look)
-            drawn_width, high = picture_size(drawn)
-            if abs(drawn_width - wide) < 0.5:
-                warn_if_long(high, _options_to_shorten(analysis))
+            drawn_width, drawn_height = picture_size(drawn)
+            if abs(drawn_width - width) < 0.5:
+                warn_if_long(drawn_height, _options_to_shorten(analysis))
                 return drawn
-            panel += (wide - drawn_width) / drawn.get("columns", 1)
+            panel += (width - drawn_width) / drawn.get("columns", 1)
             if panel < 2 * look.font:  # axes and legends leave no room
                 break
     raise CallError(
-        f"{analysis.name} has no room in a column of {wide / POINTS:.2f} inches.",
+        f"{analysis.name} has no room in a column of {width / POINTS:.2f} inches.",
         "Give a wider one (--column 6.75in), or smaller letters (--font-size 7).",
     )
 
@@ -416,17 +416,19 @@ def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
 
 
 def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
-    most = MOST_BARS_OF_PANEL if plot.panel else MOST_BARS
+    max_bars = MOST_BARS_OF_PANEL if plot.panel else MOST_BARS
     counts: Counter[tuple[Any, ...]] = Counter()
     first_rows = []
     for row in rows:
         panel = tuple(row[column] for column in plot.panel)
         counts[panel] += 1
-        if counts[panel] <= most:
+        if counts[panel] <= max_bars:
             first_rows.append(row)
     if len(first_rows) < len(rows):
         each_panel = " of each panel" if len(counts) > 1 else ""
-        notes.append(f"The first {most} bars{each_panel}; omitted: {len(rows) - len(first_rows):,}")
+        notes.append(
+            f"The first {max_bars} bars{each_panel}; omitted: {len(rows) - len(first_rows):,}"
+        )
     return first_rows
 
 
@@ -440,19 +442,19 @@ _MIN_PLACES = 5
 def _trim_tail(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     """Cut the end of a single line over integers, where it is nearly 0, and add a note."""
     (x, *more_x), (y, *more_y) = plot.x, plot.y
-    places = [row[x] for row in rows]
+    x_values = [row[x] for row in rows]
     is_one_line = not (more_x or more_y or plot.color or plot.panel)
-    if not (is_one_line and all(isinstance(at, int) for at in places)):
+    if not (is_one_line and all(isinstance(at, int) for at in x_values)):
         return rows
-    most = max((abs(row[y]) for row in rows if row[y] is not None), default=0.0)
-    seen = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * most]
-    last = max(max(seen, default=0), (sorted(places)[:_MIN_PLACES] or [0])[-1])
+    largest = max((abs(row[y]) for row in rows if row[y] is not None), default=0.0)
+    seen = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * largest]
+    last = max(max(seen, default=0), (sorted(x_values)[:_MIN_PLACES] or [0])[-1])
     kept_rows = [row for row in rows if row[x] <= last]
     tail = [row[y] or 0.0 for row in rows if row[x] > last]
     if tail:
         notes.append(
-            f"Omitted: {x.replace('_', ' ')} {min(at for at in places if at > last)} to"
-            f" {max(places)}, where it is at most {max(tail):.3g}"
+            f"Omitted: {x.replace('_', ' ')} {min(at for at in x_values if at > last)} to"
+            f" {max(x_values)}, where it is at most {max(tail):.3g}"
         )
     return kept_rows
 
@@ -469,17 +471,17 @@ def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     if len(panels) == 1 or "n" not in rows[0]:
         return rows
     ranked = sorted(frequency, key=lambda value: -frequency[value])  # ties in the order of the rows
-    places = {value: at for at, value in enumerate(ranked)}
+    rank_of = {value: at for at, value in enumerate(ranked)}
     counts = [len(combinations) * _panels_per_value(plot) for combinations in panels.values()]
     room = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
     if sum(counts) <= MOST_PANELS or room < 1:
-        return sorted(rows, key=lambda row: places[row[name]])
+        return sorted(rows, key=lambda row: rank_of[row[name]])
     kind, typed = f"{name.replace('_', ' ')}s", name.replace("_", "-")
     notes.append(
         f"The most frequent {room} of {len(frequency)} {kind}; choose one: --{typed} ({name}=)"
     )
-    frequent = [row for row in rows if places[row[name]] < room]
-    return sorted(frequent, key=lambda row: places[row[name]])
+    frequent = [row for row in rows if rank_of[row[name]] < room]
+    return sorted(frequent, key=lambda row: rank_of[row[name]])
 
 
 def _panels_per_value(plot: Plot) -> int:
@@ -493,29 +495,31 @@ def _all_panels(scene: Scene) -> ChartParts:
     if not plot.panel:
         return make(scene)
     values = dict.fromkeys(tuple(row[column] for column in plot.panel) for row in scene.rows)
-    several = _panels_per_value(plot)
+    per_value = _panels_per_value(plot)
     # Panels of layers are small grids, and none may be missing.
-    most = MOST_LAYERS if plot.panel == ("layer",) else MOST_PANELS
-    if len(values) * several > most:
-        raise _too_many_panels(scene, len(values) * several)
+    max_panels = MOST_LAYERS if plot.panel == ("layer",) else MOST_PANELS
+    if len(values) * per_value > max_panels:
+        raise _too_many_panels(scene, len(values) * per_value)
     charts = []
     for value in values:
         chosen = dict(zip(plot.panel, value, strict=True))
-        here = replace(scene, panel_values=chosen)
-        chart = make(here)
+        panel_scene = replace(scene, panel_values=chosen)
+        chart = make(panel_scene)
         panel_label = ", ".join(
             _panel_name(scene.column(name), chosen[name]) for name in plot.panel
         )
-        panel_label += _count_suffix(plot, here.panel_rows)
+        panel_label += _count_suffix(plot, panel_scene.panel_rows)
         for unit in chart.panels:
-            own = " ".join(unit["title"]["text"]) if "title" in unit else ""
-            title = f"{panel_label}: {own}" if own else panel_label
+            own_title = " ".join(unit["title"]["text"]) if "title" in unit else ""
+            title = f"{panel_label}: {own_title}" if own_title else panel_label
             unit["title"] = panel_title(title, scene.theme, chart.width, scene.look.font)
         charts.append(chart)
     first = charts[0]
-    across = first.columns * _panels_per_row(plot, values, several, first.width, scene.size.beside)
+    columns = first.columns * _panels_per_row(
+        plot, values, per_value, first.width, scene.size.beside
+    )
     panels = [unit for chart in charts for unit in chart.panels]
-    return ChartParts(panels, across, first.width, first.notes, first.independent_scales)
+    return ChartParts(panels, columns, first.width, first.notes, first.independent_scales)
 
 
 def _count_suffix(plot: Plot, rows: list[Row]) -> str:
@@ -527,10 +531,14 @@ def _count_suffix(plot: Plot, rows: list[Row]) -> str:
 
 
 def _panels_per_row(
-    plot: Plot, values: dict[tuple[Any, ...], None], several: int, width: float, beside: int | None
+    plot: Plot,
+    values: dict[tuple[Any, ...], None],
+    per_value: int,
+    width: float,
+    beside: int | None,
 ) -> int:
     """The number of panels side by side; values of the last panel column stay in one row."""
-    if plot.kind in ("points", "lines", "bars") or several > 1:
+    if plot.kind in ("points", "lines", "bars") or per_value > 1:
         return 1
     fit = beside or max(1, int(_MAX_ROW_WIDTH / (width + 60)))
     last = len({value[-1] for value in values})

@@ -64,8 +64,8 @@ def render(
     root = _vega_svg(specification)
     renumber(root, "id")
     if width is not None:
-        high = width * float(root.attrib["height"]) / float(root.attrib["width"])
-        root.attrib |= {"width": f"{width:g}", "height": f"{high:g}"}
+        height = width * float(root.attrib["height"]) / float(root.attrib["width"])
+        root.attrib |= {"width": f"{width:g}", "height": f"{height:g}"}
     return convert_svg(root, ending, scale, in_points=width is not None)
 
 
@@ -86,13 +86,13 @@ def picture_size(specification: Mapping[str, Any]) -> tuple[float, float]:
 _PAGE_INCHES = 9.0
 
 
-def warn_if_long(high: float, options: str) -> None:
+def warn_if_long(height: float, options: str) -> None:
     """Warn if a picture for a column, `high` points high, is longer than a page."""
-    if high <= _PAGE_INCHES * POINTS:
+    if height <= _PAGE_INCHES * POINTS:
         return
     remedy = f"Shorter with {options}, or wider" if options else "Make it wider"
     warnings.warn(
-        f"The picture is {high / POINTS:.1f} inches long; a page has about {_PAGE_INCHES:g}."
+        f"The picture is {height / POINTS:.1f} inches long; a page has about {_PAGE_INCHES:g}."
         f" {remedy}: --column 6.75in.",
         AttnbankWarning,
         stacklevel=3,

@@ -41,57 +41,61 @@ def draw_grid(scene: Scene) -> ChartParts:
     The names in column `text` are in the cells if there is one panel, otherwise in their own panel.
     """
     plot, size = scene.plot, scene.size
-    across, down = scene.label_axes(plot.x, plot.y)
+    x_labels, y_labels = scene.label_axes(plot.x, plot.y)
     columns = plot.color
     kinds = not is_amount(scene.rows, columns[0])
     is_named = bool(plot.text or plot.label) and not columns[1:]
-    wide = (size.width or 300) / len(across)
-    step = wide if size.width else min(26.0, max(5.0, wide // 1))  # whole pixels, or seams show
+    step = (size.width or 300) / len(x_labels)
+    if not size.width:
+        step = min(26.0, max(5.0, step // 1))  # whole pixels, or seams show
     if is_named and not size.width:
-        step = _step_of_names(scene, step, len(across))
-    if plot.panel and len(down) > _MANY_ROWS and not size.width:
+        step = _step_of_names(scene, step, len(x_labels))
+    if plot.panel and len(y_labels) > _MANY_ROWS and not size.width:
         step = min(step, round(1.5 * scene.look.font))
-    here = [label(row, plot.y) for row in scene.panel_rows]
-    if max(map(len, down)) > 3:  # names differ by panel; numbers are the same in all, to compare
-        down = [name for name in down if name in set(here)]
-    high = size.height / len(down) if size.height else _cell_height(scene, step, across, down)
+    panel_labels = [label(row, plot.y) for row in scene.panel_rows]
+    if max(map(len, y_labels)) > 3:  # names differ by panel; numbers are the same, to compare
+        y_labels = [name for name in y_labels if name in set(panel_labels)]
+    if size.height:
+        height = size.height / len(y_labels)
+    else:
+        height = _cell_height(scene, step, x_labels, y_labels)
     if is_named and not size.height:
-        high = min(high, 26.0)
+        height = min(height, 26.0)
     axes = {
-        "x": scene.names_axis(across, scene.axis_title(plot.x), X, step),
-        "y": scene.names_axis(down, scene.axis_title(plot.y), Y, high),
+        "x": scene.names_axis(x_labels, scene.axis_title(plot.x), X, step),
+        "y": scene.names_axis(y_labels, scene.axis_title(plot.y), Y, height),
     }
     panels = []
     has_several = bool(columns[1:])
     for column in columns:
         title = scene.axis_title((column,), 72 if has_several else 44)
         if kinds:
-            color = scene.kind_colors(*add_label_column(scene.rows, column), words_of_name(column))[
-                "color"
-            ]
+            field, values = add_label_column(scene.rows, column)
+            color = scene.kind_colors(field, values, words_of_name(column))["color"]
         else:
             color = scene.amount_color(
                 columns, column, None if has_several else scene.wrap_pixels(title, 160)
             )
         cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
         if is_named:
-            cells = {"layer": [cells, *_name_layers(scene, axes, step, high, column)]}
-        unit = scene.unit({"step": step}, {"step": high}, view=scene.background, **cells)
+            cells = {"layer": [cells, *_name_layers(scene, axes, step, height, column)]}
+        unit = scene.unit({"step": step}, {"step": height}, view=scene.background, **cells)
         if has_several:
-            unit["title"] = panel_title(title, scene.theme, step * len(across), scene.look.font)
+            unit["title"] = panel_title(title, scene.theme, step * len(x_labels), scene.look.font)
         panels.append(unit)
     if plot.text and not is_named and any(row[plot.text] for row in scene.rows):
-        panels.append(_panel_of_names(scene, axes, step, high, step * len(across)))
+        panels.append(_panel_of_names(scene, axes, step, height, step * len(x_labels)))
     # Cells without a row are grey, like those with null.
     has_gaps = any(row[column] is None for row in scene.rows for column in columns)
-    notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
+    has_gaps |= len(panel_labels) < len(x_labels) * len(y_labels)
+    notes = ["Grey: no value"] if has_gaps else []
     if plot.significant:
         notes.append(_significance_note(scene))
     notes += [] if kinds else [note for column in columns for note in _pale_notes(scene, column)]
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
     beside = len(panels) if len(panels) < 4 else 2
-    return ChartParts(panels, min(beside, size.beside or beside), step * len(across), notes)
+    return ChartParts(panels, min(beside, size.beside or beside), step * len(x_labels), notes)
 
 
 # Share of a fixed scale below which colours are hard to tell from that of its low end.
@@ -116,11 +120,11 @@ def _pale_notes(scene: Scene, column: str) -> list[str]:
     if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE_SHARE * (ends[-1] - ends[0]):
         return []
     highest = sorted(rows, key=lambda row: -row[column])[:_MAX_NAMED_CELLS]
-    named = ", ".join(
+    cells = ", ".join(
         f"{row[Y]}{'-' if scene.plot.x == ('head',) else ', '}{row[X]} {row[column]:.3g}"
         for row in highest
     )
-    return [f"{called}: the highest are {named} (--stretch spreads the colours)"]
+    return [f"{called}: the highest are {cells} (--stretch spreads the colours)"]
 
 
 def _significance_note(scene: Scene) -> str:
@@ -151,10 +155,10 @@ def _first_name_of_cell(scene: Scene, row: Row) -> str:
 _MAX_GRID_WIDTH = 1000.0
 
 
-def _name_layers(scene: Scene, axes: Spec, step: float, high: float, column: str) -> list[Spec]:
+def _name_layers(scene: Scene, axes: Spec, step: float, height: float, column: str) -> list[Spec]:
     """The layer of names in the cells of a column of amounts; [] if cells are too small."""
     theme = scene.theme
-    font = min(scene.look.at_least(0.72), high * 0.7)
+    font = min(scene.look.at_least(0.72), height * 0.7)
     room = int(step / (0.54 * font))
     if room < _MIN_LETTERS:
         return []
@@ -170,13 +174,13 @@ def _name_layers(scene: Scene, axes: Spec, step: float, high: float, column: str
     return [layer(mark, encoding)]
 
 
-def _cell_height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
+def _cell_height(scene: Scene, step: float, x_labels: list[str], y_labels: list[str]) -> float:
     """The height of cells: square for heads; high enough for the label, if it is a word."""
-    if max(map(len, down)) > 3:
+    if max(map(len, y_labels)) > 3:
         return 1.36 * scene.look.font
-    if scene.plot.panel and len(down) > _MANY_ROWS:
+    if scene.plot.panel and len(y_labels) > _MANY_ROWS:
         return min(step, scene.look.font)
-    return step if len(across) <= 30 else min(20.0, max(5.0, 300 // len(down)))
+    return step if len(x_labels) <= 30 else min(20.0, max(5.0, 300 // len(y_labels)))
 
 
 # In one of several panels, grids with more rows have flat cells.
@@ -187,28 +191,28 @@ _MANY_ROWS = 16
 _MIN_LETTERS = 3
 
 
-def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
+def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width: float) -> Spec:
     """A panel whose cells show the first of their names, and how many more there are."""
     column = scene.plot.text
     assert column is not None, "the header names it"
-    font = min(scene.look.at_least(0.64), high * 0.7)
+    font = min(scene.look.at_least(0.64), height * 0.7)
     room = max(1, int(step / (0.54 * font)))
     has_several = any(", " in str(row[column]) for row in scene.rows)
     for row in scene.rows:
         first, *more = str(row[column]).split(", ")
         row[MARK] = first if len(first) <= room else f"{first[: room - 1]}."
-        row[MARK] += f"\n+{len(more)}" if more and high >= 2.4 * font else "+" * bool(more)
-    named = {"filter": f"datum.{column} !== null"}  # Vega's `valid` rejects texts
+        row[MARK] += f"\n+{len(more)}" if more and height >= 2.4 * font else "+" * bool(more)
+    has_name = {"filter": f"datum.{column} !== null"}  # Vega's `valid` rejects texts
     fill = {**_CELL, "color": scene.theme.sequence[1], "stroke": scene.theme.background}
     text = {"type": "text", "fontSize": font, "lineBreak": "\n", "baseline": "middle",
-            "dy": -0.5 * font if high >= 2.4 * font else 0}  # fmt: skip
-    layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, named)]
+            "dy": -0.5 * font if height >= 2.4 * font else 0}  # fmt: skip
+    layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, has_name)]
     title = scene.axis_title((column,), 60)
     if not has_several:
         title = title.removesuffix(" (+ others)")
     if room >= _MIN_LETTERS:
-        layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, named))
-    unit = scene.unit({"step": step}, {"step": high}, view=scene.background, layer=layers)
+        layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, has_name))
+    unit = scene.unit({"step": step}, {"step": height}, view=scene.background, layer=layers)
     unit["title"] = panel_title(title, scene.theme, width, scene.look.font)
     return unit
 
@@ -238,24 +242,24 @@ def draw_matrix(scene: Scene) -> ChartParts:
         distances[first, second] = distances[second, first] = value
     order = [names[at] for at in cluster_order(distances)]
     step = (size.width or 560) / len(order)
-    high = (size.height or size.width or 560) / len(order)
+    height = (size.height or size.width or 560) / len(order)
     if size.width is None:
         # There are many heads, but few corpora.
-        step = high = min(14.0 if len(order) > _FEW_ROWS else 36.0, max(8.0, step // 1))
-    thing = words_of_name(
+        step = height = min(14.0 if len(order) > _FEW_ROWS else 36.0, max(8.0, step // 1))
+    axis_title = words_of_name(
         "-".join(column.removesuffix("_a") for column in plot.x)
     )  # Layer-head of layer_a ...
-    across, down = (
-        scene.names_axis(order, thing, field, room) for field, room in ((X, step), (Y, high))
+    x_axis, y_axis = (
+        scene.names_axis(order, axis_title, field, room) for field, room in ((X, step), (Y, height))
     )
     title = scene.wrap_pixels(scene.axis_title((column,)), 160)
     color = scene.amount_color((column,), column, title)
     shared = {"color": color, "tooltip": scene.tooltip}
     sides = [
-        layer(_CELL, {"x": {**across, "field": x}, "y": {**down, "field": y}, **shared})
+        layer(_CELL, {"x": {**x_axis, "field": x}, "y": {**y_axis, "field": y}, **shared})
         for x, y in ((X, Y), (Y, X))
     ]
-    unit = scene.unit({"step": step}, {"step": high}, view=scene.background, layer=sides)
+    unit = scene.unit({"step": step}, {"step": height}, view=scene.background, layer=sides)
     return ChartParts([unit], 1, step * len(order), ["Ordered by clusters (average linkage)"])
 
 
@@ -325,10 +329,10 @@ def draw_lines(scene: Scene) -> ChartParts:
     )
     layers, notes = [line, dots, *_rule_layers(scene, x, y)], []
     if plot.low and plot.high:
-        own = {"color": colors["color"]} if plot.color else {}
+        color = {"color": colors["color"]} if plot.color else {}
         interval = layer(
             {"type": "rule", "strokeWidth": 1.5, "color": scene.theme.palette[0]},
-            {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}, **own},
+            {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}, **color},
         )
         layers.insert(0, interval)
         notes = [f"Vertical lines: {_describe_interval(scene, plot.low)}"]
@@ -352,12 +356,12 @@ def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec
     plot = scene.plot
     domain, _ = scene.label_axes(plot.x, plot.x)
     if plot.along == "log":
-        across = _logarithmic(scene)
+        x = _logarithmic(scene)
     else:
         step = (scene.size.width or _PANEL_WIDTH) / len(domain)
-        across = scene.names_axis(domain, scene.axis_title(plot.x), X, step)
-        across["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
-        across["scale"] |= {"type": "point", "padding": 0.5}
+        x = scene.names_axis(domain, scene.axis_title(plot.x), X, step)
+        x["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
+        x["scale"] |= {"type": "point", "padding": 0.5}
     y = scene.amounts_axis(
         plot.y[0],
         (*plot.y, *filter(None, (plot.rule, plot.low, plot.high))),
@@ -367,12 +371,12 @@ def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec
     )
     if len(plot.y) > 1:
         colors = scene.kind_colors(NAME, list(plot.y), None)
-        return colors, [NAME], across, {**y, "field": VALUE}, [_folded(plot.y)]
+        return colors, [NAME], x, {**y, "field": VALUE}, [_folded(plot.y)]
     if not plot.color:
-        return {"color": {"value": scene.theme.palette[0]}}, [], across, y, []
+        return {"color": {"value": scene.theme.palette[0]}}, [], x, y, []
     source, values = add_label_column(scene.rows, plot.color[0])
     panel_labels = labels(scene.panel_rows, plot.color[:1])
-    return scene.kind_colors(source, values, None, panel_labels), [source], across, y, []
+    return scene.kind_colors(source, values, None, panel_labels), [source], x, y, []
 
 
 def _point_colors(colors: Spec) -> Spec:
@@ -386,8 +390,8 @@ def _line_colors(colors: Spec) -> Spec:
 def _logarithmic(scene: Scene) -> Spec:
     """An axis of amounts that is logarithmic from 1 on and linear from 0 to 1."""
     column = scene.plot.x[0]
-    most = max((abs(amount) for amount in finite_numbers(scene.rows, (column,))), default=1.0)
-    ticks = [0, *(10**power for power in range(math.floor(math.log10(max(most, 1.0))) + 1))]
+    largest = max((abs(amount) for amount in finite_numbers(scene.rows, (column,))), default=1.0)
+    ticks = [0, *(10**power for power in range(math.floor(math.log10(max(largest, 1.0))) + 1))]
     return {
         "field": column,
         "type": "quantitative",
@@ -432,21 +436,21 @@ def draw_bars(scene: Scene) -> ChartParts:
         row[MARK] = label(row, plot.y)
         if plot.label and all(row[column] is not None for column in plot.label):
             row[MARK] += f"  {label(row, plot.label)}"
-    here = list(dict.fromkeys(row[MARK] for row in scene.panel_rows))
-    if all(map(_is_integer, here)):  # distances
-        here.sort(key=int)
-    step = scene.size.height / len(here) if scene.size.height else 1.9 * scene.look.font
-    down = scene.names_axis(here, scene.axis_title(plot.y), MARK, step)
+    bar_labels = list(dict.fromkeys(row[MARK] for row in scene.panel_rows))
+    if all(map(_is_integer, bar_labels)):  # distances
+        bar_labels.sort(key=int)
+    step = scene.size.height / len(bar_labels) if scene.size.height else 1.9 * scene.look.font
+    y_axis = scene.names_axis(bar_labels, scene.axis_title(plot.y), MARK, step)
     if plot.label:
-        down["title"] = f"{scene.axis_title(plot.y)}, {'-'.join(plot.label)}"
+        y_axis["title"] = f"{scene.axis_title(plot.y)}, {'-'.join(plot.label)}"
     amounts = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
     title = scene.wrap_pixels(scene.axis_title(plot.x), scene.size.width or _BARS_WIDTH)
-    across = scene.amounts_axis(plot.x[0], amounts, title=title, orient="bottom")
+    x_axis = scene.amounts_axis(plot.x[0], amounts, title=title, orient="bottom")
     bar: Spec = {"type": "bar", "color": theme.bar, "height": {"band": 0.7}}
-    layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
+    layers = [layer(bar, {"x": x_axis, "y": y_axis, "tooltip": scene.tooltip})]
     notes = [f"Bars: {scene.legend_label(plot.x[0])}"] if plot.beside else []
     if plot.low and plot.high:
-        ends = {"x": {**across, "field": plot.low}, "x2": {"field": plot.high}, "y": down}
+        ends = {"x": {**x_axis, "field": plot.low}, "x2": {"field": plot.high}, "y": y_axis}
         rule = {"type": "rule", "color": theme.ink, "strokeWidth": 1.6, "clip": True}
         layers.append(layer(rule, ends))
         notes.append(f"Lines: {_describe_interval(scene, plot.low)}")
@@ -466,22 +470,22 @@ def draw_bars(scene: Scene) -> ChartParts:
                     "opacity": 1,
                     **edge,
                 },
-                {"x": {**across, "field": VALUE}, "y": down, **_point_colors(colors)},
+                {"x": {**x_axis, "field": VALUE}, "y": y_axis, **_point_colors(colors)},
                 _folded(plot.beside),
             )
         )
     width = scene.size.width or _BARS_WIDTH
     # In a column of a paper, only the first of these fits beside the bars.
-    aside = plot.aside[: 1 if scene.look.width else None]
-    if aside:
+    label_columns = plot.aside[: 1 if scene.look.width else None]
+    if label_columns:
         for row in scene.rows:
             row[ASIDE] = ", ".join(
-                f"{column} {row[column]:,}".replace("-", "\u2212") for column in aside
+                f"{column} {row[column]:,}".replace("-", "\u2212") for column in label_columns
                 if row[column] is not None
             )  # fmt: skip
         text = {"type": "text", "align": "left", "fontSize": scene.look.at_least(0.9),
                 "color": theme.ink}  # fmt: skip
-        at = {"x": {"value": width + 8}, "y": down, "text": {"field": ASIDE, "type": "nominal"}}
+        at = {"x": {"value": width + 8}, "y": y_axis, "text": {"field": ASIDE, "type": "nominal"}}
         layers.append(layer(text, at))
     return ChartParts([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
 
@@ -500,9 +504,9 @@ ASIDE = "aside label"
 def draw_scatter(scene: Scene) -> ChartParts:
     """Draw a map with equal scales on both axes, once for each column of colours."""
     plot, theme = scene.plot, scene.theme
-    usual = 540 if plot.label else 430
-    width = scene.size.width or usual
-    height = scene.size.height or scene.size.width or usual
+    default_size = 540 if plot.label else 430
+    width = scene.size.width or default_size
+    height = scene.size.height or scene.size.width or default_size
     axes = _true_to_scale(scene, width, height)
     panels = []
     for row in scene.rows:
@@ -530,11 +534,11 @@ def draw_scatter(scene: Scene) -> ChartParts:
         if plot.label:
             font = scene.look.at_least(0.82)
             text: Spec = {"type": "text", "dy": -9, "fontSize": font, "opacity": 0.85}
-            named = [row for row in scene.rows if str(row[column]) not in OTHER]
+            named_rows = [row for row in scene.rows if str(row[column]) not in OTHER]
             # In a column of a paper there is no room for the names of all heads.
-            is_full = scene.look.width is not None and 0 < len(named) < len(scene.rows)
+            is_full = scene.look.width is not None and 0 < len(named_rows) < len(scene.rows)
             only_named = [
-                {"filter": {"field": column, "oneOf": sorted({row[column] for row in named})}}
+                {"filter": {"field": column, "oneOf": sorted({row[column] for row in named_rows})}}
             ]
             encoding = {**axes, "text": {"field": MARK, "type": "nominal"}}
             layers.append(layer(text, encoding, *(only_named if is_full else [])))

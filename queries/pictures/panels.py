@@ -313,12 +313,12 @@ class Scene:
 
     def label_axes(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
         """Add the labels of both axes to the rows, and return the labels in order."""
-        across, down = labels(self.rows, tuple(x)), labels(self.rows, tuple(y))
-        places = {name: index for index, name in enumerate(across)}
+        x_labels, y_labels = labels(self.rows, tuple(x)), labels(self.rows, tuple(y))
+        index_of = {name: index for index, name in enumerate(x_labels)}
         for row in self.rows:
             row[X], row[Y] = label(row, x), label(row, y)
-            row[PLACE] = places[row[X]]
-        return across, down
+            row[PLACE] = index_of[row[X]]
+        return x_labels, y_labels
 
     def legend_label(self, column: str) -> str:
         """The label of a column in a legend; `accuracy_a` is named by its run."""
@@ -335,11 +335,11 @@ class Scene:
         intervals.
         """
         longest, font = max(map(len, domain)), self.look.font
-        wide = 0.6 * longest + 0.4
+        ems = 0.6 * longest + 0.4
         # Short names that have no room even upright stay horizontal and are thinned out.
-        is_turned = source == X and wide * font > step
+        is_turned = source == X and ems * font > step
         is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.smallest <= step)
-        width = wide if source == X and not is_turned else 1.15
+        width = ems if source == X and not is_turned else 1.15
         if self.look.smallest <= step / width < font:
             font = step / width
         angle = 0

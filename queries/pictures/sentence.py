@@ -86,8 +86,10 @@ class Panel:
         """
         special = self.words.filter("is_special")["position"]
         start, end = pl.col("from_position"), pl.col("to_position")
-        own = (start == end) & start.is_in(special.to_list())
-        strongest = self.weights.filter(~own)["weight"].max() if measure.endswith("norms") else None
+        on_itself = (start == end) & start.is_in(special.to_list())
+        strongest = (
+            self.weights.filter(~on_itself)["weight"].max() if measure.endswith("norms") else None
+        )
         return float(strongest) if isinstance(strongest, float) and strongest > 0 else 1.0
 
 
@@ -219,9 +221,11 @@ def lay_out_panels(
             total = sum(layout.width + GUTTER for layout in row) - GUTTER
             more = min(max(0.0, room - total) / len(row), 2 * LARGE.across)
         for layout in row:
-            wide = replace(layout, width=layout.width + more, right=layout.right + more, x=x, y=y)
-            placed.append(wide)
-            x += wide.width + GUTTER
+            placed_layout = replace(
+                layout, width=layout.width + more, right=layout.right + more, x=x, y=y
+            )
+            placed.append(placed_layout)
+            x += placed_layout.width + GUTTER
         y += max(layout.height for layout in row) + GUTTER * 0.8
     return placed
 
@@ -249,7 +253,7 @@ def _measure_panel(
     texts = [shorten_for_svg(text) for text in panel.words["text"]]
     column = max((text_width(text, scale.font) for text in texts), default=0.0) + 8
     has_rest = has_rest or ELSEWHERE in panel.weights["to_position"]
-    beyond = max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
+    right_column = max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
     lanes = max(mention_lanes(panel), default=-1) + 1
     room = lanes * LANE
     head = scale.title * 1.8 if title else 0.0
@@ -265,7 +269,7 @@ def _measure_panel(
     return PanelLayout(
         panel=panel,
         scale=scale,
-        width=room + column + scale.across + max(beyond, column + room),
+        width=room + column + scale.across + max(right_column, column + room),
         height=head + (len(texts) + (1.4 if has_rest else 0)) * scale.row,
         left=room + column,
         right=room + column + scale.across,
@@ -321,52 +325,53 @@ def draw(
     edge = max(layout.x + layout.width for layout in lay_out_panels(panels, 0.0, canvas.room))
     if canvas.room is None:
         trees = [tree_width(tree, note) + 2 * margin for tree in facts.trees.values()]
-        wide = max(edge + margin, _MIN_WIDTH, *trees)
+        canvas_width = max(edge + margin, _MIN_WIDTH, *trees)
     else:
-        wide = canvas.room
-        if edge > wide + 0.5:
+        canvas_width = canvas.room
+        if edge > canvas_width + 0.5:
             raise CallError(
                 f"The picture needs a column of {edge * canvas.unit / POINTS:.2f} inches.",
                 "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
             )
+    text_room = canvas_width - 2 * margin
     title = title_of(panels, facts)
     parts, y = [], margin
     is_titled = look is None or look.is_titled
     if is_titled:
-        for line in wrap_svg_text(title, wide - 2 * margin, canvas.title):
+        for line in wrap_svg_text(title, text_room, canvas.title):
             y += canvas.title * 1.25
             parts.append(_svg_text(line, margin, y, canvas.title, colours.text, bold=True))
         y += 4
         for sentence in notes(panels, facts):
-            for line in wrap_svg_text(sentence, wide - 2 * margin, note):
+            for line in wrap_svg_text(sentence, text_room, note):
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
-    key, y = _legend(facts, y, wide - 2 * margin, colours, canvas)
+    key, y = _legend(facts, y, text_room, colours, canvas)
     parts += key
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
         if len(facts.trees) > 1:
-            for line in wrap_svg_text(escape_control(name), wide - 2 * margin, note):
+            for line in wrap_svg_text(escape_control(name), text_room, note):
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
             y += note * 0.5
-        svg, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, note)
-        parts.append(svg)
-        y += height + GUTTER * 0.5
+        tree_svg, tree_height = drawn_tree(tree, margin, y, text_room, colours, note)
+        parts.append(tree_svg)
+        y += tree_height + GUTTER * 0.5
     placed = lay_out_panels(panels, y, canvas.room)
     for number, (layout, name) in enumerate(zip(placed, _panel_titles(panels), strict=True)):
         parts.append(_panel(layout, number, name, facts, colours, canvas))
-    high = max(layout.y + layout.height for layout in placed) + max(margin, 2.0)
+    height = max(layout.y + layout.height for layout in placed) + max(margin, 2.0)
     if canvas.room is None:
-        wide, high = float(round(wide)), float(round(high))
+        canvas_width, height = float(round(canvas_width)), float(round(height))
     svg = element(
         "svg",
         element("title", _escape_xml(title)),
         element("desc", _escape_xml(" ".join(notes(panels, facts)))),
         element("rect", width="100%", height="100%", fill=colours.ground),
         *parts,
-        xmlns="http://www.w3.org/2000/svg", width=f"{wide * canvas.unit:.6g}",
-        height=f"{high * canvas.unit:.6g}", viewBox=f"0 0 {wide:.6g} {high:.6g}",
+        xmlns="http://www.w3.org/2000/svg", width=f"{canvas_width * canvas.unit:.6g}",
+        height=f"{height * canvas.unit:.6g}", viewBox=f"0 0 {canvas_width:.6g} {height:.6g}",
         font_family=escape(FONT), role="img",
     )  # fmt: skip
     return f"{svg}\n"
@@ -380,13 +385,13 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
     """
     colours = theme_of(theme).sentence
     layout = replace(_measure_panel(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
-    wide, high = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     return element(
         "svg",
         element("rect", width="100%", height="100%", fill=colours.ground),
         _panel(layout, 0, "", SentenceFacts("", "", ""), colours, Canvas()),
-        xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
-        viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
+        xmlns="http://www.w3.org/2000/svg", width=f"{width:.0f}", height=f"{height:.0f}",
+        viewBox=f"0 0 {width:.0f} {height:.0f}", font_family=escape(FONT), role="img",
     )  # fmt: skip
 
 
@@ -442,11 +447,11 @@ def _legend(
     note = canvas.note
     # Width, symbol and caption.
     entries: list[tuple[float, str, str]] = []
-    of = " of the largest" if facts.figure == "norm" else ""
+    suffix = " of the largest" if facts.figure == "norm" else ""
     for at, weight in enumerate(_LEGEND_WEIGHTS):
-        caption = (
-            f"{facts.figure.capitalize() + ' ' if at == 0 else ''}{weight:g}{of if at == 0 else ''}"
-        )
+        caption = f"{weight:g}"
+        if at == 0:
+            caption = f"{facts.figure.capitalize()} {caption}{suffix}"
         opacity, thick = _line_style(weight, 14.0, canvas.thin)
         symbol = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
                         stroke_opacity=opacity, stroke_width=thick)  # fmt: skip
@@ -466,8 +471,8 @@ def _legend(
     for entry_width, symbol, caption in entries:
         if x and x + entry_width > room:
             x, y = 0.0, y + note * 1.5
-        aside = 38 if "path" in symbol else 32
-        text = _svg_text(caption, aside, 0.0, note, colours.faint)
+        caption_x = 38 if "path" in symbol else 32
+        text = _svg_text(caption, caption_x, 0.0, note, colours.faint)
         parts.append(
             element("g", symbol, text, transform=f"translate({canvas.margin + x:.1f} {y:.1f})")
         )
@@ -573,14 +578,14 @@ def _weight_lines(
         font = layout.scale.font
         opacity, thick = _line_style(weight / largest, font, canvas.thin)
         ends = (layout.left, layout.rows[start]), (layout.right, layout.rows[end])
-        named = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
+        ends_data = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
         if is_marked:
-            mark = _gold_mark(*ends, colour, colours.ground, arc, font, canvas.thin, **named)
+            mark = _gold_mark(*ends, colour, colours.ground, arc, font, canvas.thin, **ends_data)
             lines.setdefault(start, []).append(mark)
         line = element(
             "line", class_="line", x1=ends[0][0], y1=ends[0][1], x2=ends[1][0], y2=ends[1][1],
             stroke=colour, stroke_opacity=opacity, stroke_width=thick, stroke_linecap="round",
-            **named, data_weight=None if stored_weight is None else f"{weight:.9g}",
+            **ends_data, data_weight=None if stored_weight is None else f"{weight:.9g}",
             data_gold=None if arc is None else "found" if arc else "missed",
         )  # fmt: skip
         lines.setdefault(start, []).append(line)
@@ -614,8 +619,8 @@ def _mention_bars(layout: PanelLayout, colours: Palette, canvas: Canvas) -> Iter
         colour = colours.entity(entity)
         top = layout.rows[first] - scale.row * 0.4
         bottom = layout.rows[last] + scale.row * 0.4
-        aside = LANE * (lane + 0.5)
-        for x in (layout.lanes * LANE - aside, layout.right + layout.column + aside - 4):
+        offset = LANE * (lane + 0.5)
+        for x in (layout.lanes * LANE - offset, layout.right + layout.column + offset - 4):
             yield element(
                 "rect", class_="mention", x=x - 1.5, y=top, width=3, height=bottom - top, rx="1.5",
                 fill=colour, data_entity=entity, data_first=first, data_last=last, data_head=head,
@@ -631,9 +636,9 @@ def _draw_word(
     """Draw a word; `anchor` is the side at x (start: left), also of right-to-left words."""
     box = ""
     if ground is not None:
-        wide = text_width(text, size) + 4
-        left = x - wide + 2 if anchor == "end" else x - 2
-        box = element("rect", x=left, y=y - size * 0.68, width=wide, height=size * 1.36, rx=2,
+        box_width = text_width(text, size) + 4
+        left = x - box_width + 2 if anchor == "end" else x - 2
+        box = element("rect", x=left, y=y - size * 0.68, width=box_width, height=size * 1.36, rx=2,
                        fill=ground)  # fmt: skip
     return box + _svg_text(text, x, y + size * 0.35, size, colour, anchor=anchor, **attributes)
 

@@ -145,9 +145,9 @@ class Look:
     is_titled: bool = True
     stretch: bool = False
 
-    def letter_height(self, usual: float) -> float:
+    def letter_height(self, default: float) -> float:
         """The font size, for a picture with its own default on screens (`usual`)."""
-        return self.size or (usual if self.width is None else PAPER_FONT)
+        return self.size or (default if self.width is None else PAPER_FONT)
 
     @property
     def font(self) -> float:

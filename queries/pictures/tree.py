@@ -97,8 +97,8 @@ def drawn_tree(
     music: an arc that leaves a row at its end enters the next one, and has its label in each row
     with room for it.
     """
-    rows, high, groups = _wrap_words(tree, room, note), 0.0, []
-    wide = max(row.wide for row in rows)
+    rows, height, groups = _wrap_words(tree, room, note), 0.0, []
+    width = max(row.wide for row in rows)
     readable = {
         arc
         for row in rows
@@ -106,11 +106,11 @@ def drawn_tree(
         if end - start >= _label_width(arc, note)
     }
     for row in rows:
-        row_svg, row_height = _draw_row(tree, row, colours, note, wide, readable)
-        groups.append(element("g", row_svg, class_="row", transform=f"translate(0 {high:.1f})"))
-        high += row_height + _GAP
+        row_svg, row_height = _draw_row(tree, row, colours, note, width, readable)
+        groups.append(element("g", row_svg, class_="row", transform=f"translate(0 {height:.1f})"))
+        height += row_height + _GAP
     attributes = {"transform": f"translate({x:.1f} {y:.1f})", "stroke_linecap": "round"}
-    return element("g", *groups, class_="tree", **attributes), high - _GAP
+    return element("g", *groups, class_="tree", **attributes), height - _GAP
 
 
 def _column_widths(tree: Tree, note: float) -> list[float]:
@@ -180,18 +180,18 @@ def _arc_ends(row: _TreeRow, arcs: Sequence[_Arc]) -> dict[tuple[_Arc, int], flo
             rights[first].append(arc)
     ends = {}
     for at, middle in row.middles.items():
-        here = [*lefts[at], *sorted(rights[at], key=lambda arc: -arc.length)]
-        for rank, arc in enumerate(here):
-            ends[arc, at] = middle + (rank - (len(here) - 1) / 2) * _APART
+        arcs_at_word = [*lefts[at], *sorted(rights[at], key=lambda arc: -arc.length)]
+        for rank, arc in enumerate(arcs_at_word):
+            ends[arc, at] = middle + (rank - (len(arcs_at_word) - 1) / 2) * _APART
     return ends
 
 
 def _arc_pieces(tree: Tree, row: _TreeRow) -> dict[_Arc, tuple[float, float]]:
     """The start and end x of each arc that is visible in a row."""
     arcs = [arc for arc in tree.arcs if arc.span[0] <= row.last and arc.span[1] >= row.first]
-    places = _arc_ends(row, arcs)
+    ends = _arc_ends(row, arcs)
     return {
-        arc: (places.get((arc, arc.span[0]), 0.0), places.get((arc, arc.span[1]), row.wide))
+        arc: (ends.get((arc, arc.span[0]), 0.0), ends.get((arc, arc.span[1]), row.wide))
         for arc in arcs
     }
 
@@ -201,7 +201,7 @@ def _label_width(arc: _Arc, note: float) -> float:
 
 
 def _draw_row(
-    tree: Tree, row: _TreeRow, colours: Palette, note: float, wide: float, readable: Set[_Arc]
+    tree: Tree, row: _TreeRow, colours: Palette, note: float, row_width: float, readable: Set[_Arc]
 ) -> tuple[str, float]:
     """Draw a row: arcs, then labels over them, then words; also return its height.
 
@@ -213,7 +213,7 @@ def _draw_row(
     bottom = (max(levels.values(), default=0) + 0.9) * step
 
     def mirrored(at: float) -> float:
-        return wide - at if tree.runs_left else at
+        return row_width - at if tree.runs_left else at
 
     paths, labels = [], []
     for arc, (start, end) in pieces.items():

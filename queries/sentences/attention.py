@@ -159,9 +159,9 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> Sent
     sequence, size, in_input, all_words = inputs.row(0)
     by_word = _query(bank, "positions", sequence=sequence)
     positions = by_word.unique(["position"], keep="first", maintain_order=True)
-    own = (pl.col("sentence") == chosen.id).fill_null(False)
+    in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     before = _sentences_before(positions, chosen, options.before)
-    shown_positions, left_out = _select_positions(positions, own, before, options)
+    shown_positions, left_out = _select_positions(positions, in_sentence, before, options)
     if len(before) < options.before:
         left_out.append(f"The input has {len(before)} sentences before {chosen.name}, not"
                         f" {options.before}.")  # fmt: skip
@@ -176,8 +176,9 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> Sent
     if not options.special and positions["word"].has_nulls():
         notes.append("Special tokens, and attention to them, are left out.")
     # Several words at one position each have a row.
-    of_shown = by_word.join(shown_positions.select("position"), on="position", how="semi")
-    matched = of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"]
+    shown_words = by_word.join(shown_positions.select("position"), on="position", how="semi")
+    is_matched = in_sentence & pl.col("index").is_in(list(chosen.matched))
+    matched = shown_words.filter(is_matched)["position"]
     words = shown_positions.select(
         "position",
         "text",
@@ -186,9 +187,9 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> Sent
         is_matched=pl.col("position").is_in(matched.to_list()),
     )
     return SentenceRecords(
-        sequence, by_word, positions, of_shown, shown_positions, words, tuple(before),
-        _mentions_of(bank, of_shown) if options.coreference else _NO_MENTIONS,
-        _tree_of(of_shown), tuple(left_out), tuple(notes),
+        sequence, by_word, positions, shown_words, shown_positions, words, tuple(before),
+        _mentions_of(bank, shown_words) if options.coreference else _NO_MENTIONS,
+        _tree_of(shown_words), tuple(left_out), tuple(notes),
     )  # fmt: skip
 
 
@@ -198,8 +199,8 @@ def read_sentence(
     """Read the attention of heads in a sentence. Raises CallError if `options.words` has none."""
     records = sheet(bank, run, chosen, options)
     sequence, by_word, positions = records.sequence, records.by_word, records.every
-    of_shown, notes = records.shown_words, [*records.notes]
-    own = (pl.col("sentence") == chosen.id).fill_null(False)
+    shown_words, notes = records.shown_words, [*records.notes]
+    in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
     maps = _query(bank, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), positions)
@@ -208,35 +209,36 @@ def read_sentence(
     peaks = _query(bank, "peaks", sequence=sequence, heads=names)
     is_saved = _is_saved_relation(bank, options.relation)
     pairs = _gold_pairs(bank, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
-    judged = _with_saved_relation(by_word, of_shown, pairs, options) if is_saved else of_shown
-    tops, panels = [], []
+    gold_words = shown_words
+    if is_saved:
+        gold_words = _with_saved_relation(by_word, shown_words, pairs, options)
+    top_rows, panels = [], []
     is_causal = bool(_query(bank, "run_facts", run=run.id)["is_causal"][0])
     if options.mean:
         maps, peaks = _mean_maps(maps, positions)
     for layer, head in [(None, None)] if options.mean else heads:
-        of_head = pl.col("layer").eq_missing(layer) & pl.col("head").eq_missing(head)
+        is_head = pl.col("layer").eq_missing(layer) & pl.col("head").eq_missing(head)
         top = _top_rows(
-            by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), options,
-            is_causal=is_causal,
+            by_word, gold_words.filter(in_sentence), maps.filter(is_head), peaks.filter(is_head),
+            options, is_causal=is_causal,
         )  # fmt: skip
-        tops.append(top.with_columns(
+        top_rows.append(top.with_columns(
             pl.lit(layer, pl.Int16).alias("layer"), pl.lit(head, pl.Int16).alias("head")
         ))  # fmt: skip
         panels.append(
             Panel(chosen.name, layer, head, records.words,
-                  _weights_between_shown(maps.filter(of_head), positions, records.shown_positions),
-                  _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), options),
+                  _weights_between_shown(maps.filter(is_head), positions, records.shown_positions),
+                  _gold_arcs(pairs, by_word, shown_words, peaks.filter(is_head), options),
                   records.mentions, mean_of=tuple(heads) if options.mean else ())
         )  # fmt: skip
-    rows = pl.concat(tops).select(
+    rows = pl.concat(top_rows).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
-        *(name for name in tops[0].columns if name not in ("layer", "head")),
+        *(name for name in top_rows[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    tree = records.tree
-    decoded = (
-        {} if tree is None else _decoded_trees(bank, run, chosen, heads, options, of_shown, tree)
-    )
+    tree, decoded = records.tree, {}
+    if tree is not None:
+        decoded = _decoded_trees(bank, run, chosen, heads, options, shown_words, tree)
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
     return ReadSentence(rows, tuple(panels), tree, decoded, records.left_out, tuple(notes))
@@ -288,17 +290,22 @@ def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFram
             "Leave --mean out, or name a run that keeps its weights (--run).",
         )
     weights = np.array(maps["weights"].to_list()).reshape(-1, size, size).mean(axis=0)
-    places = positions.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
-    among = weights[np.ix_(places, places)]
-    np.fill_diagonal(among, 0.0)
-    columns: dict[str, Any] = {"position": places}
+    word_positions = positions.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
+    between_words = weights[np.ix_(word_positions, word_positions)]
+    np.fill_diagonal(between_words, 0.0)
+    columns: dict[str, Any] = {"position": word_positions}
     for name, axis in (("most_attended", 1), ("most_attending", 0)):
-        most = among.max(axis=axis, initial=0.0)
-        at = places[among.argmax(axis=axis)] if len(places) else places
+        peak_weights = between_words.max(axis=axis, initial=0.0)
+        at = (
+            word_positions[between_words.argmax(axis=axis)]
+            if len(word_positions)
+            else word_positions
+        )
         columns[name] = [
-            int(position) if weight > 0 else None for position, weight in zip(at, most, strict=True)
+            int(position) if weight > 0 else None
+            for position, weight in zip(at, peak_weights, strict=True)
         ]
-        columns[f"{name}_weight"] = most
+        columns[f"{name}_weight"] = peak_weights
     types = {"position": pl.Int16, "most_attended": pl.Int16, "most_attending": pl.Int16}
     no_head = (pl.lit(None, pl.Int16).alias("layer"), pl.lit(None, pl.Int16).alias("head"))
     mean = maps.head(size).with_columns(
@@ -308,22 +315,22 @@ def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFram
 
 
 def _sentences_before(positions: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
-    ids = [
-        sentence
-        for sentence in positions["sentence"].unique(maintain_order=True)
-        if sentence is not None
-    ]
+    ids = positions["sentence"].drop_nulls().unique(maintain_order=True).to_list()
     at = ids.index(chosen.id)
     return ids[max(0, at - count) : at]
 
 
 def _select_positions(
-    positions: pl.DataFrame, own: pl.Expr, before: list[int], options: ShowOptions
+    positions: pl.DataFrame, in_sentence: pl.Expr, before: list[int], options: ShowOptions
 ) -> tuple[pl.DataFrame, list[str]]:
     notes = []
-    requested = own if options.words is None else own & pl.col("index").is_between(*options.words)
+    requested = (
+        in_sentence
+        if options.words is None
+        else in_sentence & pl.col("index").is_between(*options.words)
+    )
     if not positions.filter(requested).height:
-        indexes = positions.filter(own)["index"].drop_nulls()
+        indexes = positions.filter(in_sentence)["index"].drop_nulls()
         raise CallError(
             "The sentence does not have these words.",
             f"It has the words {min(indexes)} to {max(indexes)} (--words).",
@@ -347,16 +354,16 @@ def _weights_between_shown(
 
     A weight that is not kept is null, and counts to these sums, unless the run keeps only peaks.
     """
-    places = shown_positions["position"].to_list()
+    shown = shown_positions["position"].to_list()
     words = positions.filter(pl.col("kind").is_in(_KINDS))["position"]
-    hidden = sorted(set(words) - set(places))
+    hidden = sorted(set(words) - set(shown))
     map_rows = {
         position: row for position, *row in maps.select("from_position", "weights", "rest").rows()
     }
     rows = []
-    for position in places:
+    for position in shown:
         weights, remainder = map_rows[position]
-        rows += [(position, to, weights[to]) for to in places]
+        rows += [(position, to, weights[to]) for to in shown]
         if remainder is not None and (hidden or remainder):
             rows.append((position, ELSEWHERE, remainder + sum(weights[to] or 0 for to in hidden)))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "weight": pl.Float64}
@@ -378,38 +385,40 @@ def _top_rows(
     at = by_word.select(
         pl.col("position").alias(f"{column}_position"), pl.col("text").alias(column)
     ).unique([f"{column}_position"], keep="first", maintain_order=True)
-    stands = set(by_word.select("position", "word").rows())
-    where = {word: position for position, word in stands}
-    apart = set(by_word.filter(pl.col("kind") == "first")["position"])
+    words_at_positions = set(by_word.select("position", "word").rows())
+    position_of = {word: position for position, word in words_at_positions}
+    separate_first = set(by_word.filter(pl.col("kind") == "first")["position"])
     special = by_word.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
-    rests = pl.DataFrame(
+    special_weights = pl.DataFrame(
         [(position, _sum_or_none([weights[to] for to in special])) for position, weights in
          maps.select("from_position", "weights").rows()],
         schema={"position": pl.Int16, "special": pl.Float64}, orient="row",
     )  # fmt: skip
-    tops = (
+    top_rows = (
         shown_words.filter(pl.col("word").is_not_null())
         .join(peaks, on="position", how="left")
         .rename({peak_column: f"{column}_position", f"{peak_column}_weight": "weight"})
         .join(at, on=f"{column}_position", how="left")
-        .join(rests, on="position", how="left")
+        .join(special_weights, on="position", how="left")
         .sort("position", "index")
     )
 
     def is_hidden(position: int, head: int) -> bool:
-        head_position = where.get(head, position)
+        head_position = position_of.get(head, position)
         unseen = is_causal and (head_position < position if backward else head_position > position)
         return (
-            (position, head) in stands or unseen or not apart.isdisjoint((position, head_position))
+            (position, head) in words_at_positions
+            or unseen
+            or not separate_first.isdisjoint((position, head_position))
         )
 
     correct = [
-        None if head is None or is_hidden(position, head) else (peak, head) in stands
-        for position, peak, head in tops.select(
+        None if head is None or is_hidden(position, head) else (peak, head) in words_at_positions
+        for position, peak, head in top_rows.select(
             "position", f"{column}_position", "head_word"
         ).rows()
     ]
-    return tops.select(
+    return top_rows.select(
         "position", "index", pl.col("text").alias("dependent"), f"{column}_position", column,
         "weight", pl.col("head_form").alias("gold_head"), "relation",
         pl.Series("correct", correct, pl.Boolean), "special",
@@ -445,12 +454,12 @@ def _gold_pairs(
     if is_saved:
         saved = _query(bank, "saved_pairs", relation=options.relation, sentences=sentences)
         return [(word, head) for word, head in saved.rows()]
-    own = by_word.filter(
+    dependents = by_word.filter(
         pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
     ).unique(["word"], maintain_order=True)
     return [
         (word, head)
-        for word, head, relation in own.select("word", "head_word", "relation").rows()
+        for word, head, relation in dependents.select("word", "head_word", "relation").rows()
         if options.relation in ("all", relation, without_subtype(str(relation)))
     ]
 
@@ -516,17 +525,19 @@ def _mentions_of(bank: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:
     words = shown_words["word"]
     mentions = _query(bank, "mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
-    places: dict[int, list[int]] = {}
+    positions_of: dict[int, list[int]] = {}
     for position, word in shown_words.select("position", "word").drop_nulls().rows():
-        places.setdefault(word, []).append(position)
+        positions_of.setdefault(word, []).append(position)
     columns = ("entity", "first_word", "last_word", "head_word")
     for entity, first, last, head in mentions.select(columns).rows():
-        inner = [position for word in range(first, last + 1) for position in places.get(word, [])]
-        if inner and head in places:
-            spans.append((entity, min(inner), max(inner), places[head][0]))
-    times = Counter(span[0] for span in spans)  # in the order of the text
-    several = [entity for entity, count in times.items() if count > 1]
-    rows = [(several.index(span[0]), *span[1:]) for span in spans if span[0] in several]
+        span = [
+            position for word in range(first, last + 1) for position in positions_of.get(word, [])
+        ]
+        if span and head in positions_of:
+            spans.append((entity, min(span), max(span), positions_of[head][0]))
+    counts = Counter(span[0] for span in spans)  # in the order of the text
+    repeated = [entity for entity, count in counts.items() if count > 1]
+    rows = [(repeated.index(span[0]), *span[1:]) for span in spans if span[0] in repeated]
     return pl.DataFrame(rows, schema=_NO_MENTIONS.schema, orient="row")
 
 
@@ -580,8 +591,8 @@ def _decoded_trees(
         index_at: dict[int, int] = {}
         for at, position in enumerate(words["position"]):
             index_at.setdefault(position, at)  # of several words at one position, the first
-        joins = arcs["is_found"].fill_null(False).to_list()
-        right, all_arcs = sum(joins), int(arcs["is_found"].is_not_null().sum())
+        is_gold = arcs["is_found"].fill_null(False).to_list()
+        right, all_arcs = sum(is_gold), int(arcs["is_found"].is_not_null().sum())
         name = {"head": f"head {layer}-{head}", "layer": f"layer {layer}", "all": "all heads"}
         description = (
             f"{name.get(options.decoded, 'the ensemble')}, {rows['direction'][0].replace('_', ' ')}"

@@ -43,17 +43,21 @@ def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
     rows = rows or _query_internal(bank, "by_name", values | {"name": name_or_id})
     if len(rows) == 1:
         return Chosen(*rows[0])
-    where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
+    scope = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not rows:
-        near = [row[0] for row in _query_internal(bank, "near_names", {"name": name_or_id[:80]})]
-        nearest = f"The nearest names: {', '.join(map(_shortened, near))}. " if near else ""
+        near_names = [
+            row[0] for row in _query_internal(bank, "near_names", {"name": name_or_id[:80]})
+        ]
+        nearest = (
+            f"The nearest names: {', '.join(map(_shortened, near_names))}. " if near_names else ""
+        )
         raise CallError(
-            f"No sentence{where} is called {_shortened(name_or_id)}.",
+            f"No sentence{scope} is called {_shortened(name_or_id)}.",
             f"{nearest}Give a sent_id, a number (sentence.id), or a request:"
             " 'pattern { N [upos=NOUN] }'.",
         )
     raise CallError(
-        f"{len(rows)} sentences{where} are called {_shortened(name_or_id)}.",
+        f"{len(rows)} sentences{scope} are called {_shortened(name_or_id)}.",
         f"Give its number, or --corpus: {join_names([f'{row[0]} ({row[3]})' for row in rows], 8)}.",
     )
 
@@ -164,7 +168,7 @@ def requested_heads(run: Run, heads: Sequence[str], layer: int | None) -> list[t
     if not run.has(layer, None):
         raise CallError(f"The model of the run {run.name} has no layer {layer}.",
                         f"It has {run.size}.")  # fmt: skip
-    for text in (part.strip() for several in heads for part in several.split(",")):
+    for text in (part.strip() for heads_text in heads for part in heads_text.split(",")):
         if not text:
             continue
         pair = layer_and_head(text)

@@ -137,10 +137,10 @@ def _iframe(page: str, svg: str) -> str:
     """Embed a page in a notebook, in a sandboxed frame, whose script cannot reach the notebook."""
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
     assert size is not None, "a picture has its size"
-    high = float(size[2]) + 70  # with the line above it and a scroll bar
+    height = float(size[2]) + 70  # with the line above it and a scroll bar
     return (
         f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" title="Attention"'
-        f' style="border:0;width:100%;height:{high:.0f}px"></iframe>'
+        f' style="border:0;width:100%;height:{height:.0f}px"></iframe>'
     )
 
 
@@ -258,8 +258,8 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
         run, chosen = _named_sentence(bank, options, needs)
     with bank.answering():
         attention.check_relation(bank, options.relation, run)
-        named = [options.head] if isinstance(options.head, str) else options.head
-        pairs = choosing.requested_heads(run, named, options.layer)
+        heads = [options.head] if isinstance(options.head, str) else options.head
+        pairs = choosing.requested_heads(run, heads, options.layer)
         if (count := (1 if options.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
             raise CallError(
                 f"{len(pairs)} heads on {len(chosen)} sentences make {count} panels.",
@@ -305,8 +305,8 @@ def _named_sentence(
         if options.corpus is not None:
             find_corpus(bank.connection, bank.path, options.corpus)
         sentence = choosing.find_sentence(bank, str(options.sentence), options.corpus)
-        of = sentence.corpus, sentence.corpus_name
-        run = choosing.run_over(bank, options.run_name, needs, of)
+        corpus = sentence.corpus, sentence.corpus_name
+        run = choosing.run_over(bank, options.run_name, needs, corpus)
         choosing.check_sentence_in_run(bank, run, sentence)
         return run, [choosing.mark_words(bank, sentence, options.matched)]
 
@@ -317,16 +317,16 @@ def _sentences_with_hits(
     """Choose a run, and the first of its sentences that a request matches."""
     from attnbank.queries.patterns import HitOptions, reads_run
 
-    request, named, hits = str(options.sentence), options.run_name, options.hits
-    read_by = bank.run_of_request(request, named) if reads_run(request) else None
+    request, run_name, hits = str(options.sentence), options.run_name, options.hits
+    read_by = bank.run_of_request(request, run_name) if reads_run(request) else None
     with bank.answering():
-        of = (
+        corpus = (
             None
             if options.corpus is None
             else find_corpus(bank.connection, bank.path, options.corpus)
         )
-        named = named if read_by is None else read_by.name
-        run = choosing.run_over(bank, named, needs, of)
+        run_name = run_name if read_by is None else read_by.name
+        run = choosing.run_over(bank, run_name, needs, corpus)
     for limit in (_FIRST_HITS * hits, None):
         choice = HitOptions(run.corpus_name, limit, keys=True, run=read_by)
         frame = bank.run_hits(request, choice, timeout=options.timeout)

@@ -123,8 +123,8 @@ def _attention_rows(
 ) -> str:  # fmt: skip
     """The `from` and `where` of pairs of positions of some heads, by weight or peak."""
     position_column = "position" if table == "peak" else "from_position"
-    named = (("layer", head.layer), ("head", head.head))
-    wanted = [f"{table}.{column} = {number}" for column, number in named if number is not None]
+    columns = (("layer", head.layer), ("head", head.head))
+    wanted = [f"{table}.{column} = {number}" for column, number in columns if number is not None]
     return (
         f"from sequence inner join {table} on {table}.sequence = sequence.id"
         f" inner join {source} as source on source.sequence = {table}.sequence"
@@ -161,7 +161,7 @@ def _add_pairs(
     """
     alias = planned.aliases.new(f"{pairs}_row")
     bound = {end: planned.bound[node] for end, node in ties.items() if node is not None}
-    near = next(iter(bound.values()))
+    known_word = next(iter(bound.values()))
     conditions = {end: f"{alias}.{end} = {word.row}.id" for end, word in bound.items()}
     star = next((end for end, node in ties.items() if node is None), None)
     any_word = Bound(planned.aliases.new("star"))
@@ -170,7 +170,7 @@ def _add_pairs(
         if star is not None:
             joined = f" inner join word as {any_word.row} on {alias}.{star} = {any_word.row}.id"
             if not planned.cross_sentence:
-                joined += f" and {any_word.sentence_id} = {near.sentence_id}"
+                joined += f" and {any_word.sentence_id} = {known_word.sentence_id}"
         planned.add_condition(
             f"exists(select 1 from {pairs} as {alias}{joined} where {all_of(conditions.values())})",
             *(word.row for word in bound.values()),
@@ -179,7 +179,9 @@ def _add_pairs(
     if star is not None:
         bound[star] = any_word
         conditions[star] = f"{alias}.{star} = {any_word.row}.id"
-        planned.join(any_word.row, None if planned.cross_sentence else planned.row_group[near.row])
+        planned.join(
+            any_word.row, None if planned.cross_sentence else planned.row_group[known_word.row]
+        )
         planned.hidden.append(any_word.row)
     planned.join(alias, None, pairs)
     for end, word in bound.items():
@@ -281,11 +283,13 @@ def _add_enhanced(planned: ScopePlan, edge: syntax.Edge) -> str:
     ends = {"head_index": edge.source, "index": edge.target}
     bound = {end: planned.bound[node] for end, node in ends.items() if node is not None}
     ties = {end: f"{row}.{end} = {word.index}" for end, word in bound.items()}
-    near = next(iter(bound.values()))
+    known_word = next(iter(bound.values()))
     if edge.name is None and len(bound) == 1:
-        planned.add_condition(exists_row(name, row, near.sentence_id, ties.values()), near.row)
+        planned.add_condition(
+            exists_row(name, row, known_word.sentence_id, ties.values()), known_word.row
+        )
     else:
-        planned.join(row, planned.row_group[near.row], name)
+        planned.join(row, planned.row_group[known_word.row], name)
         for end, word in bound.items():
             planned.add_condition(ties[end], row, word.row, is_tie=True)
         if len(bound) == 1:
@@ -369,12 +373,12 @@ def _attention_value(planned: ScopePlan, key: syntax.AttentionKey, run: Run) -> 
             )
         else:
             is_label = key.feature == "deprel"
-            own = (
+            word_value = (
                 "looked_at.deprel"
                 if is_label
                 else expressions.feature_value(key.feature, "looked_at")
             )
-            value = f"string_agg({own}, '+' order by looked_at.id nulls last)"
+            value = f"string_agg({word_value}, '+' order by looked_at.id nulls last)"
         reaches = "target.position = peak.most_attended"
         rows = _attention_rows(run, key.head, "peak", reaches, joined=joined)
     else:

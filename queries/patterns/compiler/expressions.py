@@ -128,8 +128,8 @@ def _list_contains(row: str, part: str) -> str:
 
 def conllu_name(name: str) -> str:
     """The name of a feature in CoNLL-U: Number[psor] for Grew's Number__psor."""
-    base, layer, of = name.partition("__")
-    return f"{base}[{of}]" if layer and base and of else name
+    base, layer, owner = name.partition("__")
+    return f"{base}[{owner}]" if layer and base and owner else name
 
 
 _COMPUTED_FEATURES = {

@@ -281,10 +281,12 @@ def exists_row(table: str, alias: str, sentence: str, conditions: Iterable[str])
 def _add_distinctness(planned: ScopePlan) -> None:
     """Add the conditions that nodes are different words, unless their name ends in `$`."""
     scope = planned.scope
-    apart = set(_pairs_already_different(scope))
+    known_different = set(_pairs_already_different(scope))
     outer_nodes = scope.outer.nodes if scope.outer else []
     for first, second in chain(combinations(scope.nodes, 2), product(scope.nodes, outer_nodes)):
-        if first.endswith("$") or second.endswith("$") or frozenset((first, second)) in apart:
+        if first.endswith("$") or second.endswith("$"):
+            continue
+        if frozenset((first, second)) in known_different:
             continue
         left, right = planned.bound[first], planned.bound[second]
         if left.is_head != right.is_head and left.row == right.row:

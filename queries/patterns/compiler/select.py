@@ -157,8 +157,10 @@ class _Builder:
         return f"{select} where {all_of(conditions)}" if conditions else select
 
     def _plan(self, scope: Scope, outer: ScopePlan | None) -> ScopePlan:
-        wide = self._options.cross_sentence
-        planned = plan_scope(self._checked, scope, outer, self._aliases, cross_sentence=wide)
+        cross_sentence = self._options.cross_sentence
+        planned = plan_scope(
+            self._checked, scope, outer, self._aliases, cross_sentence=cross_sentence
+        )
         self._with += clauses.add_clauses(planned, self._options.run)
         planned.sources.sort(key=lambda source: not source.has_sentence)
         return planned
@@ -172,15 +174,15 @@ class _Builder:
         columns = [f"{SENTENCE}.name as sent_id"]
         if options.keys or options.sample is not None:
             columns.append(f"{SENTENCE}.id as sentence")
-        named = {name: pattern.bound[name].index for name in pattern.scope.nodes}
-        named |= {name: clauses.label_of(pattern, name) for name in pattern.scope.named}
-        columns += [f"{value} as {quoted(name)}" for name, value in named.items()]
+        values = {name: pattern.bound[name].index for name in pattern.scope.nodes}
+        values |= {name: clauses.label_of(pattern, name) for name in pattern.scope.named}
+        columns += [f"{value} as {quoted(name)}" for name, value in values.items()]
         columns += [f"{self._key_value(key)} as {quoted(str(key))}" for key in checked.keys]
         suffixes = {"name": "sent_id", "id": "sentence"} if options.keys else {"name": "sent_id"}
         for column, suffix in suffixes.items() if options.cross_sentence else ():
             for name in pattern.scope.nodes:
-                of = _sentence_of_group(pattern.group[name])
-                columns.append(f"{of}.{column} as {quoted(f'{name}.{suffix}')}")
+                alias = _sentence_of_group(pattern.group[name])
+                columns.append(f"{alias}.{column} as {quoted(f'{name}.{suffix}')}")
         if options.run is not None:
             columns.append(f"{literal(options.run.name)} as run")
         return columns
@@ -255,9 +257,9 @@ class _Builder:
             if source.has_sentence:
                 group = planned.row_group[source.alias]
                 same = [alias for alias in placed if planned.row_group.get(alias) == group]
-                near = _first_tied(source.alias, same, ties) or next(iter(same), None)
-                if near is not None:
-                    on.append(f"{source.alias}.sentence = {near}.sentence")
+                neighbour = _first_tied(source.alias, same, ties) or next(iter(same), None)
+                if neighbour is not None:
+                    on.append(f"{source.alias}.sentence = {neighbour}.sentence")
                 elif group in around:
                     outward.append(f"{source.alias}.sentence = {around[group]}")
             placed.append(source.alias)
@@ -287,10 +289,10 @@ def _sentence_of_group(group: int) -> str:
 
 def _where_conditions(planned: ScopePlan) -> list[Condition]:
     """The conditions of the `where`: all except the join conditions between rows of this scope."""
-    own = {source.alias for source in planned.sources}
+    aliases = {source.alias for source in planned.sources}
     return [
         condition for condition in planned.conditions
-        if not (condition.is_tie and condition.rows <= own and len(condition.rows) > 1)
+        if not (condition.is_tie and condition.rows <= aliases and len(condition.rows) > 1)
     ]  # fmt: skip
 
 

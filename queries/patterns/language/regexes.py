@@ -169,20 +169,20 @@ class _RegexParser:
         """Parse the repetitions after an item; `size` is the expression's size before the item."""
         counted = "" if self._is_str else r"|\{(\d+)(,?)(\d*)\}"
         while repetition := self._take(r"[*+?]" + counted):
-            sign, times = repetition[0], 1
+            sign, count = repetition[0], 1
             if sign[0] == "{":
                 least = int(repetition[1][:6])
                 most = int(repetition[3][:6]) if repetition[3] else None if repetition[2] else least
                 if most is not None and most < least:
                     raise self.error("a repetition ends before it begins.", repetition.start())
-                times = max(least, most or 0, 1)
+                count = max(least, most or 0, 1)
                 sign = f"{{{least}}}" if least == most else f"{{{least},{most or ''}}}"
             if not self._is_str and self._take(r"(?=\+)"):
                 raise self._refuse("a possessive repetition", self.at)
             lazy = "" if self._is_str else self._take(r"\??")[0]  # type: ignore[index]
-            if times > _MAX_REPEATS:
+            if count > _MAX_REPEATS:
                 raise self.error(f"something is repeated more than {_MAX_REPEATS} times.")
-            self._add_size((self._size - size) * (times - 1))
+            self._add_size((self._size - size) * (count - 1))
             # A longer item must be a group, so that all of it is repeated.
             is_simple = re.fullmatch(r"\\?.|\[.*\]|\(\?:.*\)", item.text, re.DOTALL)
             text = item.text if is_simple else f"(?:{item.text})"
@@ -244,8 +244,8 @@ class _RegexParser:
         while self.at == first or not self._take(r"\]"):
             if self.at >= len(self.source):
                 raise self.error("a class in brackets is not closed.", start)
-            if not self._is_str and (named := self._take(r"\[:\^?[a-z]+:\]")):
-                parts.append(named[0])
+            if not self._is_str and (named_class := self._take(r"\[:\^?[a-z]+:\]")):
+                parts.append(named_class[0])
                 continue
             low, is_one = self._class_character()
             if is_one and self._take(r"-(?=[^\]])"):

@@ -150,16 +150,16 @@ class ResolvedRequest:
 
     def reads_surprisal(self) -> bool:
         """Whether it reads the surprisal of words."""
-        named = [
+        references = [
             (scope, reference)
             for scope in self.scopes()
             for reference in scope.feature_references()
         ]
-        named += [(self.pattern, reference) for reference in self.keys_of(syntax.Reference)]
+        references += [(self.pattern, reference) for reference in self.keys_of(syntax.Reference)]
         return (
             any(
                 reference.feature == SURPRISAL and scope.has_node(reference.owner)
-                for scope, reference in named
+                for scope, reference in references
             )
             or any(tests_surprisal(scope.tests.values()) for scope in self.scopes())
             or any(key.feature == SURPRISAL for key in self.keys_of(syntax.AttentionKey))

@@ -157,10 +157,10 @@ class Head:
     head: int | None
 
     def __str__(self) -> str:
-        named = "-".join(
+        text = "-".join(
             "*" if number is None else str(number) for number in (self.layer, self.head)
         )
-        return "*" if named == "*-*" else named
+        return "*" if text == "*-*" else text
 
 
 @dataclass(frozen=True)
