@@ -292,18 +292,16 @@ def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFram
     weights = np.array(maps["weights"].to_list()).reshape(-1, size, size).mean(axis=0)
     word_positions = positions.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
     between_words = weights[np.ix_(word_positions, word_positions)]
-    np.fill_diagonal(between_words, 0.0)
+    np.fill_diagonal(between_words, 0.0)  # attention to itself is no peak
     columns: dict[str, Any] = {"position": word_positions}
     for name, axis in (("most_attended", 1), ("most_attending", 0)):
         peak_weights = between_words.max(axis=axis, initial=0.0)
-        at = (
-            word_positions[between_words.argmax(axis=axis)]
-            if len(word_positions)
-            else word_positions
-        )
+        peak_positions = word_positions
+        if len(word_positions):  # argmax fails on an axis of length 0
+            peak_positions = word_positions[between_words.argmax(axis=axis)]
         columns[name] = [
             int(position) if weight > 0 else None
-            for position, weight in zip(at, peak_weights, strict=True)
+            for position, weight in zip(peak_positions, peak_weights, strict=True)
         ]
         columns[f"{name}_weight"] = peak_weights
     types = {"position": pl.Int16, "most_attended": pl.Int16, "most_attending": pl.Int16}
@@ -382,7 +380,7 @@ def _top_rows(
     backward = options.direction == "head_to_dependent"
     column = "looked_at_by" if backward else "looks_at"
     peak_column = "most_attending" if backward else "most_attended"
-    at = by_word.select(
+    targets = by_word.select(
         pl.col("position").alias(f"{column}_position"), pl.col("text").alias(column)
     ).unique([f"{column}_position"], keep="first", maintain_order=True)
     words_at_positions = set(by_word.select("position", "word").rows())
@@ -398,7 +396,7 @@ def _top_rows(
         shown_words.filter(pl.col("word").is_not_null())
         .join(peaks, on="position", how="left")
         .rename({peak_column: f"{column}_position", f"{peak_column}_weight": "weight"})
-        .join(at, on=f"{column}_position", how="left")
+        .join(targets, on=f"{column}_position", how="left")
         .join(special_weights, on="position", how="left")
         .sort("position", "index")
     )
@@ -577,9 +575,9 @@ def _decoded_trees(
             f"The run {run.name} has no decoded trees of this kind.",
             f"Type: attnbank compute attention_tree --run {run.id}",
         )
-    parts = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
+    sources = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
     trees = {}
-    for layer, head in dict.fromkeys(parts.get(options.decoded, [(None, None)])):
+    for layer, head in dict.fromkeys(sources.get(options.decoded, [(None, None)])):
         rows = _query(
             bank, "decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
             layer=layer, head=head,
@@ -592,14 +590,14 @@ def _decoded_trees(
         for at, position in enumerate(words["position"]):
             index_at.setdefault(position, at)  # of several words at one position, the first
         is_gold = arcs["is_found"].fill_null(False).to_list()
-        right, all_arcs = sum(is_gold), int(arcs["is_found"].is_not_null().sum())
+        gold_arcs, all_arcs = sum(is_gold), int(arcs["is_found"].is_not_null().sum())
         name = {"head": f"head {layer}-{head}", "layer": f"layer {layer}", "all": "all heads"}
         description = (
             f"{name.get(options.decoded, 'the ensemble')}, {rows['direction'][0].replace('_', ' ')}"
         )
         tree_heads = tuple(index_at.get(position) for position in arcs["found_position"])
         edges = {(at, head) for at, head in enumerate(gold.heads) if head is not None}
-        trees[f"by {description}: {right} of {all_arcs} gold dependencies"] = Tree(
+        trees[f"by {description}: {gold_arcs} of {all_arcs} gold dependencies"] = Tree(
             words=gold.words,
             tags=gold.tags,
             heads=tree_heads,

@@ -41,7 +41,7 @@ from attnbank.sql.subtypes import TO_EARLIER
 # Panels of a picture: the 144 heads of the paper's model on one sentence fit.
 MOST_PANELS = 150
 
-# Hits to query first, per sentence to show; if they are too few, all are queried.
+# Hits to query first, per sentence to show.
 _FIRST_HITS = 100
 
 
@@ -199,11 +199,10 @@ def _other_runs(
     if not frame.height:
         return ()
     if any(parameter.name == "corpora" for parameter in analysis.parameters):
+        statement = registry.internal_statement("contents/matching_runs")
         parameters = {"run": frame["run"][0], "corpora": values.get("corpora")}
         with bank.answering():
-            return bank.fetch(registry.internal_statement("contents/matching_runs"), parameters)[
-                "name"
-            ]
+            return bank.fetch(statement, parameters)["name"]
     if "run" not in frame.columns and "probe" in frame.columns:
         # The rows of a probe name no run: the scores of the same probe do.
         scores = bank.query("probe_accuracy", probe=frame["probe"][0])
@@ -277,13 +276,12 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
         warnings.warn(message, AttnbankWarning, stacklevel=3)
     notes = (*left_out, *dict.fromkeys(note for reading in readings for note in reading.notes))
     trees: dict[str, Any] = {}
-    for sentence, reading in (
-        zip(chosen, readings, strict=True) if options.tree or options.decoded else ()
-    ):
-        if reading.tree is None:
-            raise QueryError("The sentence has no tree.", "Leave out --tree and --decoded.")
-        trees[f"The {'gold ' if reading.decoded else ''}tree of {sentence.name}"] = reading.tree
-        trees |= {f"{sentence.name} {what}": tree for what, tree in reading.decoded.items()}
+    if options.tree or options.decoded:
+        for sentence, reading in zip(chosen, readings, strict=True):
+            if reading.tree is None:
+                raise QueryError("The sentence has no tree.", "Leave out --tree and --decoded.")
+            trees[f"The {'gold ' if reading.decoded else ''}tree of {sentence.name}"] = reading.tree
+            trees |= {f"{sentence.name} {how}": tree for how, tree in reading.decoded.items()}
     facts = pictures.SentenceFacts(
         **names,
         relation=options.relation,
@@ -320,22 +318,19 @@ def _sentences_with_hits(
     request, run_name, hits = str(options.sentence), options.run_name, options.hits
     read_by = bank.run_of_request(request, run_name) if reads_run(request) else None
     with bank.answering():
-        corpus = (
-            None
-            if options.corpus is None
-            else find_corpus(bank.connection, bank.path, options.corpus)
-        )
+        corpus = None
+        if options.corpus is not None:
+            corpus = find_corpus(bank.connection, bank.path, options.corpus)
         run_name = run_name if read_by is None else read_by.name
         run = choosing.run_over(bank, run_name, needs, corpus)
+    # Most requests match many sentences: query a few hits first, and all only if they are too few.
     for limit in (_FIRST_HITS * hits, None):
         choice = HitOptions(run.corpus_name, limit, keys=True, run=read_by)
         frame = bank.run_hits(request, choice, timeout=options.timeout)
         chosen = _by_sentence(frame, run)
         with bank.answering():
-            in_run = choosing.sentences_of_run(
-                bank, run, list({sentence.id for sentence in chosen})
-            )
-        sentences = [sentence for sentence in chosen if sentence.id in in_run][:hits]
+            ids = choosing.sentences_of_run(bank, run, [sentence.id for sentence in chosen])
+        sentences = [sentence for sentence in chosen if sentence.id in ids][:hits]
         if len(sentences) == hits or limit is None or frame.height < limit:
             break
     if not sentences:
@@ -350,6 +345,7 @@ def _sentences_with_hits(
 
 
 def _by_sentence(frame: pl.DataFrame, run: Run) -> list[Chosen]:
+    """The sentences of hits in order, with the words that any of their hits matches."""
     nodes = [name for name, dtype in frame.schema.items() if dtype == pl.Int16]
     names: dict[int, str] = {}
     matched: dict[int, set[int]] = {}

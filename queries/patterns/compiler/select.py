@@ -129,17 +129,16 @@ class _Builder:
             holds = self._block_condition(scope, is_filter=is_with)
             conditions.append(holds if is_with else f"not {holds}")
         conditions += map(expressions.metadata_test, checked.sentence_tests)
-        if checked.attention():
+        if checked.reads_run():
             assert options.run is not None
-            sentences = clauses.read_sentences(options.run)
+            # Otherwise a `without` would hold in every sentence that the run has not read.
+            readable = [clauses.read_sentences(options.run)] if checked.attention() else []
+            if checked.reads_surprisal():
+                readable.append(clauses.measured_sentences(options.run))
             conditions += [
-                f"{self._sentence_id(group)} in ({sentences})" for group in self._row_of_group
-            ]
-        if checked.reads_surprisal():
-            assert options.run is not None
-            sentences = clauses.measured_sentences(options.run)
-            conditions += [
-                f"{self._sentence_id(group)} in ({sentences})" for group in self._row_of_group
+                f"{self._sentence_id(group)} in ({sentences})"
+                for sentences in readable
+                for group in self._row_of_group
             ]
         if options.corpus is not None:
             conditions.append(f"corpus.name = {literal(options.corpus)}")
@@ -157,11 +156,12 @@ class _Builder:
         return f"{select} where {all_of(conditions)}" if conditions else select
 
     def _plan(self, scope: Scope, outer: ScopePlan | None) -> ScopePlan:
-        cross_sentence = self._options.cross_sentence
+        options = self._options
         planned = plan_scope(
-            self._checked, scope, outer, self._aliases, cross_sentence=cross_sentence
+            self._checked, scope, outer, self._aliases, cross_sentence=options.cross_sentence
         )
-        self._with += clauses.add_clauses(planned, self._options.run)
+        self._with += clauses.add_clauses(planned, options.run)
+        # Words first: pairs of words have no column sentence, and are joined to the words.
         planned.sources.sort(key=lambda source: not source.has_sentence)
         return planned
 
@@ -216,6 +216,7 @@ class _Builder:
         if source.may_be_anchor:
             if self._words_table is None:
                 self._words_table = self._aliases.new("word_or_anchor")
+                # First, because tables with surprisal read it.
                 self._with.insert(
                     0, f"{self._words_table} as not materialized ({_WORDS_AND_ANCHORS})"
                 )
