@@ -300,6 +300,10 @@ def _range_of_n(rows: list[Row]) -> list[int]:
 _MAX_TRIES = 8
 
 
+# The least width of a panel with its labels, as a multiple of the font size.
+_MIN_PANEL = 14
+
+
 def fitted(
     analysis: Analysis, frame: pl.DataFrame, facts: ChartFacts, theme: str, look: Look
 ) -> Spec:
@@ -344,8 +348,8 @@ def _options_to_shorten(analysis: Analysis) -> str:
     return " or ".join(typed for name, typed in _SHORTENING_OPTIONS if name in parameters)
 
 
-# The least width of a panel with its labels, as a multiple of the font size.
-_MIN_PANEL = 14
+# Columns that say no more than the name of the corpus.
+_SKIPPED_CONSTANTS = ("language", "sent_id")
 
 
 def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
@@ -373,10 +377,6 @@ def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any
         if len(values) == 1 and None not in values and not name.startswith(_SKIPPED_CONSTANTS):
             constants[name] = label_of(str(values.pop()))
     return constants
-
-
-# Columns that say no more than the name of the corpus.
-_SKIPPED_CONSTANTS = ("language", "sent_id")
 
 
 def check_has_picture(analysis: Analysis) -> Plot:
@@ -416,6 +416,7 @@ def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
 
 
 def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
+    """Keep the first bars of each panel if there are too many, and add a note."""
     max_bars = MOST_BARS_OF_PANEL if plot.panel else MOST_BARS
     counts: Counter[tuple[Any, ...]] = Counter()
     first_rows = []
@@ -485,8 +486,8 @@ def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
 
 
 def _panels_per_value(plot: Plot) -> int:
-    of_grid = len(plot.color) + (plot.text is not None)
-    return {"grid": of_grid, "scatter": len(plot.color)}.get(plot.kind, 1)
+    per_grid = len(plot.color) + (plot.text is not None)
+    return {"grid": per_grid, "scatter": len(plot.color)}.get(plot.kind, 1)
 
 
 def _all_panels(scene: Scene) -> ChartParts:
@@ -530,6 +531,10 @@ def _count_suffix(plot: Plot, rows: list[Row]) -> str:
     return f" (n {counts.pop():,})"
 
 
+# Pixels of a row of panels.
+_MAX_ROW_WIDTH = 1500
+
+
 def _panels_per_row(
     plot: Plot,
     values: dict[tuple[Any, ...], None],
@@ -544,11 +549,8 @@ def _panels_per_row(
     last = len({value[-1] for value in values})
     if len(plot.panel) > 1 and last <= fit:
         return last * (fit // last)
+    # Nearly square: four panels are two rows of two.
     return min(fit, {1: 1, 2: 2, 3: 3, 4: 2}.get(len(values), 3 if len(values) <= 9 else 4))
-
-
-# Pixels of a row of panels.
-_MAX_ROW_WIDTH = 1500
 
 
 def _panel_name(column: ResultColumn, value: Any) -> str:

@@ -99,6 +99,9 @@ def warn_if_long(height: float, options: str) -> None:
     )
 
 
+SVG = "http://www.w3.org/2000/svg"
+
+
 def convert_svg(
     root: ElementTree.Element, ending: str, scale: float, *, in_points: bool = False
 ) -> bytes:
@@ -170,7 +173,6 @@ def _html_page(specification: Mapping[str, Any], text: str) -> str:
     )
 
 
-SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 
 

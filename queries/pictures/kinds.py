@@ -35,6 +35,10 @@ from attnbank.queries.pictures.panels import (
 _CELL: Spec = {"type": "rect"}
 
 
+# In one of several panels, grids with more rows have flat cells.
+_MANY_ROWS = 16
+
+
 def draw_grid(scene: Scene) -> ChartParts:
     """Draw cells coloured by one or several columns, a panel for each column.
 
@@ -137,10 +141,14 @@ def _significance_note(scene: Scene) -> str:
     )
 
 
+# Pixels of a grid with names in its cells.
+_MAX_GRID_WIDTH = 1000.0
+
+
 def _step_of_names(scene: Scene, step: float, columns: int) -> float:
     """The width of cells with room for their names, as far as the page allows."""
     longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
-    room = (longest + 1) * 0.54 * scene.look.at_least(0.72)
+    room = (longest + 1) * 0.54 * scene.look.at_least(0.72)  # 0.54: an average letter, in ems
     return max(step, min(room, _MAX_GRID_WIDTH / columns, 64.0))
 
 
@@ -151,8 +159,8 @@ def _first_name_of_cell(scene: Scene, row: Row) -> str:
     return str(row[scene.plot.text] or "").partition(", ")[0]
 
 
-# Pixels of a grid with names in its cells.
-_MAX_GRID_WIDTH = 1000.0
+# Names are shown only in cells with room for this many letters.
+_MIN_LETTERS = 3
 
 
 def _name_layers(scene: Scene, axes: Spec, step: float, height: float, column: str) -> list[Spec]:
@@ -181,14 +189,6 @@ def _cell_height(scene: Scene, step: float, x_labels: list[str], y_labels: list[
     if scene.plot.panel and len(y_labels) > _MANY_ROWS:
         return min(step, scene.look.font)
     return step if len(x_labels) <= 30 else min(20.0, max(5.0, 300 // len(y_labels)))
-
-
-# In one of several panels, grids with more rows have flat cells.
-_MANY_ROWS = 16
-
-
-# Names are shown only in cells with room for this many letters.
-_MIN_LETTERS = 3
 
 
 def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width: float) -> Spec:
@@ -292,6 +292,13 @@ def cluster_order(distances: NDArray[np.float64]) -> list[int]:
     return [leaf for order in orders.values() for leaf in order]
 
 
+# Fields computed by Vega; in one specification, two transforms must not write the same field.
+MEAN, RULE = "mean of rows", "rule value"
+
+
+_ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
+
+
 def draw_points(scene: Scene) -> ChartParts:
     """Draw a point for each row, and a line through the mean of the points at each x."""
     colors, groups, x, y, fold = _line_channels(scene)
@@ -345,10 +352,8 @@ def _describe_interval(scene: Scene, low: str) -> str:
     return meaning.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
 
 
-# Fields computed by Vega; in one specification, two transforms must not write the same field.
-MEAN, RULE = "mean of rows", "rule value"
-
-_ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
+# Pixels of a panel of points or lines.
+_PANEL_WIDTH = 440
 
 
 def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
@@ -401,10 +406,6 @@ def _logarithmic(scene: Scene) -> Spec:
     }  # fmt: skip
 
 
-# Pixels of a panel of points or lines.
-_PANEL_WIDTH = 440
-
-
 def _folded(columns: tuple[str, ...]) -> Spec:
     return {"fold": list(columns), "as": [NAME, VALUE]}
 
@@ -427,6 +428,14 @@ def _single_panel(scene: Scene, layers: list[Spec], notes: list[str]) -> ChartPa
     height = scene.size.height or (scene.size.width or _PANEL_WIDTH) * 0.52
     unit = scene.unit(width, height, layer=layers)
     return ChartParts([unit], 1, width, notes, ("color", "shape"))
+
+
+# Pixels of a panel of bars.
+_BARS_WIDTH = 380
+
+
+# The field of the label at the end of a bar.
+ASIDE = "aside label"
 
 
 def draw_bars(scene: Scene) -> ChartParts:
@@ -492,13 +501,6 @@ def draw_bars(scene: Scene) -> ChartParts:
 
 def _is_integer(text: str) -> bool:
     return re.fullmatch(r"-?\d+", text) is not None
-
-
-# Pixels of a panel of bars.
-_BARS_WIDTH = 380
-
-# The field of the label at the end of a bar.
-ASIDE = "aside label"
 
 
 def draw_scatter(scene: Scene) -> ChartParts:

@@ -249,7 +249,7 @@ class Scene:
     @property
     def tooltip(self) -> list[Spec]:
         """The tooltip of a mark: every column of its row."""
-        known = self.rows[0]
+        known = self.rows[0]  # without columns of lists and bytes
         return [{"field": column.name} for column in self.analysis.columns if column.name in known]
 
     @property
@@ -265,15 +265,15 @@ class Scene:
 
     def unit(self, width: Any, height: Any, **body: Any) -> Spec:
         """A Vega-Lite view of the panel's rows; sizes are in pixels, or {"step": pixels}."""
-        chosen: list[Spec] = [
+        filters: list[Spec] = [
             {"filter": {"field": name, "equal": value}} for name, value in self.panel_values.items()
         ]
         if self.plot.significant is not None:
             column = self.plot.significant
             # In Vega, null < 0.05 is true.
-            chosen.append({"filter": {"field": column, "valid": True}})
-            chosen.append({"filter": {"field": column, "lt": SIGNIFICANT}})
-        return {"transform": chosen, "width": width, "height": height, **body}
+            filters.append({"filter": {"field": column, "valid": True}})
+            filters.append({"filter": {"field": column, "lt": SIGNIFICANT}})
+        return {"transform": filters, "width": width, "height": height, **body}
 
     def column(self, name: str) -> ResultColumn:
         """The declaration of a column in the header."""
@@ -335,6 +335,7 @@ class Scene:
         intervals.
         """
         longest, font = max(map(len, domain)), self.look.font
+        # The width of a horizontal label in ems; a vertical one takes 1.15, the height of a line.
         ems = 0.6 * longest + 0.4
         # Short names that have no room even upright stay horizontal and are thinned out.
         is_turned = source == X and ems * font > step
@@ -415,6 +416,7 @@ class Scene:
         legend: Spec = {"title": title}
         if self.look.width is not None:  # the legend is below, in as many columns as fit
             font, room = self.look.font, self.look.width / (self.size.beside or 1)
+            # In ems, a letter is about 0.55 wide, and a symbol with its gaps about 3.
             letters = max(10, int(0.65 * room / (0.55 * font)))
             names = {name: textwrap.wrap(text, letters) for name, text in names.items()}
             widest = max(len(line) for lines in names.values() for line in lines)

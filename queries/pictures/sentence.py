@@ -35,6 +35,10 @@ from attnbank.sql.suggest import escape_control
 ELSEWHERE = -1
 
 
+# Means of more heads than this are named by their number.
+_MAX_NAMED = 6
+
+
 @dataclass(frozen=True)
 class Panel:
     """One head, or the mean of several, on one sentence.
@@ -121,9 +125,6 @@ class SentenceFacts:
             return "norm"
         return "weight" if self.measure == "weights" else "share"
 
-
-# Means of more heads than this are named by their number.
-_MAX_NAMED = 6
 
 MARGIN = 16.0
 

@@ -153,6 +153,11 @@ class SentenceRecords:
     notes: tuple[str, ...]
 
 
+_NO_MENTIONS = pl.DataFrame(
+    schema={"entity": pl.Int64, "first": pl.Int64, "last": pl.Int64, "head": pl.Int64}
+)
+
+
 def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> SentenceRecords:
     """Read what all heads share of a sentence. Raises CallError if `options.words` has no word."""
     inputs = _query(bank, "inputs", run=run.id, sentence=chosen.id)
@@ -511,11 +516,6 @@ def _gold_arcs(
             rows.append((*ends, (backward, word, head) in peak_of))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "is_found": pl.Boolean}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-_NO_MENTIONS = pl.DataFrame(
-    schema={"entity": pl.Int64, "first": pl.Int64, "last": pl.Int64, "head": pl.Int64}
-)
 
 
 def _mentions_of(bank: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:

@@ -72,6 +72,12 @@ def _not_materialized(name: str, select: str) -> str:
     return f"{name} as not materialized ({select})"
 
 
+_WEIGHT = "list_extract(distribution.weights, target.position + 1)"
+
+
+_NOT_ITSELF = "(target.position <> source.position or target.word = source.word)"
+
+
 def _add_attention(planned: ScopePlan, edge: syntax.AttentionEdge, run: Run) -> str:
     """`A =[3-1]=> B`: pairs of table `peak`; with a sign, pairs whose weight meets the threshold.
 
@@ -111,10 +117,6 @@ def _add_attention(planned: ScopePlan, edge: syntax.AttentionEdge, run: Run) -> 
         f" cast({weight} as double) as weight"
         f" {_attention_rows(run, edge.head, table, reaches, **rows)}{kinds}",
     )
-
-
-_WEIGHT = "list_extract(distribution.weights, target.position + 1)"
-_NOT_ITSELF = "(target.position <> source.position or target.word = source.word)"
 
 
 def _attention_rows(

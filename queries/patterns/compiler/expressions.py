@@ -87,6 +87,19 @@ def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
     return f"{name}({value}, {literal(inner)})"
 
 
+_COMPUTED_FEATURES = {
+    "wordform": "case when {0}.index <> 0 then {0}.form end",
+    # The first word of a multiword token has its surface form, the others have "_".
+    "textform": (
+        "case when {0}.index = 0 then null when {0}.surface is not null and exists(select 1"
+        " from word as previous where previous.sentence = {0}.sentence"
+        " and previous.index = {0}.index - 1 and previous.surface = {0}.surface"
+        " and not previous.space_after) then '_' else coalesce({0}.surface, {0}.form) end"
+    ),
+    "SpaceAfter": "case when not {0}.space_after and {0}.surface is null then 'No' end",
+}
+
+
 def feature_test(test: syntax.Test, row: str) -> str:
     """Compile a test of a feature of the word in the row with that alias."""
     name = test.feature
@@ -130,19 +143,6 @@ def conllu_name(name: str) -> str:
     """The name of a feature in CoNLL-U: Number[psor] for Grew's Number__psor."""
     base, layer, owner = name.partition("__")
     return f"{base}[{owner}]" if layer and base and owner else name
-
-
-_COMPUTED_FEATURES = {
-    "wordform": "case when {0}.index <> 0 then {0}.form end",
-    # The first word of a multiword token has its surface form, the others have "_".
-    "textform": (
-        "case when {0}.index = 0 then null when {0}.surface is not null and exists(select 1"
-        " from word as previous where previous.sentence = {0}.sentence"
-        " and previous.index = {0}.index - 1 and previous.surface = {0}.surface"
-        " and not previous.space_after) then '_' else coalesce({0}.surface, {0}.form) end"
-    ),
-    "SpaceAfter": "case when not {0}.space_after and {0}.surface is null then 'No' end",
-}
 
 
 def feature_value(name: str, row: str) -> str:
@@ -233,6 +233,30 @@ def _can_pass(test: syntax.Test, value: str) -> bool:
     return None in matches or test.kind == "different"
 
 
+# Conditions on the tree of a sentence, by the shapes of resolver.SHAPES.
+_SHAPES = {
+    # The edges that ingest keeps are those of a tree, or of a part of one, or none: a forest.
+    "forest": "true",
+    "cyclic": "false",
+    "tree": (
+        "not exists(select 1 from word as loose"
+        " where loose.sentence = this_sentence.id and loose.head_index is null)"
+    ),
+    "projective": """not exists(
+        select 1
+        from word as left_edge
+        inner join word as right_edge
+            on right_edge.sentence = left_edge.sentence
+            and least(left_edge.index, left_edge.head_index)
+                < least(right_edge.index, right_edge.head_index)
+            and least(right_edge.index, right_edge.head_index)
+                < greatest(left_edge.index, left_edge.head_index)
+            and greatest(left_edge.index, left_edge.head_index)
+                < greatest(right_edge.index, right_edge.head_index)
+        where left_edge.sentence = this_sentence.id)""",
+}
+
+
 def metadata_test(test: syntax.Test) -> str:
     """Compile a test of metadata or of the tree's shape."""
     if test.kind == "present" and test.feature in SHAPES:
@@ -263,27 +287,3 @@ def reads_document(checked: ResolvedRequest) -> bool:
         reference.feature for reference in references if checked.pattern.is_metadata(reference)
     }
     return not keys <= SENTENCE_COLUMNS.keys() | SHAPES
-
-
-# Conditions on the tree of a sentence, by the shapes of resolver.SHAPES.
-_SHAPES = {
-    # The edges that ingest keeps are those of a tree, or of a part of one, or none: a forest.
-    "forest": "true",
-    "cyclic": "false",
-    "tree": (
-        "not exists(select 1 from word as loose"
-        " where loose.sentence = this_sentence.id and loose.head_index is null)"
-    ),
-    "projective": """not exists(
-        select 1
-        from word as left_edge
-        inner join word as right_edge
-            on right_edge.sentence = left_edge.sentence
-            and least(left_edge.index, left_edge.head_index)
-                < least(right_edge.index, right_edge.head_index)
-            and least(right_edge.index, right_edge.head_index)
-                < greatest(left_edge.index, left_edge.head_index)
-            and greatest(left_edge.index, left_edge.head_index)
-                < greatest(right_edge.index, right_edge.head_index)
-        where left_edge.sentence = this_sentence.id)""",
-}

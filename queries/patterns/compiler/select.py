@@ -95,6 +95,28 @@ def _limit_clause(limit: int | None) -> str:
     return "" if limit is None else f" limit {limit}"
 
 
+# The columns of table `word` that a request can read.
+_COLUMNS = (
+    "id", "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
+    "space_after", "head_index", "deprel",
+)  # fmt: skip
+
+
+# All words, and for each sentence the node before its first word, which has only a form.
+_WORDS_AND_ANCHORS = """
+select
+    word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.xpos, word.feats,
+    word.surface, word.misc, word.space_after, word.head_index, word.deprel
+from word
+union all
+select
+    null as id, sentence.id as sentence, cast(0 as smallint) as index, '__0__' as form,
+    null as lemma, null as upos, null as xpos, null as feats, null as surface, null as misc,
+    true as space_after, null as head_index, null as deprel
+from sentence
+"""
+
+
 class _Builder:
     def __init__(self, checked: ResolvedRequest, options: HitOptions) -> None:
         self._checked = checked
@@ -304,24 +326,3 @@ def _first_tied(alias: str, placed: Iterable[str], ties: list[Condition]) -> str
         for row in placed if row in tie.rows and row != alias
     )  # fmt: skip
     return next(neighbours, None)
-
-
-# The columns of table `word` that a request can read.
-_COLUMNS = (
-    "id", "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
-    "space_after", "head_index", "deprel",
-)  # fmt: skip
-
-# All words, and for each sentence the node before its first word, which has only a form.
-_WORDS_AND_ANCHORS = """
-select
-    word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.xpos, word.feats,
-    word.surface, word.misc, word.space_after, word.head_index, word.deprel
-from word
-union all
-select
-    null as id, sentence.id as sentence, cast(0 as smallint) as index, '__0__' as form,
-    null as lemma, null as upos, null as xpos, null as feats, null as surface, null as misc,
-    true as space_after, null as head_index, null as deprel
-from sentence
-"""

@@ -279,6 +279,15 @@ def _declare(scope: Scope, *names: Name) -> None:
             scope.nodes.append(name)
 
 
+# Whether the left and the right operand of an order may be edges.
+_ORDER_OPERANDS = {
+    "<": {(False, False)},
+    "<<": {(False, False), (False, True), (True, True)},
+    "><": {(True, True)},
+    "<>": {(True, True)},
+}
+
+
 def _resolve_scope(scope: Scope) -> None:
     _mark_enhanced_edges(scope)
     for end in (end for edge in scope.clauses_of_kind(syntax.Edge) for end in edge.ends):
@@ -318,15 +327,6 @@ def _resolve_scope(scope: Scope) -> None:
             raise RequestError(
                 edge.position, f"{name} is both a node and an edge.", "Rename one of them."
             )
-
-
-# Whether the left and the right operand of an order may be edges.
-_ORDER_OPERANDS = {
-    "<": {(False, False)},
-    "<<": {(False, False), (False, True), (True, True)},
-    "><": {(True, True)},
-    "<>": {(True, True)},
-}
 
 
 def _mark_enhanced_edges(scope: Scope) -> None:
