@@ -140,7 +140,8 @@ class Batches:
     """The batches of sentences `chosen` of a part, by number; a number gives the same batch always.
 
     Sentences with neighbouring ids go together: ingest numbers them by length within a window. With
-    `keeps`, batches stay in memory up to the share of `options.memory` that `chosen` have in all.
+    `keeps`, batches stay in memory up to the share of `options.memory` that `chosen` have
+    in all.
     """
 
     def __init__(
