@@ -203,11 +203,11 @@ def check_thresholds(
     """
     if run.largest is None or not checked.reads_weights():
         return
-    more = f"the run {run.name} keeps the {run.largest} largest weights from each word"
+    limit = f"the run {run.name} keeps the {run.largest} largest weights from each word"
     for use in checked.attention():
         if isinstance(use, syntax.AttentionKey):
             if use.target is not None:
-                message = f"{use} is empty where the weight is not kept: {more}."
+                message = f"{use} is empty where the weight is not kept: {limit}."
                 warnings.warn(message, AttnbankWarning, stacklevel=4)
         elif use.sign is not None:
             parameters = {"run": run.id, "layer": use.head.layer, "head": use.head.head}
@@ -224,7 +224,7 @@ def check_thresholds(
                 enough = f"{math.floor(hidden * 1000 + 1) / 1000:g}"
                 raise RequestError(
                     use.position,
-                    f"{more}, and others of {use.head} can be as large as {hidden:.4g}.",
+                    f"{limit}, and others of {use.head} can be as large as {hidden:.4g}.",
                     f"Ask for {enough} or more, or make a run with every weight: attnbank"
                     f" -b {shlex.quote(str(path))} ingest CORPUS --keep weights",
                 )

@@ -57,10 +57,10 @@ _NO_METADATA = (
 Tests = list[tuple[str, ...]]
 
 
-def check_enhanced(connection: SupportsExecute, checked: ResolvedRequest) -> None:
+def check_enhanced(connection: SupportsExecute, request: ResolvedRequest) -> None:
     """Raise CallError if a request reads the enhanced graph, and the bank has none."""
     statement = "select 1 from enhanced_dependency limit 1"
-    if any(s.enhanced for s in checked.scopes()) and not connection.execute(statement).fetchall():
+    if any(s.enhanced for s in request.scopes()) and not connection.execute(statement).fetchall():
         raise CallError(
             "The bank has no enhanced edges (E:obj).",
             "Use the tree (-[obj]->), or ingest a corpus with a DEPS column into a new bank.",
@@ -68,15 +68,15 @@ def check_enhanced(connection: SupportsExecute, checked: ResolvedRequest) -> Non
 
 
 def unknown_names(
-    connection: SupportsExecute, checked: ResolvedRequest, corpus: str | None = None
+    connection: SupportsExecute, request: ResolvedRequest, corpus: str | None = None
 ) -> Iterator[str]:
     """A message for each name and value in a request that the bank (or corpus) does not have."""
     tests_by_kind: dict[str, dict[str, Tests]] = defaultdict(lambda: defaultdict(list))
-    for kind, name, wanted in _names_in_request(checked):
+    for kind, name, wanted in _names_in_request(request):
         tests_by_kind[kind][name].append(tuple(value for value in wanted if isinstance(value, str)))
     nodes, bank = tests_by_kind["node"], _NameLookup(connection, corpus)
     mentions = {name: nodes[name] for name in expressions.MENTIONS if name in nodes}
-    if mentions or any(scope.clauses_of_kind(syntax.Corefers) for scope in checked.scopes()):
+    if mentions or any(scope.clauses_of_kind(syntax.Corefers) for scope in request.scopes()):
         yield from bank.mentions(mentions)
     for name in ("upos", "xpos"):
         if any(nodes.get(name, ())):
@@ -100,12 +100,12 @@ def unknown_names(
 
 
 def _names_in_request(
-    checked: ResolvedRequest,
+    request: ResolvedRequest,
 ) -> Iterator[tuple[str, str, Iterable[syntax.Value]]]:
     """The names in a request: kind (node, edge, enhanced, metadata), name, values tested for."""
-    for test in checked.sentence_tests:
+    for test in request.sentence_tests:
         yield "metadata", test.feature, test.values
-    for scope in checked.scopes():
+    for scope in request.scopes():
         for test in syntax.parts(syntax.Test, *scope.tests.values()):
             yield "node", test.feature, test.values
         for edge in scope.clauses_of_kind(syntax.Edge):
@@ -119,9 +119,9 @@ def _names_in_request(
             if isinstance(left, syntax.Reference) and isinstance(right, syntax.Constant):
                 is_text = comparison.operator in ("=", "<>")
                 yield from _names_of_reference(scope, left, (right.value,) if is_text else ())
-    for reference in checked.keys_of(syntax.Reference):
-        yield from _names_of_reference(checked.pattern, reference, ())
-    for key in checked.keys_of(syntax.AttentionKey):
+    for reference in request.keys_of(syntax.Reference):
+        yield from _names_of_reference(request.pattern, reference, ())
+    for key in request.keys_of(syntax.AttentionKey):
         if key.feature not in ("weight", "deprel"):
             yield "node", key.feature, ()
 

@@ -123,13 +123,13 @@ def _folder_name(model: str) -> str:
     return re.split(r"[/\\]", model.rstrip("/\\"))[-1] or model
 
 
-def _label_with_names(kind: str, names: Iterable[str], kinds: str | None = None) -> str:
+def _label_with_names(kind: str, names: Iterable[str], plural: str | None = None) -> str:
     """`corpus a`, `corpora a, b` or `corpora a, b, c and 2 more`; "" for no names."""
     shown_names = [short_text(name) for name in names]
     if not shown_names:
         return ""
     more = f" and {len(shown_names) - _MAX_NAMES} more" if len(shown_names) > _MAX_NAMES else ""
-    word = kind if len(shown_names) == 1 else kinds or f"{kind}s"
+    word = kind if len(shown_names) == 1 else plural or f"{kind}s"
     return f"{word} {', '.join(shown_names[:_MAX_NAMES])}{more}"
 
 
@@ -317,10 +317,10 @@ def fitted(
     need("A picture for a column", "plot", "vl_convert")
     width = look.width
     panels = len(specification(analysis, frame, facts, theme, None, look).get("concat", [1]))
-    for beside in range(max(1, min(panels, int(width / (_MIN_PANEL * look.font)))), 0, -1):
-        panel = width / beside - 6 * look.font
+    for per_row in range(max(1, min(panels, int(width / (_MIN_PANEL * look.font)))), 0, -1):
+        panel = width / per_row - 6 * look.font
         for _ in range(_MAX_TRIES):
-            size = Size(panel, beside=beside)
+            size = Size(panel, beside=per_row)
             drawn = specification(analysis, frame, facts, theme, size, look)
             drawn_width, drawn_height = picture_size(drawn)
             if abs(drawn_width - width) < 0.5:
@@ -448,8 +448,8 @@ def _trim_tail(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     if not (is_one_line and all(isinstance(at, int) for at in x_values)):
         return rows
     largest = max((abs(row[y]) for row in rows if row[y] is not None), default=0.0)
-    seen = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * largest]
-    last = max(max(seen, default=0), (sorted(x_values)[:_MIN_PLACES] or [0])[-1])
+    visible = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * largest]
+    last = max(max(visible, default=0), (sorted(x_values)[:_MIN_PLACES] or [0])[-1])
     kept_rows = [row for row in rows if row[x] <= last]
     tail = [row[y] or 0.0 for row in rows if row[x] > last]
     if tail:
@@ -474,14 +474,15 @@ def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
     ranked = sorted(frequency, key=lambda value: -frequency[value])  # ties in the order of the rows
     rank_of = {value: at for at, value in enumerate(ranked)}
     counts = [len(combinations) * _panels_per_value(plot) for combinations in panels.values()]
-    room = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
-    if sum(counts) <= MOST_PANELS or room < 1:
+    max_values = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
+    if sum(counts) <= MOST_PANELS or max_values < 1:
         return sorted(rows, key=lambda row: rank_of[row[name]])
     kind, typed = f"{name.replace('_', ' ')}s", name.replace("_", "-")
     notes.append(
-        f"The most frequent {room} of {len(frequency)} {kind}; choose one: --{typed} ({name}=)"
+        f"The most frequent {max_values} of {len(frequency)} {kind}; choose one:"
+        f" --{typed} ({name}=)"
     )
-    frequent = [row for row in rows if rank_of[row[name]] < room]
+    frequent = [row for row in rows if rank_of[row[name]] < max_values]
     return sorted(frequent, key=lambda row: rank_of[row[name]])
 
 
@@ -540,12 +541,12 @@ def _panels_per_row(
     values: dict[tuple[Any, ...], None],
     per_value: int,
     width: float,
-    beside: int | None,
+    max_per_row: int | None,
 ) -> int:
     """The number of panels side by side; values of the last panel column stay in one row."""
     if plot.kind in ("points", "lines", "bars") or per_value > 1:
         return 1
-    fit = beside or max(1, int(_MAX_ROW_WIDTH / (width + 60)))
+    fit = max_per_row or max(1, int(_MAX_ROW_WIDTH / (width + 60)))
     last = len({value[-1] for value in values})
     if len(plot.panel) > 1 and last <= fit:
         return last * (fit // last)

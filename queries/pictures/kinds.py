@@ -47,7 +47,7 @@ def draw_grid(scene: Scene) -> ChartParts:
     plot, size = scene.plot, scene.size
     x_labels, y_labels = scene.label_axes(plot.x, plot.y)
     columns = plot.color
-    kinds = not is_amount(scene.rows, columns[0])
+    is_categorical = not is_amount(scene.rows, columns[0])
     is_named = bool(plot.text or plot.label) and not columns[1:]
     step = (size.width or 300) / len(x_labels)
     if not size.width:
@@ -73,7 +73,7 @@ def draw_grid(scene: Scene) -> ChartParts:
     has_several = bool(columns[1:])
     for column in columns:
         title = scene.axis_title((column,), 72 if has_several else 44)
-        if kinds:
+        if is_categorical:
             field, values = add_label_column(scene.rows, column)
             color = scene.kind_colors(field, values, words_of_name(column))["color"]
         else:
@@ -95,11 +95,12 @@ def draw_grid(scene: Scene) -> ChartParts:
     notes = ["Grey: no value"] if has_gaps else []
     if plot.significant:
         notes.append(_significance_note(scene))
-    notes += [] if kinds else [note for column in columns for note in _pale_notes(scene, column)]
+    if not is_categorical:
+        notes += [note for column in columns for note in _pale_notes(scene, column)]
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
-    beside = len(panels) if len(panels) < 4 else 2
-    return ChartParts(panels, min(beside, size.beside or beside), step * len(x_labels), notes)
+    per_row = len(panels) if len(panels) < 4 else 2
+    return ChartParts(panels, min(per_row, size.beside or per_row), step * len(x_labels), notes)
 
 
 # Share of a fixed scale below which colours are hard to tell from that of its low end.
@@ -118,9 +119,9 @@ def _pale_notes(scene: Scene, column: str) -> list[str]:
     amounts = [row[column] for row in rows]
     if not amounts or min(amounts) < 0:
         return []
-    ends, called = scene.scale_ends((column,)), scene.axis_title((column,), 72)
+    ends, title = scene.scale_ends((column,)), scene.axis_title((column,), 72)
     if max(amounts) < _ROUNDING:
-        return [f"{called}: all 0" if not any(amounts) else f"{called}: all below {_ROUNDING:g}"]
+        return [f"{title}: all 0" if not any(amounts) else f"{title}: all below {_ROUNDING:g}"]
     if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE_SHARE * (ends[-1] - ends[0]):
         return []
     highest = sorted(rows, key=lambda row: -row[column])[:_MAX_NAMED_CELLS]
@@ -128,7 +129,7 @@ def _pale_notes(scene: Scene, column: str) -> list[str]:
         f"{row[Y]}{'-' if scene.plot.x == ('head',) else ', '}{row[X]} {row[column]:.3g}"
         for row in highest
     )
-    return [f"{called}: the highest are {cells} (--stretch spreads the colours)"]
+    return [f"{title}: the highest are {cells} (--stretch spreads the colours)"]
 
 
 def _significance_note(scene: Scene) -> str:
@@ -148,8 +149,8 @@ _MAX_GRID_WIDTH = 1000.0
 def _step_of_names(scene: Scene, step: float, columns: int) -> float:
     """The width of cells with room for their names, as far as the page allows."""
     longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
-    room = (longest + 1) * 0.54 * scene.look.at_least(0.72)  # 0.54: an average letter, in ems
-    return max(step, min(room, _MAX_GRID_WIDTH / columns, 64.0))
+    name_width = (longest + 1) * 0.54 * scene.look.at_least(0.72)  # 0.54: an average letter, in ems
+    return max(step, min(name_width, _MAX_GRID_WIDTH / columns, 64.0))
 
 
 def _first_name_of_cell(scene: Scene, row: Row) -> str:
@@ -167,12 +168,12 @@ def _name_layers(scene: Scene, axes: Spec, step: float, height: float, column: s
     """The layer of names in the cells of a column of amounts; [] if cells are too small."""
     theme = scene.theme
     font = min(scene.look.at_least(0.72), height * 0.7)
-    room = int(step / (0.54 * font))
-    if room < _MIN_LETTERS:
+    letters = int(step / (0.54 * font))
+    if letters < _MIN_LETTERS:
         return []
     for row in scene.rows:
         name = _first_name_of_cell(scene, row)
-        row[MARK] = name if len(name) <= room else f"{name[: room - 1]}."
+        row[MARK] = name if len(name) <= letters else f"{name[: letters - 1]}."
     ends = scene.scale_ends((column,))
     least = ends[0] if len(ends) == 2 else 0.0
     strong = f"abs(datum['{column}'] - {least}) > {0.55 * (ends[-1] - least)}"
@@ -196,11 +197,11 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width:
     column = scene.plot.text
     assert column is not None, "the header names it"
     font = min(scene.look.at_least(0.64), height * 0.7)
-    room = max(1, int(step / (0.54 * font)))
+    letters = max(1, int(step / (0.54 * font)))
     has_several = any(", " in str(row[column]) for row in scene.rows)
     for row in scene.rows:
         first, *more = str(row[column]).split(", ")
-        row[MARK] = first if len(first) <= room else f"{first[: room - 1]}."
+        row[MARK] = first if len(first) <= letters else f"{first[: letters - 1]}."
         row[MARK] += f"\n+{len(more)}" if more and height >= 2.4 * font else "+" * bool(more)
     has_name = {"filter": f"datum.{column} !== null"}  # Vega's `valid` rejects texts
     fill = {**_CELL, "color": scene.theme.sequence[1], "stroke": scene.theme.background}
@@ -210,7 +211,7 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width:
     title = scene.axis_title((column,), 60)
     if not has_several:
         title = title.removesuffix(" (+ others)")
-    if room >= _MIN_LETTERS:
+    if letters >= _MIN_LETTERS:
         layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, has_name))
     unit = scene.unit({"step": step}, {"step": height}, view=scene.background, layer=layers)
     unit["title"] = panel_title(title, scene.theme, width, scene.look.font)

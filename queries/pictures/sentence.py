@@ -202,8 +202,8 @@ def lay_out_panels(
     paper, `room` wide, they are never small, and fill the width.
     """
     sentences = list(dict.fromkeys(panel.sentence for panel in panels))
-    of_each = max(sum(panel.sentence == name for panel in panels) for name in sentences)
-    scale = SMALL if room is None and (of_each > 4 or len(panels) > 6) else LARGE
+    per_sentence = max(sum(panel.sentence == name for panel in panels) for name in sentences)
+    scale = SMALL if room is None and (per_sentence > 4 or len(panels) > 6) else LARGE
     if room is not None:
         scale = replace(scale, across=_MIN_GAP)
     titles = _panel_titles(panels)
@@ -214,16 +214,16 @@ def lay_out_panels(
     placed: list[PanelLayout] = []
     y = top
     for row in _wrap_panels(
-        sized, _MAX_WIDTH if room is None else room + GUTTER, breaks=of_each > 1
+        sized, _MAX_WIDTH if room is None else room + GUTTER, breaks=per_sentence > 1
     ):
         x = margin
-        more = 0.0
+        extra = 0.0
         if room is not None:
             total = sum(layout.width + GUTTER for layout in row) - GUTTER
-            more = min(max(0.0, room - total) / len(row), 2 * LARGE.across)
+            extra = min(max(0.0, room - total) / len(row), 2 * LARGE.across)
         for layout in row:
             placed_layout = replace(
-                layout, width=layout.width + more, right=layout.right + more, x=x, y=y
+                layout, width=layout.width + extra, right=layout.right + extra, x=x, y=y
             )
             placed.append(placed_layout)
             x += placed_layout.width + GUTTER
@@ -256,24 +256,24 @@ def _measure_panel(
     has_rest = has_rest or ELSEWHERE in panel.weights["to_position"]
     right_column = max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
     lanes = max(mention_lanes(panel), default=-1) + 1
-    room = lanes * LANE
-    head = scale.title * 1.8 if title else 0.0
+    lanes_width = lanes * LANE
+    title_height = scale.title * 1.8 if title else 0.0
     if panel.label:  # the title may be wider than the panel; bold letters are wider
-        titled = 1.08 * text_width(title, scale.title)
-        scale = replace(scale, across=max(scale.across, titled - 2 * (room + column)))
+        title_width = 1.08 * text_width(title, scale.title)
+        scale = replace(scale, across=max(scale.across, title_width - 2 * (lanes_width + column)))
     rows = {
-        position: head + (at + 0.5) * scale.row
+        position: title_height + (at + 0.5) * scale.row
         for at, position in enumerate(panel.words["position"])
     }
     if has_rest:
-        rows[ELSEWHERE] = head + (len(texts) + 0.9) * scale.row
+        rows[ELSEWHERE] = title_height + (len(texts) + 0.9) * scale.row
     return PanelLayout(
         panel=panel,
         scale=scale,
-        width=room + column + scale.across + max(right_column, column + room),
-        height=head + (len(texts) + (1.4 if has_rest else 0)) * scale.row,
-        left=room + column,
-        right=room + column + scale.across,
+        width=lanes_width + column + scale.across + max(right_column, column + lanes_width),
+        height=title_height + (len(texts) + (1.4 if has_rest else 0)) * scale.row,
+        left=lanes_width + column,
+        right=lanes_width + column + scale.across,
         column=column,
         rows=rows,
         lanes=lanes,

@@ -119,7 +119,7 @@ def _column_widths(tree: Tree, note: float) -> list[float]:
     for arc in tree.arcs:
         ends[arc.dependent] += 1
         ends[arc.head] += 1
-    steps = [
+    widths = [
         max(
             text_width(shorten_for_svg(word), _WORD_SIZE),
             text_width(shorten_for_svg(tag), note),
@@ -130,14 +130,14 @@ def _column_widths(tree: Tree, note: float) -> list[float]:
     ]
     for arc in sorted(tree.arcs, key=lambda arc: arc.length):
         first, last = arc.span
-        between = sum(steps[first : last + 1]) - (steps[first] + steps[last]) / 2
+        between = sum(widths[first : last + 1]) - (widths[first] + widths[last]) / 2
         # An arc does not end at the middle of its word, but beside the other arcs' ends.
-        beside = _APART * (ends[first] + ends[last] - 2) / 2
-        missing = _label_width(arc, note) + 2 * _CORNER + beside - between
+        beside_middles = _APART * (ends[first] + ends[last] - 2) / 2
+        missing = _label_width(arc, note) + 2 * _CORNER + beside_middles - between
         if missing > 0:
-            steps[first] += missing
-            steps[last] += missing
-    return steps
+            widths[first] += missing
+            widths[last] += missing
+    return widths
 
 
 def _wrap_words(tree: Tree, room: float, note: float) -> list[_TreeRow]:
@@ -145,12 +145,12 @@ def _wrap_words(tree: Tree, room: float, note: float) -> list[_TreeRow]:
     rows: list[_TreeRow] = []
     first, filled = 0, 0.0
     middles: dict[int, float] = {}
-    for at, step in enumerate(_column_widths(tree, note)):
-        if middles and filled + step > room:
+    for at, width in enumerate(_column_widths(tree, note)):
+        if middles and filled + width > room:
             rows.append(_TreeRow(first, at - 1, middles, filled))
             first, filled, middles = at, 0.0, {}
-        middles[at] = filled + step / 2
-        filled += step
+        middles[at] = filled + width / 2
+        filled += width
     return [*rows, _TreeRow(first, len(tree.words) - 1, middles, filled)]
 
 
@@ -209,8 +209,8 @@ def _draw_row(
     """
     pieces = _arc_pieces(tree, row)
     levels = _levels(row, [*pieces])
-    step = note * 1.35
-    bottom = (max(levels.values(), default=0) + 0.9) * step
+    level_height = note * 1.35
+    bottom = (max(levels.values(), default=0) + 0.9) * level_height
 
     def mirrored(at: float) -> float:
         return row_width - at if tree.runs_left else at
@@ -218,7 +218,7 @@ def _draw_row(
     paths, labels = [], []
     for arc, (start, end) in pieces.items():
         colour = colours.faint if arc.is_wrong else colours.text
-        top = bottom - levels[arc] * step - 0.25 * step
+        top = bottom - levels[arc] * level_height - 0.25 * level_height
         first, last = arc.span
         legs = (first in row.middles, last in row.middles)
         line = "".join(_path(mirrored(start), mirrored(end), top, bottom - 3, legs))

@@ -104,7 +104,7 @@ def _add_attention(planned: ScopePlan, edge: syntax.AttentionEdge, run: Run) -> 
         if not special:
             reaches += f" and {_NOT_ITSELF}"
     rows = {end: "position" if end in special else "word_position" for end in ends}
-    kinds = "".join(
+    kind_conditions = "".join(
         f" and {end}.kind = {literal(SPECIAL[token])}" for end, token in special.items()
     )
     ties = {end: node for end, node in ends.items() if end not in special}
@@ -115,7 +115,7 @@ def _add_attention(planned: ScopePlan, edge: syntax.AttentionEdge, run: Run) -> 
         "select source.word as source, target.word as target,"
         f" concat(cast({table}.layer as varchar), '-', cast({table}.head as varchar)) as label,"
         f" cast({weight} as double) as weight"
-        f" {_attention_rows(run, edge.head, table, reaches, **rows)}{kinds}",
+        f" {_attention_rows(run, edge.head, table, reaches, **rows)}{kind_conditions}",
     )
 
 
@@ -256,16 +256,20 @@ def _in_one_sentence(planned: ScopePlan, first: Bound, *words: Bound) -> list[st
 def _add_path(planned: ScopePlan, path: syntax.Path) -> str:
     """`A ->> B`: a recursive expression that climbs from the candidates for B, head by head."""
     upper, lower = planned.bound[path.source], planned.bound[path.target]
-    climb, step = planned.aliases.new("climb"), planned.aliases.new("path")
+    climb, path_row = planned.aliases.new("climb"), planned.aliases.new("path")
     tests = all_of(tests_of(planned.scope, path.target, "start", of_word=True))
     if is_reflexive(path):  # the path may be empty
-        conditions = [f"{step}.descendant = {lower.index}", f"{step}.ancestor = {upper.index}"]
-        climbed = exists_row(climb, step, lower.sentence_id, conditions)
+        conditions = [
+            f"{path_row}.descendant = {lower.index}", f"{path_row}.ancestor = {upper.index}",
+        ]  # fmt: skip
+        climbed = exists_row(climb, path_row, lower.sentence_id, conditions)
         planned.add_condition(f"({lower.index} = {upper.index} or {climbed})", lower.row, upper.row)
     else:
-        planned.join(step, planned.group[path.target], climb)
+        planned.join(path_row, planned.group[path.target], climb)
         for end, bound in (("descendant", lower), ("ancestor", upper)):
-            planned.add_condition(f"{step}.{end} = {bound.index}", step, bound.row, is_tie=True)
+            planned.add_condition(
+                f"{path_row}.{end} = {bound.index}", path_row, bound.row, is_tie=True
+            )
     return (
         f"{climb} as (select start.sentence, start.index as descendant,"
         " start.head_index as ancestor"
@@ -304,11 +308,12 @@ def _add_enhanced(planned: ScopePlan, edge: syntax.Edge) -> str:
     ):  # the expression describes the whole label, with its E:
         relation = f"concat('E:', {relation})"
     tests = [expressions.label_test(test, relation) for test in edge.label]
-    more = ", relation as deprel, concat('E:', relation) as label" if edge.name else ""
+    named_columns = ", relation as deprel, concat('E:', relation) as label" if edge.name else ""
     return _not_materialized(
         name,
         "select distinct enhanced_dependency.sentence,"
-        f" enhanced_dependency.dependent_index as index, enhanced_dependency.head_index{more}"
+        " enhanced_dependency.dependent_index as index,"
+        f" enhanced_dependency.head_index{named_columns}"
         f" from enhanced_dependency where {all_of(tests)}",
     )
 

@@ -273,17 +273,17 @@ def metadata_value(key: str) -> str:
     return f"coalesce({SENTENCE}.metadata[{quoted}], document.metadata[{quoted}])"
 
 
-def reads_document(checked: ResolvedRequest) -> bool:
+def reads_document(request: ResolvedRequest) -> bool:
     """Whether a request reads metadata that the document may have."""
-    keys = {test.feature for test in checked.sentence_tests}
-    for scope in checked.scopes():
+    keys = {test.feature for test in request.sentence_tests}
+    for scope in request.scopes():
         keys |= {
             reference.feature
             for reference in scope.feature_references()
             if scope.is_metadata(reference)
         }
-    references = checked.keys_of(syntax.Reference)
+    references = request.keys_of(syntax.Reference)
     keys |= {
-        reference.feature for reference in references if checked.pattern.is_metadata(reference)
+        reference.feature for reference in references if request.pattern.is_metadata(reference)
     }
     return not keys <= SENTENCE_COLUMNS.keys() | SHAPES

@@ -133,7 +133,7 @@ def is_reflexive(path: syntax.Path) -> bool:
 
 
 def plan_scope(
-    checked: ResolvedRequest,
+    request: ResolvedRequest,
     scope: Scope,
     outer: ScopePlan | None,
     aliases: Aliases,
@@ -156,8 +156,8 @@ def plan_scope(
         for edge in reversed(scope.edges)
         if edge.source is not None and edge.target is not None and edge.source != edge.target
     }
-    bare = {name for name in dependents if not _needs_row(checked, scope, name)}
-    surprising = checked.nodes_with_surprisal(scope)
+    bare = {name for name in dependents if not _needs_row(request, scope, name)}
+    surprising = request.nodes_with_surprisal(scope)
     for name in scope.nodes:
         if name not in bare:
             alias = aliases.new(name, is_own=False)

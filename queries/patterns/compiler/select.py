@@ -42,19 +42,19 @@ class HitOptions:
     run: Run | None = None
 
 
-def compile_hits(checked: ResolvedRequest, options: HitOptions) -> str:
+def compile_hits(request: ResolvedRequest, options: HitOptions) -> str:
     """Compile a request to its hits: `sent_id`, the index of each node, the label of each edge."""
-    builder = _Builder(checked, options)
+    builder = _Builder(request, options)
     select = f"{builder.select_hits()} order by {', '.join(builder.order())}"
     limit = options.limit if options.sample is None else options.sample
     return builder.with_expressions() + select + _limit_clause(limit)
 
 
-def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
+def compile_counts(request: ResolvedRequest, options: HitOptions) -> str:
     """Compile a request to counts: its keys, `n`, `share` in [0, 1], and `run` if one is read."""
-    builder = _Builder(checked, options)
+    builder = _Builder(request, options)
     hits = builder.select_hits()
-    keys = [f"hit.{quoted(key)}" for key in dict.fromkeys(map(str, checked.keys))]
+    keys = [f"hit.{quoted(key)}" for key in dict.fromkeys(map(str, request.keys))]
     share = "cast(count(*) as double) / nullif(sum(count(*)) over (), 0) as share"
     columns = [*keys, "count(*) as n", share]
     if options.run is not None:
@@ -70,16 +70,16 @@ def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
 
 
 def compile_pairs(
-    checked: ResolvedRequest, options: HitOptions, dependent: str, head: str, apart: int = 1
+    request: ResolvedRequest, options: HitOptions, dependent: str, head: str, apart: int = 1
 ) -> str:
     """Compile a request to pairs of two nodes: word, head_word (both word.id), and the keys.
 
     The words are at least `apart` apart (neighbours are 1 apart), and neither is the node before
     the first word. `options.keys` must be set.
     """
-    builder = _Builder(checked, options)
+    builder = _Builder(request, options)
     hits = builder.select_hits()
-    keys = "".join(f", hit.{quoted(str(key))}" for key in checked.keys)
+    keys = "".join(f", hit.{quoted(str(key))}" for key in request.keys)
     rows = f"({builder.with_expressions()}{hits}) as hit"
     for alias, node in (("dependent_word", dependent), ("governing_word", head)):
         sentence = quoted(f"{node}.sentence" if options.cross_sentence else "sentence")
@@ -118,44 +118,44 @@ from sentence
 
 
 class _Builder:
-    def __init__(self, checked: ResolvedRequest, options: HitOptions) -> None:
-        self._checked = checked
+    def __init__(self, request: ResolvedRequest, options: HitOptions) -> None:
+        self._request = request
         self._options = options
         self._aliases = Aliases()
         self._with: list[str] = []  # the common table expressions
         self._words_table: str | None = None  # of words and anchors, if a node needs it
         self._surprisal_tables: dict[str, str] = {}  # tables with surprisal, by their base table
         self._row_of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
-        self._pattern = self._plan(checked.pattern, None)
+        self._pattern = self._plan(request.pattern, None)
 
     def with_expressions(self, *more: str) -> str:
         """The `with` of the hits, with `more` expressions."""
         ctes = ", ".join([*self._with, *more])
         paths = (
-            path for scope in self._checked.scopes() for path in scope.clauses_of_kind(syntax.Path)
+            path for scope in self._request.scopes() for path in scope.clauses_of_kind(syntax.Path)
         )
         is_recursive = any(path.source != path.target for path in paths)
         return f"with {'recursive ' * is_recursive}{ctes} " if ctes else ""
 
     def select_hits(self) -> str:
         """The SELECT of the hits, unsorted."""
-        checked, options, pattern = self._checked, self._options, self._pattern
+        request, options, pattern = self._request, self._options, self._pattern
         conditions = [condition.expression for condition in _where_conditions(pattern)]
         for source in pattern.sources:
             if source.has_sentence:
                 self._row_of_group.setdefault(pattern.row_group[source.alias], source.alias)
         if not pattern.sources:
             self._row_of_group[0] = SENTENCE
-        for scope in checked.blocks:
+        for scope in request.blocks:
             is_with = scope.kind == "with"
             holds = self._block_condition(scope, is_filter=is_with)
             conditions.append(holds if is_with else f"not {holds}")
-        conditions += map(expressions.metadata_test, checked.sentence_tests)
-        if checked.reads_run():
+        conditions += map(expressions.metadata_test, request.sentence_tests)
+        if request.reads_run():
             assert options.run is not None
             # Otherwise a `without` would hold in every sentence that the run has not read.
-            readable = [clauses.read_sentences(options.run)] if checked.attention() else []
-            if checked.reads_surprisal():
+            readable = [clauses.read_sentences(options.run)] if request.attention() else []
+            if request.reads_surprisal():
                 readable.append(clauses.measured_sentences(options.run))
             conditions += [
                 f"{self._sentence_id(group)} in ({sentences})"
@@ -170,7 +170,7 @@ class _Builder:
             for group in self._row_of_group:
                 name = _sentence_of_group(group)
                 rows.append(f"sentence as {name} on {name}.id = {self._sentence_id(group)}")
-        if options.corpus is not None or expressions.reads_document(checked):
+        if options.corpus is not None or expressions.reads_document(request):
             rows.append(f"document on document.id = {SENTENCE}.document")
         if options.corpus is not None:
             rows.append("corpus on corpus.id = document.corpus")
@@ -180,7 +180,7 @@ class _Builder:
     def _plan(self, scope: Scope, outer: ScopePlan | None) -> ScopePlan:
         options = self._options
         planned = plan_scope(
-            self._checked, scope, outer, self._aliases, cross_sentence=options.cross_sentence
+            self._request, scope, outer, self._aliases, cross_sentence=options.cross_sentence
         )
         self._with += clauses.add_clauses(planned, options.run)
         # Words first: pairs of words have no column sentence, and are joined to the words.
@@ -192,14 +192,14 @@ class _Builder:
         return f"{row}.{'id' if row == SENTENCE else 'sentence'}"
 
     def _columns(self) -> list[str]:
-        checked, options, pattern = self._checked, self._options, self._pattern
+        request, options, pattern = self._request, self._options, self._pattern
         columns = [f"{SENTENCE}.name as sent_id"]
         if options.keys or options.sample is not None:
             columns.append(f"{SENTENCE}.id as sentence")
         values = {name: pattern.bound[name].index for name in pattern.scope.nodes}
         values |= {name: clauses.label_of(pattern, name) for name in pattern.scope.named}
         columns += [f"{value} as {quoted(name)}" for name, value in values.items()]
-        columns += [f"{self._key_value(key)} as {quoted(str(key))}" for key in checked.keys]
+        columns += [f"{self._key_value(key)} as {quoted(str(key))}" for key in request.keys]
         suffixes = {"name": "sent_id", "id": "sentence"} if options.keys else {"name": "sent_id"}
         for column, suffix in suffixes.items() if options.cross_sentence else ():
             for name in pattern.scope.nodes:
@@ -211,7 +211,7 @@ class _Builder:
 
     def _key_value(self, key: syntax.Key) -> str:
         if isinstance(key, syntax.Nested):
-            return self._block_condition(self._checked.nested[key])
+            return self._block_condition(self._request.nested[key])
         return clauses.key_value(self._pattern, key, self._options.run)
 
     def order(self) -> list[str]:
@@ -229,7 +229,7 @@ class _Builder:
             if isinstance(edge, syntax.AttentionEdge) or edge.is_enhanced
         ]
         if options.sample is None:
-            return [*map(self._key_value, self._checked.sort), *keys]
+            return [*map(self._key_value, self._request.sort), *keys]
         parts = [literal(str(options.seed)), *(f"cast({key} as varchar)" for key in keys)]
         return [f"md5(concat_ws(' ', {', '.join(parts)}))", *keys]
 

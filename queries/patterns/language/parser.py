@@ -207,9 +207,10 @@ def _test(kind: syntax.Kind, feature: Any, values: tuple[syntax.Constant, ...] =
     )
 
 
-def _test_with_fallback(feature: Any, values: Any, *more: Any) -> syntax.Test:
+def _test_with_fallback(feature: Any, values: Any, *fallbacks: Any) -> syntax.Test:
     return replace(
-        _test("equal", feature, values), fallback=_test_with_fallback(*more) if more else None
+        _test("equal", feature, values),
+        fallback=_test_with_fallback(*fallbacks) if fallbacks else None,
     )
 
 
