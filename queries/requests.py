@@ -317,7 +317,7 @@ class Requests(Backend):
             next(iter(run_request.in_groups(checked).keys), None), syntax.Interval
         )
         by_distance = any(
-            isinstance(key, syntax.NodeFunction) and {key.one, key.other} == {dependent, head}
+            isinstance(key, syntax.NodeFunction) and {key.first, key.second} == {dependent, head}
             for key in checked.keys
         )
         frames = []
@@ -328,7 +328,7 @@ class Requests(Backend):
                         self.connection, self.path, None, wide=True
                     ).id
             judged = scoring.judged(
-                self, pairs, None if named is None else str(named), every=every, each=each,
+                self, pairs, None if named is None else str(named), all_heads=every, per_group=each,
                 min_count=min_count, has_control=len(runs) == 1,
             )  # fmt: skip
             if judged.height and in_intervals:

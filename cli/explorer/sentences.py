@@ -17,7 +17,7 @@ from attnbank.queries.patterns.concordance import nodes_of
 from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.sentences.choosing import (
     SentenceNotReadError,
-    called,
+    find_sentence,
     run_over,
     sentences_of_run,
 )
@@ -185,7 +185,7 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
     if not name:
         return
     with context.bank.answering():
-        one = called(context.bank, name, None)
+        one = find_sentence(context.bank, name, None)
         run = run_over(context.bank, context.run_name, None, (one.corpus, one.corpus_name))
     heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
     found = [

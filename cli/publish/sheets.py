@@ -63,7 +63,7 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
 
 
 def _sentence_record(found: SentenceRecords, chosen: Chosen, written: list[Any]) -> dict[str, Any]:
-    shown = set(found.shown["position"])
+    shown = set(found.shown_positions["position"])
     words = found.every.filter(pl.col("kind").is_in(("word", "token")))["position"]
     has_rest = not shown.issuperset(words)
     panel = Panel(chosen.name, 0, 0, found.words, _NO_LINES, _NO_ARCS, found.mentions)

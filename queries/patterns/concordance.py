@@ -1,7 +1,7 @@
-"""Hits as a concordance: the matched words in their sentence, with the words left and right.
+"""Show hits as a concordance: the matched words, with the words of the sentence left and right.
 
-Left and right are sides of the page: in a sentence that runs from right to left, the words before
-the hit are on its right.
+Left and right are sides of the page: in a right-to-left sentence, the words before the hit are on
+its right.
 """
 
 from __future__ import annotations
@@ -15,32 +15,36 @@ from attnbank.queries.directions import is_right_to_left
 from attnbank.sql import registry
 from attnbank.sql.run_choice import SupportsExecute
 
+# A surface form, and whether white space follows it.
 Word = tuple[str, bool]
-"""What is written, and whether white space follows it."""
-Sentence = tuple[list[Word], dict[int, int]]
-"""What is written of a sentence, and the place (from 1) at which each word of it stands.
 
-The words of a multiword token that they do not spell (French du: de + le) stand at one.
-"""
-_SENTENCES_AT_ONCE = 10_000
+# The surface forms of a sentence, and for each word index the number (from 1) of its form.
+#
+# Words that do not spell their multiword token (French du: de + le) share its one form.
+Sentence = tuple[list[Word], dict[int, int]]
+
+_BATCH_SIZE = 10_000  # sentences read by one statement
 
 
 def add_context(
-    connection: SupportsExecute, found: pl.DataFrame, context: int | None
+    connection: SupportsExecute, hits: pl.DataFrame, context: int | None
 ) -> pl.DataFrame:
-    """The hits with the columns `left`, `hit` and `right` instead of the indexes of their nodes.
+    """Replace the node columns of hits by the text columns `left`, `hit` and `right`.
 
-    `found` has `sent_id`, `sentence` and one column of integers per node; if nodes may be in
-    different sentences, `N.sentence` has that of each. Its other columns stay. `context` is the
-    number of words left and right; None for all.
+    `hits` has `sent_id`, `sentence` and one column of word indexes per node, and also `N.sentence`
+    for each node N if nodes may be in different sentences. Other columns are kept. `context` is
+    the number of words left and right; None for all.
     """
-    nodes = nodes_of(found)
-    own = [f"{name}.sentence" for name in nodes]
-    of_node = own if own and own[0] in found.columns else ["sentence"] * len(nodes)
-    places = dict.fromkeys(["sentence", *of_node])
-    sentences = _read_sentences(connection, list({each for name in places for each in found[name]}))
+    nodes = nodes_of(hits)
+    node_sentences = [f"{name}.sentence" for name in nodes]
+    is_cross_sentence = bool(nodes) and node_sentences[0] in hits.columns
+    of_node = node_sentences if is_cross_sentence else ["sentence"] * len(nodes)
+    id_columns = dict.fromkeys(["sentence", *of_node])
+    sentences = _read_sentences(
+        connection, list({number for name in id_columns for number in hits[name]})
+    )
     rows = []
-    for row in found.iter_rows(named=True):
+    for row in hits.iter_rows(named=True):
         matched: dict[int, list[int]] = {}
         for node, sentence in zip(nodes, of_node, strict=True):
             if row[node]:
@@ -52,47 +56,48 @@ def add_context(
         before, hit, after = parts[0][0], " … ".join(hit for _, hit, _ in parts), parts[-1][2]
         rows.append((after, hit, before) if is_right_to_left(hit) else (before, hit, after))
     schema = dict.fromkeys(("left", "hit", "right"), pl.String)
-    shown = pl.DataFrame(rows, schema=schema, orient="row")
-    rest = found.drop("sent_id", "sentence", *nodes, *own, strict=False)
-    return pl.concat([found.select("sent_id"), shown, rest], how="horizontal")
+    concordance = pl.DataFrame(rows, schema=schema, orient="row")
+    other_columns = hits.drop("sent_id", "sentence", *nodes, *node_sentences, strict=False)
+    return pl.concat([hits.select("sent_id"), concordance, other_columns], how="horizontal")
 
 
-def nodes_of(found: pl.DataFrame) -> list[str]:
-    """The columns of a frame of hits that have the indexes of a node, one column a node.
+def nodes_of(hits: pl.DataFrame) -> list[str]:
+    """The node columns of a frame of hits; they hold word indexes.
 
     An index counts from 1 within the sentence; 0 is the node before the first word.
     """
-    indexes = (name for name, dtype in found.schema.items() if dtype == pl.Int16)
+    # Keys such as delta(A, B) or N.__id__ may be 16-bit integers too, but have a sign in the name.
+    indexes = (name for name, dtype in hits.schema.items() if dtype == pl.Int16)
     return [name for name in indexes if not any(sign in name for sign in ".(")]
 
 
 def _read_sentences(connection: SupportsExecute, sentences: Sequence[int]) -> dict[int, Sentence]:
-    found: dict[int, Sentence] = defaultdict(lambda: ([], {}))
-    for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
-        part = {"sentences": list(sentences[start : start + _SENTENCES_AT_ONCE])}
+    by_id: dict[int, Sentence] = defaultdict(lambda: ([], {}))
+    for start in range(0, len(sentences), _BATCH_SIZE):
+        part = {"sentences": list(sentences[start : start + _BATCH_SIZE])}
         rows = connection.execute(
             registry.internal_statement("patterns/surface_tokens"), part
         ).fetchall()
         for sentence, index, form, space_after, last_index in rows:
-            words, places = found[sentence]
+            words, positions = by_id[sentence]
             words.append((form, space_after))
-            places.update(dict.fromkeys(range(index, last_index + 1), len(words)))
-    return found
+            positions.update(dict.fromkeys(range(index, last_index + 1), len(words)))
+    return by_id
 
 
 def _split_at_hit(
     sentence: Sentence, matched: Sequence[int], context: int | None
 ) -> tuple[str, str, str]:
-    """What stands before the matched words, they and what is between them, and what comes after."""
-    words, place = sentence
+    """The text before the matched words, from the first to the last of them, and after them."""
+    words, position_of = sentence
     if not matched:
         return "", _join_words(words), ""
-    places = {place[each] for each in matched}
-    first, last = min(places), max(places)
+    positions = {position_of[index] for index in matched}
+    first, last = min(positions), max(positions)
     begin = 0 if context is None else max(0, first - 1 - context)
     end = len(words) if context is None else last + context
     marked = (
-        (f"[{form}]" if at in places else form, space)
+        (f"[{form}]" if at in positions else form, space)
         for at, (form, space) in enumerate(words[first - 1 : last], first)
     )
     return _join_words(words[begin : first - 1]), _join_words(marked), _join_words(words[last:end])

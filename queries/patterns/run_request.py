@@ -1,4 +1,4 @@
-"""From the text of a request to the statement that a bank runs, and why it may find nothing."""
+"""Compile the text of a request to the statement that a bank runs, with its run and keys."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from attnbank.sql.registry import DIALECTS
 from attnbank.sql.run_choice import Run, SupportsExecute, choose_run
 from attnbank.sql.suggest import did_you_mean, join_names
 
+# The largest limit or sample size.
 MOST_LIMIT = 2**31 - 1
-"""The most hits that a limit or a sample can ask for."""
-_EVERY = HitOptions()
+
+_ALL_HITS = HitOptions()
 
 
 class CompiledRequest(NamedTuple):
@@ -42,14 +43,14 @@ def question(
     *,
     columns: str = "",
     sort: str = "",
-    choice: HitOptions = _EVERY,
+    choice: HitOptions = _ALL_HITS,
     counts: bool = False,
 ) -> CompiledRequest:
-    """The statement of a request.
+    """Compile a request.
 
-    `columns` names further columns (`V.lemma, delta(V, O)`), `sort` what the hits are sorted by.
-    With `counts` the hits are counted by these columns instead. Without, each node whose surprisal
-    the request reads has a column for it. Raises RequestError for a request that cannot be read;
+    `columns` are further columns (`V.lemma, delta(V, O)`), `sort` the keys that hits are sorted by.
+    With `counts`, the hits are counted by `columns`. By default, there is also a surprisal column
+    for each node whose surprisal the request reads. Raises RequestError for an invalid request;
     CallError for a number of hits out of range, a sample with a sort order or a limit, and
     attention or surprisal without a run.
     """
@@ -57,16 +58,19 @@ def question(
     if counts:
         checked = in_groups(checked)
     else:
-        shown = (
+        surprisals = (
             syntax.Reference(syntax.Name(name, SourcePosition(1, 1)), syntax.SURPRISAL)
             for name in checked.nodes_with_surprisal(checked.pattern)
         )
-        checked = replace(checked, keys=tuple(dict.fromkeys((*shown, *checked.keys))))
+        checked = replace(checked, keys=tuple(dict.fromkeys((*surprisals, *checked.keys))))
     return CompiledRequest(checked, (compile_counts if counts else compile_hits)(checked, choice))
 
 
 def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> ResolvedRequest:
-    """A request with its keys, resolved, which goes with these options. Raises as `question`."""
+    """Resolve a request with its keys, and check it against the options and their run.
+
+    Raises RequestError and CallError.
+    """
     for number in (choice.limit, choice.sample):
         if number is not None and not 0 <= number <= MOST_LIMIT:
             raise CallError(
@@ -80,26 +84,26 @@ def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> Re
     about = "attention" if checked.attention() else "surprisal"
     if choice.run is None and checked.reads_run():
         raise CallError(
-            f"The request asks about {about}, but no run is chosen.",
+            f"The request reads {about}, but no run is chosen.",
             "Give a bank with a run (attnbank -b BANK find ...).",
         )
-    for each in checked.attention():
+    for use in checked.attention():
         assert choice.run is not None
-        if not choice.run.has(each.head.layer, each.head.head):
+        if not choice.run.has(use.head.layer, use.head.head):
             raise RequestError(
-                each.position, f"the model of the run {choice.run.name} has no head {each.head}.",
+                use.position, f"the model of the run {choice.run.name} has no head {use.head}.",
                 f"It has {choice.run.size}.",
             )  # fmt: skip
     return checked
 
 
 def compile_to_sql(
-    request: str, *, columns: str = "", sort: str = "", choice: HitOptions = _EVERY,
+    request: str, *, columns: str = "", sort: str = "", choice: HitOptions = _ALL_HITS,
     dialect: str = "duckdb", counts: bool = False,
 ) -> str:  # fmt: skip
-    """The SELECT of a request, formatted for people, in one of the dialects of the analyses.
+    """Compile a request to indented SQL, in one of the dialects of the analyses.
 
-    Raises as `question` does, and CallError for an unknown dialect.
+    Raises RequestError, and CallError also for an unknown dialect.
     """
     if dialect not in DIALECTS:
         raise CallError(
@@ -110,47 +114,45 @@ def compile_to_sql(
 
     from attnbank.queries.dialects import for_spark
 
-    asked = question(request, columns=columns, sort=sort, choice=choice, counts=counts)
-    made = sqlglot.parse_one(asked.statement, dialect="duckdb")
+    compiled = question(request, columns=columns, sort=sort, choice=choice, counts=counts)
+    expression = sqlglot.parse_one(compiled.statement, dialect="duckdb")
     if dialect == "spark":
-        made = made.transform(for_spark)
-    return made.sql(dialect=dialect, pretty=True, normalize_functions="lower")
+        expression = expression.transform(for_spark)
+    return expression.sql(dialect=dialect, pretty=True, normalize_functions="lower")
 
 
 def is_document(within: str) -> bool:
-    """Whether hits may span sentences; raises CallError unless it is sentence or document."""
+    """Whether hits may span sentences: `within` is document. Raises CallError for other values."""
     if within not in ("sentence", "document"):
-        raise CallError(f"within cannot be {within}.", "Say sentence or document.")
+        raise CallError(f"within cannot be {within}.", "Use sentence or document.")
     return within == "document"
 
 
 def asks_about_attention(request: str, columns: str = "") -> bool:
-    """Whether a request or its columns are about attention. Raises RequestError as `question`."""
+    """Whether a request or its columns read attention. Raises RequestError."""
     return bool(resolved(request, columns).attention())
 
 
 def reads_run(request: str, columns: str = "") -> bool:
-    """Whether a request or its columns read a run: its attention, or how improbable words are.
-
-    Raises RequestError as `question`.
-    """
+    """Whether a request or its columns read attention or surprisal. Raises RequestError."""
     return resolved(request, columns).reads_run()
 
 
 def in_groups(checked: ResolvedRequest) -> ResolvedRequest:
-    """The request with keys to count by: a surprisal by whole nats, as N.surprisal[gap=1]."""
-    return replace(checked, keys=_grouped(checked.keys, checked.pattern))
+    """The request with its keys made fit for counting (see `_keys_to_count_by`)."""
+    return replace(checked, keys=_keys_to_count_by(checked.keys, checked.pattern))
 
 
-def _grouped(keys: tuple[syntax.Key, ...], pattern: Scope) -> tuple[syntax.Key, ...]:
-    """Almost every word has a surprisal of its own, so that it makes no groups as it is."""
+def _keys_to_count_by(keys: tuple[syntax.Key, ...], pattern: Scope) -> tuple[syntax.Key, ...]:
+    """Replace N.surprisal by N.surprisal[gap=1], intervals of one nat.
+
+    Almost every word has a surprisal of its own, which would make groups of one.
+    """
     grouped = (
-        syntax.Interval(each, 1, None, None)
-        if isinstance(each, syntax.Reference)
-        and _is_surprisal(each)
-        and pattern.has_node(each.owner)
-        else each
-        for each in keys
+        syntax.Interval(key, 1, None, None)
+        if isinstance(key, syntax.Reference) and _is_surprisal(key) and pattern.has_node(key.owner)
+        else key
+        for key in keys
     )
     return tuple(dict.fromkeys(grouped))
 
@@ -161,7 +163,7 @@ def _is_surprisal(term: syntax.Term) -> bool:
 
 @lru_cache(maxsize=256)
 def resolved(request: str, columns: str = "", sort: str = "") -> ResolvedRequest:
-    """A request and its keys with every name resolved. Raises RequestError as `question`."""
+    """Parse a request and its keys, and resolve every name. Raises RequestError and CallError."""
     return resolve_request(parse_request(request), _parse_keys(columns), _parse_keys(sort))
 
 
@@ -169,20 +171,20 @@ def choose_run_of_request(
     connection: SupportsExecute, path: Path, requested: str | int | None, *,
     wide: bool, weights: bool = False, attention: bool = True, surprisal: bool = False,
 ) -> Run:  # fmt: skip
-    """The run that a request about attention or surprisal reads.
+    """Choose the run that a request about attention or surprisal reads.
 
-    For `attention` it is chosen as for an analysis of words, in whole documents if `wide`; one that
-    reads `weights` takes a run that kept them all, or else the largest. For `surprisal` its words
-    must have one. Raises as `choose_run` does.
+    For `attention` it is chosen as for an analysis of words, and of whole documents if `wide`; a
+    request that reads `weights` prefers a run that keeps every weight to one that keeps the
+    largest. For `surprisal` the run must have surprisals. Raises CallError and QueryError.
     """
     choice = RunChoice(needs="surprisals" if surprisal else None)
     if attention:
-        usual = "document" if wide else "sentence"
-        choice = replace(choice, unit="word", contexts=("sentence", "document"), usual=usual)
+        context = "document" if wide else "sentence"
+        choice = replace(choice, unit="word", contexts=("sentence", "document"), usual=context)
 
     def choose_by(weights: str | None) -> Run:
-        read = replace(choice, weights=weights)
-        return choose_run(connection, path, read, "a request", requested)
+        criteria = replace(choice, weights=weights)
+        return choose_run(connection, path, criteria, "a request", requested)
 
     if not weights:
         return choose_by(None)
@@ -195,33 +197,34 @@ def choose_run_of_request(
 def check_thresholds(
     connection: SupportsExecute, path: Path, checked: ResolvedRequest, run: Run
 ) -> None:
-    """Refuse thresholds that weights which the run does not keep may pass, with RequestError.
+    """Raise RequestError for a threshold that weights which the run did not keep may pass.
 
-    Warns with AttnbankWarning of weights to be shown, which are null where they are not kept.
+    Warns with AttnbankWarning of columns of weights, which are null where they were not kept.
     """
     if run.largest is None or not checked.reads_weights():
         return
-    more = f"the run {run.name} keeps the {run.largest} largest weights from each word"
-    for each in checked.attention():
-        if isinstance(each, syntax.AttentionKey):
-            if each.target is not None:
-                told = f"{each} is empty where it is not kept: {more}."
-                warnings.warn(told, AttnbankWarning, stacklevel=4)
-        elif each.sign is not None:
-            named = {"run": run.id, "layer": each.head.layer, "head": each.head.head}
+    limit = f"the run {run.name} keeps the {run.largest} largest weights from each word"
+    for use in checked.attention():
+        if isinstance(use, syntax.AttentionKey):
+            if use.target is not None:
+                message = f"{use} is empty where the weight is not kept: {limit}."
+                warnings.warn(message, AttnbankWarning, stacklevel=4)
+        elif use.sign is not None:
+            parameters = {"run": run.id, "layer": use.head.layer, "head": use.head.head}
             rows = connection.execute(
-                registry.internal_statement("patterns/largest_hidden"), named
+                registry.internal_statement("patterns/largest_hidden"), parameters
             ).fetchall()
             hidden = rows[0][1] if rows else None
             if hidden is None:
                 continue
-            assert each.threshold is not None
-            is_exact = hidden < each.threshold
-            if not is_exact and not (hidden == each.threshold and each.sign in (">", "<=")):
+            assert use.threshold is not None
+            # Every weight that was not kept must be on the same side of the threshold as 0.
+            is_exact = hidden < use.threshold
+            if not is_exact and not (hidden == use.threshold and use.sign in (">", "<=")):
                 enough = f"{math.floor(hidden * 1000 + 1) / 1000:g}"
                 raise RequestError(
-                    each.position,
-                    f"{more}, and others of {each.head} can be as large as {hidden:.4g}.",
+                    use.position,
+                    f"{limit}, and others of {use.head} can be as large as {hidden:.4g}.",
                     f"Ask for {enough} or more, or make a run with every weight: attnbank"
                     f" -b {shlex.quote(str(path))} ingest CORPUS --keep weights",
                 )
@@ -233,16 +236,16 @@ def _parse_keys(text: str) -> tuple[syntax.Key, ...]:
 
 
 def listing(request: str, by: str, values: Sequence[Any]) -> str:
-    """The request for the hits of one row of counts by some keys.
+    """The request that matches the hits of one row of counts, with `values` of the keys `by`.
 
-    Raises CallError for a weight, which no request can ask for exactly.
+    Raises CallError for a weight or a missing number, which no request can ask for.
     """
-    keys = _grouped(_parse_keys(by), resolved(request).pattern)
+    keys = _keys_to_count_by(_parse_keys(by), resolved(request).pattern)
     return " ".join([request, *map(_block_of, keys, values)])
 
 
 def begin_of(interval: str) -> float:
-    """Where an interval of a count begins: 100 for [100, 200[."""
+    """The lower end of an interval in a column of counts: 100 for [100, 200[."""
     begin = interval.strip("[]").split(", ")[0]
     return -math.inf if begin == "-∞" else float(begin)
 
@@ -262,7 +265,7 @@ def _block_of(key: syntax.Key, value: Any) -> str:
             source, target = target, source
         tests = [f"{source} -[{_quoted(value.removeprefix('-'))}]-> {target}"]
     elif isinstance(key, syntax.Arrangement):
-        tests = [f"{one} << {other}" for one, other in pairwise(value.split(" << "))]
+        tests = [f"{first} << {second}" for first, second in pairwise(value.split(" << "))]
     elif value is None and isinstance(key, syntax.Interval) and _is_surprisal(key.term):
         tests = [f"!{key.term}"]
     elif value is None and not isinstance(key, syntax.Reference):
@@ -297,15 +300,15 @@ def _block_of_attention(key: syntax.AttentionKey, value: Any) -> str:
 
 
 def _first_pair(scope: Scope) -> tuple[syntax.Name, syntax.Name] | None:
-    """The dependent and the head of the first edge, or the ends of the first other tie."""
-    edges = [(each.target, each.source) for each in (*scope.edges, *scope.enhanced)]
+    """The dependent and the head of the first edge, by default the ends of the first other tie."""
+    edges = [(edge.target, edge.source) for edge in (*scope.edges, *scope.enhanced)]
     loose = (*scope.clauses_of_kind(syntax.AttentionEdge), *scope.clauses_of_kind(syntax.Corefers))
-    pairs = [*edges, *((each.source, each.target) for each in loose)]
-    return next(((one, other) for one, other in pairs if one and other), None)
+    pairs = [*edges, *((tie.source, tie.target) for tie in loose)]
+    return next(((first, second) for first, second in pairs if first and second), None)
 
 
 def check_ends(request: str, dependent: str | None, head: str | None) -> None:
-    """Raise CallError unless both nodes are named; RequestError if the request cannot be read."""
+    """Raise CallError unless dependent and head are named; RequestError for an invalid request."""
     if dependent is not None and head is not None:
         return
     scope = resolved(request).pattern
@@ -318,9 +321,9 @@ def check_ends(request: str, dependent: str | None, head: str | None) -> None:
     pair = _first_pair(scope)
     # An end that is a special token is not a node.
     first, second = pair if pair and set(pair) <= set(scope.nodes) else scope.nodes[:2]
-    first = dependent or next(each for each in (first, second) if each != head)
-    second = head or next(each for each in (second, first, *scope.nodes) if each != first)
-    lacking = [name for name, given in (("--from", dependent), ("--to", head)) if given is None]
+    first = dependent or next(node for node in (first, second) if node != head)
+    second = head or next(node for node in (second, first, *scope.nodes) if node != first)
+    lacking = [name for name, node in (("--from", dependent), ("--to", head)) if node is None]
     raise CallError(
         f"{' and '.join(lacking)} {'are' if len(lacking) > 1 else 'is'} missing; the request has"
         f" the nodes {join_names(scope.nodes)}.",
@@ -329,12 +332,12 @@ def check_ends(request: str, dependent: str | None, head: str | None) -> None:
 
 
 def head_keys(request: str, heads: str, source: str | None, target: str | None) -> str:
-    """The keys that say what some heads, "3-1,5-2", look at from one node of a request.
+    """The keys that say what heads, written "3-1,5-2", attend to from one node of a request.
 
-    For each head these are the weight from `source` to `target`, the word that it looks at most
-    from `source`, and the weight of that. By default these are the dependent and the head of the
-    first edge of the tree, or else the ends of the first edge of attention, or else the only node.
-    Raises RequestError as `question` does, and CallError if no source can be found.
+    For each head these are the weight from `source` to `target`, the word that it attends to most
+    from `source`, and the weight of that. Source and target default to the dependent and the head
+    of the first edge of the tree, then to the ends of the first edge of attention, then to the
+    only node. Raises RequestError, and CallError if there is no source.
     """
     scope = resolved(request).pattern
     if source is None and target is None:
@@ -343,11 +346,11 @@ def head_keys(request: str, heads: str, source: str | None, target: str | None) 
             source = scope.nodes[0]
     if source is None:
         raise CallError(
-            "The request does not say which word the head looks from.",
+            "The request does not say from which word the head attends.",
             f"Give --from and --to: two of {join_names(scope.nodes)}.",
         )
     keys = []
-    for head in (each.strip() for each in heads.split(",")):
+    for head in (part.strip() for part in heads.split(",")):
         if target is not None:
             keys.append(f"weight({head}, {source}, {target})")
         keys += [f"looks_at({head}, {source})", f"looks_at({head}, {source}).weight"]

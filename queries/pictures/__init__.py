@@ -1,9 +1,9 @@
-"""Makes plots: a frame goes in, a Vega-Lite specification or a picture file comes out.
+"""Makes pictures: a frame goes in, a Vega-Lite specification or a picture file comes out.
 
-    from attnbank.queries.pictures import Facts, draw, specification
+    from attnbank.queries.pictures import ChartFacts, draw, specification
 
-`specification` needs nothing installed; `draw` makes it an Altair chart (extra `plot`). There is no
-SQL here and no file: `Bank.plot` and the command ask the bank, the command writes.
+`specification` needs no further package; `draw` makes it an Altair chart (extra `plot`). Nothing
+here reads a bank or writes a file: `Bank.plot` and the commands do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one door: an analysis and its rows become a Vega-Lite specification, or an Altair chart."""
+"""Turn an analysis and its rows into a Vega-Lite specification, or an Altair chart."""
 
 from __future__ import annotations
 
@@ -11,23 +11,30 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.files import render, size_of, warn_if_long
-from attnbank.queries.pictures.kinds import bars, draw_lines, grid, matrix, points, scatter
+from attnbank.queries.pictures.files import picture_size, render, warn_if_long
+from attnbank.queries.pictures.kinds import (
+    draw_bars,
+    draw_grid,
+    draw_lines,
+    draw_matrix,
+    draw_points,
+    draw_scatter,
+)
 from attnbank.queries.pictures.panels import (
     ChartParts,
     Row,
     Scene,
     Size,
     Spec,
-    harmless,
+    escape_harmful,
     json_rows,
     label,
     panel_title,
-    plain,
+    short_text,
     words_of_name,
     wrap_characters,
 )
-from attnbank.queries.pictures.theme import POINTS, Look, config, theme_of
+from attnbank.queries.pictures.theme import POINTS, Look, theme_of, vega_config
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need
 from attnbank.sql.header import Analysis, Plot, ResultColumn
@@ -36,31 +43,34 @@ from attnbank.sql.suggest import join_names
 
 _CORPORA = ("corpus", "corpus_a", "corpus_b")
 _RUNS = ("run", "run_a", "run_b", "train_run", "test_run")
-_MOST = 6
-"""Names of one kind that a subtitle has."""
+
+# A subtitle lists this many names of one kind.
+_MAX_NAMES = 6
 
 
 @dataclass(frozen=True)
 class ChartFacts:
-    """The names of what a picture is about, as its subtitle says them.
+    """What the subtitle of a picture names.
 
-    `models` are the folders that models were read from, `corpora` have how much of each was read.
-    `given` are the parameters that were given, but for the run. Every name comes from outside; the
-    picture shows it as plain text.
+    `models` are names of folders, `corpora` include their sizes, `parameters` are those that were
+    set, except the run. All names are foreign text, and are escaped.
     """
 
     runs: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     corpora: tuple[str, ...] = ()
-    given: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def lines(self, width: int) -> list[str]:
-        """Run, model and corpus, then what was asked for, in lines of about `width` characters."""
+        """Run, model and corpus, then the parameters, in lines of about `width` characters."""
         parts = [
             _label_with_names("run", self.runs),
             _label_with_names("model", self.models),
             _label_with_names("corpus", self.corpora, "corpora"),
-            *(f"{name.replace('_', ' ')}: {plain(_value(v))}" for name, v in self.given.items()),
+            *(
+                f"{name.replace('_', ' ')}: {short_text(_parameter_text(v))}"
+                for name, v in self.parameters.items()
+            ),
         ]
         lines: list[str] = []
         for part in filter(None, parts):
@@ -72,76 +82,86 @@ class ChartFacts:
 
 
 def facts_of(
-    frame: pl.DataFrame, runs: pl.DataFrame, given: Mapping[str, Any], also: Iterable[str] = ()
+    frame: pl.DataFrame, runs: pl.DataFrame, parameters: Mapping[str, Any], also: Iterable[str] = ()
 ) -> ChartFacts:
-    """The facts of the runs that a frame names, or of all of `runs`, as `Bank.runs` has them.
+    """The facts of the runs that a frame names and of the runs `also`; by default of all `runs`.
 
-    Corpora are those of the runs, and those that the frame names; `also` are other runs.
+    `runs` is the frame of `Bank.runs`. Corpora are those of the runs, and those that `frame` names.
     """
-    named = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
-    told = runs.filter(pl.col("name").is_in(named)) if named else runs
-    others = runs_named(frame, _CORPORA)
+    run_names = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
+    selected = runs.filter(pl.col("name").is_in(run_names)) if run_names else runs
+    corpora = runs_named(frame, _CORPORA)
     return ChartFacts(
-        named,
-        tuple(dict.fromkeys(map(_folder, told["model"]))),
-        tuple(_describe_limit(told, each) for each in dict.fromkeys((*told["corpus"], *others))),
+        run_names,
+        tuple(dict.fromkeys(map(_folder_name, selected["model"]))),
+        tuple(
+            _corpus_with_size(selected, corpus)
+            for corpus in dict.fromkeys((*selected["corpus"], *corpora))
+        ),
         {
             name: value
-            for name, value in given.items()
+            for name, value in parameters.items()
             if value is not None and not (name == "run" or name.startswith("run_"))
         },
     )
 
 
-def _describe_limit(runs: pl.DataFrame, corpus: str) -> str:
-    """A corpus with how much of it was read, where all runs over it read as much."""
-    read = runs.filter(pl.col("corpus") == corpus).select("sentences", "words").unique().rows()
-    name = plain(corpus)
-    return f"{name} ({read[0][0]:,} sentences, {read[0][1]:,} words)" if len(read) == 1 else name
+def _corpus_with_size(runs: pl.DataFrame, corpus: str) -> str:
+    """The name of a corpus, with its size if all runs read the same amount of it."""
+    sizes = runs.filter(pl.col("corpus") == corpus).select("sentences", "words").unique().rows()
+    name = short_text(corpus)
+    return f"{name} ({sizes[0][0]:,} sentences, {sizes[0][1]:,} words)" if len(sizes) == 1 else name
 
 
 def runs_named(frame: pl.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
-    """The names of runs in some columns of a frame, each once; it may lack some of the columns."""
-    those = [each for each in columns if frame.schema.get(each) == pl.String]
-    return tuple(dict.fromkeys(name for each in those for name in frame[each].drop_nulls()))
+    """The distinct names in some columns of a frame, ignoring columns that it lacks."""
+    present = [column for column in columns if frame.schema.get(column) == pl.String]
+    return tuple(dict.fromkeys(name for column in present for name in frame[column].drop_nulls()))
 
 
-def _folder(model: str) -> str:
+def _folder_name(model: str) -> str:
     return re.split(r"[/\\]", model.rstrip("/\\"))[-1] or model
 
 
-def _label_with_names(kind: str, names: Iterable[str], kinds: str | None = None) -> str:
-    """`corpus a`, `corpora a, b`, `corpora a, b, c and 2 more`; nothing where there is none."""
-    those = [plain(each) for each in names]
-    if not those:
+def _label_with_names(kind: str, names: Iterable[str], plural: str | None = None) -> str:
+    """`corpus a`, `corpora a, b` or `corpora a, b, c and 2 more`; "" for no names."""
+    shown_names = [short_text(name) for name in names]
+    if not shown_names:
         return ""
-    more = f" and {len(those) - _MOST} more" if len(those) > _MOST else ""
-    word = kind if len(those) == 1 else kinds or f"{kind}s"
-    return f"{word} {', '.join(those[:_MOST])}{more}"
+    more = f" and {len(shown_names) - _MAX_NAMES} more" if len(shown_names) > _MAX_NAMES else ""
+    word = kind if len(shown_names) == 1 else plural or f"{kind}s"
+    return f"{word} {', '.join(shown_names[:_MAX_NAMES])}{more}"
 
 
-def _value(value: Any) -> str:
+def _parameter_text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
+# The limits of one picture; more would be unreadable.
 MOST_PANELS = 24
 MOST_LAYERS = 128
 MOST_VALUES = 12
 MOST_BARS = 80
 MOST_BARS_OF_PANEL = 20
 MOST_ROWS = 100_000
-"""What one picture holds; more is a wall that nobody reads."""
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+# The kind of picture that `Bank.show` draws.
 SENTENCES = "sentences"
-"""The kind of picture that is drawn as `Bank.show` draws it."""
+
 _KINDS: dict[str, Callable[[Scene], ChartParts]] = {
-    each.__name__: each for each in (grid, points, bars, draw_lines, scatter, matrix)
+    "grid": draw_grid,
+    "points": draw_points,
+    "bars": draw_bars,
+    "lines": draw_lines,
+    "scatter": draw_scatter,
+    "matrix": draw_matrix,
 }
 
 
 def draw(specification: Spec) -> Any:
-    """The Altair chart of a specification, which shows as SVG. Raises MissingPackageError."""
+    """The Altair chart of a specification, displayed as SVG. Raises MissingPackageError."""
     need("A picture", "plot", "altair", "vl_convert")
     import altair
 
@@ -150,7 +170,7 @@ def draw(specification: Spec) -> Any:
     def as_svg(*_: Any, **__: Any) -> dict[str, str]:
         return {"image/svg+xml": render(chart.to_dict(), ".svg").decode()}
 
-    # Altair's own way loads scripts from the network. Its classes refuse new attributes.
+    # By default, Altair's display loads scripts from the network. Its classes intercept setattr.
     object.__setattr__(chart, "_repr_mimebundle_", as_svg)
     return chart
 
@@ -163,11 +183,11 @@ def specification(
     size: Size | None = None,
     look: Look | None = None,
 ) -> Spec:
-    """The Vega-Lite specification of the picture of an analysis, with its rows in it.
+    """The Vega-Lite specification of the picture of an analysis, including its data.
 
-    `frame` are rows of the analysis, with its columns the data set `rows`; `facts` are for the
-    subtitle; `theme` is one of THEMES. Raises CallError if it has no picture, the theme is unknown,
-    or there are too many panels; QueryError if there is nothing to draw.
+    `frame` has the rows of the analysis, which become the dataset `rows`; `facts` are for the
+    subtitle; `theme` is one of THEMES. Raises CallError if the analysis has no picture, the theme
+    is unknown, or there are too many panels or rows; QueryError if there is nothing to draw.
     """
     plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
     if plot.kind == SENTENCES:
@@ -186,38 +206,38 @@ def specification(
     if plot.kind == "bars":
         rows = _first_bars(plot, rows, notes)
     if plot.kind == "lines":
-        rows = _until_nothing(plot, rows, notes)
-    if plot.panel and any(each.name == plot.panel[0] for each in analysis.parameters):
+        rows = _trim_tail(plot, rows, notes)
+    if plot.panel and any(parameter.name == plot.panel[0] for parameter in analysis.parameters):
         rows = _first_panels(plot, rows, notes)
     if not rows:
         raise QueryError(f"{analysis.name} has no values to draw: all are null.")
     scene = Scene(analysis, plot, rows, colours, size or Size(), look)
-    drawn = _all_panels(scene)
-    notes += drawn.notes
-    if len(drawn.panels) == 1 and "title" in drawn.panels[0]:
-        # The title of the picture takes its place.
-        told = " ".join(drawn.panels[0].pop("title")["text"])
-        notes.insert(0, f"{words_of_name(', '.join(plot.panel))}: {told}" if plot.panel else told)
-    across = min(drawn.columns, len(drawn.panels))
-    # About 0.6 of its height is how wide a letter is.
-    wide = look.width or across * (drawn.width + 60) + 60
-    characters = max(32, int(wide / (0.64 * look.font)))
+    chart = _all_panels(scene)
+    notes += chart.notes
+    if len(chart.panels) == 1 and "title" in chart.panels[0]:
+        # A single panel has no title of its own: it becomes a note.
+        title = " ".join(chart.panels[0].pop("title")["text"])
+        notes.insert(0, f"{words_of_name(', '.join(plot.panel))}: {title}" if plot.panel else title)
+    columns = min(chart.columns, len(chart.panels))
+    # A letter is about 0.6 of the font size wide, in titles a little more.
+    width = look.width or columns * (chart.width + 60) + 60
+    characters = max(32, int(width / (0.64 * look.font)))
     facts = facts or ChartFacts()
-    facts = replace(facts, given={**_constants(plot, analysis, rows), **facts.given})
+    facts = replace(facts, parameters={**_constants(plot, analysis, rows), **facts.parameters})
     subtitle = facts.lines(int(characters * 1.25))
-    told = ". ".join(notes) + "." if notes else ""
+    note_text = ". ".join(notes) + "." if notes else ""
     if notes:
-        subtitle += wrap_characters(told, int(characters * 1.25))
-    body = drawn.panels[0]
-    if len(drawn.panels) > 1:
-        resolve = dict.fromkeys(drawn.apart, "independent")
+        subtitle += wrap_characters(note_text, int(characters * 1.25))
+    body = chart.panels[0]
+    if len(chart.panels) > 1:
+        resolve = dict.fromkeys(chart.independent_scales, "independent")
         body = {
-            "concat": drawn.panels,
-            "columns": across,
+            "concat": chart.panels,
+            "columns": columns,
             "spacing": 26 if look.width is None else 12,
             "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
         }
-    title = {
+    heading = {
         "text": wrap_characters(_title(analysis), characters),
         "subtitle": subtitle or [""],
         "anchor": "start",
@@ -232,11 +252,11 @@ def specification(
         "usermeta": {
             "title": _title(analysis),
             "facts": facts.lines(10_000),
-            "notes": told,
+            "notes": note_text,
             "n": _range_of_n(rows),
         },
-        **({"title": title} if look.is_titled else {"description": _title(analysis)}),
-        "config": config(colours, look),
+        **({"title": heading} if look.is_titled else {"description": _title(analysis)}),
+        "config": vega_config(colours, look),
         "padding": 12 if look.is_titled else 2,
         "data": {"name": "rows"},
         "datasets": {"rows": rows},
@@ -245,13 +265,16 @@ def specification(
 
 
 def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
-    """Why a picture that compares corpora is not drawn: its rows are of one; None for others."""
-    if not any(each.name == "corpora" for each in analysis.parameters) or not frame.height:
+    """The error for a comparison of corpora with rows of one corpus; None if it can be drawn."""
+    if (
+        not any(parameter.name == "corpora" for parameter in analysis.parameters)
+        or not frame.height
+    ):
         return None
-    several = frame["corpora"].max() if "corpora" in frame.columns else None
+    corpora = frame["corpora"].max() if "corpora" in frame.columns else None
     if "corpus" in frame.columns:
-        several = frame["corpus"].n_unique()
-    if several != 1:
+        corpora = frame["corpus"].n_unique()
+    if corpora != 1:
         return None
     return QueryError(
         f"The picture of {analysis.name} compares corpora, and its rows are of one.",
@@ -261,7 +284,7 @@ def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
 
 
 def no_specification(name: str) -> CallError:
-    """The error of asking an analysis that is drawn over sentences for a specification."""
+    """The error for an analysis that is drawn over sentences, and so has no specification."""
     return CallError(
         f"{name} is drawn over sentences: it has no Vega-Lite specification.",
         f"Type: attnbank plot {name} -o {name}.svg",
@@ -269,193 +292,203 @@ def no_specification(name: str) -> CallError:
 
 
 def _range_of_n(rows: list[Row]) -> list[int]:
-    """The smallest and the largest `n` of the rows, where they have it."""
+    """The smallest and the largest `n` of the rows; [] if they have none."""
     counts = [row["n"] for row in rows if isinstance(row.get("n"), int)]
     return [min(counts), max(counts)] if counts else []
 
 
-_TRIES = 8
+_MAX_TRIES = 8
+
+
+# The least width of a panel with its labels, as a multiple of the font size.
+_MIN_PANEL = 14
 
 
 def fitted(
     analysis: Analysis, frame: pl.DataFrame, facts: ChartFacts, theme: str, look: Look
 ) -> Spec:
-    """The specification of a picture that is as wide as the column of a paper, `look.width`.
+    """The specification of a picture that is as wide as a column of a paper, `look.width`.
 
-    How wide axes and keys are is known once they are drawn, so panels are tried until it fits.
-    Raises as `specification`, MissingPackageError without the converter, CallError for a column
-    that has no room.
+    The width of axes and legends is known only once they are drawn, so panel widths are tried
+    until the picture fits. Raises as `specification`, also MissingPackageError without vl-convert,
+    and CallError if the column is too narrow.
     """
     assert look.width is not None, "a column has a width"
     need("A picture for a column", "plot", "vl_convert")
-    wide = look.width
+    width = look.width
     panels = len(specification(analysis, frame, facts, theme, None, look).get("concat", [1]))
-    for beside in range(max(1, min(panels, int(wide / (_ROOM * look.font)))), 0, -1):
-        panel = wide / beside - 6 * look.font
-        for _ in range(_TRIES):
-            size = Size(panel, beside=beside)
-            made = specification(analysis, frame, facts, theme, size, look)
-            found, high = size_of(made)
-            if abs(found - wide) < 0.5:
-                warn_if_long(high, _shorter(analysis))
-                return made
-            panel += (wide - found) / made.get("columns", 1)
-            if panel < 2 * look.font:  # what stands beside the panels is too wide
+    for per_row in range(max(1, min(panels, int(width / (_MIN_PANEL * look.font)))), 0, -1):
+        panel = width / per_row - 6 * look.font
+        for _ in range(_MAX_TRIES):
+            size = Size(panel, beside=per_row)
+            drawn = specification(analysis, frame, facts, theme, size, look)
+            drawn_width, drawn_height = picture_size(drawn)
+            if abs(drawn_width - width) < 0.5:
+                warn_if_long(drawn_height, _options_to_shorten(analysis))
+                return drawn
+            panel += (width - drawn_width) / drawn.get("columns", 1)
+            if panel < 2 * look.font:  # axes and legends leave no room
                 break
     raise CallError(
-        f"{analysis.name} has no room in a column of {wide / POINTS:.2f} inches.",
+        f"{analysis.name} has no room in a column of {width / POINTS:.2f} inches.",
         "Give a wider one (--column 6.75in), or smaller letters (--font-size 7).",
     )
 
 
-_SHORTER = (
+# Parameters that reduce the rows of a picture, and an option to suggest.
+_SHORTENING_OPTIONS = (
     ("relation", "--relation obj"), ("min_count", "--min-count 100"), ("most", "--most 3"),
     ("direction", "--direction dependent_to_head"), ("head", "--head 3-1"),
 )  # fmt: skip
-"""Options that leave out rows of a picture."""
 
 
-def _shorter(analysis: Analysis) -> str:
-    """The options of an analysis that make its picture shorter."""
-    taken = {parameter.name for parameter in analysis.parameters}
-    return " or ".join(typed for name, typed in _SHORTER if name in taken)
+def _options_to_shorten(analysis: Analysis) -> str:
+    """The options of an analysis that make its picture shorter, joined by "or"."""
+    parameters = {parameter.name for parameter in analysis.parameters}
+    return " or ".join(typed for name, typed in _SHORTENING_OPTIONS if name in parameters)
 
 
-_ROOM = 14
-"""How wide a panel with its labels is at least, in letters' heights."""
+# Columns that say no more than the name of the corpus.
+_SKIPPED_CONSTANTS = ("language", "sent_id")
 
 
 def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any]:
-    """What all rows are about and no axis says: their head, relation, direction, their kind."""
-    drawn = {*plot.x, *plot.y, *plot.color, *plot.panel, *plot.label, *plot.beside, *plot.aside}
-    found: dict[str, Any] = {}
+    """What all rows have in common and no axis shows: head, relation, direction, and so on."""
+    shown_columns = {
+        *plot.x, *plot.y, *plot.color, *plot.panel, *plot.label, *plot.beside, *plot.aside,
+    }  # fmt: skip
+    constants: dict[str, Any] = {}
     columns = {column.name for column in analysis.columns}
-    if {"layer", "head"} <= columns - drawn:
+    if {"layer", "head"} <= columns - shown_columns:
         heads = {(row["layer"], row["head"]) for row in rows}
         if len(heads) == 1 and None not in (*heads,)[0]:
-            found["head"] = "{}-{}".format(*heads.pop())
-    for parameter in analysis.parameters:  # a row does not say of which relation it is
+            constants["head"] = "{}-{}".format(*heads.pop())
+    for parameter in analysis.parameters:  # rows without a column relation do not say theirs
         is_all = parameter.default == "null" and "by default all" in parameter.help
         if parameter.name == "relation" and is_all and "relation" not in columns:
-            found["relation"] = "all"
+            constants["relation"] = "all"
     for column in analysis.columns:
         name = column.name
         if column.type != "varchar" or name not in rows[0]:
             continue
-        if name in {*drawn, plot.text, *_RUNS, *_CORPORA}:
+        if name in {*shown_columns, plot.text, *_RUNS, *_CORPORA}:
             continue
         values = {row[name] for row in rows}
-        if len(values) == 1 and None not in values and not name.startswith(_NOT_SAID):
-            found[name] = label_of(str(values.pop()))
-    return found
-
-
-_NOT_SAID = ("language", "sent_id")
-"""Columns that say no more than the corpus does."""
+        if len(values) == 1 and None not in values and not name.startswith(_SKIPPED_CONSTANTS):
+            constants[name] = label_of(str(values.pop()))
+    return constants
 
 
 def check_has_picture(analysis: Analysis) -> Plot:
-    """Return what the header says of its picture. Raises CallError where it has none."""
+    """The picture that the header declares. Raises CallError if there is none."""
     if analysis.plot is None:
-        those = [each.name for each in all_analyses().values() if each.plot is not None]
+        names = [
+            candidate.name for candidate in all_analyses().values() if candidate.plot is not None
+        ]
         raise CallError(
-            f"{analysis.name} has no picture.", f"Analyses with a picture: {', '.join(those)}."
+            f"{analysis.name} has no picture.", f"Analyses with a picture: {', '.join(names)}."
         )
     return analysis.plot
 
 
 def _title(analysis: Analysis) -> str:
-    """The title without brackets at its end; what is "as points" in a table is a figure here."""
-    title = re.sub(r" \([^()]*\)$", "", harmless(analysis.title))
+    """The title without a final parenthesis, and for a view without "as points"."""
+    title = re.sub(r" \([^()]*\)$", "", escape_harmful(analysis.title))
     return title.replace(" as points:", ":", 1) if analysis.is_view else title
 
 
 def _drawable(plot: Plot, rows: list[Row]) -> tuple[list[Row], list[str]]:
-    """The rows that have a place, and a note on others; a grid has one for null, the last."""
+    """Drop rows with null on an axis, and add a note; a grid shows null, as the last value."""
     needed = set(plot.panel)
     if plot.kind != "grid":
         needed |= {*plot.x, *plot.y[:1]} - {"longest"}  # a range may have no end
-    kept = [row for row in rows if all(row[each] is not None for each in needed)]
-    left = len(rows) - len(kept)
+    drawable = [row for row in rows if all(row[column] is not None for column in needed)]
+    left = len(rows) - len(drawable)
     if not left:
-        return kept, []
+        return drawable, []
     missing = [
-        each
-        for each in dict.fromkeys((*plot.panel, *plot.x, *plot.y))
-        if each in needed and any(row[each] is None for row in rows)
+        column
+        for column in dict.fromkeys((*plot.panel, *plot.x, *plot.y))
+        if column in needed and any(row[column] is None for row in rows)
     ]
-    those = " or ".join(each.replace("_", " ") for each in missing)
-    return kept, [f"Omitted: {left} row{'' if left == 1 else 's'} without {those}"]
+    names = " or ".join(column.replace("_", " ") for column in missing)
+    return drawable, [f"Omitted: {left} row{'' if left == 1 else 's'} without {names}"]
 
 
 def _first_bars(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
-    most = MOST_BARS_OF_PANEL if plot.panel else MOST_BARS
+    """Keep the first bars of each panel if there are too many, and add a note."""
+    max_bars = MOST_BARS_OF_PANEL if plot.panel else MOST_BARS
     counts: Counter[tuple[Any, ...]] = Counter()
-    kept = []
+    first_rows = []
     for row in rows:
-        panel = tuple(row[each] for each in plot.panel)
+        panel = tuple(row[column] for column in plot.panel)
         counts[panel] += 1
-        if counts[panel] <= most:
-            kept.append(row)
-    if len(kept) < len(rows):
+        if counts[panel] <= max_bars:
+            first_rows.append(row)
+    if len(first_rows) < len(rows):
         each_panel = " of each panel" if len(counts) > 1 else ""
-        notes.append(f"The first {most} bars{each_panel}; omitted: {len(rows) - len(kept):,}")
-    return kept
-
-
-_TAIL = 0.01
-"""Share of the largest amount below which the end of a line is nothing."""
-_PLACES = 5
-"""Places of a line that are drawn, whatever they have."""
-
-
-def _until_nothing(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
-    """The rows of one line along whole numbers, without the places at its end where it is at 0."""
-    (x, *more), (y, *others) = plot.x, plot.y
-    places = [row[x] for row in rows]
-    if more or others or plot.color or plot.panel or not all(isinstance(at, int) for at in places):
-        return rows
-    most = max((abs(row[y]) for row in rows if row[y] is not None), default=0.0)
-    seen = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * most]
-    last = max(max(seen, default=0), (sorted(places)[:_PLACES] or [0])[-1])
-    kept = [row for row in rows if row[x] <= last]
-    rest = [row[y] or 0.0 for row in rows if row[x] > last]
-    if rest:
         notes.append(
-            f"Omitted: {x.replace('_', ' ')} {min(at for at in places if at > last)} to"
-            f" {max(places)}, where it is at most {max(rest):.3g}"
+            f"The first {max_bars} bars{each_panel}; omitted: {len(rows) - len(first_rows):,}"
         )
-    return kept
+    return first_rows
+
+
+# The end of a line is cut where it stays below this share of its largest amount.
+_TAIL = 0.01
+
+# Points of a line that are never cut.
+_MIN_PLACES = 5
+
+
+def _trim_tail(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
+    """Cut the end of a single line over integers, where it is nearly 0, and add a note."""
+    (x, *more_x), (y, *more_y) = plot.x, plot.y
+    x_values = [row[x] for row in rows]
+    is_one_line = not (more_x or more_y or plot.color or plot.panel)
+    if not (is_one_line and all(isinstance(at, int) for at in x_values)):
+        return rows
+    largest = max((abs(row[y]) for row in rows if row[y] is not None), default=0.0)
+    visible = [row[x] for row in rows if row[y] is not None and abs(row[y]) > _TAIL * largest]
+    last = max(max(visible, default=0), (sorted(x_values)[:_MIN_PLACES] or [0])[-1])
+    kept_rows = [row for row in rows if row[x] <= last]
+    tail = [row[y] or 0.0 for row in rows if row[x] > last]
+    if tail:
+        notes.append(
+            f"Omitted: {x.replace('_', ' ')} {min(at for at in x_values if at > last)} to"
+            f" {max(x_values)}, where it is at most {max(tail):.3g}"
+        )
+    return kept_rows
 
 
 def _first_panels(plot: Plot, rows: list[Row], notes: list[str]) -> list[Row]:
-    """The rows of the most frequent values (by `n`) of the first panel column, if too many."""
+    """Keep the most frequent values (by `n`) of the first panel column if there are too many."""
     name = plot.panel[0]
     frequency: dict[Any, float] = {}
     panels: dict[Any, set[tuple[Any, ...]]] = {}
     for row in rows:
         value = row[name]
         frequency[value] = max(frequency.get(value, 0), row.get("n") or 0)
-        panels.setdefault(value, set()).add(tuple(row[each] for each in plot.panel))
+        panels.setdefault(value, set()).add(tuple(row[column] for column in plot.panel))
     if len(panels) == 1 or "n" not in rows[0]:
         return rows
     ranked = sorted(frequency, key=lambda value: -frequency[value])  # ties in the order of the rows
-    places = {value: at for at, value in enumerate(ranked)}
-    counts = [len(each) * _several(plot) for each in panels.values()]
-    room = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
-    if sum(counts) <= MOST_PANELS or room < 1:
-        return sorted(rows, key=lambda row: places[row[name]])
-    those, typed = f"{name.replace('_', ' ')}s", name.replace("_", "-")
+    rank_of = {value: at for at, value in enumerate(ranked)}
+    counts = [len(combinations) * _panels_per_value(plot) for combinations in panels.values()]
+    max_values = min(MOST_VALUES, MOST_PANELS // max(counts, default=1))
+    if sum(counts) <= MOST_PANELS or max_values < 1:
+        return sorted(rows, key=lambda row: rank_of[row[name]])
+    kind, typed = f"{name.replace('_', ' ')}s", name.replace("_", "-")
     notes.append(
-        f"The most frequent {room} of {len(frequency)} {those}; choose one: --{typed} ({name}=)"
+        f"The most frequent {max_values} of {len(frequency)} {kind}; choose one:"
+        f" --{typed} ({name}=)"
     )
-    kept = [row for row in rows if places[row[name]] < room]
-    return sorted(kept, key=lambda row: places[row[name]])
+    frequent = [row for row in rows if rank_of[row[name]] < max_values]
+    return sorted(frequent, key=lambda row: rank_of[row[name]])
 
 
-def _several(plot: Plot) -> int:
-    of_grid = len(plot.color) + (plot.text is not None)
-    return {"grid": of_grid, "scatter": len(plot.color)}.get(plot.kind, 1)
+def _panels_per_value(plot: Plot) -> int:
+    per_grid = len(plot.color) + (plot.text is not None)
+    return {"grid": per_grid, "scatter": len(plot.color)}.get(plot.kind, 1)
 
 
 def _all_panels(scene: Scene) -> ChartParts:
@@ -463,70 +496,79 @@ def _all_panels(scene: Scene) -> ChartParts:
     make = _KINDS[plot.kind]
     if not plot.panel:
         return make(scene)
-    values = dict.fromkeys(tuple(row[each] for each in plot.panel) for row in scene.rows)
-    several = _several(plot)
-    # A panel for each layer is a small grid, and every layer is needed.
-    most = MOST_LAYERS if plot.panel == ("layer",) else MOST_PANELS
-    if len(values) * several > most:
-        raise _wall(scene, len(values) * several)
-    made = []
+    values = dict.fromkeys(tuple(row[column] for column in plot.panel) for row in scene.rows)
+    per_value = _panels_per_value(plot)
+    # Panels of layers are small grids, and none may be missing.
+    max_panels = MOST_LAYERS if plot.panel == ("layer",) else MOST_PANELS
+    if len(values) * per_value > max_panels:
+        raise _too_many_panels(scene, len(values) * per_value)
+    charts = []
     for value in values:
         chosen = dict(zip(plot.panel, value, strict=True))
-        here = replace(scene, chosen=chosen)
-        drawn = make(here)
-        told = ", ".join(_panel_name(scene.column(name), chosen[name]) for name in plot.panel)
-        told += _how_many(plot, here.here)
-        for unit in drawn.panels:
-            own = " ".join(unit["title"]["text"]) if "title" in unit else ""
-            title = f"{told}: {own}" if own else told
-            unit["title"] = panel_title(title, scene.theme, drawn.width, scene.look.font)
-        made.append(drawn)
-    first = made[0]
-    across = first.columns * _beside(plot, values, several, first.width, scene.size.beside)
-    panels = [unit for each in made for unit in each.panels]
-    return ChartParts(panels, across, first.width, first.notes, first.apart)
+        panel_scene = replace(scene, panel_values=chosen)
+        chart = make(panel_scene)
+        panel_label = ", ".join(
+            _panel_name(scene.column(name), chosen[name]) for name in plot.panel
+        )
+        panel_label += _count_suffix(plot, panel_scene.panel_rows)
+        for unit in chart.panels:
+            own_title = " ".join(unit["title"]["text"]) if "title" in unit else ""
+            title = f"{panel_label}: {own_title}" if own_title else panel_label
+            unit["title"] = panel_title(title, scene.theme, chart.width, scene.look.font)
+        charts.append(chart)
+    first = charts[0]
+    columns = first.columns * _panels_per_row(
+        plot, values, per_value, first.width, scene.size.beside
+    )
+    panels = [unit for chart in charts for unit in chart.panels]
+    return ChartParts(panels, columns, first.width, first.notes, first.independent_scales)
 
 
-def _how_many(plot: Plot, rows: list[Row]) -> str:
-    """How many a panel is over, where that is one number which stands nowhere else."""
+def _count_suffix(plot: Plot, rows: list[Row]) -> str:
+    """The sample size of a panel, if all rows share one and no column shows it."""
     counts = {row.get("n") for row in rows}
     if plot.aside or len(counts) != 1 or counts == {None}:
         return ""
     return f" (n {counts.pop():,})"
 
 
-def _beside(
-    plot: Plot, values: dict[tuple[Any, ...], None], several: int, width: float, beside: int | None
+# Pixels of a row of panels.
+_MAX_ROW_WIDTH = 1500
+
+
+def _panels_per_row(
+    plot: Plot,
+    values: dict[tuple[Any, ...], None],
+    per_value: int,
+    width: float,
+    max_per_row: int | None,
 ) -> int:
-    """How many panels stand side by side; the values of the last column stand together."""
-    if plot.kind in ("points", "lines", "bars") or several > 1:
+    """The number of panels side by side; values of the last panel column stay in one row."""
+    if plot.kind in ("points", "lines", "bars") or per_value > 1:
         return 1
-    fit = beside or max(1, int(_WIDEST / (width + 60)))
+    fit = max_per_row or max(1, int(_MAX_ROW_WIDTH / (width + 60)))
     last = len({value[-1] for value in values})
     if len(plot.panel) > 1 and last <= fit:
         return last * (fit // last)
+    # Nearly square: four panels are two rows of two.
     return min(fit, {1: 1, 2: 2, 3: 3, 4: 2}.get(len(values), 3 if len(values) <= 9 else 4))
 
 
-_WIDEST = 1500
-"""Pixels that panels side by side take at most."""
-
-
 def _panel_name(column: ResultColumn, value: Any) -> str:
-    """What the header says of the value of a panel, else the value; a number after its column."""
-    shown = label({column.name: value}, (column.name,))
-    meaning = re.search(rf"(?:^|[\s,]){re.escape(shown)} \(([^()]*)\)", harmless(column.help))
+    """The meaning of a panel's value in the header, by default the value itself."""
+    text = label({column.name: value}, (column.name,))
+    meaning = re.search(rf"(?:^|[\s,]){re.escape(text)} \(([^()]*)\)", escape_harmful(column.help))
     if meaning is not None and isinstance(value, str):
         return f"{meaning[1][:1].upper()}{meaning[1][1:]}"
-    return plain(shown).replace("_", " ") if isinstance(value, str) else f"{column.name} {shown}"
+    return short_text(text).replace("_", " ") if isinstance(value, str) else f"{column.name} {text}"
 
 
-def _wall(scene: Scene, count: int) -> CallError:
+def _too_many_panels(scene: Scene, count: int) -> CallError:
     analysis, plot = scene.analysis, scene.plot
     remedy = f"Choose fewer values of {', '.join(plot.panel)}."
     for name in reversed(plot.panel):
         values = dict.fromkeys(str(row[name]) for row in scene.rows)
-        if len(values) > 1 and any(each.name == name for each in analysis.parameters):
+        if len(values) > 1 and any(parameter.name == name for parameter in analysis.parameters):
             option = f"--{name.replace('_', '-')}, {name}="
             remedy = f"Choose one ({option}): {join_names(list(values), 20)}."
     why = f"{analysis.name} would have {count} panels; the maximum is {MOST_PANELS}."

@@ -1,7 +1,7 @@
 """One colour, shape, dash and label for each category, in pictures, report, explorer and page.
 
-A category looks alike wherever it is drawn, whatever is drawn beside it, so that two pictures can
-be laid side by side. Two categories of one picture never look alike.
+A known category looks the same in every picture, whatever the other categories, so that pictures
+can be compared. Two categories of one picture never look the same.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from attnbank.queries.pictures.theme import Theme
 
+# SVG paths of shapes, from about -1 to 1. There are eleven shapes and five colours: these numbers
+# have no common divisor, so fifty-five categories differ before a pair repeats.
 SHAPES = {
     "circle": "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z",
     "square": "M-0.9,-0.9H0.9V0.9H-0.9Z",
@@ -26,14 +28,13 @@ SHAPES = {
     "bar": "M-0.4,-1.1H0.4V1.1H-0.4Z",
     "bow": "M-1,-0.9L1,0.9V-0.9L-1,0.9Z",
 }
-"""Shapes by name, as paths of SVG that reach from about -1 to 1. Eleven, and colours are five: both
-run round together for fifty-five categories before a pair comes again."""
 
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3])
 
+# Categories that are grey.
 OTHER = frozenset({"other", "none"})
-"""What has no look of its own: it is grey."""
 
+# What heads attend to: surface patterns, then the relations of Universal Dependencies.
 _OF_HEADS = (
     "previous", "next", "cls", "sep", "punctuation", "first", "broad", "self",
     "nsubj", "obj", "det", "case", "amod", "obl", "advmod", "nmod", "conj", "cc", "aux", "mark",
@@ -41,23 +42,27 @@ _OF_HEADS = (
     "iobj", "csubj", "expl", "appos", "fixed", "flat", "parataxis", "discourse", "vocative",
     "dislocated", "clf", "list", "orphan", "goeswith", "reparandum", "dep", "root",
 )  # fmt: skip
-"""What heads attend to: surface patterns, then the relations of Universal Dependencies."""
+
+# The classes of attention maps of Kovaleva et al. (2019).
 _MAPS = ("vertical", "diagonal", "vertical_diagonal", "heterogeneous", "block")
-"""The patterns of Kovaleva et al. (2019)."""
+
+# Columns in one picture: a figure, and the baselines that it is compared with. Their marks are on
+# bars of the first colour, so the gaps keep that colour from them.
 _REFERENCES = (
     "accuracy", "offset_accuracy", "held_out_accuracy", "", "in_sample_accuracy",
     "within_layer", "common_accuracy", "", "", "rule_based",
     "", "nearest", "head_match", "", "adjacent", "", "best_uuas", "ensemble_uuas", "",
     "control_mean", "", "chance", "held_out_gain", "", "", "", "between_layers",
 )  # fmt: skip
-"""Columns that are drawn beside each other: a figure, and what it is to be held against, whose
-marks stand on bars of the first colour and so never have it."""
+
 _KNOWN = {
     name: slot
     for family in (_OF_HEADS, _MAPS, _REFERENCES)
     for slot, name in enumerate(family)
     if name
 }
+
+# Synonyms of categories: as figures write them, and of Stanford Dependencies.
 _SAME = {
     "[CLS]": "cls", "[SEP]": "sep", ". and ,": "punctuation", "first word": "first",
     "[SEP] -> [SEP]": "sep", "other -> [SEP]": "broad",
@@ -65,10 +70,12 @@ _SAME = {
     "nsubjpass": "nsubj", "rcmod": "acl", "partmod": "acl", "nn": "compound", "num": "nummod",
     "p": "punct", "accuracy_b": "offset_accuracy",
 }  # fmt: skip
-"""Other names of the same things: as figures write them, and of Stanford Dependencies."""
+
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", ". and ,": "punctuation"}
 
 
+# Captions of axes and scales, for columns whose help is too long; `analysis.column` is for one
+# analysis only.
 _CAPTIONS = {
     "accuracy": "Accuracy",
     "gain": "Accuracy above the best offset",
@@ -101,83 +108,80 @@ _CAPTIONS = {
     "head_error.value": "",
     "head_error.share": "Share of the errors",
 }
-"""What a column is called beside an axis or a scale, where its meaning is longer than that.
-
-Some are those of one analysis."""
 
 
 def caption_of(analysis: str, column: str) -> str | None:
-    """What a column is called beside an axis or a scale; None to say its meaning there."""
+    """The caption of a column at an axis or a scale; None to use its help."""
     return _CAPTIONS.get(f"{analysis}.{column}", _CAPTIONS.get(column))
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a category is drawn; `slot` is its place in the round of pairs, None for what is grey."""
+    """How a category is drawn; `slot` numbers the pairs of colour and shape, None is grey."""
 
     slot: int | None
 
     def color(self, theme: Theme) -> str:
-        """Its colour in a theme."""
+        """The colour in a theme."""
         return theme.other if self.slot is None else theme.palette[self.slot % len(theme.palette)]
 
     @property
     def shape(self) -> str:
-        """The path of its shape."""
+        """The SVG path of the shape."""
         return tuple(SHAPES.values())[(self.slot or 0) % len(SHAPES)]
 
     @property
     def dash(self) -> list[int]:
-        """The dashes of its line, and the gaps between them."""
+        """The lengths of the line's dashes and gaps, in pixels."""
         return DASHES[(self.slot or 0) % len(DASHES)]
 
 
 def encodings(values: Iterable[str]) -> dict[str, Encoding]:
-    """How each of the values of one picture is drawn.
+    """The encodings of the values of one picture.
 
-    Known ones have their own. Others (models, relations of one's own) take the next one that is
-    free, in the order of the values.
+    Known values have their own slot. Others (models, a user's relations) take the next free slot,
+    in the order of the values.
     """
-    those = dict.fromkeys(values)
-    found: dict[str, Encoding] = {}
-    taken: set[int] = set()
-    for name in sorted(those, key=lambda each: each in _SAME):  # a thing before its other names
+    names = dict.fromkeys(values)
+    encoded: dict[str, Encoding] = {}
+    used_slots: set[int] = set()
+    for name in sorted(names, key=lambda name: name in _SAME):  # before its synonyms
         slot = _KNOWN.get(_SAME.get(name, name))
         if name in OTHER:
-            found[name] = Encoding(None)
-        elif slot is not None and slot not in taken:
-            found[name] = Encoding(slot)
-            taken.add(slot)
-    free = (slot for slot in range(len(those) + len(taken)) if slot not in taken)
-    return {name: found[name] if name in found else Encoding(next(free)) for name in those}
+            encoded[name] = Encoding(None)
+        elif slot is not None and slot not in used_slots:
+            encoded[name] = Encoding(slot)
+            used_slots.add(slot)
+    free = (slot for slot in range(len(names) + len(used_slots)) if slot not in used_slots)
+    return {name: encoded[name] if name in encoded else Encoding(next(free)) for name in names}
 
 
 def label_of(value: str) -> str:
-    """What a category is called in a key."""
+    """The label of a category in a legend."""
     return _LABELS.get(value, value.replace("_", " "))
 
 
 def unit_of(help: str) -> str | None:
-    """What the header says that a column is measured in: nats, or a share in [0, 1]."""
-    found = re.search(r"\bin (nats[^;,]*|\[0, 1\])", help)
-    if found is None:
+    """The unit that a column's help names: nats, or a share in [0, 1]; None if it names none."""
+    match = re.search(r"\bin (nats[^;,]*|\[0, 1\])", help)
+    if match is None:
         return None
-    return "share, in [0, 1]" if found[1].startswith("[") else found[1]
+    return "share, in [0, 1]" if match[1].startswith("[") else match[1]
 
 
 def in_order(values: Sequence[str]) -> list[str]:
-    """Categories as a key lists them: in their order, the grey ones last."""
+    """Categories in the order of a legend: grey ones last."""
     return sorted(values, key=lambda name: name in OTHER)
 
 
 def ends_of(
-    found: Iterable[float], domain: Sequence[float] | None, *, stretch: bool = False
+    values: Iterable[float], domain: Sequence[float] | None, *, stretch: bool = False
 ) -> list[float]:
-    """The ends of a scale of amounts; three, with 0 in the middle, if some amounts are below it.
+    """The domain of a scale of amounts: two ends, or with 0 in the middle if some are below 0.
 
-    A fixed `domain` lets pictures be compared; to `stretch` is to leave it for that of the amounts.
+    A fixed `domain` lets pictures be compared; `stretch` replaces it by the range of the amounts.
     """
-    amounts = list(found)
+    amounts = list(values)
     if stretch and amounts and min(amounts) < max(amounts) and min(amounts) >= 0:
         return [min(amounts), max(amounts)]
     if domain is not None and not stretch:

@@ -1,4 +1,4 @@
-"""A specification as the bytes of a file: picture, page, or the specification itself."""
+"""Render a specification to a file: picture, page, or the specification itself."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from attnbank.sql.extras import need
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
 
+# One of the versions of Vega-Lite that vl-convert bundles.
 VEGA_LITE = "6.4"
-"""The version of Vega-Lite that draws, among those that the converter brings."""
 
-_PAGE = """\
+_PAGE_TEMPLATE = """\
 <!DOCTYPE html>
 <html lang="en">
 <head>
@@ -38,7 +38,7 @@ _PAGE = """\
 </body>
 </html>
 """
-_SCRIPT = """\
+_EMBED_SCRIPT = """\
 const specification = JSON.parse(document.getElementById("specification").textContent);
 vegaEmbed("#picture", specification, {actions: {export: true, source: false, compiled: false,
 editor: false}});
@@ -48,69 +48,73 @@ editor: false}});
 def render(
     specification: Mapping[str, Any], ending: str, scale: float = 2.0, width: float | None = None
 ) -> bytes:
-    """The bytes of a file of one of ENDINGS; `scale` is how many pixels of a PNG one pixel has.
+    """Render a specification to the bytes of a file with one of ENDINGS.
 
-    A picture for the column of a paper is `width` points wide. The same specification gives the
-    same SVG. No network is used, and a page has all its scripts and refuses others. Raises
-    MissingPackageError without the converter, but for .json.
+    `scale` is the number of PNG pixels per pixel of the picture. `width` is the width in points of
+    a picture for a column of a paper. The same specification gives the same SVG. No network is
+    used, and a page has all its scripts and allows no others. Raises MissingPackageError without
+    vl-convert, except for .json.
     """
     if ending == ".json":
         return f"{json.dumps(specification, indent=1, ensure_ascii=False)}\n".encode()
     need("A picture", "plot", "vl_convert")
     if ending == ".html":
         text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
-        return _page(specification, text).encode()
-    root = _svg_of(specification)
+        return _html_page(specification, text).encode()
+    root = _vega_svg(specification)
     renumber(root, "id")
     if width is not None:
-        high = width * float(root.attrib["height"]) / float(root.attrib["width"])
-        root.attrib |= {"width": f"{width:g}", "height": f"{high:g}"}
-    return converted(root, ending, scale, in_points=width is not None)
+        height = width * float(root.attrib["height"]) / float(root.attrib["width"])
+        root.attrib |= {"width": f"{width:g}", "height": f"{height:g}"}
+    return convert_svg(root, ending, scale, in_points=width is not None)
 
 
-def _svg_of(specification: Mapping[str, Any]) -> ElementTree.Element:
+def _vega_svg(specification: Mapping[str, Any]) -> ElementTree.Element:
     import vl_convert
 
     text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
     return read_svg(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE, allowed_base_urls=[]))
 
 
-def size_of(specification: Mapping[str, Any]) -> tuple[float, float]:
-    """How many pixels wide and high a picture is, once it is drawn."""
-    drawn = _svg_of(specification).attrib
-    return float(drawn["width"]), float(drawn["height"])
+def picture_size(specification: Mapping[str, Any]) -> tuple[float, float]:
+    """Draw a picture to measure its width and height in pixels."""
+    attributes = _vega_svg(specification).attrib
+    return float(attributes["width"]), float(attributes["height"])
 
 
-_LONGEST = 9.0
-"""Inches of the column of a page."""
+# The height of a page's column in inches.
+_PAGE_INCHES = 9.0
 
 
-def warn_if_long(high: float, options: str) -> None:
-    """Warn of a picture for a column that is longer than a page, `high` points."""
-    if high <= _LONGEST * POINTS:
+def warn_if_long(height: float, options: str) -> None:
+    """Warn if a picture for a column, `high` points high, is longer than a page."""
+    if height <= _PAGE_INCHES * POINTS:
         return
     remedy = f"Shorter with {options}, or wider" if options else "Make it wider"
     warnings.warn(
-        f"The picture is {high / POINTS:.1f} inches long; a page has about {_LONGEST:g}."
+        f"The picture is {height / POINTS:.1f} inches long; a page has about {_PAGE_INCHES:g}."
         f" {remedy}: --column 6.75in.",
         AttnbankWarning,
         stacklevel=3,
     )
 
 
-def converted(
+SVG = "http://www.w3.org/2000/svg"
+
+
+def convert_svg(
     root: ElementTree.Element, ending: str, scale: float, *, in_points: bool = False
 ) -> bytes:
-    """An SVG document as .svg, .png or .pdf, every text in a font that has its letters.
+    """Convert an SVG document to .svg, .png or .pdf, each text in a font that has its letters.
 
-    A pixel of it is a point of a PDF; `in_points` a pixel is a point of an SVG, too.
+    A pixel becomes a point in PDF, and with `in_points` also in SVG.
     """
     for element in root.iter(f"{{{SVG}}}text"):
-        if family := family_for("".join(element.itertext())):
+        if family := font_family("".join(element.itertext())):
             element.set("font-family", family)
-            for each in element.iter():  # within its parts, a family of their own would be stronger
-                if each is not element:
-                    each.attrib.pop("font-family", None)
+            for part in element.iter():  # a family of a tspan would override that of the text
+                if part is not element:
+                    part.attrib.pop("font-family", None)
     if ending == ".svg":
         if in_points:
             for side in ("width", "height"):
@@ -124,7 +128,9 @@ def converted(
     return bytes(vl_convert.svg_to_pdf(text))
 
 
-_FAMILIES = (
+# Font families for scripts, by the first words of their letters' Unicode names. By default,
+# vl-convert takes the machine's first font that has a letter, perhaps a bold or a Japanese one.
+_FAMILIES_BY_SCRIPT = (
     (("HIRAGANA", "KATAKANA"), "Noto Sans CJK JP, Hiragino Sans, Yu Gothic, MS Gothic"),
     (("HANGUL",), "Noto Sans CJK KR, Apple SD Gothic Neo, Malgun Gothic"),
     (
@@ -136,50 +142,51 @@ _FAMILIES = (
     (("DEVANAGARI",), "Noto Sans Devanagari, Kohinoor Devanagari, Mangal"),
     (("THAI",), "Noto Sans Thai, Thonburi, Leelawadee UI"),
 )  # fmt: skip
-"""Families with the letters of a script, by how Unicode's names of these begin. Left to itself the
-converter takes the first font of the machine that has them, a bold or a Japanese one."""
 
 
-def family_for(text: str) -> str | None:
-    """The fonts for a text that FONT has no letters for; None if it is in other letters."""
-    names = {unicodedata.name(each, "").partition(" ")[0].partition("-")[0] for each in text}
-    for scripts, families in _FAMILIES:
+def font_family(text: str) -> str | None:
+    """The fonts for a text whose letters FONT lacks; None for other text."""
+    names = {
+        unicodedata.name(character, "").partition(" ")[0].partition("-")[0] for character in text
+    }
+    for scripts, families in _FAMILIES_BY_SCRIPT:
         if not names.isdisjoint(scripts):
             return f"{families}, {FONT}"
     return None
 
 
-def _page(specification: Mapping[str, Any], text: str) -> str:
+def _html_page(specification: Mapping[str, Any], text: str) -> str:
     import vl_convert
 
-    # Within a script no < can end it, nor begin a comment.
-    shown = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return _PAGE.format(
+    # Without <, nothing can end the script or begin a comment in it.
+    embedded = (
+        text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    )
+    return _PAGE_TEMPLATE.format(
         title=escape(specification["usermeta"]["title"]),
         background=specification["config"]["background"],
         font=FONT,
-        specification=shown,
-        script=vl_convert.javascript_bundle(_SCRIPT, vl_version=VEGA_LITE).replace(
+        specification=embedded,
+        script=vl_convert.javascript_bundle(_EMBED_SCRIPT, vl_version=VEGA_LITE).replace(
             "</script", "<\\/script"
         ),
     )
 
 
-SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 
 
 def read_svg(svg: str) -> ElementTree.Element:
-    """Read an SVG document as a tree that is written without prefixes. Raises ParseError."""
+    """Parse an SVG document, to be written without namespace prefixes. Raises ParseError."""
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     return ElementTree.fromstring(svg)
 
 
 def renumber(root: ElementTree.Element, prefix: str) -> None:
-    """Make every id of a tree the prefix and a number from 0, in place, also where it is named."""
+    """Rename every id in a tree to the prefix and a number from 0, with all references to it."""
     elements = list(root.iter())
-    ids = [each.attrib["id"] for each in elements if "id" in each.attrib]
+    ids = [element.attrib["id"] for element in elements if "id" in element.attrib]
     names = {name: f"{prefix}{at}" for at, name in enumerate(ids)}
     for element in elements:
         for key, value in element.attrib.items():
@@ -191,42 +198,44 @@ def renumber(root: ElementTree.Element, prefix: str) -> None:
                 element.set(key, f"#{names[value[1:]]}")
 
 
+# Characters that are special in LaTeX or missing in its fonts, and their escapes.
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "#": r"\#", "$": r"\$", "%": r"\%",
     "&": r"\&", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "\u2212": "$-$", "\u2013": "--",
     "\u00b7": r"\textperiodcentered{}", "\u2068": "", "\u2069": "", "\u00a0": "~",
 }  # fmt: skip
-"""What has a meaning in LaTeX, or no letter in its fonts, and how it is written there."""
 
 
 def latex(text: str) -> str:
-    """Foreign text as LaTeX shows it, whatever stands in it."""
-    return "".join(_LATEX.get(each, each if each.isprintable() else " ") for each in text)
+    """Escape foreign text for LaTeX."""
+    return "".join(
+        _LATEX.get(character, character if character.isprintable() else " ") for character in text
+    )
 
 
 def latex_caption(title: str, facts: Iterable[str], command: str) -> str:
-    """A caption in LaTeX: the title, sentences about the picture, and the command that makes it."""
-    told = [f"{each.rstrip('.')}." for each in (title, *facts) if each]
-    return f"\\caption{{{' '.join(map(latex, told))} Made by \\texttt{{{latex(command)}}}.}}\n"
+    """A caption in LaTeX: the title, facts about the picture, and the command that makes it."""
+    sentences = [f"{fact.rstrip('.')}." for fact in (title, *facts) if fact]
+    return f"\\caption{{{' '.join(map(latex, sentences))} Made by \\texttt{{{latex(command)}}}.}}\n"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture of an analysis; `width` in points is that of the column of a paper."""
+    """The picture of an analysis; `width` in points if it is for a column of a paper."""
 
     specification: dict[str, Any]
     width: float | None = None
 
     def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
-        """The picture as a file of one of ENDINGS. Raises MissingPackageError."""
+        """Render the picture to a file with one of ENDINGS. Raises MissingPackageError."""
         return render(self.specification, ending, scale, self.width)
 
     def caption(self, command: str) -> str:
-        """A caption in LaTeX: title, runs, how many, notes, and the command that makes it."""
-        found = self.specification["usermeta"]
-        least, most = found["n"] or (None, None)
+        """A caption in LaTeX: title, runs, sample size, notes, and the command that makes it."""
+        meta = self.specification["usermeta"]
+        least, most = meta["n"] or (None, None)
         count = "" if least is None else f"n = {least:,}"
         if least != most:
             count += f" to {most:,}"
-        return latex_caption(found["title"], [*found["facts"], count, found["notes"]], command)
+        return latex_caption(meta["title"], [*meta["facts"], count, meta["notes"]], command)

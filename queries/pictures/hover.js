@@ -1,30 +1,30 @@
 "use strict";
-// A word that is pointed at, or reached by the keyboard, shows its own lines alone in every panel of
-// its sentence, and the weights beside the words at their other ends; a click holds it. What it
-// looks at most is said above. Without this file the picture is whole.
+// The word under the pointer, or with the keyboard's focus, hides the lines of other words in every
+// panel of its sentence, and shows its weights beside the words that it attends to; a click pins it.
+// The largest weights are listed above. The picture is complete without this script.
 (() => {
   const SPACE = "http://www.w3.org/2000/svg";
   const MOST = 5;
-  const LEAST = 0.01;  // of the strongest line; the weights of weaker ones would stand on each other
+  const LEAST = 0.01;  // of the strongest line; the numbers of weaker ones would overlap
 
   const start = () => {
-    const told = document.getElementById("looks");
+    const status = document.getElementById("looks");
     const drawn = document.querySelector(".drawn");
-    if (!told || !drawn) return;
-    const usual = told.textContent;
-    let held = null;
+    if (!status || !drawn) return;
+    const hint = status.textContent;
+    let pinned = null;
 
     const wordsOf = (panel, side) => [...panel.querySelectorAll(`.${side}`)];
     const textOf = (word) => (word.matches("text") ? word : word.querySelector("text"));
     const wordAt = (panel, side, position) =>
-      wordsOf(panel, side).find((each) => each.dataset.position === position);
+      wordsOf(panel, side).find((word) => word.dataset.position === position);
 
     const clear = () => {
       for (const panel of drawn.querySelectorAll(".panel.pointed")) panel.classList.remove("pointed");
       for (const line of drawn.querySelectorAll(".shown")) line.classList.remove("shown");
       for (const weight of drawn.querySelectorAll(".weight")) weight.remove();
       for (const word of drawn.querySelectorAll(".held")) word.classList.remove("held");
-      told.textContent = usual;
+      status.textContent = hint;
     };
 
     const write = (word, side, weight) => {
@@ -42,11 +42,11 @@
 
     const showIn = (panel, side, position) => {
       const other = side === "from" ? "to" : "from";
-      const own = [...panel.querySelectorAll(".line, .arc")]
+      const ownLines = [...panel.querySelectorAll(".line, .arc")]
         .filter((line) => line.dataset[side] === position);
       panel.classList.add("pointed");
-      for (const line of own) line.classList.add("shown");
-      const lines = own.filter((line) => line.matches(".line") && line.dataset.weight !== undefined)
+      for (const line of ownLines) line.classList.add("shown");
+      const lines = ownLines.filter((line) => line.matches(".line") && line.dataset.weight !== undefined)
         .sort((a, b) => b.dataset.weight - a.dataset.weight);
       const strongest = lines.length ? Number(lines[0].dataset.weight) : 0;
       for (const line of lines) {
@@ -63,32 +63,32 @@
 
     const show = (word) => {
       clear();
-      const panel = word.closest(".panel");
+      const ownPanel = word.closest(".panel");
       const side = word.matches(".from") ? "from" : "to";
       const { position } = word.dataset;
       const verb = side === "from" ? "looks at" : "is looked at by";
-      for (const each of drawn.querySelectorAll(".panel")) {
-        const follows = each.dataset.sentence === panel.dataset.sentence
-          && wordAt(each, side, position);
-        if (!follows) continue;
-        const found = showIn(each, side, position);
-        if (each === panel) told.textContent = `${textOf(word).textContent} ${verb} (${found}`;
+      for (const panel of drawn.querySelectorAll(".panel")) {
+        const hasWord = panel.dataset.sentence === ownPanel.dataset.sentence
+          && wordAt(panel, side, position);
+        if (!hasWord) continue;
+        const weights = showIn(panel, side, position);
+        if (panel === ownPanel) status.textContent = `${textOf(word).textContent} ${verb} (${weights}`;
       }
-      if (held === word) word.classList.add("held");
+      if (pinned === word) word.classList.add("held");
     };
 
     const leave = () => {
-      if (held) show(held);
+      if (pinned) show(pinned);
       else clear();
     };
 
-    const hold = (word) => {
-      held = held === word ? null : word;
+    const pin = (word) => {
+      pinned = pinned === word ? null : word;
       show(word);
     };
 
     const words = [...drawn.querySelectorAll(".from, .to")];
-    // All words are one stop of the tab key: arrows go from one to the next.
+    // The tab key stops once at all words; arrow keys move between them.
     const step = (word, key) => {
       const panel = word.closest(".panel");
       const panels = [...drawn.querySelectorAll(".panel")];
@@ -99,9 +99,9 @@
       if (key === "ArrowUp") return column[at - 1];
       if (key === "Home") return column[0];
       if (key === "End") return column.at(-1);
-      const columns = panels.flatMap((each) => [wordsOf(each, "from"), wordsOf(each, "to")]);
-      const place = columns.findIndex((each) => each.includes(word)) + (key === "ArrowRight" ? 1 : -1);
-      return columns[place] && columns[place][Math.min(at, columns[place].length - 1)];
+      const columns = panels.flatMap((other) => [wordsOf(other, "from"), wordsOf(other, "to")]);
+      const index = columns.findIndex((words) => words.includes(word)) + (key === "ArrowRight" ? 1 : -1);
+      return columns[index] && columns[index][Math.min(at, columns[index].length - 1)];
     };
     words.forEach((word, at) => {
       const target = textOf(word);
@@ -109,13 +109,13 @@
       target.addEventListener("pointerleave", (event) => {
         if (event.pointerType === "mouse") leave();
       });
-      target.addEventListener("click", () => hold(word));
+      target.addEventListener("click", () => pin(word));
       target.addEventListener("focus", () => show(word));
       target.addEventListener("blur", leave);
       target.addEventListener("keydown", (event) => {
         if (event.key === "Enter" || event.key === " ") {
           event.preventDefault();
-          hold(word);
+          pin(word);
           return;
         }
         if (!/^(Arrow(Up|Down|Left|Right)|Home|End)$/.test(event.key)) return;
@@ -130,11 +130,11 @@
     });
     document.onkeydown = (event) => {
       if (event.key !== "Escape") return;
-      held = null;
+      pinned = null;
       clear();
     };
   };
 
   start();
-  document.addEventListener("attnbank:filled", start);  // the page of a published bank
+  document.addEventListener("attnbank:filled", start);  // by the page of a published bank
 })();

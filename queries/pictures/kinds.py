@@ -1,4 +1,4 @@
-"""The kinds of pictures: coloured cells (grids and matrices), points, lines, bars and maps."""
+"""Draw each kind of chart: coloured cells (grid, matrix), points, lines, bars and maps."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from attnbank.queries.pictures.panels import (
     Spec,
     X,
     Y,
-    clean,
-    finite,
+    add_label_column,
+    finite_numbers,
     is_amount,
     label,
     labels,
@@ -35,92 +35,105 @@ from attnbank.queries.pictures.panels import (
 _CELL: Spec = {"type": "rect"}
 
 
-def grid(scene: Scene) -> ChartParts:
-    """Draw cells in the colours of one or several columns, each of which has a panel of its own.
+# In one of several panels, grids with more rows have flat cells.
+_MANY_ROWS = 16
 
-    The names of `text` stand in the cells of the only column, else in a panel of their own.
+
+def draw_grid(scene: Scene) -> ChartParts:
+    """Draw cells coloured by one or several columns, a panel for each column.
+
+    The names in column `text` are in the cells if there is one panel, otherwise in their own panel.
     """
     plot, size = scene.plot, scene.size
-    across, down = scene.mark(plot.x, plot.y)
+    x_labels, y_labels = scene.label_axes(plot.x, plot.y)
     columns = plot.color
-    kinds = not is_amount(scene.rows, columns[0])
+    is_categorical = not is_amount(scene.rows, columns[0])
     is_named = bool(plot.text or plot.label) and not columns[1:]
-    wide = (size.width or 300) / len(across)
-    step = wide if size.width else min(26.0, max(5.0, wide // 1))  # else seams show
+    step = (size.width or 300) / len(x_labels)
+    if not size.width:
+        step = min(26.0, max(5.0, step // 1))  # whole pixels, or seams show
     if is_named and not size.width:
-        step = _step_of_names(scene, step, len(across))
-    if plot.panel and len(down) > _MANY and not size.width:
+        step = _step_of_names(scene, step, len(x_labels))
+    if plot.panel and len(y_labels) > _MANY_ROWS and not size.width:
         step = min(step, round(1.5 * scene.look.font))
-    here = [label(row, plot.y) for row in scene.here]
-    if max(map(len, down)) > 3:  # names: a panel has its own; numbers stay comparable
-        down = [each for each in down if each in set(here)]
-    high = size.height / len(down) if size.height else _height(scene, step, across, down)
+    panel_labels = [label(row, plot.y) for row in scene.panel_rows]
+    if max(map(len, y_labels)) > 3:  # names differ by panel; numbers are the same, to compare
+        y_labels = [name for name in y_labels if name in set(panel_labels)]
+    if size.height:
+        height = size.height / len(y_labels)
+    else:
+        height = _cell_height(scene, step, x_labels, y_labels)
     if is_named and not size.height:
-        high = min(high, 26.0)
+        height = min(height, 26.0)
     axes = {
-        "x": scene.names_axis(across, scene.axis_title(plot.x), X, step),
-        "y": scene.names_axis(down, scene.axis_title(plot.y), Y, high),
+        "x": scene.names_axis(x_labels, scene.axis_title(plot.x), X, step),
+        "y": scene.names_axis(y_labels, scene.axis_title(plot.y), Y, height),
     }
     panels = []
     has_several = bool(columns[1:])
     for column in columns:
         title = scene.axis_title((column,), 72 if has_several else 44)
-        if kinds:
-            color = scene.kind_colors(*clean(scene.rows, column), words_of_name(column))["color"]
+        if is_categorical:
+            field, values = add_label_column(scene.rows, column)
+            color = scene.kind_colors(field, values, words_of_name(column))["color"]
         else:
             color = scene.amount_color(
                 columns, column, None if has_several else scene.wrap_pixels(title, 160)
             )
         cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
         if is_named:
-            cells = {"layer": [cells, *_names(scene, axes, step, high, column)]}
-        unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, **cells)
+            cells = {"layer": [cells, *_name_layers(scene, axes, step, height, column)]}
+        unit = scene.unit({"step": step}, {"step": height}, view=scene.background, **cells)
         if has_several:
-            unit["title"] = panel_title(title, scene.theme, step * len(across), scene.look.font)
+            unit["title"] = panel_title(title, scene.theme, step * len(x_labels), scene.look.font)
         panels.append(unit)
     if plot.text and not is_named and any(row[plot.text] for row in scene.rows):
-        panels.append(_panel_of_names(scene, axes, step, high, step * len(across)))
-    # Each combination of the two axes that a panel does not have is grey, as is each null.
-    has_gaps = any(row[each] is None for row in scene.rows for each in columns)
-    notes = ["Grey: no value"] if has_gaps or len(here) < len(across) * len(down) else []
+        panels.append(_panel_of_names(scene, axes, step, height, step * len(x_labels)))
+    # Cells without a row are grey, like those with null.
+    has_gaps = any(row[column] is None for row in scene.rows for column in columns)
+    has_gaps |= len(panel_labels) < len(x_labels) * len(y_labels)
+    notes = ["Grey: no value"] if has_gaps else []
     if plot.significant:
-        notes.append(_significant(scene))
-    notes += [] if kinds else [told for column in columns for told in _pale(scene, column)]
+        notes.append(_significance_note(scene))
+    if not is_categorical:
+        notes += [note for column in columns for note in _pale_notes(scene, column)]
     if plot.scale == "sqrt":
         notes.append("Colour scale: square root")
-    beside = len(panels) if len(panels) < 4 else 2
-    return ChartParts(panels, min(beside, size.beside or beside), step * len(across), notes)
+    per_row = len(panels) if len(panels) < 4 else 2
+    return ChartParts(panels, min(per_row, size.beside or per_row), step * len(x_labels), notes)
 
 
-_PALE = 0.1
-"""Share of a fixed scale below which all colours are nearly that of its low end."""
-_NOTHING = 1e-6
-"""Below it, shares are what rounding leaves."""
-_HIGHEST = 3
-"""Cells that are named where colours do not tell them."""
+# Share of a fixed scale below which colours are hard to tell from that of its low end.
+_PALE_SHARE = 0.1
+
+# Shares below this are rounding errors.
+_ROUNDING = 1e-6
+
+# The cells that a note names if their colours are too pale.
+_MAX_NAMED_CELLS = 3
 
 
-def _pale(scene: Scene, column: str) -> list[str]:
-    """What is said of a column whose cells all have the colour of 0, or nearly so."""
-    rows = [row for row in scene.here if row[column] is not None]
+def _pale_notes(scene: Scene, column: str) -> list[str]:
+    """Notes about a column whose cells all have the colour of 0, or nearly."""
+    rows = [row for row in scene.panel_rows if row[column] is not None]
     amounts = [row[column] for row in rows]
     if not amounts or min(amounts) < 0:
         return []
-    ends, called = scene.scale_ends((column,)), scene.axis_title((column,), 72)
-    if max(amounts) < _NOTHING:
-        return [f"{called}: all 0" if not any(amounts) else f"{called}: all below {_NOTHING:g}"]
-    if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE * (ends[-1] - ends[0]):
+    ends, title = scene.scale_ends((column,)), scene.axis_title((column,), 72)
+    if max(amounts) < _ROUNDING:
+        return [f"{title}: all 0" if not any(amounts) else f"{title}: all below {_ROUNDING:g}"]
+    if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE_SHARE * (ends[-1] - ends[0]):
         return []
-    highest = sorted(rows, key=lambda row: -row[column])[:_HIGHEST]
-    named = ", ".join(
+    highest = sorted(rows, key=lambda row: -row[column])[:_MAX_NAMED_CELLS]
+    cells = ", ".join(
         f"{row[Y]}{'-' if scene.plot.x == ('head',) else ', '}{row[X]} {row[column]:.3g}"
         for row in highest
     )
-    return [f"{called}: the highest are {named} (--stretch spreads the colours)"]
+    return [f"{title}: the highest are {cells} (--stretch spreads the colours)"]
 
 
-def _significant(scene: Scene) -> str:
-    """How many cells are coloured, of how many that were tested."""
+def _significance_note(scene: Scene) -> str:
+    """The note on how many of the tested cells are coloured."""
     tried = scene.rows[0].get("tried")
     after = f", corrected for {tried:,} tests" if tried else ""
     return (
@@ -129,146 +142,144 @@ def _significant(scene: Scene) -> str:
     )
 
 
+# Pixels of a grid with names in its cells.
+_MAX_GRID_WIDTH = 1000.0
+
+
 def _step_of_names(scene: Scene, step: float, columns: int) -> float:
-    """How wide a cell is that has room for its name, as far as a page has."""
+    """The width of cells with room for their names, as far as the page allows."""
     longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
-    room = (longest + 1) * 0.54 * scene.look.at_least(0.72)
-    return max(step, min(room, _WIDEST_GRID / columns, 64.0))
+    name_width = (longest + 1) * 0.54 * scene.look.at_least(0.72)  # 0.54: an average letter, in ems
+    return max(step, min(name_width, _MAX_GRID_WIDTH / columns, 64.0))
 
 
 def _first_name_of_cell(scene: Scene, row: Row) -> str:
-    """The first name of a cell; its columns of `label` if the header names no other."""
+    """The first of a cell's names in column `text`; by default, the columns of `label`."""
     if scene.plot.text is None:
         return label(row, scene.plot.label)
     return str(row[scene.plot.text] or "").partition(", ")[0]
 
 
-_WIDEST_GRID = 1000.0
-"""Pixels of a grid whose cells have names in them."""
+# Names are shown only in cells with room for this many letters.
+_MIN_LETTERS = 3
 
 
-def _names(scene: Scene, axes: Spec, step: float, high: float, column: str) -> list[Spec]:
-    """The names in the cells of a column of amounts; nothing where cells are too small for them."""
+def _name_layers(scene: Scene, axes: Spec, step: float, height: float, column: str) -> list[Spec]:
+    """The layer of names in the cells of a column of amounts; [] if cells are too small."""
     theme = scene.theme
-    font = min(scene.look.at_least(0.72), high * 0.7)
-    room = int(step / (0.54 * font))
-    if room < _NAMED:
+    font = min(scene.look.at_least(0.72), height * 0.7)
+    letters = int(step / (0.54 * font))
+    if letters < _MIN_LETTERS:
         return []
     for row in scene.rows:
         name = _first_name_of_cell(scene, row)
-        row[MARK] = name if len(name) <= room else f"{name[: room - 1]}."
+        row[MARK] = name if len(name) <= letters else f"{name[: letters - 1]}."
     ends = scene.scale_ends((column,))
     least = ends[0] if len(ends) == 2 else 0.0
     strong = f"abs(datum['{column}'] - {least}) > {0.55 * (ends[-1] - least)}"
     color = {"condition": {"test": strong, "value": theme.background}, "value": theme.ink}
     mark = {"type": "text", "fontSize": font, "baseline": "middle"}
-    shown = {**axes, "text": {"field": MARK, "type": "nominal"}, "color": color}
-    return [layer(mark, shown)]
+    encoding = {**axes, "text": {"field": MARK, "type": "nominal"}, "color": color}
+    return [layer(mark, encoding)]
 
 
-def _height(scene: Scene, step: float, across: list[str], down: list[str]) -> float:
-    """How high a cell is: square for heads; high enough for its name, if it is a word."""
-    if max(map(len, down)) > 3:
+def _cell_height(scene: Scene, step: float, x_labels: list[str], y_labels: list[str]) -> float:
+    """The height of cells: square for heads; high enough for the label, if it is a word."""
+    if max(map(len, y_labels)) > 3:
         return 1.36 * scene.look.font
-    if scene.plot.panel and len(down) > _MANY:
+    if scene.plot.panel and len(y_labels) > _MANY_ROWS:
         return min(step, scene.look.font)
-    return step if len(across) <= 30 else min(20.0, max(5.0, 300 // len(down)))
+    return step if len(x_labels) <= 30 else min(20.0, max(5.0, 300 // len(y_labels)))
 
 
-_MANY = 16
-"""Rows of a grid from which its cells are flat, if it is one of several."""
-
-
-_NAMED = 3
-"""Letters for which a cell has room at least, to say a name."""
-
-
-def _panel_of_names(scene: Scene, axes: Spec, step: float, high: float, width: float) -> Spec:
-    """A panel whose cells say the first of their names, and how many more there are."""
+def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width: float) -> Spec:
+    """A panel whose cells show the first of their names, and how many more there are."""
     column = scene.plot.text
     assert column is not None, "the header names it"
-    font = min(scene.look.at_least(0.64), high * 0.7)
-    room = max(1, int(step / (0.54 * font)))
+    font = min(scene.look.at_least(0.64), height * 0.7)
+    letters = max(1, int(step / (0.54 * font)))
     has_several = any(", " in str(row[column]) for row in scene.rows)
     for row in scene.rows:
         first, *more = str(row[column]).split(", ")
-        row[MARK] = first if len(first) <= room else f"{first[: room - 1]}."
-        row[MARK] += f"\n+{len(more)}" if more and high >= 2.4 * font else "+" * bool(more)
-    named = {"filter": f"datum.{column} !== null"}  # `valid` takes texts for invalid
+        row[MARK] = first if len(first) <= letters else f"{first[: letters - 1]}."
+        row[MARK] += f"\n+{len(more)}" if more and height >= 2.4 * font else "+" * bool(more)
+    has_name = {"filter": f"datum.{column} !== null"}  # Vega's `valid` rejects texts
     fill = {**_CELL, "color": scene.theme.sequence[1], "stroke": scene.theme.background}
     text = {"type": "text", "fontSize": font, "lineBreak": "\n", "baseline": "middle",
-            "dy": -0.5 * font if high >= 2.4 * font else 0}  # fmt: skip
-    layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, named)]
+            "dy": -0.5 * font if height >= 2.4 * font else 0}  # fmt: skip
+    layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, has_name)]
     title = scene.axis_title((column,), 60)
     if not has_several:
         title = title.removesuffix(" (+ others)")
-    if room >= _NAMED:
-        layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, named))
-    unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=layers)
+    if letters >= _MIN_LETTERS:
+        layers.append(layer(text, {**axes, "text": {"field": MARK, "type": "nominal"}}, has_name))
+    unit = scene.unit({"step": step}, {"step": height}, view=scene.background, layer=layers)
     unit["title"] = panel_title(title, scene.theme, width, scene.look.font)
     return unit
 
 
-_FEW = 12
-"""Rows of a matrix up to which its cells are wide enough for a name."""
+# A matrix with at most this many rows has wide cells, with room for names on both sides.
+_FEW_ROWS = 12
 
 
-def matrix(scene: Scene) -> ChartParts:
-    """Every pair of things, on both sides of the diagonal; things that are near stand together."""
+def draw_matrix(scene: Scene) -> ChartParts:
+    """Draw a symmetric matrix of distances, ordered by clusters."""
     plot, size = scene.plot, scene.size
     column = plot.color[0]
     names = labels(
         [
-            dict(zip(plot.x, (row[each] for each in side), strict=True))
+            dict(zip(plot.x, (row[column] for column in side), strict=True))
             for row in scene.rows
             for side in (plot.x, plot.y)
         ],
         plot.x,
     )
-    place = {name: at for at, name in enumerate(names)}
+    index_of = {name: at for at, name in enumerate(names)}
     distances = np.full((len(names), len(names)), np.inf)
     for row in scene.rows:
         row[X], row[Y] = label(row, plot.x), label(row, plot.y)
         value = np.inf if row[column] is None else row[column]
-        first, second = place[row[X]], place[row[Y]]
+        first, second = index_of[row[X]], index_of[row[Y]]
         distances[first, second] = distances[second, first] = value
-    order = [names[at] for at in by_cluster(distances)]
+    order = [names[at] for at in cluster_order(distances)]
     step = (size.width or 560) / len(order)
-    high = (size.height or size.width or 560) / len(order)
+    height = (size.height or size.width or 560) / len(order)
     if size.width is None:
-        # Heads are many and small; a few corpora have room for their names on both sides.
-        step = high = min(14.0 if len(order) > _FEW else 36.0, max(8.0, step // 1))
-    thing = words_of_name(
-        "-".join(each.removesuffix("_a") for each in plot.x)
+        # There are many heads, but few corpora.
+        step = height = min(14.0 if len(order) > _FEW_ROWS else 36.0, max(8.0, step // 1))
+    axis_title = words_of_name(
+        "-".join(column.removesuffix("_a") for column in plot.x)
     )  # Layer-head of layer_a ...
-    across, down = (
-        scene.names_axis(order, thing, field, room) for field, room in ((X, step), (Y, high))
+    x_axis, y_axis = (
+        scene.names_axis(order, axis_title, field, room) for field, room in ((X, step), (Y, height))
     )
     title = scene.wrap_pixels(scene.axis_title((column,)), 160)
     color = scene.amount_color((column,), column, title)
     shared = {"color": color, "tooltip": scene.tooltip}
     sides = [
-        layer(_CELL, {"x": {**across, "field": x}, "y": {**down, "field": y}, **shared})
+        layer(_CELL, {"x": {**x_axis, "field": x}, "y": {**y_axis, "field": y}, **shared})
         for x, y in ((X, Y), (Y, X))
     ]
-    unit = scene.unit({"step": step}, {"step": high}, view=scene.ground, layer=sides)
+    unit = scene.unit({"step": step}, {"step": height}, view=scene.background, layer=sides)
     return ChartParts([unit], 1, step * len(order), ["Ordered by clusters (average linkage)"])
 
 
-def by_cluster(distances: NDArray[np.float64]) -> list[int]:
-    """The order of the leaves of a tree of clusters (average linkage) of a symmetric matrix.
+def cluster_order(distances: NDArray[np.float64]) -> list[int]:
+    """Order items by hierarchical clustering (average linkage) of a symmetric distance matrix.
 
-    The two nearest clusters, of equal ones the first, are joined again and again; of the four ways
-    to lay two side by side the one is taken whose touching ends are nearest.
+    The two nearest clusters are merged repeatedly, of equally near ones the first. Of the four ways
+    to put two clusters side by side, the one with the nearest touching ends is used.
     """
     count = len(distances)
-    orders: dict[int, list[int]] = {each: [each] for each in range(count)}
+    orders: dict[int, list[int]] = {leaf: [leaf] for leaf in range(count)}
     between = distances.astype(np.float64)
     np.fill_diagonal(between, np.inf)
     sizes = np.ones(count)
     while len(orders) > 1:
         first, second = sorted(divmod(int(np.argmin(between)), count))
-        if first == second:  # nothing is at a finite distance any more: the order of the rows
+        if (
+            first == second
+        ):  # argmin of infinities: no finite distance is left, so keep the order of the rows
             break
         left, right = orders[first], orders.pop(second)
         ways = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
@@ -282,9 +293,16 @@ def by_cluster(distances: NDArray[np.float64]) -> list[int]:
     return [leaf for order in orders.values() for leaf in order]
 
 
-def points(scene: Scene) -> ChartParts:
-    """A point for each row, and a line through the means of what stands above each other."""
-    colors, groups, x, y, fold = _along(scene)
+# Fields computed by Vega; in one specification, two transforms must not write the same field.
+MEAN, RULE = "mean of rows", "rule value"
+
+
+_ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
+
+
+def draw_points(scene: Scene) -> ChartParts:
+    """Draw a point for each row, and a line through the mean of the points at each x."""
+    colors, groups, x, y, fold = _line_channels(scene)
     mean = {
         "aggregate": [{"op": "mean", "field": y["field"], "as": MEAN}],
         "groupby": [X, PLACE, *groups],
@@ -300,13 +318,13 @@ def points(scene: Scene) -> ChartParts:
         *fold,
         mean,
     )
-    return _panel(scene, [dots, means, *_rules(scene, x, y)], ["Lines: means"])
+    return _single_panel(scene, [dots, means, *_rule_layers(scene, x, y)], ["Lines: means"])
 
 
 def draw_lines(scene: Scene) -> ChartParts:
-    """Draw a line for each kind of thing, or each column, with a mark for each row."""
+    """Draw a line for each category or column, with a mark for each row."""
     plot = scene.plot
-    colors, _, x, y, fold = _along(scene)
+    colors, _, x, y, fold = _line_channels(scene)
     line = layer(
         {"type": "line", "strokeWidth": 1.8},
         {"x": x, "y": y, **_line_colors(colors), **_ORDER},
@@ -317,53 +335,54 @@ def draw_lines(scene: Scene) -> ChartParts:
         {"x": x, "y": y, **_point_colors(colors), "tooltip": scene.tooltip},
         *fold,
     )
-    layers, notes = [line, dots, *_rules(scene, x, y)], []
+    layers, notes = [line, dots, *_rule_layers(scene, x, y)], []
     if plot.low and plot.high:
-        own = {"color": colors["color"]} if plot.color else {}
+        color = {"color": colors["color"]} if plot.color else {}
         interval = layer(
             {"type": "rule", "strokeWidth": 1.5, "color": scene.theme.palette[0]},
-            {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}, **own},
+            {"x": x, "y": {**y, "field": plot.low}, "y2": {"field": plot.high}, **color},
         )
         layers.insert(0, interval)
         notes = [f"Vertical lines: {_describe_interval(scene, plot.low)}"]
-    return _panel(scene, layers, notes)
+    return _single_panel(scene, layers, notes)
 
 
 def _describe_interval(scene: Scene, low: str) -> str:
-    """What lines of intervals show, by what the header says of their lower ends."""
-    told = scene.help(low).split(";")[0]
-    return told.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
+    """What an interval is, from the help of the column of its lower end."""
+    meaning = scene.help(low).split(";")[0]
+    return meaning.removeprefix("lower end of ").removeprefix("the ").removeprefix("its ")
 
 
-MEAN, RULE = "mean of rows", "rule value"
-"""Fields of what is computed; two steps that make fields of one name would be taken for one."""
-_ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
+# Pixels of a panel of points or lines.
+_PANEL_WIDTH = 440
 
 
-def _along(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
-    """What lines and points have alike: colours, the fields of these, both axes, and folding."""
+def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
+    """What lines and points share: colours, fields to group by, both axes, and the fold."""
     plot = scene.plot
-    domain, _ = scene.mark(plot.x, plot.x)
+    domain, _ = scene.label_axes(plot.x, plot.x)
     if plot.along == "log":
-        across = _logarithmic(scene)
+        x = _logarithmic(scene)
     else:
-        step = (scene.size.width or _WIDTH) / len(domain)
-        across = scene.names_axis(domain, scene.axis_title(plot.x), X, step)
-        across["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
-        across["scale"] |= {"type": "point", "padding": 0.5}
+        step = (scene.size.width or _PANEL_WIDTH) / len(domain)
+        x = scene.names_axis(domain, scene.axis_title(plot.x), X, step)
+        x["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
+        x["scale"] |= {"type": "point", "padding": 0.5}
     y = scene.amounts_axis(
         plot.y[0],
         (*plot.y, *filter(None, (plot.rule, plot.low, plot.high))),
-        title=scene.wrap_pixels(scene.measured_in(plot.y), 0.5 * (scene.size.width or _WIDTH)),
+        title=scene.wrap_pixels(
+            scene.common_axis_title(plot.y), 0.5 * (scene.size.width or _PANEL_WIDTH)
+        ),
     )
     if len(plot.y) > 1:
         colors = scene.kind_colors(NAME, list(plot.y), None)
-        return colors, [NAME], across, {**y, "field": VALUE}, [_folded(plot.y)]
+        return colors, [NAME], x, {**y, "field": VALUE}, [_folded(plot.y)]
     if not plot.color:
-        return {"color": {"value": scene.theme.palette[0]}}, [], across, y, []
-    source, values = clean(scene.rows, plot.color[0])
-    shown = labels(scene.here, plot.color[:1])
-    return scene.kind_colors(source, values, None, shown), [source], across, y, []
+        return {"color": {"value": scene.theme.palette[0]}}, [], x, y, []
+    source, values = add_label_column(scene.rows, plot.color[0])
+    panel_labels = labels(scene.panel_rows, plot.color[:1])
+    return scene.kind_colors(source, values, None, panel_labels), [source], x, y, []
 
 
 def _point_colors(colors: Spec) -> Spec:
@@ -375,10 +394,10 @@ def _line_colors(colors: Spec) -> Spec:
 
 
 def _logarithmic(scene: Scene) -> Spec:
-    """An axis of amounts that is logarithmic from 1 on; 0 stands before that."""
+    """An axis of amounts that is logarithmic from 1 on and linear from 0 to 1."""
     column = scene.plot.x[0]
-    most = max((abs(each) for each in finite(scene.rows, (column,))), default=1.0)
-    ticks = [0, *(10**power for power in range(math.floor(math.log10(max(most, 1.0))) + 1))]
+    largest = max((abs(amount) for amount in finite_numbers(scene.rows, (column,))), default=1.0)
+    ticks = [0, *(10**power for power in range(math.floor(math.log10(max(largest, 1.0))) + 1))]
     return {
         "field": column,
         "type": "quantitative",
@@ -388,16 +407,12 @@ def _logarithmic(scene: Scene) -> Spec:
     }  # fmt: skip
 
 
-_WIDTH = 440
-"""Pixels of a panel with points or lines."""
-
-
 def _folded(columns: tuple[str, ...]) -> Spec:
     return {"fold": list(columns), "as": [NAME, VALUE]}
 
 
-def _rules(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
-    """The dashed line of the column `rule`, with its name."""
+def _rule_layers(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
+    """The layers of a dashed line for the column `rule`, with its label."""
     rule = scene.plot.rule
     if rule is None:
         return []
@@ -409,35 +424,43 @@ def _rules(scene: Scene, x: Spec, y: Spec) -> list[Spec]:
     return [layer(dashed, {**at, **_ORDER}, mean), layer({"type": "text", **text}, at, mean, last)]
 
 
-def _panel(scene: Scene, layers: list[Spec], notes: list[str]) -> ChartParts:
-    width = scene.size.width or _WIDTH
-    height = scene.size.height or (scene.size.width or _WIDTH) * 0.52
+def _single_panel(scene: Scene, layers: list[Spec], notes: list[str]) -> ChartParts:
+    width = scene.size.width or _PANEL_WIDTH
+    height = scene.size.height or (scene.size.width or _PANEL_WIDTH) * 0.52
     unit = scene.unit(width, height, layer=layers)
     return ChartParts([unit], 1, width, notes, ("color", "shape"))
 
 
-def bars(scene: Scene) -> ChartParts:
-    """A bar for each thing, its interval, and marks for what it is to be compared with."""
+# Pixels of a panel of bars.
+_BARS_WIDTH = 380
+
+
+# The field of the label at the end of a bar.
+ASIDE = "aside label"
+
+
+def draw_bars(scene: Scene) -> ChartParts:
+    """Draw a bar for each row, its interval, and marks for the columns that it is compared with."""
     plot, theme = scene.plot, scene.theme
     for row in scene.rows:
         row[MARK] = label(row, plot.y)
-        if plot.label and all(row[each] is not None for each in plot.label):
+        if plot.label and all(row[column] is not None for column in plot.label):
             row[MARK] += f"  {label(row, plot.label)}"
-    here = list(dict.fromkeys(row[MARK] for row in scene.here))
-    if all(map(_is_whole, here)):  # distances
-        here.sort(key=int)
-    step = scene.size.height / len(here) if scene.size.height else 1.9 * scene.look.font
-    down = scene.names_axis(here, scene.axis_title(plot.y), MARK, step)
+    bar_labels = list(dict.fromkeys(row[MARK] for row in scene.panel_rows))
+    if all(map(_is_integer, bar_labels)):  # distances
+        bar_labels.sort(key=int)
+    step = scene.size.height / len(bar_labels) if scene.size.height else 1.9 * scene.look.font
+    y_axis = scene.names_axis(bar_labels, scene.axis_title(plot.y), MARK, step)
     if plot.label:
-        down["title"] = f"{scene.axis_title(plot.y)}, {'-'.join(plot.label)}"
-    shown = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
-    title = scene.wrap_pixels(scene.axis_title(plot.x), scene.size.width or _BAR)
-    across = scene.amounts_axis(plot.x[0], shown, title=title, orient="bottom")
+        y_axis["title"] = f"{scene.axis_title(plot.y)}, {'-'.join(plot.label)}"
+    amounts = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
+    title = scene.wrap_pixels(scene.axis_title(plot.x), scene.size.width or _BARS_WIDTH)
+    x_axis = scene.amounts_axis(plot.x[0], amounts, title=title, orient="bottom")
     bar: Spec = {"type": "bar", "color": theme.bar, "height": {"band": 0.7}}
-    layers = [layer(bar, {"x": across, "y": down, "tooltip": scene.tooltip})]
-    notes = [f"Bars: {scene.called(plot.x[0])}"] if plot.beside else []
+    layers = [layer(bar, {"x": x_axis, "y": y_axis, "tooltip": scene.tooltip})]
+    notes = [f"Bars: {scene.legend_label(plot.x[0])}"] if plot.beside else []
     if plot.low and plot.high:
-        ends = {"x": {**across, "field": plot.low}, "x2": {"field": plot.high}, "y": down}
+        ends = {"x": {**x_axis, "field": plot.low}, "x2": {"field": plot.high}, "y": y_axis}
         rule = {"type": "rule", "color": theme.ink, "strokeWidth": 1.6, "clip": True}
         layers.append(layer(rule, ends))
         notes.append(f"Lines: {_describe_interval(scene, plot.low)}")
@@ -445,7 +468,7 @@ def bars(scene: Scene) -> ChartParts:
         colors = scene.kind_colors(NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
         for channel in ("color", "shape"):
             colors[channel]["legend"] |= {"orient": "top", "offset": 4}
-            if scene.look.width is not None:  # it begins where the bars do, and not the column
+            if scene.look.width is not None:  # the bars begin further right than the column
                 colors[channel]["legend"]["columns"] = 1
         edge = {"stroke": theme.background, "strokeWidth": 1}
         layers.append(
@@ -457,42 +480,36 @@ def bars(scene: Scene) -> ChartParts:
                     "opacity": 1,
                     **edge,
                 },
-                {"x": {**across, "field": VALUE}, "y": down, **_point_colors(colors)},
+                {"x": {**x_axis, "field": VALUE}, "y": y_axis, **_point_colors(colors)},
                 _folded(plot.beside),
             )
         )
-    width = scene.size.width or _BAR
-    # In the column of a paper the bars need the room.
-    aside = plot.aside[: 1 if scene.look.width else None]
-    if aside:
+    width = scene.size.width or _BARS_WIDTH
+    # In a column of a paper, only the first of these fits beside the bars.
+    label_columns = plot.aside[: 1 if scene.look.width else None]
+    if label_columns:
         for row in scene.rows:
             row[ASIDE] = ", ".join(
-                f"{each} {row[each]:,}".replace("-", "\u2212") for each in aside
-                if row[each] is not None
+                f"{column} {row[column]:,}".replace("-", "\u2212") for column in label_columns
+                if row[column] is not None
             )  # fmt: skip
         text = {"type": "text", "align": "left", "fontSize": scene.look.at_least(0.9),
                 "color": theme.ink}  # fmt: skip
-        at = {"x": {"value": width + 8}, "y": down, "text": {"field": ASIDE, "type": "nominal"}}
+        at = {"x": {"value": width + 8}, "y": y_axis, "text": {"field": ASIDE, "type": "nominal"}}
         layers.append(layer(text, at))
     return ChartParts([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
 
 
-def _is_whole(text: str) -> bool:
+def _is_integer(text: str) -> bool:
     return re.fullmatch(r"-?\d+", text) is not None
 
 
-_BAR = 380
-"""Pixels of a bar of 1."""
-ASIDE = "aside label"
-"""The field of what is written at the end of a bar."""
-
-
-def scatter(scene: Scene) -> ChartParts:
-    """A map: as far apart on paper as in the rows, drawn once for each column of colours."""
+def draw_scatter(scene: Scene) -> ChartParts:
+    """Draw a map with equal scales on both axes, once for each column of colours."""
     plot, theme = scene.plot, scene.theme
-    usual = 540 if plot.label else 430
-    width = scene.size.width or usual
-    height = scene.size.height or scene.size.width or usual
+    default_size = 540 if plot.label else 430
+    width = scene.size.width or default_size
+    height = scene.size.height or scene.size.width or default_size
     axes = _true_to_scale(scene, width, height)
     panels = []
     for row in scene.rows:
@@ -500,15 +517,15 @@ def scatter(scene: Scene) -> ChartParts:
     for column in plot.color:
         edge: Spec = {}
         if is_amount(scene.rows, column):
-            # The lightest colours would be lost on paper.
+            # Without an outline, the lightest colours would be invisible on paper.
             edge = {"stroke": theme.ink, "strokeWidth": 0.5}
             colors = {"color": scene.amount_color((column,), column, words_of_name(column))}
-            found = finite(scene.rows, (column,))
-            if column in ("layer", "head") and min(found) < max(found):  # 1-based: no 0
-                colors["color"]["scale"]["domain"] = [min(found), max(found)]
+            amounts = finite_numbers(scene.rows, (column,))
+            if column in ("layer", "head") and min(amounts) < max(amounts):  # 1-based: no 0
+                colors["color"]["scale"]["domain"] = [min(amounts), max(amounts)]
                 colors["color"]["legend"]["tickMinStep"] = 1
         else:
-            colors = scene.kind_colors(*clean(scene.rows, column), words_of_name(column))
+            colors = scene.kind_colors(*add_label_column(scene.rows, column), words_of_name(column))
         dot = {
             "type": "point",
             "filled": True,
@@ -520,12 +537,14 @@ def scatter(scene: Scene) -> ChartParts:
         if plot.label:
             font = scene.look.at_least(0.82)
             text: Spec = {"type": "text", "dy": -9, "fontSize": font, "opacity": 0.85}
-            named = [row for row in scene.rows if str(row[column]) not in OTHER]
-            # A column has no room for the names of all heads.
-            is_full = scene.look.width is not None and 0 < len(named) < len(scene.rows)
-            those = [{"filter": {"field": column, "oneOf": sorted({row[column] for row in named})}}]
-            shown = {**axes, "text": {"field": MARK, "type": "nominal"}}
-            layers.append(layer(text, shown, *(those if is_full else [])))
+            named_rows = [row for row in scene.rows if str(row[column]) not in OTHER]
+            # In a column of a paper there is no room for the names of all heads.
+            is_full = scene.look.width is not None and 0 < len(named_rows) < len(scene.rows)
+            only_named = [
+                {"filter": {"field": column, "oneOf": sorted({row[column] for row in named_rows})}}
+            ]
+            encoding = {**axes, "text": {"field": MARK, "type": "nominal"}}
+            layers.append(layer(text, encoding, *(only_named if is_full else [])))
         unit = scene.unit(width, height, layer=layers)
         if len(plot.color) > 1:
             unit["title"] = panel_title(
@@ -536,21 +555,21 @@ def scatter(scene: Scene) -> ChartParts:
 
 
 def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
-    """Both axes, with as many units to a pixel."""
+    """Both axes of a map, with the same number of units per pixel."""
     sides = {"x": (scene.plot.x, width), "y": (scene.plot.y, height)}
     ends = {}
     for channel, (columns, _) in sides.items():
-        found = finite(scene.rows, columns[:1]) or [0.0]
-        ends[channel] = min(found), max(found)
+        coordinates = finite_numbers(scene.rows, columns[:1]) or [0.0]
+        ends[channel] = min(coordinates), max(coordinates)
     unit = 1.08 * max((ends[at][1] - ends[at][0]) / 2 / sides[at][1] for at in sides) or 1 / width
-    made = {}
+    axes = {}
     for channel, (columns, pixels) in sides.items():
         middle = sum(ends[channel]) / 2
         domain = [middle - unit * pixels, middle + unit * pixels]
-        made[channel] = {
+        axes[channel] = {
             "field": columns[0],
             "type": "quantitative",
             "scale": {"domain": domain, "nice": False, "zero": False},
             "axis": {"title": scene.wrap_pixels(scene.axis_title(columns), width), "grid": False},
         }
-    return made
+    return axes

@@ -1,4 +1,4 @@
-"""What the kinds of pictures are made of: axes, scales, legends and words."""
+"""The parts of charts: axes, scales, legends and labels."""
 
 from __future__ import annotations
 
@@ -26,29 +26,32 @@ from attnbank.queries.pictures.encodings import (
 from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 
-LONGEST = 80
-"""Characters of a name that a subtitle shows."""
-LONGEST_LABEL = 34
-"""Characters of a name that stands at an axis or in a legend."""
-_LONGEST_TEXT = 500
-"""Characters of a text that the rows of a picture have."""
-NO_VALUE = "\u2013"
-"""What stands for a null among the labels of an axis."""
+# Characters of a name in a subtitle.
+MAX_NAME = 80
 
+# Characters of a name at an axis or in a legend.
+MAX_LABEL = 34
+
+# Characters of a text in the rows of a specification.
+_MAX_TEXT = 500
+
+# The label of null at an axis.
+NO_VALUE = "\u2013"
+
+# The significance level.
 SIGNIFICANT = 0.05
-"""Below it, a p value is that of what is shown as found."""
 
 Row = dict[str, Any]
 
 
 def json_rows(frame: pl.DataFrame) -> list[Row]:
-    """The rows as JSON knows them: not finite is null, columns of lists and bytes are left out."""
-    kept = [
+    """The rows as JSON values: infinite and NaN are null; columns of lists or bytes are omitted."""
+    columns = [
         name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Binary)
     ]
     return [
         {name: _json_cell(value) for name, value in row.items()}
-        for row in frame.select(kept).iter_rows(named=True)
+        for row in frame.select(columns).iter_rows(named=True)
     ]
 
 
@@ -58,19 +61,20 @@ def _json_cell(value: Any) -> Any:
     if isinstance(value, (int, bool)) or value is None:
         return value
     text = value.isoformat() if isinstance(value, (date, time)) else str(value)
-    if len(text) > _LONGEST_TEXT:  # each mark has it as a label: a long name would be there often
-        text = f"{text[:_LONGEST_TEXT]}…{_digits(text)}"
-    return harmless(text)
+    if len(text) > _MAX_TEXT:  # each mark repeats it as its label
+        text = f"{text[:_MAX_TEXT]}…{_checksum(text)}"
+    return escape_harmful(text)
 
 
 _FORBIDDEN = frozenset({"Cc", "Cs", "Cn", "Co", "Zl", "Zp"})
 _TURNING = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
 
 
-def harmless(text: str) -> str:
-    """Foreign text with each character written out (`\\x1b`) that could harm a picture.
+def escape_harmful(text: str) -> str:
+    """Escape the characters of foreign text that could harm a picture, as in `\\x1b`.
 
-    Control characters, which end the converter, and those that turn the direction beside them.
+    These are control characters, on which vl-convert fails, and those that change the direction of
+    the text around them.
     """
     return "".join(map(_escape_character, text))
 
@@ -85,25 +89,26 @@ def _escape_character(character: str) -> str:
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def plain(text: str, longest: int = LONGEST) -> str:
-    """Foreign text as a short line that cannot harm a picture, isolated if from right to left.
+def short_text(text: str, longest: int = MAX_NAME) -> str:
+    """Foreign text as a short line: escaped, cut, and isolated if it is right-to-left.
 
-    A long one is cut (a wide character counts twice): Vega fails if it cuts within a character.
+    It is cut here (a wide character counts twice), because Vega fails if it cuts inside a character
+    of two code units.
     """
-    shown = harmless(text[: longest + 1])
+    line = escape_harmful(text[: longest + 1])
     width = 0
-    for at, each in enumerate(shown):
-        width += 2 if unicodedata.east_asian_width(each) in ("W", "F") else 1
+    for at, character in enumerate(line):
+        width += 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
         if width > longest:
-            shown = f"{shown[: max(0, at - 1)]}…"
+            line = f"{line[: max(0, at - 1)]}…"
             break
-    if any(unicodedata.bidirectional(each) in ("R", "AL", "AN") for each in shown):
-        return f"\u2068{shown}\u2069"
-    return shown
+    if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in line):
+        return f"\u2068{line}\u2069"
+    return line
 
 
 def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
-    """What a row is called by some columns: `8-10` of layer and head, else words side by side.
+    """The label of a row by some columns: `8-10` for layer and head, else joined by commas.
 
     The ends of a range are joined by a dash.
     """
@@ -111,21 +116,23 @@ def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     if names[:1] == ("shortest",) and len(names) == 2:
         first, last = row[names[0]], row[names[1]]
         return f"{first} or more" if last is None else f"{first}\u2013{last}"
-    parts = [NO_VALUE if row[each] is None else _short(_cell_text(row[each])) for each in names]
+    parts = [
+        NO_VALUE if row[column] is None else _axis_text(_cell_text(row[column])) for column in names
+    ]
     is_head = len(names) == 2 and names[0].startswith("layer") and names[1].startswith("head")
     return ("-" if is_head else ", ").join(parts)
 
 
-def _short(text: str) -> str:
-    """A text that fits beside an axis. What is cut has a number, since two may begin alike."""
-    shown = plain(text, LONGEST_LABEL)
-    if not shown.rstrip("\u2069").endswith("…") or text.endswith("…"):
-        return shown
-    return f"{shown}{_digits(text)}"
+def _axis_text(text: str) -> str:
+    """A text short enough for an axis. A cut one gets a checksum: others may begin the same."""
+    short = short_text(text, MAX_LABEL)
+    if not short.rstrip("\u2069").endswith("…") or text.endswith("…"):
+        return short
+    return f"{short}{_checksum(text)}"
 
 
-def _digits(text: str) -> str:
-    """What tells texts apart that begin alike, where they are cut."""
+def _checksum(text: str) -> str:
+    """Four digits that distinguish texts which are cut to the same beginning."""
     return f"{zlib.crc32(text.encode('utf-8', 'replace')) % 10_000:04}"
 
 
@@ -136,13 +143,17 @@ def _cell_text(value: Any) -> str:
 
 
 def labels(rows: Iterable[Row], columns: tuple[str, ...]) -> list[str]:
-    """The different labels: numbers by their size, texts in the order of the rows, null last."""
-    found: dict[str, tuple[Any, ...]] = {}
+    """The distinct labels: numbers sorted, texts in the order of the rows, null last."""
+    values_of: dict[str, tuple[Any, ...]] = {}
     for row in rows:
-        found.setdefault(label(row, columns), tuple(row[each] for each in columns))
-    if all(_is_finite_number(each) or each is None for value in found.values() for each in value):
-        return sorted(found, key=lambda name: [(each is None, each or 0) for each in found[name]])
-    return list(found)
+        values_of.setdefault(label(row, columns), tuple(row[column] for column in columns))
+    if all(
+        _is_finite_number(part) or part is None for value in values_of.values() for part in value
+    ):
+        return sorted(
+            values_of, key=lambda name: [(part is None, part or 0) for part in values_of[name]]
+        )
+    return list(values_of)
 
 
 def _is_finite_number(value: Any) -> bool:
@@ -150,23 +161,25 @@ def _is_finite_number(value: Any) -> bool:
 
 
 def is_significant(p: float | None) -> bool:
-    """Whether what has this p value is shown as found."""
+    """Whether a p value is below SIGNIFICANT; False for None."""
     return p is not None and p < SIGNIFICANT
 
 
-def finite(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
-    """Return the numbers of some columns, without nulls and texts."""
+def finite_numbers(rows: Iterable[Row], columns: Iterable[str]) -> list[float]:
+    """The numbers in some columns, without nulls and texts."""
     names = tuple(columns)
-    return [float(row[each]) for row in rows for each in names if _is_finite_number(row[each])]
+    return [
+        float(row[column]) for row in rows for column in names if _is_finite_number(row[column])
+    ]
 
 
 def is_amount(rows: list[Row], column: str) -> bool:
-    """Whether a column holds numbers alone, nulls left out."""
+    """Whether a column has only numbers and nulls."""
     return all(row[column] is None or _is_finite_number(row[column]) for row in rows)
 
 
-def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
-    """Put the labels of a column into a field of the rows; its name, and its values in order."""
+def add_label_column(rows: list[Row], column: str) -> tuple[str, list[str]]:
+    """Add a field with the labels of a column to the rows; return its name and ordered values."""
     source = f"{column} label"
     for row in rows:
         row[source] = label(row, (column,))
@@ -174,29 +187,30 @@ def clean(rows: list[Row], column: str) -> tuple[str, list[str]]:
 
 
 def words_of_name(name: str) -> str:
-    """Return the name of a column as words."""
+    """Turn the name of a column into words: Offset accuracy."""
     text = name.replace("_", " ")
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def wrap_characters(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most so many characters."""
+    """Break a text into lines of at most `width` characters; [""] if it is empty."""
     return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
 Spec = dict[str, Any]
 
+# Fields that are added to rows. No column has such a name, because of the space.
 X, Y, MARK, PLACE = "x label", "y label", "mark label", "x place"
-"""Fields that are put beside those of a row; no column is called so, for the space in them."""
+
+# Fields of several columns that are folded into one (Vega-Lite's fold).
 NAME, VALUE = "column name", "column value"
-"""Fields of several columns that are drawn one beside the other."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """The width and height of one panel in pixels. None stands for what suits it.
+    """The width and height of one panel in pixels, and the most panels `beside` each other.
 
-    Panels stand `beside` each other at most so many.
+    None: chosen by the chart.
     """
 
     width: float | None = None
@@ -204,13 +218,16 @@ class Size:
     beside: int | None = None
 
 
+# The format of the ends of a colour scale: by default, Vega writes 1.46 as 1.
 _END_LABEL = "abs(datum.value) >= 1000 ? format(datum.value, ',.0f') : format(datum.value, '.3~g')"
-"""How Vega labels the ends of a scale of colours: left to itself, it writes 1.46 as 1."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a panel is drawn from; of the `rows` of all panels, it has those of `chosen`."""
+    """The inputs of a panel.
+
+    `rows` are those of all panels; a panel draws those with its `panel_values`, by column.
+    """
 
     analysis: Analysis
     plot: Plot
@@ -218,116 +235,118 @@ class Scene:
     theme: Theme
     size: Size
     look: Look = field(default_factory=Look)
-    chosen: Mapping[str, Any] = field(default_factory=dict)
+    panel_values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def here(self) -> list[Row]:
+    def panel_rows(self) -> list[Row]:
         """The rows of this panel."""
         return [
             row
             for row in self.rows
-            if all(row[name] == value for name, value in self.chosen.items())
+            if all(row[name] == value for name, value in self.panel_values.items())
         ]
 
     @property
     def tooltip(self) -> list[Spec]:
-        """Every figure of a row, shown where somebody points at its mark."""
-        known = self.rows[0]
-        return [{"field": each.name} for each in self.analysis.columns if each.name in known]
+        """The tooltip of a mark: every column of its row."""
+        known = self.rows[0]  # without columns of lists and bytes
+        return [{"field": column.name} for column in self.analysis.columns if column.name in known]
 
     @property
-    def ground(self) -> Spec:
-        """The ground of cells, which is seen where there is no value."""
+    def background(self) -> Spec:
+        """The background of cells, visible where there is no value."""
         return {"fill": self.theme.missing, "stroke": self.theme.faint}
 
     @property
     def coloured(self) -> list[Row]:
-        """The rows whose amounts are coloured: all, or those that are significant."""
+        """The rows whose amounts are coloured: all, or the significant ones."""
         column = self.plot.significant
         return [row for row in self.rows if column is None or is_significant(row[column])]
 
     def unit(self, width: Any, height: Any, **body: Any) -> Spec:
-        """A panel of Vega-Lite with its rows alone; sizes are pixels, or those of a step."""
-        chosen: list[Spec] = [
-            {"filter": {"field": name, "equal": value}} for name, value in self.chosen.items()
+        """A Vega-Lite view of the panel's rows; sizes are in pixels, or {"step": pixels}."""
+        filters: list[Spec] = [
+            {"filter": {"field": name, "equal": value}} for name, value in self.panel_values.items()
         ]
         if self.plot.significant is not None:
             column = self.plot.significant
-            # A null is less than any number to Vega.
-            chosen.append({"filter": {"field": column, "valid": True}})
-            chosen.append({"filter": {"field": column, "lt": SIGNIFICANT}})
-        return {"transform": chosen, "width": width, "height": height, **body}
+            # In Vega, null < 0.05 is true.
+            filters.append({"filter": {"field": column, "valid": True}})
+            filters.append({"filter": {"field": column, "lt": SIGNIFICANT}})
+        return {"transform": filters, "width": width, "height": height, **body}
 
     def column(self, name: str) -> ResultColumn:
-        """What the header says of a column."""
-        return next(each for each in self.analysis.columns if each.name == name)
+        """The declaration of a column in the header."""
+        return next(column for column in self.analysis.columns if column.name == name)
 
     def axis_title(self, columns: Sequence[str], longest: int = 64) -> str:
-        """What an axis is called: the meaning of a number in the header, the name of a text."""
+        """The title of an axis: the help of a column of numbers, the name of a column of texts."""
         if len(columns) > 1 and columns[0] != "shortest":
             return words_of_name(("-" if columns[0].startswith("layer") else ", ").join(columns))
         column = self.column(columns[0])
-        told = caption_of(self.analysis.name, column.name)
-        if told is not None:
-            return told
+        title = caption_of(self.analysis.name, column.name)
+        if title is not None:
+            return title
         if column.type == "varchar" or column.name.startswith(("layer", "head")):
             return words_of_name(column.name)
-        whole = self.help(column.name).split(";")[0].removesuffix(", in [0, 1]")
+        meaning = self.help(column.name).split(";")[0].removesuffix(", in [0, 1]")
         for end in ("\n", ":", ", in nats", " ("):
-            told = whole if len(whole) <= longest else whole.split(end)[0]
-            if len(told) <= longest:
-                return words_of_name(told)
+            title = meaning if len(meaning) <= longest else meaning.split(end)[0]
+            if len(title) <= longest:
+                return words_of_name(title)
         return words_of_name(column.name)
 
     def wrap_pixels(self, text: str, width: float) -> list[str]:
-        """Break a text into lines that are about so many pixels wide."""
+        """Break a text into lines of about `width` pixels."""
         return wrap_characters(text, max(14, int(width / (0.52 * (self.look.font + 1)))))
 
     def help(self, column: str) -> str:
-        """The meaning of a column."""
-        return harmless(self.column(column).help)
+        """The help of a column, escaped."""
+        return escape_harmful(self.column(column).help)
 
-    def measured_in(self, columns: Sequence[str]) -> str:
-        """What several columns have in common: their caption, or what they are measured in."""
+    def common_axis_title(self, columns: Sequence[str]) -> str:
+        """The title of an axis of several columns: their unit; of one column, its own title."""
         if len(columns) == 1:
             return self.axis_title(columns)
         unit = unit_of(self.help(columns[0])) or "value"
         return words_of_name("share" if unit.startswith("share") else unit)
 
-    def mark(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Write what each row is called along both axes into it; the labels in order."""
-        across, down = labels(self.rows, tuple(x)), labels(self.rows, tuple(y))
-        places = {name: place for place, name in enumerate(across)}
+    def label_axes(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Add the labels of both axes to the rows, and return the labels in order."""
+        x_labels, y_labels = labels(self.rows, tuple(x)), labels(self.rows, tuple(y))
+        index_of = {name: index for index, name in enumerate(x_labels)}
         for row in self.rows:
             row[X], row[Y] = label(row, x), label(row, y)
-            row[PLACE] = places[row[X]]
-        return across, down
+            row[PLACE] = index_of[row[X]]
+        return x_labels, y_labels
 
-    def called(self, column: str) -> str:
-        """What a column of a figure is called in a key; `accuracy_a` is named by its run."""
+    def legend_label(self, column: str) -> str:
+        """The label of a column in a legend; `accuracy_a` is named by its run."""
         side = column[-2:]
         if side in ("_a", "_b") and (run := self.rows[0].get(f"run{side}")) is not None:
-            return f"{label_of(column[:-2])} of {plain(run)}"
+            return f"{label_of(column[:-2])} of {short_text(run)}"
         return label_of(column)
 
     def names_axis(self, domain: list[str], title: str, source: str, step: float) -> Spec:
-        """An axis with a name for each place, `step` pixels each; it lies if `source` is X.
+        """A discrete axis with `step` pixels per name; horizontal if `source` is X.
 
-        Where names are many they stand upright, then get smaller. Where that is not enough, every
-        second is written, or every fifth, or the first of each layer: never some and not others.
+        If there is no room, names are turned upright, then made smaller. If that is not enough,
+        every second is shown, or every fifth, or the first of each layer: always at regular
+        intervals.
         """
         longest, font = max(map(len, domain)), self.look.font
-        wide = 0.6 * longest + 0.4
-        # Short names that have no room even upright are thinned out, and lie.
-        is_turned = source == X and wide * font > step
-        is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.least <= step)
-        width = wide if source == X and not is_turned else 1.15
-        if self.look.least <= step / width < font:
+        # The width of a horizontal label in ems; a vertical one takes 1.15, the height of a line.
+        ems = 0.6 * longest + 0.4
+        # Short names that have no room even upright stay horizontal and are thinned out.
+        is_turned = source == X and ems * font > step
+        is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.smallest <= step)
+        width = ems if source == X and not is_turned else 1.15
+        if self.look.smallest <= step / width < font:
             font = step / width
         angle = 0
         if is_turned:
             angle = -45 if step > 1.6 * font else -90
-        every = math.ceil(round(width * font / step, 6))
+        spacing = math.ceil(round(width * font / step, 6))
         return {
             "field": source,
             "type": "ordinal",
@@ -337,7 +356,7 @@ class Scene:
                 "labelAngle": angle,
                 "labelOverlap": False,
                 "labelFontSize": font,
-                "values": _every(domain, every),
+                "values": _thin_out(domain, spacing),
                 "grid": False,
                 "domain": False,
                 "tickColor": self.theme.faint,
@@ -345,7 +364,7 @@ class Scene:
         }
 
     def amounts_axis(self, source: str, columns: Sequence[str], **axis: Any) -> Spec:
-        """An axis of amounts, of the field `source`, that has room for some columns."""
+        """An axis of amounts of the field `source`, whose domain includes those of `columns`."""
         ends = self.scale_ends(columns)
         return {
             "field": source,
@@ -355,19 +374,20 @@ class Scene:
         }
 
     def amount_color(self, columns: Sequence[str], source: str, title: Any) -> Spec:
-        """Amounts as colours, read from the field `source`, on one scale for some columns."""
+        """Encode the amounts of the field `source` as colours, on one scale for `columns`."""
         ends = self.scale_ends(columns)
         colors = self.theme.diverging if len(ends) == 3 else self.theme.sequence
         steps = [at / (len(colors) - 1) for at in range(len(colors))]
         is_sqrt = self.plot.scale == "sqrt" and len(ends) == 2
         if is_sqrt:
-            steps = [each * each for each in steps]
+            # On a sqrt scale, squares of even steps space the colours evenly.
+            steps = [step * step for step in steps]
         return {
             "field": source,
             "type": "quantitative",
             "scale": {
                 "type": "sqrt" if is_sqrt else "linear",
-                "domain": [ends[0] + each * (ends[-1] - ends[0]) for each in steps],
+                "domain": [ends[0] + step * (ends[-1] - ends[0]) for step in steps],
                 "range": list(colors),
                 "interpolate": "lab",
             },
@@ -375,76 +395,89 @@ class Scene:
         }
 
     def scale_ends(self, columns: Sequence[str]) -> list[float]:
-        """The ends of the scale of some columns, as `ends_of` has them."""
-        found = finite(self.coloured, columns)
-        return ends_of(found, self.plot.domain, stretch=self.look.stretch)
+        """The domain of a scale for some columns; see `ends_of`."""
+        amounts = finite_numbers(self.coloured, columns)
+        return ends_of(amounts, self.plot.domain, stretch=self.look.stretch)
 
     def kind_colors(
-        self, source: str, values: list[str], title: str | None, shown: list[str] | None = None
+        self,
+        source: str,
+        values: list[str],
+        title: str | None,
+        domain_values: list[str] | None = None,
     ) -> Spec:
-        """Kinds of a field as colours, shapes and dashes; of all `values` a panel has `shown`."""
-        found = encodings(values)
-        domain = [each for each in values if shown is None or each in shown]
-        names: dict[str, Any] = {each: self.called(each) for each in domain}
+        """Encode the categories of a field as colours, shapes and dashes.
+
+        `values` are those of all panels; the legend has `domain_values`, by default all.
+        """
+        encoding_of = encodings(values)
+        domain = [value for value in values if domain_values is None or value in domain_values]
+        names: dict[str, Any] = {value: self.legend_label(value) for value in domain}
         legend: Spec = {"title": title}
-        if self.look.width is not None:  # the key stands below, as many side by side as there fit
+        if self.look.width is not None:  # the legend is below, in as many columns as fit
             font, room = self.look.font, self.look.width / (self.size.beside or 1)
+            # In ems, a letter is about 0.55 wide, and a symbol with its gaps about 3.
             letters = max(10, int(0.65 * room / (0.55 * font)))
-            names = {name: textwrap.wrap(told, letters) for name, told in names.items()}
-            widest = max(len(line) for told in names.values() for line in told)
+            names = {name: textwrap.wrap(text, letters) for name, text in names.items()}
+            widest = max(len(line) for lines in names.values() for line in lines)
             legend["columns"] = max(1, int(room / (font * (3 + 0.55 * widest))))
         legend["labelExpr"] = f"{json.dumps(names, ensure_ascii=False)}[datum.label]"
         ranges: dict[str, list[Any]] = {
-            "color": [found[each].color(self.theme) for each in domain],
-            "shape": [found[each].shape for each in domain],
-            "strokeDash": [found[each].dash for each in domain],
+            "color": [encoding_of[value].color(self.theme) for value in domain],
+            "shape": [encoding_of[value].shape for value in domain],
+            "strokeDash": [encoding_of[value].dash for value in domain],
         }
         return {
             channel: {
                 "field": source,
                 "type": "nominal",
-                # Lines have marks on them, whose key says enough.
+                # Lines have marks on them, whose legend is enough.
                 "legend": None if channel == "strokeDash" else legend,
-                "scale": {"domain": domain, "range": those},
+                "scale": {"domain": domain, "range": outputs},
             }
-            for channel, those in ranges.items()
+            for channel, outputs in ranges.items()
         }
 
 
-def _every(domain: list[str], step: int) -> list[str]:
-    """Some of the places of an axis, as far apart as each other: each, every 2nd, 5th, 10th.
+def _thin_out(domain: list[str], step: int) -> list[str]:
+    """Thin out the values of an axis at regular intervals: every 2nd, 5th, 10th, and so on.
 
-    Of heads (`8-10`) the first of each layer, or of every few layers.
+    Of heads (`8-10`), keep the first of each layer, or of every few layers.
     """
     if step <= 1:
         return domain
-    layers = [each.partition("-")[0] for each in domain]
+    layers = [name.partition("-")[0] for name in domain]
     heads = layers.count(layers[0])
-    if 1 < heads < len(domain) and layers == [each for each in dict.fromkeys(layers)
+    if 1 < heads < len(domain) and layers == [name for name in dict.fromkeys(layers)
                                               for _ in range(heads)]:  # fmt: skip
         return domain[:: heads * math.ceil(step / heads)]
-    return domain[:: next(each for each in (2, 5, 10, 20, 50, 100, len(domain)) if each >= step)]
+    return domain[
+        :: next(spacing for spacing in (2, 5, 10, 20, 50, 100, len(domain)) if spacing >= step)
+    ]
 
 
 @dataclass
 class ChartParts:
-    """Panels (`columns` of `width` pixels side by side); `apart`: channels with own scales."""
+    """Panels of a chart: `columns` of them, `width` pixels each, side by side.
+
+    `independent_scales` are the channels for which each panel has its own scale.
+    """
 
     panels: list[Spec]
     columns: int
     width: float
     notes: list[str] = field(default_factory=list)
-    apart: tuple[str, ...] = ()
+    independent_scales: tuple[str, ...] = ()
 
 
 def layer(mark: Spec, encoding: Spec, *transform: Spec) -> Spec:
-    """A layer of Vega-Lite."""
-    made = {"mark": mark, "encoding": encoding}
-    return {"transform": list(transform), **made} if transform else made
+    """A Vega-Lite layer."""
+    body = {"mark": mark, "encoding": encoding}
+    return {"transform": list(transform), **body} if transform else body
 
 
 def panel_title(text: str, theme: Theme, width: float, font: float) -> Spec:
-    """The title of a panel, broken into lines for a width in pixels."""
+    """The title of a panel, broken into lines of a width in pixels."""
     return {
         "text": wrap_characters(text, max(18, int(width / (0.55 * font)))),
         "anchor": "start",

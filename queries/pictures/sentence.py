@@ -1,7 +1,7 @@
-"""One sentence as SVG: two columns of words, joined by lines as strong as the weights.
+"""Draw attention in a sentence as SVG: two columns of words, joined by lines as wide as weights.
 
-Every line has the numbers that it stands for in its attributes. All words come from corpora of
-other people: they are escaped, and control characters written out.
+The attributes of each line have the numbers that it shows. Words are foreign text: they are
+escaped, including control characters.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import polars as pl
 from attnbank.queries.pictures.svg import (
     FONT,
     element,
-    isolated,
+    isolate_direction,
     shorten_for_svg,
-    width,
+    text_width,
     wrap_svg_text,
 )
 from attnbank.queries.pictures.theme import POINTS, Look, Palette, theme_of
@@ -31,21 +31,29 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.subtypes import TO_HEAD
 from attnbank.sql.suggest import escape_control
 
+# In `weights`, the to_position of all positions that are not shown.
 ELSEWHERE = -1
-"""Stands for a position, in `weights`, where the input holds more than is shown."""
+
+
+# Means of more heads than this are named by their number.
+_MAX_NAMED = 6
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One head over one sentence.
+    """One head, or the mean of several, on one sentence.
 
-    The frames: `words` (position, text, index, is_special, is_matched) is a row a position that is
-    shown, in order; `weights` (from_position, to_position, weight) a row a line, with ELSEWHERE for
-    all that is not shown, and null for a weight that is not kept; `gold` (from_position,
-    to_position, is_found) a row a gold arc that is asked for; `mentions` (entity, first, last,
-    head), in positions, a row a mention of an entity that is mentioned more than once, the entities
-    numbered from 0. The `label` stands above it, beside the head. A panel of the mean of several
-    heads names them in `mean_of`, and has no layer and no head.
+    The frames have one row per item:
+
+    - `words` (position, text, index, is_special, is_matched): the positions shown, in order;
+    - `weights` (from_position, to_position, weight): the lines; ELSEWHERE is all that is not shown,
+      null a weight that was not kept;
+    - `gold` (from_position, to_position, is_found): the gold arcs;
+    - `mentions` (entity, first, last, head), in positions: the mentions of entities that are
+      mentioned more than once, the entities numbered from 0.
+
+    `label` is written above the panel, after the head. The mean of heads has these in `mean_of`,
+    and no layer and head.
     """
 
     sentence: str
@@ -60,39 +68,42 @@ class Panel:
 
     @property
     def heads_label(self) -> str:
-        """Return the head as the paper writes it, 3-1, or which heads it is the mean of."""
+        """The head as in the paper, 3-1, or the heads of the mean."""
         if not self.mean_of:
             return f"{self.layer}-{self.head}"
         layers = {layer for layer, _ in self.mean_of}
-        if len(self.mean_of) <= _NAMED:
+        if len(self.mean_of) <= _MAX_NAMED:
             return f"mean of {', '.join(f'{layer}-{head}' for layer, head in self.mean_of)}"
-        those = f"mean of {len(self.mean_of)} heads"
-        return f"{those} of layer {layers.pop()}" if len(layers) == 1 else those
+        text = f"mean of {len(self.mean_of)} heads"
+        return f"{text} of layer {layers.pop()}" if len(layers) == 1 else text
 
     @property
     def full_name(self) -> str:
-        """Return the name with what it is: head 3-1, or mean of 3-1, 5-2."""
+        """The name: head 3-1, or mean of 3-1, 5-2."""
         return self.heads_label if self.mean_of else f"head {self.heads_label}"
 
     def largest(self, measure: str) -> float:
-        """Return what is drawn as strongest: 1, or the largest there is where norms are drawn.
+        """The weight drawn at full width: 1, or for norms the largest.
 
-        Leave out what a special token, or a first word that is set apart, keeps of itself: it can
-        be a hundred times as long as all other lines.
+        Norms of a special token, or of a separate first word, on itself do not count: they can be
+        a hundred times as large as all others.
         """
         special = self.words.filter("is_special")["position"]
         start, end = pl.col("from_position"), pl.col("to_position")
-        own = (start == end) & start.is_in(special.to_list())
-        found = self.weights.filter(~own)["weight"].max() if measure.endswith("norms") else None
-        return float(found) if isinstance(found, float) and found > 0 else 1.0
+        on_itself = (start == end) & start.is_in(special.to_list())
+        strongest = (
+            self.weights.filter(~on_itself)["weight"].max() if measure.endswith("norms") else None
+        )
+        return float(strongest) if isinstance(strongest, float) and strongest > 0 else 1.0
 
 
 @dataclass(frozen=True)
 class SentenceFacts:
-    """What the titles say: `notes` are sentences, `least` is the smallest weight drawn.
+    """What the texts of a picture say.
 
-    It is a share of the largest one where norms are drawn (`measure`, as table `run` has it). The
-    `trees` have a title each; the picture has its heads and sentences for one, if it has no other.
+    `measure` is that of table `run`. `least` is the smallest weight drawn; for norms, a share of
+    the largest. `notes` are sentences. `trees` are by title. `title` defaults to the heads and
+    sentences.
     """
 
     run: str
@@ -109,26 +120,27 @@ class SentenceFacts:
 
     @property
     def figure(self) -> str:
-        """Return what a figure of the measure is called."""
+        """The noun for a value of the measure."""
         if self.measure.endswith("norms"):
             return "norm"
         return "weight" if self.measure == "weights" else "share"
 
 
-_NAMED = 6
-"""Heads of a mean that its name has; of more it says how many."""
 MARGIN = 16.0
+
+# The gap between two panels.
 GUTTER = 28.0
-"""Between two panels."""
+
+# The width of a lane for the bars of mentions. Overlapping mentions have different lanes.
 LANE = 14.0
-"""For the bar of a mention, of which one that stands in another has a lane of its own."""
-_WIDEST = 1240.0
+
+_MAX_WIDTH = 1240.0
 ELSEWHERE_TEXT = "elsewhere in the input"
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The sizes of a panel: of its letters, from row to row, and from column to column."""
+    """Sizes in a panel: fonts of words and title, height of a row, gap between the columns."""
 
     font: float
     row: float
@@ -136,18 +148,20 @@ class Scale:
     title: float
 
 
-_ROOM = 56.0
-"""Between the two columns of a panel, at least, where it has to fit into the column of a paper."""
+# The least gap between the columns of a panel in a column of a paper.
+_MIN_GAP = 56.0
+
 LARGE = Scale(font=14.0, row=21.0, across=120.0, title=15.0)
 SMALL = Scale(font=9.0, row=12.5, across=58.0, title=11.0)
 
 
 @dataclass(frozen=True)
-class PanelPlace:
-    """Where a panel stands, and what stands where in it.
+class PanelLayout:
+    """The position (`x`, `y`) and size of a panel, and the positions inside it.
 
-    `left` and `right` are the x of the inner edges of the columns, `column` their width, `rows` the
-    y of the middle of each position (ELSEWHERE below them), `lanes` those of mentions at a column.
+    `left` and `right` are the x of the inner edges of the columns, `column` is their width, `rows`
+    has the y of the middle of each position (ELSEWHERE is below the others), and `lanes` is the
+    number of lanes of mentions beside each column.
     """
 
     panel: Panel
@@ -163,110 +177,122 @@ class PanelPlace:
     y: float = 0.0
 
 
-def lanes_of(panel: Panel) -> list[int]:
-    """The lane of each mention: the first in which no other one stands at the same place."""
+def mention_lanes(panel: Panel) -> list[int]:
+    """The lane of each mention: the first in which it overlaps with no earlier mention."""
     ends: list[list[tuple[int, int]]] = []
-    found = []
+    lanes = []
     for _, first, last, _ in panel.mentions.rows():
         lane = next(
-            (at for at, taken in enumerate(ends) if all(last < a or b < first for a, b in taken)),
+            (at for at, spans in enumerate(ends) if all(last < a or b < first for a, b in spans)),
             len(ends),
         )
         if lane == len(ends):
             ends.append([])
         ends[lane].append((first, last))
-        found.append(lane)
-    return found
+        lanes.append(lane)
+    return lanes
 
 
-def places(panels: Sequence[Panel], top: float, room: float | None = None) -> list[PanelPlace]:
-    """The panels in rows, a sentence's together; over four of one, or six, they are small.
+def lay_out_panels(
+    panels: Sequence[Panel], top: float, room: float | None = None
+) -> list[PanelLayout]:
+    """Lay out panels in rows, by sentence.
 
-    In a paper they are not; there they get as wide as the `room`.
+    Panels are small if there are more than six, or more than four of one sentence. In a column of a
+    paper, `room` wide, they are never small, and fill the width.
     """
-    sentences = list(dict.fromkeys(each.sentence for each in panels))
-    of_each = max(sum(each.sentence == name for each in panels) for name in sentences)
-    scale = SMALL if room is None and (of_each > 4 or len(panels) > 6) else LARGE
+    sentences = list(dict.fromkeys(panel.sentence for panel in panels))
+    per_sentence = max(sum(panel.sentence == name for panel in panels) for name in sentences)
+    scale = SMALL if room is None and (per_sentence > 4 or len(panels) > 6) else LARGE
     if room is not None:
-        scale = replace(scale, across=_ROOM)
+        scale = replace(scale, across=_MIN_GAP)
     titles = _panel_titles(panels)
-    sized = [_sized(*each, scale) for each in zip(panels, titles, strict=True)]
+    sized = [
+        _measure_panel(panel, title, scale) for panel, title in zip(panels, titles, strict=True)
+    ]
     margin = MARGIN if room is None else 0.0
-    found: list[PanelPlace] = []
+    placed: list[PanelLayout] = []
     y = top
-    for row in _wrap_panels(sized, _WIDEST if room is None else room + GUTTER, breaks=of_each > 1):
+    for row in _wrap_panels(
+        sized, _MAX_WIDTH if room is None else room + GUTTER, breaks=per_sentence > 1
+    ):
         x = margin
-        more = 0.0
+        extra = 0.0
         if room is not None:
-            taken = sum(each.width + GUTTER for each in row) - GUTTER
-            more = min(max(0.0, room - taken) / len(row), 2 * LARGE.across)
-        for each in row:
-            wide = replace(each, width=each.width + more, right=each.right + more, x=x, y=y)
-            found.append(wide)
-            x += wide.width + GUTTER
-        y += max(each.height for each in row) + GUTTER * 0.8
-    return found
+            total = sum(layout.width + GUTTER for layout in row) - GUTTER
+            extra = min(max(0.0, room - total) / len(row), 2 * LARGE.across)
+        for layout in row:
+            placed_layout = replace(
+                layout, width=layout.width + extra, right=layout.right + extra, x=x, y=y
+            )
+            placed.append(placed_layout)
+            x += placed_layout.width + GUTTER
+        y += max(layout.height for layout in row) + GUTTER * 0.8
+    return placed
 
 
 def _wrap_panels(
-    sized: Sequence[PanelPlace], widest: float, *, breaks: bool
-) -> Iterator[Sequence[PanelPlace]]:
-    """Rows of panels that fit, about as many in each; with `breaks` a sentence begins one."""
-    groups: dict[str, list[PanelPlace]] = {}
-    for each in sized:
-        groups.setdefault(each.panel.sentence if breaks else "", []).append(each)
+    sized: Sequence[PanelLayout], widest: float, *, breaks: bool
+) -> Iterator[Sequence[PanelLayout]]:
+    """Break panels into balanced rows that fit; with `breaks`, each sentence begins a row."""
+    groups: dict[str, list[PanelLayout]] = {}
+    for layout in sized:
+        groups.setdefault(layout.panel.sentence if breaks else "", []).append(layout)
     for group in groups.values():
         fit = 1
         for count in range(1, len(group) + 1):
             parts = [group[at : at + count] for at in range(0, len(group), count)]
-            if all(sum(each.width + GUTTER for each in row) <= widest for row in parts):
+            if all(sum(layout.width + GUTTER for layout in row) <= widest for row in parts):
                 fit = count
         count = math.ceil(len(group) / math.ceil(len(group) / fit))
         yield from (group[at : at + count] for at in range(0, len(group), count))
 
 
-def _sized(panel: Panel, title: str, scale: Scale, *, has_rest: bool = False) -> PanelPlace:
+def _measure_panel(
+    panel: Panel, title: str, scale: Scale, *, has_rest: bool = False
+) -> PanelLayout:
     texts = [shorten_for_svg(text) for text in panel.words["text"]]
-    column = max((width(text, scale.font) for text in texts), default=0.0) + 8
+    column = max((text_width(text, scale.font) for text in texts), default=0.0) + 8
     has_rest = has_rest or ELSEWHERE in panel.weights["to_position"]
-    beyond = max(column, width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
-    lanes = max(lanes_of(panel), default=-1) + 1
-    room = lanes * LANE
-    head = scale.title * 1.8 if title else 0.0
-    if panel.label:  # it is wider than what stands below it, at times; bold letters are wider
-        titled = 1.08 * width(title, scale.title)
-        scale = replace(scale, across=max(scale.across, titled - 2 * (room + column)))
+    right_column = max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
+    lanes = max(mention_lanes(panel), default=-1) + 1
+    lanes_width = lanes * LANE
+    title_height = scale.title * 1.8 if title else 0.0
+    if panel.label:  # the title may be wider than the panel; bold letters are wider
+        title_width = 1.08 * text_width(title, scale.title)
+        scale = replace(scale, across=max(scale.across, title_width - 2 * (lanes_width + column)))
     rows = {
-        position: head + (at + 0.5) * scale.row
+        position: title_height + (at + 0.5) * scale.row
         for at, position in enumerate(panel.words["position"])
     }
     if has_rest:
-        rows[ELSEWHERE] = head + (len(texts) + 0.9) * scale.row
-    return PanelPlace(
+        rows[ELSEWHERE] = title_height + (len(texts) + 0.9) * scale.row
+    return PanelLayout(
         panel=panel,
         scale=scale,
-        width=room + column + scale.across + max(beyond, column + room),
-        height=head + (len(texts) + (1.4 if has_rest else 0)) * scale.row,
-        left=room + column,
-        right=room + column + scale.across,
+        width=lanes_width + column + scale.across + max(right_column, column + lanes_width),
+        height=title_height + (len(texts) + (1.4 if has_rest else 0)) * scale.row,
+        left=lanes_width + column,
+        right=lanes_width + column + scale.across,
         column=column,
         rows=rows,
         lanes=lanes,
     )
 
 
-_NARROWEST = 520.0
-_LONGEST_NAME, _LONGEST_OF_RUN = 80, 200
-_SAMPLES = (0.1, 0.25, 0.5, 1.0)
-"""The weights whose lines the key shows."""
+_MIN_WIDTH = 520.0
+_MAX_SENTENCE_NAME, _MAX_RUN_NAME = 80, 200
+
+# The weights in the legend.
+_LEGEND_WEIGHTS = (0.1, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """What a picture is drawn on, in units of which letters are 14 high.
+    """The sizes of a picture, in units in which the font size is 14.
 
-    In a paper it has `room` from left to right, a unit is so many points, lines are half a point at
-    least (`thin`), and letters seven.
+    In a column of a paper, `room` is the width of the picture, `unit` the points per unit, lines
+    are at least half a point wide (`thin`), and fonts at least 7 points.
     """
 
     room: float | None = None
@@ -278,113 +304,114 @@ class Canvas:
 
     @classmethod
     def from_look(cls, look: Look | None) -> Canvas:
-        """The sheet for how a picture is to look."""
+        """The canvas for a look."""
         if look is None:
             return cls()
-        unit = look.letters(LARGE.font) / LARGE.font
+        unit = look.letter_height(LARGE.font) / LARGE.font
         if look.width is None:
             return cls(unit=unit)
-        note = max(12.0, look.least / unit)
+        note = max(12.0, look.smallest / unit)
         return cls(look.width / unit, unit, 0.0, LARGE.title, note, 0.5 / unit)
 
 
 def draw(
     panels: Sequence[Panel], facts: SentenceFacts, theme: str = "light", look: Look | None = None
 ) -> str:
-    """Draw the panels as one SVG document, whose sizes are in points if `look` has a width.
+    """Draw panels as one SVG document; its sizes are in points if `look` has a width.
 
-    Raises CallError for an unknown theme, and for a column of a paper that is too narrow.
+    Raises CallError for an unknown theme, and for a column that is too narrow.
     """
-    colours, sheet = theme_of(theme).sentence, Canvas.from_look(look)
-    margin, note = sheet.margin, sheet.note
-    edge = max(place.x + place.width for place in places(panels, 0.0, sheet.room))
-    if sheet.room is None:
+    colours, canvas = theme_of(theme).sentence, Canvas.from_look(look)
+    margin, note = canvas.margin, canvas.note
+    edge = max(layout.x + layout.width for layout in lay_out_panels(panels, 0.0, canvas.room))
+    if canvas.room is None:
         trees = [tree_width(tree, note) + 2 * margin for tree in facts.trees.values()]
-        wide = max(edge + margin, _NARROWEST, *trees)
+        canvas_width = max(edge + margin, _MIN_WIDTH, *trees)
     else:
-        wide = sheet.room
-        if edge > wide + 0.5:
+        canvas_width = canvas.room
+        if edge > canvas_width + 0.5:
             raise CallError(
-                f"The picture needs a column of {edge * sheet.unit / POINTS:.2f} inches.",
+                f"The picture needs a column of {edge * canvas.unit / POINTS:.2f} inches.",
                 "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
             )
+    text_room = canvas_width - 2 * margin
     title = title_of(panels, facts)
     parts, y = [], margin
     is_titled = look is None or look.is_titled
     if is_titled:
-        for line in wrap_svg_text(title, wide - 2 * margin, sheet.title):
-            y += sheet.title * 1.25
-            parts.append(_svg_text(line, margin, y, sheet.title, colours.text, bold=True))
+        for line in wrap_svg_text(title, text_room, canvas.title):
+            y += canvas.title * 1.25
+            parts.append(_svg_text(line, margin, y, canvas.title, colours.text, bold=True))
         y += 4
-        for told in notes(panels, facts):
-            for line in wrap_svg_text(told, wide - 2 * margin, note):
+        for sentence in notes(panels, facts):
+            for line in wrap_svg_text(sentence, text_room, note):
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
-    key, y = _key(facts, y, wide - 2 * margin, colours, sheet)
+    key, y = _legend(facts, y, text_room, colours, canvas)
     parts += key
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
         if len(facts.trees) > 1:
-            for line in wrap_svg_text(escape_control(name), wide - 2 * margin, note):
+            for line in wrap_svg_text(escape_control(name), text_room, note):
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
             y += note * 0.5
-        drawn, height = drawn_tree(tree, margin, y, wide - 2 * margin, colours, note)
-        parts.append(drawn)
-        y += height + GUTTER * 0.5
-    placed = places(panels, y, sheet.room)
-    for number, (place, name) in enumerate(zip(placed, _panel_titles(panels), strict=True)):
-        parts.append(_panel(place, number, name, facts, colours, sheet))
-    high = max(place.y + place.height for place in placed) + max(margin, 2.0)
-    if sheet.room is None:
-        wide, high = float(round(wide)), float(round(high))
-    drawn = element(
+        tree_svg, tree_height = drawn_tree(tree, margin, y, text_room, colours, note)
+        parts.append(tree_svg)
+        y += tree_height + GUTTER * 0.5
+    placed = lay_out_panels(panels, y, canvas.room)
+    for number, (layout, name) in enumerate(zip(placed, _panel_titles(panels), strict=True)):
+        parts.append(_panel(layout, number, name, facts, colours, canvas))
+    height = max(layout.y + layout.height for layout in placed) + max(margin, 2.0)
+    if canvas.room is None:
+        canvas_width, height = float(round(canvas_width)), float(round(height))
+    svg = element(
         "svg",
         element("title", _escape_xml(title)),
         element("desc", _escape_xml(" ".join(notes(panels, facts)))),
         element("rect", width="100%", height="100%", fill=colours.ground),
         *parts,
-        xmlns="http://www.w3.org/2000/svg", width=f"{wide * sheet.unit:.6g}",
-        height=f"{high * sheet.unit:.6g}", viewBox=f"0 0 {wide:.6g} {high:.6g}",
+        xmlns="http://www.w3.org/2000/svg", width=f"{canvas_width * canvas.unit:.6g}",
+        height=f"{height * canvas.unit:.6g}", viewBox=f"0 0 {canvas_width:.6g} {height:.6g}",
         font_family=escape(FONT), role="img",
     )  # fmt: skip
-    return f"{drawn}\n"
+    return f"{svg}\n"
 
 
 def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
-    """A panel alone as SVG, without title and notes, for a page that draws its lines.
+    """Draw one panel as SVG without title and notes, for a page whose script draws the lines.
 
-    With `has_rest` there is a place for what is looked at elsewhere in the input. Raises CallError
-    for an unknown theme.
+    `has_rest` makes room for attention elsewhere in the input. Raises CallError for an unknown
+    theme.
     """
     colours = theme_of(theme).sentence
-    place = replace(_sized(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
-    wide, high = place.width + 2 * MARGIN, place.height + 2 * MARGIN
+    layout = replace(_measure_panel(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     return element(
         "svg",
         element("rect", width="100%", height="100%", fill=colours.ground),
-        _panel(place, 0, "", SentenceFacts("", "", ""), colours, Canvas()),
-        xmlns="http://www.w3.org/2000/svg", width=f"{wide:.0f}", height=f"{high:.0f}",
-        viewBox=f"0 0 {wide:.0f} {high:.0f}", font_family=escape(FONT), role="img",
+        _panel(layout, 0, "", SentenceFacts("", "", ""), colours, Canvas()),
+        xmlns="http://www.w3.org/2000/svg", width=f"{width:.0f}", height=f"{height:.0f}",
+        viewBox=f"0 0 {width:.0f} {height:.0f}", font_family=escape(FONT), role="img",
     )  # fmt: skip
 
 
 def notes(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
-    """Return the lines below the title: whose attention it is, and what is drawn how."""
+    """The notes below the title: run, model, corpus, and how to read the picture."""
     run, model, corpus = (
-        shorten_for_svg(each, _LONGEST_OF_RUN) for each in (facts.run, facts.model, facts.corpus)
+        shorten_for_svg(name, _MAX_RUN_NAME) for name in (facts.run, facts.model, facts.corpus)
     )
     yield f"Run {run}: model {model}, corpus {corpus}."
     what = facts.figure
-    drawn = f"Line width = attention {what} (left attends to right)"
+    width_note = f"Line width = attention {what} (left attends to right)"
     least = f"{facts.least:g}{' of the largest' if what == 'norm' else ''}"
-    yield f"{drawn}; below {least} hidden." if facts.least else f"{drawn}."
+    yield f"{width_note}; below {least} hidden." if facts.least else f"{width_note}."
     if facts.measure != "weights":
         yield f"The measure is {facts.measure}, not attention weights."
     if facts.relation is not None:
         yield "Dotted: gold arcs. Ring filled = found (attended to most), hollow = missed."
     if facts.coreference:
-        if any(each.mentions.height for each in panels):
+        if any(panel.mentions.height for panel in panels):
             yield (
                 "Bars of one colour and letter are mentions of one entity. Lines from a mention to"
                 " one before it have its colour, and are dotted, whatever their weight is."
@@ -397,76 +424,76 @@ def notes(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
 
 
 def title_of(panels: Sequence[Panel], facts: SentenceFacts) -> str:
-    """What a picture of panels is called: as it was named, or their heads and their sentences."""
+    """The title of a picture: `facts.title`, by default its heads and sentences."""
     if facts.title:
         return shorten_for_svg(facts.title, 200)
-    heads = list(dict.fromkeys(each.heads_label for each in panels))
-    sentences = list(dict.fromkeys(each.sentence for each in panels))
-    layers = {each.layer for each in panels}
+    heads = list(dict.fromkeys(panel.heads_label for panel in panels))
+    sentences = list(dict.fromkeys(panel.sentence for panel in panels))
+    layers = {panel.layer for panel in panels}
     if len(heads) == 1:
-        those = panels[0].full_name.capitalize()
+        subject = panels[0].full_name.capitalize()
     elif len(heads) > 4 and len(layers) == 1:
-        those = f"The {len(heads)} heads of layer {layers.pop()}"
+        subject = f"The {len(heads)} heads of layer {layers.pop()}"
     else:
-        those = f"Heads {', '.join(heads)}"
+        subject = f"Heads {', '.join(heads)}"
     where = sentences[0] if len(sentences) == 1 else f"{len(sentences)} sentences"
     where = f"sentence {where}" if where.isdecimal() else where
-    return f"{those} on {shorten_for_svg(where, _LONGEST_NAME)}"
+    return f"{subject} on {shorten_for_svg(where, _MAX_SENTENCE_NAME)}"
 
 
-def _key(
-    facts: SentenceFacts, top: float, room: float, colours: Palette, sheet: Canvas
+def _legend(
+    facts: SentenceFacts, top: float, room: float, colours: Palette, canvas: Canvas
 ) -> tuple[list[str], float]:
-    """Lines of some weights, and the marks of gold arcs, with what they mean."""
-    note = sheet.note
-    # How wide it is, what is drawn, and what it means.
-    shown: list[tuple[float, str, str]] = []
-    of = " of the largest" if facts.figure == "norm" else ""
-    for at, weight in enumerate(_SAMPLES):
-        told = (
-            f"{facts.figure.capitalize() + ' ' if at == 0 else ''}{weight:g}{of if at == 0 else ''}"
-        )
-        opacity, thick = _strength(weight, 14.0, sheet.thin)
-        drawn = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
+    """Draw the legend below `top`: sample lines and marks of gold arcs. Also return its end y."""
+    note = canvas.note
+    # Width, symbol and caption.
+    entries: list[tuple[float, str, str]] = []
+    suffix = " of the largest" if facts.figure == "norm" else ""
+    for at, weight in enumerate(_LEGEND_WEIGHTS):
+        caption = f"{weight:g}"
+        if at == 0:
+            caption = f"{facts.figure.capitalize()} {caption}{suffix}"
+        opacity, thick = _line_style(weight, 14.0, canvas.thin)
+        symbol = element("line", x1=0, y1=-4, x2=26, y2=-4, stroke=colours.line,
                         stroke_opacity=opacity, stroke_width=thick)  # fmt: skip
-        shown.append((32 + width(told, note) + 14, drawn, told))
+        entries.append((32 + text_width(caption, note) + 14, symbol, caption))
     if facts.relation is not None:
         arcs = "Gold arc" if facts.relation == "all" else f"Gold {shorten_for_svg(facts.relation)}"
         arcs += f", {facts.direction.replace('_', ' ')}" if facts.direction else ""
-        for is_found, told in (
+        for is_found, caption in (
             (True, f"{arcs}: found"),
             (False, "missed"),
         ):
-            drawn = _mark(
-                (0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0, sheet.thin
+            symbol = _gold_mark(
+                (0, -4), (26, -4), colours.gold, colours.ground, is_found, 14.0, canvas.thin
             )
-            shown.append((38 + width(told, note) + 18, drawn, told))
+            entries.append((38 + text_width(caption, note) + 18, symbol, caption))
     parts, x, y = [], 0.0, top + note * 1.7
-    for taken, drawn, told in shown:
-        if x and x + taken > room:
+    for entry_width, symbol, caption in entries:
+        if x and x + entry_width > room:
             x, y = 0.0, y + note * 1.5
-        aside = 38 if "path" in drawn else 32
-        text = _svg_text(told, aside, 0.0, note, colours.faint)
+        caption_x = 38 if "path" in symbol else 32
+        text = _svg_text(caption, caption_x, 0.0, note, colours.faint)
         parts.append(
-            element("g", drawn, text, transform=f"translate({sheet.margin + x:.1f} {y:.1f})")
+            element("g", symbol, text, transform=f"translate({canvas.margin + x:.1f} {y:.1f})")
         )
-        x += taken
+        x += entry_width
     return parts, y
 
 
-def _strength(share: float, font: float, thin: float) -> tuple[str, str]:
-    """The opacity and the width of a line, which both grow with its share of the strongest."""
+def _line_style(share: float, font: float, thin: float) -> tuple[str, str]:
+    """The opacity and the width of a line, by its share of the largest weight."""
     strength = min(share, 1.0)
     return f"{strength:.3f}", f"{(thin + 2.5 * strength) * (font / 14) ** 0.5:.2f}"
 
 
-def _mark(
+def _gold_mark(
     start: tuple[float, float], end: tuple[float, float], colour: str, ground: str,
     is_found: bool | None, font: float, thin: float, **attributes: Any,
 ) -> str:  # fmt: skip
-    """What shows that a line is there whatever its weight: dots, and a ring at its end.
+    """A dotted line with a ring at its end, visible whatever the weight.
 
-    The ring is full where the word is looked at most. Lines to an antecedent have none (None).
+    The ring is filled if the arc `is_found`. Lines to an antecedent (None) have no ring.
     """
     (x1, y1), (x2, y2), r = start, end, font * 0.2
     parts = [
@@ -482,59 +509,64 @@ def _mark(
 
 
 def _panel(
-    place: PanelPlace,
+    layout: PanelLayout,
     number: int,
     title: str,
     facts: SentenceFacts,
     colours: Palette,
-    sheet: Canvas,
+    canvas: Canvas,
 ) -> str:
-    panel, scale = place.panel, place.scale
+    panel, scale = layout.panel, layout.scale
     parts = []
     if title:
-        middle = (place.left + place.right) / 2
+        middle = (layout.left + layout.right) / 2
         parts.append(
             _svg_text(
                 title, middle, scale.title, scale.title, colours.text, anchor="middle", bold=True
             )
         )
-    parts += _mentions(place, colours, sheet)
-    lines = _weight_lines(place, facts, colours, sheet)
+    parts += _mention_bars(layout, colours, canvas)
+    lines = _weight_lines(layout, facts, colours, canvas)
     for position, text, index, is_special, is_matched in panel.words.rows():
         colour = colours.faint if is_special else colours.text
-        shared = (shorten_for_svg(text), place.rows[position], scale.font, colour)
+        shared = (shorten_for_svg(text), layout.rows[position], scale.font, colour)
         ground = colours.mark if is_matched else None
         at = {"data_position": position, "data_index": index}
-        left = _draw_word(*shared, place.left - 5, "end", ground)
+        left = _draw_word(*shared, layout.left - 5, "end", ground)
         parts.append(element("g", *lines.get(position, []), left, class_="from", **at))
-        parts.append(_draw_word(*shared, place.right + 5, "start", ground, class_="to", **at))
-    if ELSEWHERE in place.rows:
+        parts.append(_draw_word(*shared, layout.right + 5, "start", ground, class_="to", **at))
+    if ELSEWHERE in layout.rows:
         parts.append(
-            _draw_word(ELSEWHERE_TEXT, place.rows[ELSEWHERE], scale.font, colours.faint,
-                  place.right + 5, "start", None, class_="to", data_position="elsewhere")
+            _draw_word(ELSEWHERE_TEXT, layout.rows[ELSEWHERE], scale.font, colours.faint,
+                  layout.right + 5, "start", None, class_="to", data_position="elsewhere")
         )  # fmt: skip
     return element(
         "g", *parts, id=f"panel{number}", class_="panel",
-        transform=f"translate({place.x:.1f} {place.y:.1f})",
+        transform=f"translate({layout.x:.1f} {layout.y:.1f})",
         data_sentence=_escape_xml(panel.sentence), data_layer=panel.layer, data_head=panel.head,
         data_name=panel.full_name,
     )  # fmt: skip
 
 
 def _weight_lines(
-    place: PanelPlace, facts: SentenceFacts, colours: Palette, sheet: Canvas
+    layout: PanelLayout, facts: SentenceFacts, colours: Palette, canvas: Canvas
 ) -> dict[int, list[str]]:
-    """The lines of a panel by where they begin, as strong and thick as their weights."""
-    panel = place.panel
-    gold = {(a, b): found for a, b, found in panel.gold.rows()}
+    """The lines of a panel, by their from_position."""
+    panel = layout.panel
+    gold = {(a, b): is_found for a, b, is_found in panel.gold.rows()}
     heads = panel.mentions.select("entity", "head").rows()
-    # The entity of each pair of head words: of a mention, and of one before it.
-    entity = {(a, b): one for one, a in heads for other, b in heads if one == other and b < a}
+    # The entity of each pair of head words: of a mention, and of an earlier mention.
+    entity = {
+        (a, b): number
+        for number, a in heads
+        for other_number, b in heads
+        if number == other_number and b < a
+    }
     special = set(panel.words.filter(panel.words["is_special"])["position"]) | {ELSEWHERE}
     lines: dict[int, list[str]] = {}
     largest = panel.largest(facts.measure)
-    for start, end, kept in panel.weights.rows():
-        weight = kept or 0.0  # null where it is not kept
+    for start, end, stored_weight in panel.weights.rows():
+        weight = stored_weight or 0.0  # null: not kept
         arc = gold.get((start, end))
         is_marked = arc is not None or (start, end) in entity
         if weight / largest < facts.least and not is_marked:
@@ -544,17 +576,17 @@ def _weight_lines(
             colour = colours.entity(entity[start, end])
         if arc is not None:
             colour = colours.gold
-        font = place.scale.font
-        opacity, thick = _strength(weight / largest, font, sheet.thin)
-        ends = (place.left, place.rows[start]), (place.right, place.rows[end])
-        named = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
+        font = layout.scale.font
+        opacity, thick = _line_style(weight / largest, font, canvas.thin)
+        ends = (layout.left, layout.rows[start]), (layout.right, layout.rows[end])
+        ends_data = {"data_from": start, "data_to": "elsewhere" if end == ELSEWHERE else end}
         if is_marked:
-            mark = _mark(*ends, colour, colours.ground, arc, font, sheet.thin, **named)
+            mark = _gold_mark(*ends, colour, colours.ground, arc, font, canvas.thin, **ends_data)
             lines.setdefault(start, []).append(mark)
         line = element(
             "line", class_="line", x1=ends[0][0], y1=ends[0][1], x2=ends[1][0], y2=ends[1][1],
             stroke=colour, stroke_opacity=opacity, stroke_width=thick, stroke_linecap="round",
-            **named, data_weight=None if kept is None else f"{weight:.9g}",
+            **ends_data, data_weight=None if stored_weight is None else f"{weight:.9g}",
             data_gold=None if arc is None else "found" if arc else "missed",
         )  # fmt: skip
         lines.setdefault(start, []).append(line)
@@ -562,37 +594,39 @@ def _weight_lines(
 
 
 def _panel_titles(panels: Sequence[Panel]) -> list[str]:
-    if any(each.label for each in panels):
-        return [f"{each.heads_label}  {shorten_for_svg(each.label)}" for each in panels]
-    has_heads = len({each.heads_label for each in panels}) > 1
-    has_sentences = len({each.sentence for each in panels}) > 1
+    if any(panel.label for panel in panels):
+        return [f"{panel.heads_label}  {shorten_for_svg(panel.label)}" for panel in panels]
+    has_heads = len({panel.heads_label for panel in panels}) > 1
+    has_sentences = len({panel.sentence for panel in panels}) > 1
     return [
-        "  ".join([each.heads_label] * has_heads + [shorten_for_svg(each.sentence)] * has_sentences)
-        for each in panels
+        "  ".join(
+            [panel.heads_label] * has_heads + [shorten_for_svg(panel.sentence)] * has_sentences
+        )
+        for panel in panels
     ]
 
 
 def letter(number: int) -> str:
-    """The letter of an entity, for those who see no colours: A to Z, then A1 and on."""
+    """The letter of an entity, readable without colours: A to Z, then A1 to Z1, and so on."""
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
 
-def _mentions(place: PanelPlace, colours: Palette, sheet: Canvas) -> Iterator[str]:
-    scale = place.scale
-    letters = scale.font * 0.72 if sheet.room is None else sheet.note
+def _mention_bars(layout: PanelLayout, colours: Palette, canvas: Canvas) -> Iterator[str]:
+    scale = layout.scale
+    letters = scale.font * 0.72 if canvas.room is None else canvas.note
     for (entity, first, last, head), lane in zip(
-        place.panel.mentions.rows(), lanes_of(place.panel), strict=True
+        layout.panel.mentions.rows(), mention_lanes(layout.panel), strict=True
     ):
         colour = colours.entity(entity)
-        top = place.rows[first] - scale.row * 0.4
-        bottom = place.rows[last] + scale.row * 0.4
-        aside = LANE * (lane + 0.5)
-        for x in (place.lanes * LANE - aside, place.right + place.column + aside - 4):
+        top = layout.rows[first] - scale.row * 0.4
+        bottom = layout.rows[last] + scale.row * 0.4
+        offset = LANE * (lane + 0.5)
+        for x in (layout.lanes * LANE - offset, layout.right + layout.column + offset - 4):
             yield element(
                 "rect", class_="mention", x=x - 1.5, y=top, width=3, height=bottom - top, rx="1.5",
                 fill=colour, data_entity=entity, data_first=first, data_last=last, data_head=head,
             )  # fmt: skip
-            yield _svg_text(letter(entity), x + 2.5, place.rows[head] + scale.font * 0.3,
+            yield _svg_text(letter(entity), x + 2.5, layout.rows[head] + scale.font * 0.3,
                         letters, colour, bold=True)  # fmt: skip
 
 
@@ -600,12 +634,12 @@ def _draw_word(
     text: str, y: float, size: float, colour: str, x: float, anchor: str, ground: str | None,
     **attributes: Any,
 ) -> str:  # fmt: skip
-    """A word beside its column, `anchor` the end that stands at x, whatever way it runs."""
+    """Draw a word; `anchor` is the side at x (start: left), also of right-to-left words."""
     box = ""
     if ground is not None:
-        wide = width(text, size) + 4
-        left = x - wide + 2 if anchor == "end" else x - 2
-        box = element("rect", x=left, y=y - size * 0.68, width=wide, height=size * 1.36, rx=2,
+        box_width = text_width(text, size) + 4
+        left = x - box_width + 2 if anchor == "end" else x - 2
+        box = element("rect", x=left, y=y - size * 0.68, width=box_width, height=size * 1.36, rx=2,
                        fill=ground)  # fmt: skip
     return box + _svg_text(text, x, y + size * 0.35, size, colour, anchor=anchor, **attributes)
 
@@ -615,17 +649,18 @@ def _svg_text(
     bold: bool = False, **attributes: Any,
 ) -> str:  # fmt: skip
     return element(
-        "text", escape(isolated(text)), x=x, y=y, font_size=f"{size:g}", fill=colour,
+        "text", escape(isolate_direction(text)), x=x, y=y, font_size=f"{size:g}", fill=colour,
         text_anchor=None if anchor == "start" else anchor, font_weight="bold" if bold else None,
         **{"xml:space": "preserve"}, **attributes,
     )  # fmt: skip
 
 
 def _escape_xml(text: str) -> str:
-    """A text for an attribute or a title: escaped, and without what XML does not have."""
-    return escape("".join(each if each.isprintable() else " " for each in text))
+    """Escape a text for an attribute or a title, without characters that XML does not allow."""
+    return escape("".join(character if character.isprintable() else " " for character in text))
 
 
+# CSS for hover.js, which shows the lines of the word under the pointer.
 LIVE = """\
 .drawn svg{display:block;overflow:visible}
 .drawn .from text,.drawn .to{cursor:pointer}
@@ -634,20 +669,19 @@ LIVE = """\
 .drawn .weight{fill:currentColor;pointer-events:none}
 .drawn .held text,.drawn text.held{font-weight:bold}
 """
-"""The rules of a picture that shows the lines of a word that is pointed at; see hover.js."""
 
 
 def script() -> str:
-    """The script that makes a picture live, for any page."""
+    """The script that makes pictures interactive, for any page."""
     return (files("attnbank.queries.pictures") / "hover.js").read_text(encoding="utf-8")
 
 
 def page(
     panels: Sequence[Panel], facts: SentenceFacts, theme: str = "light", look: Look | None = None
 ) -> str:
-    """Draw the panels as an HTML document that is live: hover, click to hold, arrow keys.
+    """Draw panels as an interactive HTML document: hover, click to pin, arrow keys.
 
-    It has all it needs in it, and may ask for nothing. Raises CallError for an unknown theme.
+    It is self-contained, and its policy forbids all requests. Raises CallError as `draw`.
     """
     colours = theme_of(theme).sentence
     live = script()

@@ -1,4 +1,4 @@
-"""Elements and letters of an SVG document that is written by hand: a sentence and its trees."""
+"""Write SVG elements and measure text, for the pictures of sentences and trees."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 from attnbank.queries.directions import is_right_to_left
 from attnbank.sql.suggest import escape_control
 
+# vl-convert bundles Liberation Sans; the other fonts have letters that it lacks.
 FONT = (
     "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
     " 'Noto Sans CJK SC', sans-serif"
 )
-"""The first is the one that vl-convert brings; the others are for what it has no letters of."""
-_LONGEST = 40
+
+_MAX_LENGTH = 40
 _ISOLATE, _END = "\u2067", "\u2069"
-_SHARES = {
+
+# The widths of characters relative to the font size, in Liberation Sans.
+_RELATIVE_WIDTHS = {
     sign: share
     for share, signs in (
         (0.23, "ijl'|"), (0.28, "ft.,:;!I /[]\\"), (0.35, "r()-`\"*"), (0.5, "ckszvxyJ"),
@@ -25,16 +28,15 @@ _SHARES = {
     )
     for sign in signs
 }  # fmt: skip
-"""How wide signs are beside the height of their font, in the first of FONT."""
 
 
-def width(text: str, size: float) -> float:
-    """About how wide a text is in a font of that size, in pixels: never much less than it is."""
-    return size * sum(map(_share, text))
+def text_width(text: str, size: float) -> float:
+    """Estimate the width of a text in pixels, rather too large than too small."""
+    return size * sum(map(_relative_width, text))
 
 
-def _share(sign: str) -> float:
-    known = _SHARES.get(sign)
+def _relative_width(sign: str) -> float:
+    known = _RELATIVE_WIDTHS.get(sign)
     if known is not None:
         return known
     if unicodedata.combining(sign) or unicodedata.category(sign) in ("Cf", "Me", "Mn"):
@@ -42,26 +44,26 @@ def _share(sign: str) -> float:
     return 1.02 if unicodedata.east_asian_width(sign) in "WF" else 0.65
 
 
-def isolated(text: str) -> str:
-    """A text that runs from right to left, isolated from what stands beside it; others as they are.
+def isolate_direction(text: str) -> str:
+    """Isolate right-to-left text from its surroundings; return other text unchanged.
 
-    Attribute direction would turn the text's anchor in browsers, and vl-convert does not know it.
+    The attribute `direction` would mirror text-anchor in browsers, and vl-convert ignores it.
     """
     return f"{_ISOLATE}{text}{_END}" if is_right_to_left(text) else text
 
 
-def shorten_for_svg(text: str, longest: int = _LONGEST) -> str:
-    """A text as it is drawn: cut if it is very long, control characters written out."""
-    told = escape_control(text)
-    return told if len(told) <= longest else f"{told[: longest - 1]}…"
+def shorten_for_svg(text: str, longest: int = _MAX_LENGTH) -> str:
+    """Escape control characters, and cut a long text."""
+    visible = escape_control(text)
+    return visible if len(visible) <= longest else f"{visible[: longest - 1]}…"
 
 
 def wrap_svg_text(text: str, room: float, size: float) -> Iterator[str]:
-    """A text in lines no wider than there is room; a word that is longer has a line of its own."""
+    """Break a text into lines of at most `room` pixels; a longer word has its own line."""
     line = ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word
-        if line and width(longer, size) > room:
+        if line and text_width(longer, size) > room:
             yield line
             longer = word
         line = longer
@@ -70,11 +72,15 @@ def wrap_svg_text(text: str, room: float, size: float) -> Iterator[str]:
 
 
 def element(name: str, /, *content: str, **attributes: Any) -> str:
-    """An element of SVG from escaped texts; a float is in pixels, None is left out."""
-    given = "".join(
+    """An SVG element. `content` must be escaped; floats are rounded to 0.1, None is omitted.
+
+    In names of attributes, `_` is written `-`, and a final `_` is dropped (`class_`).
+    """
+    attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="'
         f'{f"{value:.1f}" if isinstance(value, float) else value}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{given}>{''.join(content)}</{name}>" if content else f"<{name}{given}/>"
+    start = f"<{name}{attribute_text}"
+    return f"{start}>{''.join(content)}</{name}>" if content else f"{start}/>"

@@ -1,4 +1,4 @@
-"""What every picture looks like: colours, letters and lines, on white, on black, and on paper."""
+"""Themes of pictures: colours, fonts and lines on a light or dark screen, and in print."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from attnbank.sql.errors import CallError
 
+# vl-convert bundles Liberation Sans; in a viewer without it, Arial has the same widths.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-"""The converter brings the first; in a viewer of SVG without it, Arial has the same widths."""
 
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of a sentence with its lines: of ground, words, lines, and what is marked."""
+    """The colours of a picture of a sentence: background (`ground`), words, lines and marks."""
 
     ground: str
     text: str
@@ -25,17 +25,17 @@ class Palette:
     entities: tuple[str, ...]
 
     def entity(self, number: int) -> str:
-        """The colour of an entity; of many, some share one, and their letters tell them apart."""
+        """The colour of an entity. Many entities share colours; their letters tell them apart."""
         return self.entities[number % len(self.entities)]
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a picture.
+    """The colours of a picture.
 
-    `palette` is for kinds, `other` for what is none of them: any two are 12 of lightness (CIE L*)
-    apart, so that they are told apart in grey and by colour-blind people. `sequence` and
-    `diverging` are for amounts, and differ in lightness for prints. `missing` is for null.
+    `palette` is for categories, `other` for the rest: any two differ by 12 in lightness (CIE L*),
+    so that colour-blind people, and everybody in greyscale, can tell them apart. `sequence` and
+    `diverging` are for amounts, and differ in lightness too. `missing` is for null.
     """
 
     background: str
@@ -50,14 +50,14 @@ class Theme:
 
     @property
     def bar(self) -> str:
-        """The colour of bars: the first of kinds, lighter, so that marks are seen on them."""
+        """The colour of bars: the first of the palette, lighter, so that marks on them are seen."""
         return _between(self.palette[0], self.background, 0.45)
 
 
-def _between(one: str, other: str, share: float) -> str:
-    """The colour at a share of the way from one to another."""
+def _between(start: str, end: str, share: float) -> str:
+    """Mix two colours; a share of 0 is the first, 1 the second."""
     parts = [
-        round(int(one[at : at + 2], 16) * (1 - share) + int(other[at : at + 2], 16) * share)
+        round(int(start[at : at + 2], 16) * (1 - share) + int(end[at : at + 2], 16) * share)
         for at in (1, 3, 5)
     ]
     return "#{:02x}{:02x}{:02x}".format(*parts)
@@ -97,7 +97,7 @@ THEMES = {
             entities=("#ff8c42", "#2bc79b", "#e29bc9", "#e6b93c", "#8fd0f5"),
         ),
     ),
-    # Ink is black, since grey letters are printed as dots; shapes, dashes and letters tell kinds.
+    # Ink is black, since grey text is printed as dots; shapes, dashes and letters tell categories.
     "print": Theme(
         background="#ffffff",
         ink="#000000",
@@ -106,7 +106,7 @@ THEMES = {
         palette=("#000000", "#8f8f8f", "#454545", "#b0b0b0", "#6a6a6a"),
         other="#d4d4d4",
         sequence=("#ffffff", "#d0d0d0", "#9a9a9a", "#555555", "#000000"),
-        # One colour cannot say less than 0 but by being lighter.
+        # In greyscale, amounts below 0 can only be lighter.
         diverging=("#ffffff", "#a6a6a6", "#000000"),
         sentence=Palette(
             ground="#ffffff", text="#000000", faint="#404040", line="#6e6e6e",
@@ -115,26 +115,29 @@ THEMES = {
         ),
     ),
 }  # fmt: skip
+
+# The themes of pages, which follow the colour scheme of the screen.
 SCREENS = ("light", "dark")
-"""The themes of pages, which have the ground of the screen that shows them."""
 
 
+# The default font size in pixels.
 FONT_SIZE = 11.0
-"""The height of letters in pixels, where nothing else is asked for."""
+
+# The default font size in points, in a column of a paper.
 PAPER_FONT = 8.0
-"""The same in points, in the column of a paper."""
+
+# Points per inch.
 POINTS = 72.0
-"""Points of an inch."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a picture is to look beside its theme.
+    """Options of a picture beside its theme.
 
-    `size` is the height of letters: in pixels, or in points where the picture has a `width` in
-    points, that of the column of a paper; no letters are smaller there than 7 points. None is what
-    is usual. Without `is_titled` nothing stands above it. Amounts are coloured over a scale that
-    is fixed, or over that of the amounts there are (`stretch`).
+    `width` is the width of a paper's column in points; None for a picture on a screen. `size` is
+    the font size, in points if there is a `width`, otherwise in pixels; by default 11 pixels or 8
+    points. In a column no font is smaller than 7 points. Without `is_titled` there is no title.
+    With `stretch`, colours span the amounts of the picture instead of the fixed scale.
     """
 
     size: float | None = None
@@ -142,39 +145,39 @@ class Look:
     is_titled: bool = True
     stretch: bool = False
 
-    def letters(self, usual: float) -> float:
-        """The height of letters in a picture that usually has letters of another height."""
-        return self.size or (usual if self.width is None else PAPER_FONT)
+    def letter_height(self, default: float) -> float:
+        """The font size, for a picture with its own default on screens (`usual`)."""
+        return self.size or (default if self.width is None else PAPER_FONT)
 
     @property
     def font(self) -> float:
-        """The height of letters in the picture of an analysis."""
-        return self.letters(FONT_SIZE)
+        """The font size of a chart."""
+        return self.letter_height(FONT_SIZE)
 
     @property
-    def least(self) -> float:
-        """The height of the smallest letters."""
+    def smallest(self) -> float:
+        """The smallest font size allowed."""
         return 6.0 if self.width is None else min(7.0, self.font)
 
     @property
     def scale(self) -> float:
-        """How large the area of a mark is beside that of a mark among letters of the usual size."""
+        """The factor for the area of marks, 1 at the default font size."""
         return (self.font / FONT_SIZE) ** 2
 
     def at_least(self, share: float) -> float:
-        """The height of letters that are a share of the others, but not too small."""
-        return max(self.least, share * self.font)
+        """A font size that is a share of the chart's, but not below `smallest`."""
+        return max(self.smallest, share * self.font)
 
 
 def theme_of(name: str) -> Theme:
-    """Return the theme of a name. Raises CallError for an unknown one."""
+    """The theme with a name. Raises CallError for an unknown name."""
     if name not in THEMES:
         raise CallError(f"Theme {name} does not exist.", f"Choose from: {', '.join(THEMES)}.")
     return THEMES[name]
 
 
-def config(theme: Theme, look: Look) -> dict[str, Any]:
-    """The part of a Vega-Lite specification that says how everything is drawn."""
+def vega_config(theme: Theme, look: Look) -> dict[str, Any]:
+    """The `config` of a Vega-Lite specification."""
     font = look.font
     title = font + 1 if look.width is None else font
     words = {
@@ -200,7 +203,7 @@ def config(theme: Theme, look: Look) -> dict[str, Any]:
             **words,
             "titleLimit": 0,
             "symbolLimit": 60,
-            # A column has no room beside its panels.
+            # A column has no room to the right of its panels.
             **({} if look.width is None else {"orient": "bottom"}),
             "gradientStrokeColor": theme.faint,
         },

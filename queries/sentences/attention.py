@@ -1,4 +1,4 @@
-"""From the tables of a bank to what one sentence has to show: rows, panels, arcs, a tree."""
+"""Read what is shown of one sentence from a bank: rows, panels, gold arcs, trees."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.run_choice import Run
 from attnbank.sql.subtypes import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
 
-MOST = 150
-"""Positions of a sentence that are shown at most."""
+# Positions shown of one sentence.
+_MAX_POSITIONS = 150
+
 _KINDS = ("word", "token")
+
+# The attention that a tree is decoded from: each head shown, its layer, all heads, or an ensemble
+# of the best heads of each relation.
 SOURCES = ("head", "layer", "all", "ensemble")
-"""Whose attention a decoded tree is of: each head that is shown, its layer, all heads, or those
-that were chosen for each relation."""
-MOST_HITS = 50
+
+_MAX_HITS = 50
 
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """What `Bank.show` takes, which says what each is. Raises CallError for odd values."""
+    """The options of `Bank.show`, documented there. Raises CallError for invalid values."""
 
     sentence: str | int
     head: str | Sequence[str] = ()
@@ -53,14 +56,16 @@ class ShowOptions:
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
-            raise CallError(f"Unknown direction {self.direction}.", f"Say {', '.join(DIRECTIONS)}.")
+            raise CallError(
+                f"Unknown direction {self.direction}.", f"Use one of: {', '.join(DIRECTIONS)}."
+            )
         if self.decoded not in (None, *SOURCES):
             raise CallError(
-                f"decoded cannot be {self.decoded}.", f"Say whose tree: {', '.join(SOURCES)}."
+                f"decoded cannot be {self.decoded}.", f"Use one of: {', '.join(SOURCES)}."
             )
-        if not 1 <= self.hits <= MOST_HITS:
+        if not 1 <= self.hits <= _MAX_HITS:
             raise CallError(
-                f"{self.hits} is not a valid number of sentences.", f"Give 1 to {MOST_HITS}."
+                f"{self.hits} is not a valid number of sentences.", f"Give 1 to {_MAX_HITS}."
             )
         if not 0 <= self.least < 1:
             raise CallError(
@@ -74,15 +79,16 @@ class ShowOptions:
 
     @property
     def run_name(self) -> str | None:
-        """The run that is named, by name or id."""
+        """The name or id of the requested run as text; None by default."""
         return None if self.run is None else str(self.run)
 
 
 @dataclass(frozen=True)
-class Read:
-    """Rows (a word and head), panels (a head) and trees of a sentence, and sentences about them.
+class ReadSentence:
+    """What is shown of a sentence.
 
-    `decoded` are the trees that were decoded, by what their titles say of them.
+    `rows` has a row per word and head, `panels` a panel per head. `decoded` are decoded trees, by
+    the end of their titles. `left_out` and `notes` are sentences for the user.
     """
 
     rows: pl.DataFrame
@@ -93,16 +99,16 @@ class Read:
     notes: tuple[str, ...]
 
 
-def needs(bank: Backend, asked: ShowOptions) -> str | None:
-    """What the run's corpus must have for what is asked for: mentions, trees, or nothing."""
-    if asked.coreference:
+def required_annotation(bank: Backend, options: ShowOptions) -> str | None:
+    """The annotation that the options require of a corpus: "mentions", "trees" or None."""
+    if options.coreference:
         return "mentions"
-    is_gold = asked.relation is not None and not _is_saved_relation(bank, asked.relation)
-    return "trees" if asked.tree or asked.decoded or is_gold else None
+    is_gold = options.relation is not None and not _is_saved_relation(bank, options.relation)
+    return "trees" if options.tree or options.decoded or is_gold else None
 
 
 def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
-    """Raise CallError for a relation (nmod, nmod:poss, all) that is not in the corpus or saved."""
+    """Raise CallError for a relation (nmod, nmod:poss, all) neither in the corpus nor saved."""
     if relation is None or _is_saved_relation(bank, relation):
         return
     rows = bank.fetch(
@@ -114,30 +120,31 @@ def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
 
 
 def names_of_run(bank: Backend, run: Run) -> dict[str, str]:
-    """Return what a title says of a run: its name (run), its model, its corpus and its measure."""
-    found = _frame(bank, "run_facts", run=run.id).row(0, named=True)
-    model = found["model"]
-    if model.count("/") > 1 or "\\" in model:  # a folder: the path to it is nobody's business
+    """The keys run, model, corpus and measure of a run, as a title shows them."""
+    facts = _query(bank, "run_facts", run=run.id).row(0, named=True)
+    model = facts["model"]
+    if model.count("/") > 1 or "\\" in model:  # a folder: its path is private
         model = PurePath(model.replace("\\", "/")).name
-    if found["random_seed"] is not None:
-        model += f" (random weights, seed {found['random_seed']})"
-    told = {"run": found["name"], "corpus": found["corpus"], "measure": found["measure"]}
-    return told | {"model": model}
+    if facts["random_seed"] is not None:
+        model += f" (random weights, seed {facts['random_seed']})"
+    names = {"run": facts["name"], "corpus": facts["corpus"], "measure": facts["measure"]}
+    return names | {"model": model}
 
 
 @dataclass(frozen=True)
 class SentenceRecords:
-    """A sentence as every head of a run sees it: the input, and which of its words are shown.
+    """What all heads share of a sentence: its input (`sequence`), and the words shown.
 
-    `every` has a row a position, `by_word` one a word that stands there (as statement
-    sentences/positions has them), `of_shown` those of `words`, which a panel shows.
+    `every` has a row per position of the input, `by_word` a row per word at a position (the columns
+    of statement sentences/positions). `shown_positions` and `shown_words` are the parts of these
+    that are shown, `words` the frame of a Panel. `before` are the sentences shown before this one.
     """
 
     sequence: int
     by_word: pl.DataFrame
     every: pl.DataFrame
-    of_shown: pl.DataFrame
-    shown: pl.DataFrame
+    shown_words: pl.DataFrame
+    shown_positions: pl.DataFrame
     words: pl.DataFrame
     before: tuple[int, ...]
     mentions: pl.DataFrame
@@ -146,32 +153,38 @@ class SentenceRecords:
     notes: tuple[str, ...]
 
 
-def sheet(bank: Backend, run: Run, chosen: Chosen, asked: ShowOptions) -> SentenceRecords:
-    """What of a sentence is shown. Raises CallError if no word is in `asked.words`."""
-    inputs = _frame(bank, "inputs", run=run.id, sentence=chosen.id)
+_NO_MENTIONS = pl.DataFrame(
+    schema={"entity": pl.Int64, "first": pl.Int64, "last": pl.Int64, "head": pl.Int64}
+)
+
+
+def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> SentenceRecords:
+    """Read what all heads share of a sentence. Raises CallError if `options.words` has no word."""
+    inputs = _query(bank, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
-    by_word = _frame(bank, "positions", sequence=sequence)
-    every = by_word.unique(["position"], keep="first", maintain_order=True)
-    own = (pl.col("sentence") == chosen.id).fill_null(False)
-    before = _before(every, chosen, asked.before)
-    shown, left_out = _select_positions(every, own, before, asked)
-    if len(before) < asked.before:
-        left_out.append(f"The input holds {len(before)} sentences before {chosen.name}, of the"
-                        f" {asked.before} that were asked for.")  # fmt: skip
+    by_word = _query(bank, "positions", sequence=sequence)
+    positions = by_word.unique(["position"], keep="first", maintain_order=True)
+    in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
+    before = _sentences_before(positions, chosen, options.before)
+    shown_positions, left_out = _select_positions(positions, in_sentence, before, options)
+    if len(before) < options.before:
+        left_out.append(f"The input has {len(before)} sentences before {chosen.name}, not"
+                        f" {options.before}.")  # fmt: skip
     if in_input < all_words:
-        left_out.append(f"The input holds {in_input} of the {all_words} words of {chosen.name}.")
+        left_out.append(f"The input has {in_input} of the {all_words} words of {chosen.name}.")
     is_word = pl.col("kind").is_in(_KINDS)
     notes = []
-    if every.filter(is_word).height > shown.filter(is_word).height:
+    if positions.filter(is_word).height > shown_positions.filter(is_word).height:
         notes.append(
             f"The input has {size} positions; attention to words not shown is drawn as elsewhere."
         )
-    if not asked.special and every["word"].has_nulls():
+    if not options.special and positions["word"].has_nulls():
         notes.append("Special tokens, and attention to them, are left out.")
-    # Of several words in one position each has a row of its own in what follows.
-    of_shown = by_word.join(shown.select("position"), on="position", how="semi")
-    matched = of_shown.filter(own & pl.col("index").is_in(list(chosen.matched)))["position"]
-    words = shown.select(
+    # Several words at one position each have a row.
+    shown_words = by_word.join(shown_positions.select("position"), on="position", how="semi")
+    is_matched = in_sentence & pl.col("index").is_in(list(chosen.matched))
+    matched = shown_words.filter(is_matched)["position"]
+    words = shown_positions.select(
         "position",
         "text",
         pl.col("index").cast(pl.Int64),
@@ -179,66 +192,69 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, asked: ShowOptions) -> Senten
         is_matched=pl.col("position").is_in(matched.to_list()),
     )
     return SentenceRecords(
-        sequence, by_word, every, of_shown, shown, words, tuple(before),
-        _mentions_of(bank, of_shown) if asked.coreference else _NO_MENTIONS,
-        _tree_of(of_shown), tuple(left_out), tuple(notes),
+        sequence, by_word, positions, shown_words, shown_positions, words, tuple(before),
+        _mentions_of(bank, shown_words) if options.coreference else _NO_MENTIONS,
+        _tree_of(shown_words), tuple(left_out), tuple(notes),
     )  # fmt: skip
 
 
 def read_sentence(
-    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions
-) -> Read:
-    """What some heads look at in a sentence. Raises CallError if no word is in `asked.words`."""
-    found = sheet(bank, run, chosen, asked)
-    sequence, by_word, every = found.sequence, found.by_word, found.every
-    of_shown, notes = found.of_shown, [*found.notes]
-    own = (pl.col("sentence") == chosen.id).fill_null(False)
+    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions
+) -> ReadSentence:
+    """Read the attention of heads in a sentence. Raises CallError if `options.words` has none."""
+    records = sheet(bank, run, chosen, options)
+    sequence, by_word, positions = records.sequence, records.by_word, records.every
+    shown_words, notes = records.shown_words, [*records.notes]
+    in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
-    maps = _frame(bank, "maps", sequence=sequence, heads=names)
-    _check_maps(maps, len(names), every)
+    maps = _query(bank, "maps", sequence=sequence, heads=names)
+    _check_maps(maps, len(names), positions)
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         notes.append(note_on_missing_weights(run))
-    peaks = _frame(bank, "peaks", sequence=sequence, heads=names)
-    is_saved = _is_saved_relation(bank, asked.relation)
-    pairs = _gold_pairs(bank, by_word, [*found.before, chosen.id], asked, is_saved=is_saved)
-    judged = _as_saved(by_word, of_shown, pairs, asked) if is_saved else of_shown
-    tops, panels = [], []
-    is_causal = bool(_frame(bank, "run_facts", run=run.id)["is_causal"][0])
-    if asked.mean:
-        maps, peaks = _mean(maps, every)
-    for layer, head in [(None, None)] if asked.mean else heads:
-        of_head = pl.col("layer").eq_missing(layer) & pl.col("head").eq_missing(head)
-        top = _tops(
-            by_word, judged.filter(own), maps.filter(of_head), peaks.filter(of_head), asked,
-            is_causal=is_causal,
+    peaks = _query(bank, "peaks", sequence=sequence, heads=names)
+    is_saved = _is_saved_relation(bank, options.relation)
+    pairs = _gold_pairs(bank, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
+    gold_words = shown_words
+    if is_saved:
+        gold_words = _with_saved_relation(by_word, shown_words, pairs, options)
+    top_rows, panels = [], []
+    is_causal = bool(_query(bank, "run_facts", run=run.id)["is_causal"][0])
+    if options.mean:
+        maps, peaks = _mean_maps(maps, positions)
+    for layer, head in [(None, None)] if options.mean else heads:
+        is_head = pl.col("layer").eq_missing(layer) & pl.col("head").eq_missing(head)
+        top = _top_rows(
+            by_word, gold_words.filter(in_sentence), maps.filter(is_head), peaks.filter(is_head),
+            options, is_causal=is_causal,
         )  # fmt: skip
-        tops.append(top.with_columns(
+        top_rows.append(top.with_columns(
             pl.lit(layer, pl.Int16).alias("layer"), pl.lit(head, pl.Int16).alias("head")
         ))  # fmt: skip
         panels.append(
-            Panel(chosen.name, layer, head, found.words,
-                  _weights_between_shown(maps.filter(of_head), every, found.shown),
-                  _gold_arcs(pairs, by_word, of_shown, peaks.filter(of_head), asked),
-                  found.mentions, mean_of=tuple(heads) if asked.mean else ())
+            Panel(chosen.name, layer, head, records.words,
+                  _weights_between_shown(maps.filter(is_head), positions, records.shown_positions),
+                  _gold_arcs(pairs, by_word, shown_words, peaks.filter(is_head), options),
+                  records.mentions, mean_of=tuple(heads) if options.mean else ())
         )  # fmt: skip
-    rows = pl.concat(tops).select(
+    rows = pl.concat(top_rows).select(
         pl.lit(chosen.name).alias("sent_id"), "layer", "head",
-        *(name for name in tops[0].columns if name not in ("layer", "head")),
+        *(name for name in top_rows[0].columns if name not in ("layer", "head")),
         pl.lit(run.name).alias("run"),
     )  # fmt: skip
-    tree = found.tree
-    decoded = {} if tree is None else _decoded(bank, run, chosen, heads, asked, of_shown, tree)
+    tree, decoded = records.tree, {}
+    if tree is not None:
+        decoded = _decoded_trees(bank, run, chosen, heads, options, shown_words, tree)
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
-    return Read(rows, tuple(panels), tree, decoded, found.left_out, tuple(notes))
+    return ReadSentence(rows, tuple(panels), tree, decoded, records.left_out, tuple(notes))
 
 
 def note_on_missing_weights(run: Run) -> str:
-    """What is drawn of a run that does not keep every weight."""
+    """The note for a run that does not keep every weight."""
     if run.largest is None:
         return (
-            "The run keeps only peaks: the weight from each word to the one that it looks at most,"
-            " and to each word from the one that looks at it most. The others are not known."
+            "The run keeps only peaks: for each word, the weight to the word that it attends to"
+            " most, and from the word that attends to it most. Other weights are unknown."
         )
     return (
         f"The run keeps the {run.largest} largest weights from each word; the sum of the others"
@@ -246,11 +262,11 @@ def note_on_missing_weights(run: Run) -> str:
     )
 
 
-def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
-    size = every.height
+def _check_maps(maps: pl.DataFrame, heads: int, positions: pl.DataFrame) -> None:
+    size = positions.height
     weights = maps["weights"].explode()
     is_whole = (
-        every["position"].to_list() == list(range(size))
+        positions["position"].to_list() == list(range(size))
         and maps.height == heads * size
         and (maps["weights"].list.len() == size).all()
         and weights.fill_null(0.0).is_finite().sum() == maps.height * size
@@ -264,146 +280,161 @@ def _check_maps(maps: pl.DataFrame, heads: int, every: pl.DataFrame) -> None:
         )
 
 
-def _mean(maps: pl.DataFrame, every: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The mean of attention maps, and its peaks, as the statements maps and peaks have them.
+def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Average attention maps; returns the columns of the statements maps and peaks.
 
-    Of equal weights the leftmost is the peak, and what has no weight has none, as in table `peak`.
-    Raises QueryError where not every weight is kept.
+    As in table `peak`, the leftmost of equal weights is the peak, and weights of 0 have none.
+    Raises QueryError if the run does not keep every weight.
     """
-    import numpy as np  # late, as most commands need it for nothing
+    import numpy as np  # late, since few commands need it
 
-    size = every.height
+    size = positions.height
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         raise QueryError(
             "The run does not keep every weight, which a mean of heads needs.",
             "Leave --mean out, or name a run that keeps its weights (--run).",
         )
     weights = np.array(maps["weights"].to_list()).reshape(-1, size, size).mean(axis=0)
-    places = every.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
-    among = weights[np.ix_(places, places)]
-    np.fill_diagonal(among, 0.0)
-    columns: dict[str, Any] = {"position": places}
+    word_positions = positions.filter(pl.col("kind").is_in(_KINDS))["position"].to_numpy()
+    between_words = weights[np.ix_(word_positions, word_positions)]
+    np.fill_diagonal(between_words, 0.0)  # attention to itself is no peak
+    columns: dict[str, Any] = {"position": word_positions}
     for name, axis in (("most_attended", 1), ("most_attending", 0)):
-        most = among.max(axis=axis, initial=0.0)
-        at = places[among.argmax(axis=axis)] if len(places) else places
+        peak_weights = between_words.max(axis=axis, initial=0.0)
+        peak_positions = word_positions
+        if len(word_positions):  # argmax fails on an axis of length 0
+            peak_positions = word_positions[between_words.argmax(axis=axis)]
         columns[name] = [
-            int(each) if weight > 0 else None for each, weight in zip(at, most, strict=True)
+            int(position) if weight > 0 else None
+            for position, weight in zip(peak_positions, peak_weights, strict=True)
         ]
-        columns[f"{name}_weight"] = most
+        columns[f"{name}_weight"] = peak_weights
     types = {"position": pl.Int16, "most_attended": pl.Int16, "most_attending": pl.Int16}
     no_head = (pl.lit(None, pl.Int16).alias("layer"), pl.lit(None, pl.Int16).alias("head"))
-    made = maps.head(size).with_columns(
+    mean = maps.head(size).with_columns(
         *no_head, pl.Series("weights", weights.tolist(), pl.List(pl.Float64))
     )
-    return made, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
+    return mean, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
 
 
-def _before(every: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
-    ids = [each for each in every["sentence"].unique(maintain_order=True) if each is not None]
+def _sentences_before(positions: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
+    ids = positions["sentence"].drop_nulls().unique(maintain_order=True).to_list()
     at = ids.index(chosen.id)
     return ids[max(0, at - count) : at]
 
 
 def _select_positions(
-    every: pl.DataFrame, own: pl.Expr, before: list[int], asked: ShowOptions
+    positions: pl.DataFrame, in_sentence: pl.Expr, before: list[int], options: ShowOptions
 ) -> tuple[pl.DataFrame, list[str]]:
     notes = []
-    kept = own if asked.words is None else own & pl.col("index").is_between(*asked.words)
-    if not every.filter(kept).height:
-        indexes = every.filter(own)["index"].drop_nulls()
+    requested = (
+        in_sentence
+        if options.words is None
+        else in_sentence & pl.col("index").is_between(*options.words)
+    )
+    if not positions.filter(requested).height:
+        indexes = positions.filter(in_sentence)["index"].drop_nulls()
         raise CallError(
             "The sentence does not have these words.",
             f"It has the words {min(indexes)} to {max(indexes)} (--words).",
         )
-    words = every.filter(kept | pl.col("sentence").is_in(before).fill_null(False))
-    if words.height > MOST:
-        words = words.tail(MOST) if before else words.head(MOST)
+    words = positions.filter(requested | pl.col("sentence").is_in(before).fill_null(False))
+    if words.height > _MAX_POSITIONS:
+        words = words.tail(_MAX_POSITIONS) if before else words.head(_MAX_POSITIONS)
         part = "The last" if before else "The first"
         notes.append(
-            f"{part} {MOST} positions are shown, up to word {words['index'][-1]}; for others:"
-            " --words FROM-TO."
+            f"{part} {_MAX_POSITIONS} positions are shown, up to word {words['index'][-1]};"
+            " for others: --words FROM-TO."
         )
-    special = every.filter(pl.col("word").is_null()) if asked.special else every.clear()
+    special = positions.filter(pl.col("word").is_null()) if options.special else positions.clear()
     return pl.concat([words, special]).sort("position"), notes
 
 
 def _weights_between_shown(
-    maps: pl.DataFrame, every: pl.DataFrame, shown: pl.DataFrame
+    maps: pl.DataFrame, positions: pl.DataFrame, shown_positions: pl.DataFrame
 ) -> pl.DataFrame:
-    """The weights between shown positions, and the sum of those to other words.
+    """The weights between shown positions, and the sums to the words that are not shown.
 
-    One that is not kept is null; it counts as one to other words, unless only peaks are kept.
+    A weight that is not kept is null, and counts to these sums, unless the run keeps only peaks.
     """
-    places = shown["position"].to_list()
-    words = every.filter(pl.col("kind").is_in(_KINDS))["position"]
-    others = sorted(set(words) - set(places))
-    found = {place: row for place, *row in maps.select("from_position", "weights", "rest").rows()}
+    shown = shown_positions["position"].to_list()
+    words = positions.filter(pl.col("kind").is_in(_KINDS))["position"]
+    hidden = sorted(set(words) - set(shown))
+    map_rows = {
+        position: row for position, *row in maps.select("from_position", "weights", "rest").rows()
+    }
     rows = []
-    for place in places:
-        weights, rest = found[place]
-        rows += [(place, to, weights[to]) for to in places]
-        if rest is not None and (others or rest):
-            rows.append((place, ELSEWHERE, rest + sum(weights[to] or 0 for to in others)))
+    for position in shown:
+        weights, remainder = map_rows[position]
+        rows += [(position, to, weights[to]) for to in shown]
+        if remainder is not None and (hidden or remainder):
+            rows.append((position, ELSEWHERE, remainder + sum(weights[to] or 0 for to in hidden)))
     schema = {"from_position": pl.Int64, "to_position": pl.Int64, "weight": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _tops(
-    every: pl.DataFrame, shown: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
-    asked: ShowOptions, *, is_causal: bool,
+def _top_rows(
+    by_word: pl.DataFrame, shown_words: pl.DataFrame, maps: pl.DataFrame, peaks: pl.DataFrame,
+    options: ShowOptions, *, is_causal: bool,
 ) -> pl.DataFrame:  # fmt: skip
-    """A row a word: what it looks at most (or what looks at it), as in `peak`; is that its head.
+    """A row per word: the word it attends to most (or the reverse), and whether that is its head.
 
-    What cannot be found is neither right nor wrong: a head at the same position, or in a causal
-    model on the side that is not seen, and what a first word that is set apart is part of.
+    Pairs that no head can find are neither right nor wrong: two words at one position, a head that
+    a causal model cannot attend to, and pairs with a separate first word.
     """
-    backward = asked.direction == "head_to_dependent"
-    found = "looked_at_by" if backward else "looks_at"
-    taken = "most_attending" if backward else "most_attended"
-    at = every.select(
-        pl.col("position").alias(f"{found}_position"), pl.col("text").alias(found)
-    ).unique([f"{found}_position"], keep="first", maintain_order=True)
-    stands = set(every.select("position", "word").rows())
-    where = {word: place for place, word in stands}
-    apart = set(every.filter(pl.col("kind") == "first")["position"])
-    special = every.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
-    rests = pl.DataFrame(
-        [(place, _sum_or_none([weights[to] for to in special])) for place, weights in
+    backward = options.direction == "head_to_dependent"
+    column = "looked_at_by" if backward else "looks_at"
+    peak_column = "most_attending" if backward else "most_attended"
+    targets = by_word.select(
+        pl.col("position").alias(f"{column}_position"), pl.col("text").alias(column)
+    ).unique([f"{column}_position"], keep="first", maintain_order=True)
+    words_at_positions = set(by_word.select("position", "word").rows())
+    position_of = {word: position for position, word in words_at_positions}
+    separate_first = set(by_word.filter(pl.col("kind") == "first")["position"])
+    special = by_word.filter(pl.col("kind").is_in(_KINDS).not_())["position"].to_list()
+    special_weights = pl.DataFrame(
+        [(position, _sum_or_none([weights[to] for to in special])) for position, weights in
          maps.select("from_position", "weights").rows()],
         schema={"position": pl.Int16, "special": pl.Float64}, orient="row",
     )  # fmt: skip
-    tops = (
-        shown.filter(pl.col("word").is_not_null())
+    top_rows = (
+        shown_words.filter(pl.col("word").is_not_null())
         .join(peaks, on="position", how="left")
-        .rename({taken: f"{found}_position", f"{taken}_weight": "weight"})
-        .join(at, on=f"{found}_position", how="left")
-        .join(rests, on="position", how="left")
+        .rename({peak_column: f"{column}_position", f"{peak_column}_weight": "weight"})
+        .join(targets, on=f"{column}_position", how="left")
+        .join(special_weights, on="position", how="left")
         .sort("position", "index")
     )
 
-    def is_hidden(place: int, head: int) -> bool:
-        other = where.get(head, place)
-        unseen = is_causal and (other < place if backward else other > place)
-        return (place, head) in stands or unseen or not apart.isdisjoint((place, other))
+    def is_hidden(position: int, head: int) -> bool:
+        head_position = position_of.get(head, position)
+        unseen = is_causal and (head_position < position if backward else head_position > position)
+        return (
+            (position, head) in words_at_positions
+            or unseen
+            or not separate_first.isdisjoint((position, head_position))
+        )
 
     correct = [
-        None if head is None or is_hidden(place, head) else (peak, head) in stands
-        for place, peak, head in tops.select("position", f"{found}_position", "head_word").rows()
+        None if head is None or is_hidden(position, head) else (peak, head) in words_at_positions
+        for position, peak, head in top_rows.select(
+            "position", f"{column}_position", "head_word"
+        ).rows()
     ]
-    return tops.select(
-        "position", "index", pl.col("text").alias("dependent"), f"{found}_position", found,
+    return top_rows.select(
+        "position", "index", pl.col("text").alias("dependent"), f"{column}_position", column,
         "weight", pl.col("head_form").alias("gold_head"), "relation",
         pl.Series("correct", correct, pl.Boolean), "special",
     )  # fmt: skip
 
 
 def _sum_or_none(weights: Sequence[float | None]) -> float | None:
-    """Their sum; None where one of them is not kept."""
-    kept = [each for each in weights if each is not None]
-    return sum(kept) if len(kept) == len(weights) else None
+    """The sum of weights; None if one of them was not kept."""
+    known = [weight for weight in weights if weight is not None]
+    return sum(known) if len(known) == len(weights) else None
 
 
-def _frame(bank: Backend, name: str, /, **values: Any) -> pl.DataFrame:
+def _query(bank: Backend, name: str, /, **values: Any) -> pl.DataFrame:
     return bank.fetch(registry.internal_statement(f"sentences/{name}"), values)
 
 
@@ -413,65 +444,73 @@ def _is_saved_relation(bank: Backend, relation: str | None) -> bool:
 
 
 def _gold_pairs(
-    bank: Backend, every: pl.DataFrame, sentences: list[int], asked: ShowOptions, *, is_saved: bool
+    bank: Backend,
+    by_word: pl.DataFrame,
+    sentences: list[int],
+    options: ShowOptions,
+    *,
+    is_saved: bool,
 ) -> list[tuple[int, int]]:
-    """The pairs (dependent, head), both word.id, of the relation that is asked for."""
-    if asked.relation is None:
+    """The pairs (dependent, head), both word.id, of the requested relation."""
+    if options.relation is None:
         return []
     if is_saved:
-        saved = _frame(bank, "saved_pairs", relation=asked.relation, sentences=sentences)
+        saved = _query(bank, "saved_pairs", relation=options.relation, sentences=sentences)
         return [(word, head) for word, head in saved.rows()]
-    own = every.filter(
+    dependents = by_word.filter(
         pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
     ).unique(["word"], maintain_order=True)
     return [
         (word, head)
-        for word, head, relation in own.select("word", "head_word", "relation").rows()
-        if asked.relation in ("all", relation, without_subtype(str(relation)))
+        for word, head, relation in dependents.select("word", "head_word", "relation").rows()
+        if options.relation in ("all", relation, without_subtype(str(relation)))
     ]
 
 
-def _as_saved(
-    every: pl.DataFrame, shown: pl.DataFrame, pairs: Sequence[tuple[int, int]], asked: ShowOptions
+def _with_saved_relation(
+    by_word: pl.DataFrame,
+    shown_words: pl.DataFrame,
+    pairs: Sequence[tuple[int, int]],
+    options: ShowOptions,
 ) -> pl.DataFrame:
-    """The positions with a saved relation in place of the tree; of several heads the first."""
-    heads = dict(reversed(pairs))
-    forms = dict(every.select("word", "form").rows())
-    of_word = [heads.get(word) for word in shown["word"]]
-    return shown.with_columns(
+    """Replace the tree in words by a saved relation; of several heads of a word, the first."""
+    heads = dict(reversed(pairs))  # the first pair of a word is set last
+    forms = dict(by_word.select("word", "form").rows())
+    of_word = [heads.get(word) for word in shown_words["word"]]
+    return shown_words.with_columns(
         pl.Series("head_word", of_word, pl.Int32),
         pl.Series("head_form", [forms.get(head) for head in of_word], pl.String),
-        pl.Series("relation", [head and asked.relation for head in of_word], pl.String),
+        pl.Series("relation", [head and options.relation for head in of_word], pl.String),
     )
 
 
 def _gold_arcs(
-    pairs: Sequence[tuple[int, int]], every: pl.DataFrame, shown: pl.DataFrame,
-    peaks: pl.DataFrame, asked: ShowOptions,
+    pairs: Sequence[tuple[int, int]], by_word: pl.DataFrame, shown_words: pl.DataFrame,
+    peaks: pl.DataFrame, options: ShowOptions,
 ) -> pl.DataFrame:  # fmt: skip
-    """The gold arcs, from the word that should look, between the first tokens of words.
+    """The gold arcs, in the direction of attention, between the first positions of words.
 
-    One is found if one of the dependent's tokens has one of the head's at its peak, in the
-    direction later_to_earlier that of the attention from the later of the two words.
+    An arc is found if, at one of the positions of the word that attends, the most attended position
+    is one of the other word. In direction later_to_earlier, the later word attends.
     """
     words_at: dict[int, list[int]] = {}
-    for place, word in every.select("position", "word").rows():
-        words_at.setdefault(place, []).append(word)
+    for position, word in by_word.select("position", "word").rows():
+        words_at.setdefault(position, []).append(word)
     peak_of = {
-        (is_backward, word, other)
-        for place, *found in peaks.select("position", "most_attended", "most_attending").rows()
-        for is_backward, peak in zip((False, True), found, strict=True)
-        for word in words_at[place]
-        for other in words_at.get(peak, [])
+        (is_backward, word, peak_word)
+        for position, *targets in peaks.select("position", "most_attended", "most_attending").rows()
+        for is_backward, peak in zip((False, True), targets, strict=True)
+        for word in words_at[position]
+        for peak_word in words_at.get(peak, [])
     }
     first: dict[int, int] = {}
-    for place, word in shown.select("position", "word").drop_nulls().rows():
-        first.setdefault(word, place)
+    for position, word in shown_words.select("position", "word").drop_nulls().rows():
+        first.setdefault(word, position)
     rows = []
     for word, head in pairs:
         if word in first and head in first and first[word] != first[head]:
-            backward = asked.direction == "head_to_dependent" or (
-                asked.direction == TO_EARLIER and first[head] > first[word]
+            backward = options.direction == "head_to_dependent" or (
+                options.direction == TO_EARLIER and first[head] > first[word]
             )
             ends = (first[head], first[word]) if backward else (first[word], first[head])
             rows.append((*ends, (backward, word, head) in peak_of))
@@ -479,89 +518,86 @@ def _gold_arcs(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-_NO_MENTIONS = pl.DataFrame(
-    schema={"entity": pl.Int64, "first": pl.Int64, "last": pl.Int64, "head": pl.Int64}
-)
-
-
-def _mentions_of(bank: Backend, shown: pl.DataFrame) -> pl.DataFrame:
-    """The mentions of entities that have several among the words shown, as spans of positions."""
-    words = shown["word"]
-    found = _frame(bank, "mentions", first=words.min(), last=words.max())
+def _mentions_of(bank: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:
+    """The mentions of entities with several mentions among the words shown, as position spans."""
+    words = shown_words["word"]
+    mentions = _query(bank, "mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
-    places: dict[int, list[int]] = {}
-    for place, word in shown.select("position", "word").drop_nulls().rows():
-        places.setdefault(word, []).append(place)
+    positions_of: dict[int, list[int]] = {}
+    for position, word in shown_words.select("position", "word").drop_nulls().rows():
+        positions_of.setdefault(word, []).append(position)
     columns = ("entity", "first_word", "last_word", "head_word")
-    for entity, first, last, head in found.select(columns).rows():
-        inner = [place for word in range(first, last + 1) for place in places.get(word, [])]
-        if inner and head in places:
-            spans.append((entity, min(inner), max(inner), places[head][0]))
-    times = Counter(span[0] for span in spans)  # in the order of the text
-    several = [entity for entity, count in times.items() if count > 1]
-    rows = [(several.index(span[0]), *span[1:]) for span in spans if span[0] in several]
+    for entity, first, last, head in mentions.select(columns).rows():
+        span = [
+            position for word in range(first, last + 1) for position in positions_of.get(word, [])
+        ]
+        if span and head in positions_of:
+            spans.append((entity, min(span), max(span), positions_of[head][0]))
+    counts = Counter(span[0] for span in spans)  # in the order of the text
+    repeated = [entity for entity, count in counts.items() if count > 1]
+    rows = [(repeated.index(span[0]), *span[1:]) for span in spans if span[0] in repeated]
     return pl.DataFrame(rows, schema=_NO_MENTIONS.schema, orient="row")
 
 
-def _tree_words(shown: pl.DataFrame) -> pl.DataFrame:
-    words = shown.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
+def _tree_words(shown_words: pl.DataFrame) -> pl.DataFrame:
+    words = shown_words.filter(pl.col("word").is_not_null()).unique(["word"], maintain_order=True)
     return words.sort("position", "index")
 
 
-def _tree_of(shown: pl.DataFrame) -> Tree | None:
-    words = _tree_words(shown)
+def _tree_of(shown_words: pl.DataFrame) -> Tree | None:
+    words = _tree_words(shown_words)
     if words["head_index"].null_count() == words.height:
         return None
-    place = {word: at for at, word in enumerate(words["word"])}
+    index_of = {word: at for at, word in enumerate(words["word"])}
     return Tree(
         words=tuple(words["form"]),
         tags=tuple(upos or "" for upos in words["upos"]),
-        heads=tuple(place.get(head) for head in words["head_word"]),
+        heads=tuple(index_of.get(head) for head in words["head_word"]),
         relations=tuple(words["relation"]),
     )
 
 
-def _decoded(
-    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], asked: ShowOptions,
-    shown: pl.DataFrame, gold: Tree,
+def _decoded_trees(
+    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions,
+    shown_words: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
-    """The trees of `asked.decoded` over the words of a gold one, by what each is.
+    """The decoded trees of `options.decoded`, over the words of the gold tree, by description.
 
-    Raises QueryError if none was decoded from the run.
+    Raises QueryError if the run has none.
     """
-    if asked.decoded is None:
+    if options.decoded is None:
         return {}
     if not bank.connection.execute(
         "select 1 from main.attention_tree where run = ? and sentence = ? and source = ? limit 1",
-        [run.id, chosen.id, asked.decoded],
+        [run.id, chosen.id, options.decoded],
     ).fetchall():
         raise QueryError(
-            f"No trees of this kind were decoded from the run {run.name}.",
+            f"The run {run.name} has no decoded trees of this kind.",
             f"Type: attnbank compute attention_tree --run {run.id}",
         )
-    parts = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
-    found = {}
-    for layer, head in dict.fromkeys(parts.get(asked.decoded, [(None, None)])):
-        rows = _frame(
-            bank, "decoded_tree", run=str(run.id), sentence=chosen.id, source=asked.decoded,
+    sources = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
+    trees = {}
+    for layer, head in dict.fromkeys(sources.get(options.decoded, [(None, None)])):
+        rows = _query(
+            bank, "decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
             layer=layer, head=head,
         )  # fmt: skip
-        words = _tree_words(shown)
+        words = _tree_words(shown_words)
         arcs = words.join(
             rows, left_on="word", right_on="dependent", how="left", maintain_order="left"
         )
-        place: dict[int, int] = {}
+        index_at: dict[int, int] = {}
         for at, position in enumerate(words["position"]):
-            place.setdefault(position, at)  # of several words in one position the first
-        joins = arcs["is_found"].fill_null(False).to_list()
-        right, all_arcs = sum(joins), int(arcs["is_found"].is_not_null().sum())
+            index_at.setdefault(position, at)  # of several words at one position, the first
+        is_gold = arcs["is_found"].fill_null(False).to_list()
+        gold_arcs, all_arcs = sum(is_gold), int(arcs["is_found"].is_not_null().sum())
         name = {"head": f"head {layer}-{head}", "layer": f"layer {layer}", "all": "all heads"}
-        told = (
-            f"{name.get(asked.decoded, 'the ensemble')}, {rows['direction'][0].replace('_', ' ')}"
+        description = (
+            f"{name.get(options.decoded, 'the ensemble')}, {rows['direction'][0].replace('_', ' ')}"
         )
-        tree_heads = tuple(place.get(each) for each in arcs["found_position"])
+        tree_heads = tuple(index_at.get(position) for position in arcs["found_position"])
         edges = {(at, head) for at, head in enumerate(gold.heads) if head is not None}
-        found[f"by {told}: {right} of {all_arcs} gold dependencies"] = Tree(
+        trees[f"by {description}: {gold_arcs} of {all_arcs} gold dependencies"] = Tree(
             words=gold.words,
             tags=gold.tags,
             heads=tree_heads,
@@ -572,11 +608,11 @@ def _decoded(
                 if head is not None and not edges & {(at, head), (head, at)}
             ),
         )
-    return found
+    return trees
 
 
 def _relation_of(dependent: int, head: int | None, gold: Tree) -> str | None:
-    """The gold relation of two words, whichever of them depends on the other."""
+    """The gold relation between two words in either direction; None if there is none."""
     if head is None:
         return None
     if gold.heads[dependent] == head:

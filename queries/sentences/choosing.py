@@ -1,4 +1,4 @@
-"""Which sentence of which run is shown, and by which heads."""
+"""Choose the sentence, the run and the heads to show."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from attnbank.sql.header import RunChoice
 from attnbank.sql.run_choice import Run, choose_run, run_candidates, with_reasons
 from attnbank.sql.suggest import join_names
 
-_LARGEST = 2**31 - 1
+_MAX_ID = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A sentence (its name is the id if it has none), and the indexes of words `matched`."""
+    """A sentence, and the indexes from 1 of its matched words. The name defaults to the id."""
 
     id: int
     name: str
@@ -29,52 +29,56 @@ class Chosen:
 
 
 def is_request(text: str) -> bool:
-    """Whether a text asks for what a request describes, and not for a sentence by its name."""
+    """Whether a text is a request, rather than the name of a sentence."""
     return text.lstrip().startswith("pattern") or "{" in text
 
 
-def called(bank: Backend, asked: str, corpus: str | None) -> Chosen:
-    """The sentence of an id (a number) or else of a name. Raises CallError for none or several."""
-    asked = asked.strip()
+def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
+    """Find a sentence by id (a number), by default by name. Raises CallError for 0 or several."""
+    name_or_id = name_or_id.strip()
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
     rows: list[tuple[int, str, int, str]] = []
-    if asked.isdecimal() and int(asked) <= _LARGEST:
-        rows = _query_internal(bank, "by_name", values | {"id": int(asked)})
-    rows = rows or _query_internal(bank, "by_name", values | {"name": asked})
+    if name_or_id.isdecimal() and int(name_or_id) <= _MAX_ID:
+        rows = _query_internal(bank, "by_name", values | {"id": int(name_or_id)})
+    rows = rows or _query_internal(bank, "by_name", values | {"name": name_or_id})
     if len(rows) == 1:
         return Chosen(*rows[0])
-    where = f" of the corpus {corpus}" if corpus is not None else " of the bank"
+    scope = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not rows:
-        near = [row[0] for row in _query_internal(bank, "near_names", {"name": asked[:80]})]
-        nearest = f"The nearest names: {', '.join(map(_shortened, near))}. " if near else ""
+        near_names = [
+            row[0] for row in _query_internal(bank, "near_names", {"name": name_or_id[:80]})
+        ]
+        nearest = (
+            f"The nearest names: {', '.join(map(_shortened, near_names))}. " if near_names else ""
+        )
         raise CallError(
-            f"No sentence{where} is called {_shortened(asked)}.",
+            f"No sentence{scope} is called {_shortened(name_or_id)}.",
             f"{nearest}Give a sent_id, a number (sentence.id), or a request:"
             " 'pattern { N [upos=NOUN] }'.",
         )
     raise CallError(
-        f"{len(rows)} sentences{where} are called {_shortened(asked)}.",
+        f"{len(rows)} sentences{scope} are called {_shortened(name_or_id)}.",
         f"Give its number, or --corpus: {join_names([f'{row[0]} ({row[3]})' for row in rows], 8)}.",
     )
 
 
-def marked(bank: Backend, one: Chosen, indexes: Sequence[int]) -> Chosen:
-    """The sentence with words (indexes from 1) marked. Raises CallError if it has no such word."""
+def mark_words(bank: Backend, sentence: Chosen, indexes: Sequence[int]) -> Chosen:
+    """Mark words by their indexes from 1. Raises CallError for an index out of range."""
     if not indexes:
-        return one
+        return sentence
     statement = registry.internal_statement("sentences/words")
-    rows = bank.connection.execute(statement, {"sentence": one.id}).fetchall()
+    rows = bank.connection.execute(statement, {"sentence": sentence.id}).fetchall()
     known = {index for _, index, _ in rows}
     if missing := sorted(set(indexes) - known):
         raise CallError(
-            f"The sentence {_shortened(one.name)} has no word {missing[0]}.",
+            f"The sentence {_shortened(sentence.name)} has no word {missing[0]}.",
             f"Its words are 1 to {max(known, default=0)}.",
         )
-    return replace(one, matched=frozenset(indexes))
+    return replace(sentence, matched=frozenset(indexes))
 
 
 class SentenceNotReadError(QueryError):
-    """No input of the run holds the sentence, whose number is `sentence` (sentence.id)."""
+    """The run has not read the sentence `sentence` (sentence.id)."""
 
     def __init__(self, fact: str, remedy: str, sentence: int) -> None:
         super().__init__(fact, remedy)
@@ -84,18 +88,18 @@ class SentenceNotReadError(QueryError):
 def run_over(
     bank: Backend, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
 ) -> Run:
-    """The run that is named, else the one that answers, of those over a corpus (id, name).
+    """Choose the requested or the default run, if given over a corpus (id, name).
 
-    Unless it is named, one that keeps only peaks answers where no other does.
+    A run that keeps only peaks is a default only if there is no other.
     """
     choice = RunChoice(needs=needs, favours="sentence/word")
     if requested is None:
         with suppress(QueryError):
-            return _run_over(bank, None, replace(choice, weights="largest"), corpus)
-    return _run_over(bank, requested, choice, corpus)
+            return _choose_run(bank, None, replace(choice, weights="largest"), corpus)
+    return _choose_run(bank, requested, choice, corpus)
 
 
-def _run_over(
+def _choose_run(
     bank: Backend, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
 ) -> Run:
     def choose(name: str | None) -> Run:
@@ -108,7 +112,7 @@ def _run_over(
     rows = _query_internal(bank, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
     if not rows:
         if not usable:
-            choose(None)  # which says why
+            choose(None)  # raises, and says why
         of_corpus = "select id from run where corpus = ?"
         over = bank.connection.execute(of_corpus, [corpus[0]]).fetchall()
         unusable = [candidate for candidate in candidates if (candidate.id,) in over]
@@ -122,7 +126,7 @@ def _run_over(
 
 
 def check_sentence_in_run(bank: Backend, run: Run, chosen: Chosen) -> None:
-    """Raise CallError or QueryError where no input of the run holds the sentence, and say why."""
+    """Raise CallError or QueryError, with the reason, if the run has not read the sentence."""
     if chosen.corpus != run.corpus:
         raise CallError(
             f"The sentence {_shortened(chosen.name)} is of the corpus {chosen.corpus_name}; the"
@@ -147,13 +151,13 @@ def check_sentence_in_run(bank: Backend, run: Run, chosen: Chosen) -> None:
 
 
 def sentences_of_run(bank: Backend, run: Run, sentences: Sequence[int]) -> set[int]:
-    """Return those of some sentences (numbers, sentence.id) that an input of the run holds."""
+    """The ids of those sentences (sentence.id) that the run has read."""
     rows = _query_internal(bank, "read_by_run", {"run": run.id, "sentences": list(sentences)})
     return {row[0] for row in rows}
 
 
-def heads_of(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[int, int]]:
-    """Layer and number of each head asked for (3-1, or a layer). Raises CallError for none."""
+def requested_heads(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[int, int]]:
+    """Layer and number of each requested head (3-1, or all of a layer). Raises CallError."""
     if not heads and layer is None:
         raise CallError(
             "No head is named.",
@@ -164,7 +168,7 @@ def heads_of(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[in
     if not run.has(layer, None):
         raise CallError(f"The model of the run {run.name} has no layer {layer}.",
                         f"It has {run.size}.")  # fmt: skip
-    for text in (part.strip() for several in heads for part in several.split(",")):
+    for text in (part.strip() for heads_text in heads for part in heads_text.split(",")):
         if not text:
             continue
         pair = layer_and_head(text)
@@ -178,7 +182,7 @@ def heads_of(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[in
 
 
 def layer_and_head(text: str) -> tuple[int, int]:
-    """The layer and number of a head that is written as 3-1. Raises CallError for anything else."""
+    """Parse a head such as 3-1 to its layer and number. Raises CallError for anything else."""
     parts = text.split("-")
     if len(parts) != 2 or not all(part.isascii() and part.isdecimal() for part in parts):
         raise CallError(
@@ -192,6 +196,6 @@ def _shortened(text: str) -> str:
 
 
 def _query_internal(bank: Backend, name: str, values: dict[str, Any]) -> list[Any]:
-    """What a statement of sql/internal/sentences gives; values that it does not use are left."""
+    """The rows of a statement of sql/internal/sentences."""
     statement = registry.internal_statement(f"sentences/{name}")
     return list(bank.connection.execute(statement, values).fetchall())

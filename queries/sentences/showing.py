@@ -1,4 +1,4 @@
-"""One sentence and what heads look at in it: what `Bank.show` returns."""
+"""Show attention in one sentence: what `Bank.show` and pictures over sentences return."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from attnbank.queries.pictures import (
 )
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.encodings import label_of
-from attnbank.queries.pictures.files import converted, latex_caption, read_svg, warn_if_long
+from attnbank.queries.pictures.files import convert_svg, latex_caption, read_svg, warn_if_long
 from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests
@@ -38,20 +38,21 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.subtypes import TO_EARLIER
 
+# Panels of a picture: the 144 heads of the paper's model on one sentence fit.
 MOST_PANELS = 150
-"""Panels of a picture: all 144 heads of the paper's model on one sentence, and a few."""
-_AT_FIRST = 100
-"""Hits that are asked for at first, for each sentence that is shown."""
+
+# Hits to query first, per sentence to show.
+_FIRST_HITS = 100
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What heads look at in one sentence, or in several; a notebook shows the picture.
+    """Attention of heads in one or several sentences; a notebook shows the picture.
 
-    `rows` has a row a sentence, head and word: what it looks at most, the weight, its gold head;
-    layer and head are null where the mean of the heads is shown.
-    `weights` has a row a sentence, head and pair of positions (to_position is null for all that is
-    not shown). `marked` has the indexes (from 1) of the marked words by sentence.id.
+    `rows` has a row per sentence, head and word: the word that it attends to most, the weight, its
+    gold head; layer and head are null for the mean of heads. `weights` has a row per sentence, head
+    and pair of positions (to_position is null for all that is not shown). `marked` has the indexes
+    (from 1) of the marked words, by sentence.id.
     """
 
     rows: pl.DataFrame
@@ -62,44 +63,44 @@ class Shown:
 
     @property
     def weights(self) -> pl.DataFrame:
-        """Every weight: sent_id, layer, head, from_position, to_position, weight in [0, 1].
+        """All weights: sent_id, layer, head, from_position, to_position, weight in [0, 1].
 
-        A weight that the run does not keep is null, and in that to null.
+        A weight that the run does not keep is null, and is included in the weight to null.
         """
         return pl.concat(
-            each.weights.select(
-                pl.lit(each.sentence).alias("sent_id"),
-                pl.lit(each.layer, pl.Int16).alias("layer"),
-                pl.lit(each.head, pl.Int16).alias("head"),
+            panel.weights.select(
+                pl.lit(panel.sentence).alias("sent_id"),
+                pl.lit(panel.layer, pl.Int16).alias("layer"),
+                pl.lit(panel.head, pl.Int16).alias("head"),
                 "from_position",
                 pl.col("to_position").replace(ELSEWHERE, None),
                 "weight",
             )
-            for each in self.panels
+            for panel in self.panels
         )
 
     @property
     def svg(self) -> str:
-        """Return the picture as SVG, for light ground and for print."""
+        """The picture as SVG, in the light theme."""
         return self.draw()
 
     def draw(self, theme: str = "light", look: Look | None = None) -> str:
-        """The picture as SVG; `theme` is light, dark or print. Raises CallError for another one.
+        """The picture as SVG; `theme` is light, dark or print. Raises CallError for others.
 
-        `look` has the size of its letters, and the width of the column of a paper, in points.
+        `look` has the font size, and the width in points of a column of a paper.
         """
         return pictures.draw(self.panels, self.facts, theme, look)
 
     def as_bytes(
         self, ending: str, theme: str = "light", look: Look | None = None, scale: float = 2.0
     ) -> bytes:
-        """The picture as a file: .svg, .png (so many dots a pixel or point), .pdf or .html.
+        """The picture as a file: .svg, .png (`scale` pixels per pixel or point), .pdf or .html.
 
-        Raises as `draw`; MissingPackageError without the converter.
+        Raises CallError, and MissingPackageError without vl-convert.
         """
         if ending == ".json":
             raise CallError(
-                "A picture of sentences has no .json.", "Say .svg, .png, .pdf or .html."
+                "A picture of sentences has no .json.", "Use .svg, .png, .pdf or .html."
             )
         if ending == ".html":
             return self.html(theme, look).encode()
@@ -109,52 +110,54 @@ class Shown:
         root = read_svg(self.draw(theme, look))
         if in_points:
             warn_if_long(float(root.attrib["height"]), "fewer heads or sentences")
-        return converted(root, ending, scale, in_points=in_points)
+        return convert_svg(root, ending, scale, in_points=in_points)
 
     def caption(self, command: str) -> str:
-        """A caption of the picture in LaTeX, with the command that makes it."""
-        told = [*pictures.notes(self.panels, self.facts)]
-        arcs = pl.concat(each.gold for each in self.panels)
+        """The picture's caption in LaTeX, with the command that makes it."""
+        sentences = [*pictures.notes(self.panels, self.facts)]
+        arcs = pl.concat(panel.gold for panel in self.panels)
         if arcs.height:
-            told.append(f"Of n = {arcs.height:,} gold arcs {arcs['is_found'].sum():,} are found.")
-        return latex_caption(pictures.title_of(self.panels, self.facts), told, command)
+            sentences.append(
+                f"Of n = {arcs.height:,} gold arcs {arcs['is_found'].sum():,} are found."
+            )
+        return latex_caption(pictures.title_of(self.panels, self.facts), sentences, command)
 
     def html(self, theme: str = "light", look: Look | None = None) -> str:
-        """The picture as a page that is live: hover, click to hold. Raises CallError."""
+        """The picture as an interactive HTML page: hover, click to pin. Raises CallError."""
         return pictures.page(self.panels, self.facts, theme, look)
 
     def _repr_svg_(self) -> str:
         return self.draw()
 
     def _repr_html_(self) -> str:
-        return _framed(self.html(), self.draw())
+        return _iframe(self.html(), self.draw())
 
 
-def _framed(page: str, svg: str) -> str:
-    """A page within a notebook: a frame of its own, in which its script reaches nothing else."""
+def _iframe(page: str, svg: str) -> str:
+    """Embed a page in a notebook, in a sandboxed frame, whose script cannot reach the notebook."""
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', svg)
     assert size is not None, "a picture has its size"
-    high = float(size[2]) + 70  # the line above it, and a bar to scroll with
+    height = float(size[2]) + 70  # with the line above it and a scroll bar
     return (
-        f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" title="What heads look at"'
-        f' style="border:0;width:100%;height:{high:.0f}px"></iframe>'
+        f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" title="Attention"'
+        f' style="border:0;width:100%;height:{height:.0f}px"></iframe>'
     )
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of an analysis that is drawn over sentences, as it is to look."""
+    """The picture of an analysis that is drawn over sentences, with its theme and look."""
 
     shown: Shown
     theme: str = "light"
     look: Look | None = None
 
     def as_bytes(self, ending: str, scale: float = 2.0) -> bytes:
-        """The picture as a file. Raises as `Shown.as_bytes`."""
+        """The picture as a file; see `Shown.as_bytes`."""
         return self.shown.as_bytes(ending, self.theme, self.look, scale)
 
     def caption(self, command: str) -> str:
-        """A caption in LaTeX. See `Shown.caption`."""
+        """The caption in LaTeX; see `Shown.caption`."""
         return self.shown.caption(command)
 
     def _repr_svg_(self) -> str:
@@ -173,7 +176,7 @@ def picture_of(
     size: Size | None = None,
     look: Look | None = None,
 ) -> Picture | Figure:
-    """The picture of an analysis whose rows are `frame`, which it has with these `values`.
+    """Draw the rows (`frame`) of an analysis, which it has with the parameters `values`.
 
     Raises CallError if it has no picture or too many panels, QueryError if there is nothing to
     draw.
@@ -182,23 +185,24 @@ def picture_of(
     if plot.kind == SENTENCES:
         return Figure(figure(bank, analysis, frame), theme, look)
     facts = facts_of(
-        frame, contents.list_runs(bank), values, _read_beside(bank, analysis, frame, values)
+        frame, contents.list_runs(bank), values, _other_runs(bank, analysis, frame, values)
     )
     if look is not None and look.width is not None:
         return Picture(fitted(analysis, frame, facts, theme, look), look.width)
     return Picture(specification(analysis, frame, facts, theme, size, look))
 
 
-def _read_beside(
+def _other_runs(
     bank: Requests, analysis: Analysis, frame: pl.DataFrame, values: Mapping[str, Any]
 ) -> Iterable[str]:
-    """The runs that an analysis reads beside those that its rows name."""
+    """The runs that an analysis reads, but its rows do not name."""
     if not frame.height:
         return ()
-    if any(each.name == "corpora" for each in analysis.parameters):
-        asked = {"run": frame["run"][0], "corpora": values.get("corpora")}
+    if any(parameter.name == "corpora" for parameter in analysis.parameters):
+        statement = registry.internal_statement("contents/matching_runs")
+        parameters = {"run": frame["run"][0], "corpora": values.get("corpora")}
         with bank.answering():
-            return bank.fetch(registry.internal_statement("contents/matching_runs"), asked)["name"]
+            return bank.fetch(statement, parameters)["name"]
     if "run" not in frame.columns and "probe" in frame.columns:
         # The rows of a probe name no run: the scores of the same probe do.
         scores = bank.query("probe_accuracy", probe=frame["probe"][0])
@@ -207,34 +211,35 @@ def _read_beside(
 
 
 def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
-    """What the heads of an analysis look at in its sentences, a panel a row.
+    """The attention of heads in sentences, a panel per row of an analysis with such a plot.
 
-    `frame` are its rows, whose plot is of the kind `sentences`. Raises as `show`, QueryError where
-    there are none.
+    Raises as `Bank.show`, and QueryError if there are no rows.
     """
     if not frame.height:
         raise QueryError(f"{analysis.name} has no rows to draw.")
     assert analysis.plot is not None, "it has a picture"
-    found, panels = [], []
+    parts, panels = [], []
     for row in frame.iter_rows(named=True):
         relation, direction = row.get("relation"), row.get("direction")
-        one = show_sentence(
+        part = show_sentence(
             bank,
             ShowOptions(
                 row["sentence"], f"{row['layer']}-{row['head']}", run=row["run"],
                 relation=relation, **({} if direction is None else {"direction": direction}),
             ),
         )  # fmt: skip
-        labels = [_label(row[each]) for each in analysis.plot.label]
+        labels = [_label(row[column]) for column in analysis.plot.label]
         labels += [] if direction in (None, TO_EARLIER) else [direction.replace("_", " ")]
-        found.append(one)
-        panels += [replace(each, label=", ".join(labels)) for each in one.panels]
-    first = found[0]
-    notes = tuple(dict.fromkeys(told for each in found for told in each.facts.notes))
-    asked = "all" if "relation" in frame.columns else None
-    facts = replace(first.facts, notes=notes, relation=asked, direction="", title=analysis.title)
-    rows = pl.concat((each.rows for each in found), how="diagonal_relaxed")
-    marked = {number: words for each in found for number, words in each.marked.items()}
+        parts.append(part)
+        panels += [replace(panel, label=", ".join(labels)) for panel in part.panels]
+    first = parts[0]
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.facts.notes))
+    gold_relation = "all" if "relation" in frame.columns else None
+    facts = replace(
+        first.facts, notes=notes, relation=gold_relation, direction="", title=analysis.title
+    )
+    rows = pl.concat((part.rows for part in parts), how="diagonal_relaxed")
+    marked = {number: words for part in parts for number, words in part.marked.items()}
     return Shown(rows, first.run, tuple(panels), facts, marked)
 
 
@@ -242,99 +247,113 @@ def _label(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else label_of(str(value))
 
 
-def show_sentence(bank: Requests, asked: ShowOptions) -> Shown:
-    """What `Bank.show` returns."""
+def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
+    """Show sentences; see `Bank.show`."""
     with bank.answering():
-        needs = attention.needs(bank, asked)
-    if choosing.is_request(str(asked.sentence)):
-        taken, chosen = _sentences_with_hits(bank, asked, needs)
+        needs = attention.required_annotation(bank, options)
+    if choosing.is_request(str(options.sentence)):
+        run, chosen = _sentences_with_hits(bank, options, needs)
     else:
-        taken, chosen = _called(bank, asked, needs)
+        run, chosen = _named_sentence(bank, options, needs)
     with bank.answering():
-        attention.check_relation(bank, asked.relation, taken)
-        named = [asked.head] if isinstance(asked.head, str) else asked.head
-        pairs = choosing.heads_of(taken, named, asked.layer)
-        if (panels := (1 if asked.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
+        attention.check_relation(bank, options.relation, run)
+        heads = [options.head] if isinstance(options.head, str) else options.head
+        pairs = choosing.requested_heads(run, heads, options.layer)
+        if (count := (1 if options.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
             raise CallError(
-                f"{len(pairs)} heads on {len(chosen)} sentences make {panels} panels.",
+                f"{len(pairs)} heads on {len(chosen)} sentences make {count} panels.",
                 f"Ask for fewer heads or hits: up to {MOST_PANELS} panels.",
             )
-        found = [attention.read_sentence(bank, taken, each, pairs, asked) for each in chosen]
-        names = attention.names_of_run(bank, taken)
-    if not taken.is_finished:
-        told = f"The run {taken.name} is not finished: it has read a part of its corpus."
-        warnings.warn(told, UnfinishedRunWarning, stacklevel=3)
-    left_out = dict.fromkeys(told for each in found for told in each.left_out)
-    for told in left_out:
-        warnings.warn(told, AttnbankWarning, stacklevel=3)
-    notes = (*left_out, *dict.fromkeys(told for each in found for told in each.notes))
+        readings = [
+            attention.read_sentence(bank, run, sentence, pairs, options) for sentence in chosen
+        ]
+        names = attention.names_of_run(bank, run)
+    if not run.is_finished:
+        message = f"The run {run.name} is not finished: it has read only part of its corpus."
+        warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
+    left_out = dict.fromkeys(note for reading in readings for note in reading.left_out)
+    for message in left_out:
+        warnings.warn(message, AttnbankWarning, stacklevel=3)
+    notes = (*left_out, *dict.fromkeys(note for reading in readings for note in reading.notes))
     trees: dict[str, Any] = {}
-    for one, each in zip(chosen, found, strict=True) if asked.tree or asked.decoded else ():
-        if each.tree is None:
-            raise QueryError("The sentence has no tree.", "Leave --tree and --decoded out.")
-        trees[f"The {'gold ' if each.decoded else ''}tree of {one.name}"] = each.tree
-        trees |= {f"{one.name} {what}": tree for what, tree in each.decoded.items()}
+    if options.tree or options.decoded:
+        for sentence, reading in zip(chosen, readings, strict=True):
+            if reading.tree is None:
+                raise QueryError("The sentence has no tree.", "Leave out --tree and --decoded.")
+            trees[f"The {'gold ' if reading.decoded else ''}tree of {sentence.name}"] = reading.tree
+            trees |= {f"{sentence.name} {how}": tree for how, tree in reading.decoded.items()}
     facts = pictures.SentenceFacts(
-        **names, relation=asked.relation, direction=asked.direction, coreference=asked.coreference,
-        least=asked.least, notes=notes, trees=trees,
-    )  # fmt: skip
-    rows = pl.concat(each.rows for each in found)
-    drawn = tuple(panel for each in found for panel in each.panels)
-    return Shown(rows, taken, drawn, facts, {each.id: each.matched for each in chosen})
+        **names,
+        relation=options.relation,
+        direction=options.direction,
+        coreference=options.coreference,
+        least=options.least,
+        notes=notes,
+        trees=trees,
+    )
+    rows = pl.concat(reading.rows for reading in readings)
+    panels = tuple(panel for reading in readings for panel in reading.panels)
+    return Shown(rows, run, panels, facts, {sentence.id: sentence.matched for sentence in chosen})
 
 
-def _called(bank: Requests, asked: ShowOptions, needs: str | None) -> tuple[Run, list[Chosen]]:
+def _named_sentence(
+    bank: Requests, options: ShowOptions, needs: str | None
+) -> tuple[Run, list[Chosen]]:
     with bank.answering():
-        if asked.corpus is not None:
-            find_corpus(bank.connection, bank.path, asked.corpus)
-        one = choosing.called(bank, str(asked.sentence), asked.corpus)
-        of = one.corpus, one.corpus_name
-        taken = choosing.run_over(bank, asked.run_name, needs, of)
-        choosing.check_sentence_in_run(bank, taken, one)
-        return taken, [choosing.marked(bank, one, asked.matched)]
+        if options.corpus is not None:
+            find_corpus(bank.connection, bank.path, options.corpus)
+        sentence = choosing.find_sentence(bank, str(options.sentence), options.corpus)
+        corpus = sentence.corpus, sentence.corpus_name
+        run = choosing.run_over(bank, options.run_name, needs, corpus)
+        choosing.check_sentence_in_run(bank, run, sentence)
+        return run, [choosing.mark_words(bank, sentence, options.matched)]
 
 
 def _sentences_with_hits(
-    bank: Requests, asked: ShowOptions, needs: str | None
+    bank: Requests, options: ShowOptions, needs: str | None
 ) -> tuple[Run, list[Chosen]]:
-    """The first sentences that a request finds among those that a run has read, and the run."""
+    """Choose a run, and the first of its sentences that a request matches."""
     from attnbank.queries.patterns import HitOptions, reads_run
 
-    request, named, hits = str(asked.sentence), asked.run_name, asked.hits
-    read_by = bank.run_of_request(request, named) if reads_run(request) else None
+    request, run_name, hits = str(options.sentence), options.run_name, options.hits
+    read_by = bank.run_of_request(request, run_name) if reads_run(request) else None
     with bank.answering():
-        of = None if asked.corpus is None else find_corpus(bank.connection, bank.path, asked.corpus)
-        named = named if read_by is None else read_by.name
-        taken = choosing.run_over(bank, named, needs, of)
-    for limit in (_AT_FIRST * hits, None):
-        choice = HitOptions(taken.corpus_name, limit, keys=True, run=read_by)
-        frame = bank.run_hits(request, choice, timeout=asked.timeout)
-        chosen = _by_sentence(frame, taken)
+        corpus = None
+        if options.corpus is not None:
+            corpus = find_corpus(bank.connection, bank.path, options.corpus)
+        run_name = run_name if read_by is None else read_by.name
+        run = choosing.run_over(bank, run_name, needs, corpus)
+    # Most requests match many sentences: query a few hits first, and all only if they are too few.
+    for limit in (_FIRST_HITS * hits, None):
+        choice = HitOptions(run.corpus_name, limit, keys=True, run=read_by)
+        frame = bank.run_hits(request, choice, timeout=options.timeout)
+        chosen = _by_sentence(frame, run)
         with bank.answering():
-            held = choosing.sentences_of_run(bank, taken, list({each.id for each in chosen}))
-        kept = [each for each in chosen if each.id in held][:hits]
-        if len(kept) == hits or limit is None or frame.height < limit:
+            ids = choosing.sentences_of_run(bank, run, [sentence.id for sentence in chosen])
+        sentences = [sentence for sentence in chosen if sentence.id in ids][:hits]
+        if len(sentences) == hits or limit is None or frame.height < limit:
             break
-    if not kept:
+    if not sentences:
         raise QueryError(
-            f"The request finds nothing in the run {taken.name}.",
-            "attnbank find REQUEST shows what it finds elsewhere in the bank.",
+            f"The request matches nothing in the run {run.name}.",
+            "To search the whole bank, type: attnbank find REQUEST",
         )
-    if len(kept) < hits:
-        told = f"The request finds {len(kept)} of the {hits} sentences in the run {taken.name}."
-        warnings.warn(told, AttnbankWarning, stacklevel=4)
-    return taken, kept
+    if len(sentences) < hits:
+        message = f"The run {run.name} has {len(sentences)} of the {hits} requested sentences."
+        warnings.warn(message, AttnbankWarning, stacklevel=4)
+    return run, sentences
 
 
 def _by_sentence(frame: pl.DataFrame, run: Run) -> list[Chosen]:
+    """The sentences of hits in order, with the words that any of their hits matches."""
     nodes = [name for name, dtype in frame.schema.items() if dtype == pl.Int16]
     names: dict[int, str] = {}
     matched: dict[int, set[int]] = {}
     for row in frame.iter_rows(named=True):
-        one = row["sentence"]
-        names.setdefault(one, row["sent_id"] if row["sent_id"] is not None else str(one))
-        matched.setdefault(one, set()).update(row[node] for node in nodes if row[node])
+        sentence = row["sentence"]
+        names.setdefault(sentence, row["sent_id"] if row["sent_id"] is not None else str(sentence))
+        matched.setdefault(sentence, set()).update(row[node] for node in nodes if row[node])
     return [
-        Chosen(one, name, run.corpus, run.corpus_name, frozenset(matched[one]))
-        for one, name in names.items()
+        Chosen(sentence, name, run.corpus, run.corpus_name, frozenset(matched[sentence]))
+        for sentence, name in names.items()
     ]

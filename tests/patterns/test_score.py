@@ -321,7 +321,7 @@ def test_pairs_of_another_corpus_are_not_missed(own: Path, sample: Path, tmp_pat
             f"{lost} of the {whole} pairs are not within one input of the run; the others are"
             " judged."
         )
-        with pytest.warns(AttnbankWarning, match="None of the pairs is in the corpus of the run"):
+        with pytest.warns(AttnbankWarning, match="No pair is in the corpus of the run"):
             lacking = bank.score(
                 OBJECTS, dependent="O", head="V", corpus="more", run="sample/minilm"
             )

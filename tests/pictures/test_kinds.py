@@ -12,7 +12,7 @@ from drawn import figures_of, frame_of_heads, heads, marks_of, words_of
 
 from attnbank.queries.pictures import ChartFacts, Size, draw, specification
 from attnbank.queries.pictures.charts import MOST_PANELS, MOST_ROWS
-from attnbank.queries.pictures.kinds import by_cluster
+from attnbank.queries.pictures.kinds import cluster_order
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import OWN, HeaderError, Plot, parse
@@ -103,9 +103,9 @@ def test_a_map_is_true_to_scale() -> None:
 
 def test_a_matrix_has_both_sides_and_puts_near_things_together() -> None:
     far = np.array([[0, 9, 1, 9], [9, 0, 9, 2], [1, 9, 0, 8], [9, 2, 8, 0]], dtype=float)
-    assert by_cluster(far) in ([0, 2, 3, 1], [1, 3, 2, 0])
-    assert by_cluster(np.zeros((0, 0))) == [] and by_cluster(np.zeros((1, 1))) == [0]
-    assert sorted(by_cluster(np.full((3, 3), np.inf))) == [0, 1, 2]
+    assert cluster_order(far) in ([0, 2, 3, 1], [1, 3, 2, 0])
+    assert cluster_order(np.zeros((0, 0))) == [] and cluster_order(np.zeros((1, 1))) == [0]
+    assert sorted(cluster_order(np.full((3, 3), np.inf))) == [0, 1, 2]
     pairs = parse("pairs", OWN, (
         "-- title: t\n-- grain: g\n-- plot: matrix x=a y=b color=d\n-- column a varchar: a\n"
         "-- column b varchar: b\n-- column d double: how far\nselect 1"
@@ -135,7 +135,7 @@ def test_clusters_are_joined_by_the_mean_of_all_their_pairs(seed: int) -> None:
         ways = [(x, y) for x in (left, left[::-1]) for y in (right, right[::-1])]
         first, second = min(ways, key=lambda way: far[way[0][-1], way[1][0]])
         clusters[one] = first + second
-    assert by_cluster(far) == clusters[0]
+    assert cluster_order(far) == clusters[0]
 
 
 def test_amounts_below_0_have_their_own_colour() -> None:

@@ -123,7 +123,7 @@ def test_a_picture_goes_where_its_ending_says(
         (("sample_story-1", "--head", "1-1", "--tree"), 2, "--tree is only for pictures"),
         (("sample_story-1", "--head", "1-1", "--decoded", "all"), 2, "--decoded is only for pict"),
         (("sample_story-1", "--head", "1-1", "--run", "4", "--decoded", "all", "-o", "x.svg"), 1,
-         "No trees of this kind were decoded from|compute attention_tree --run 4"),
+         "has no decoded trees of this kind|compute attention_tree --run 4"),
         (("sample_story-1", "--head", "1-1", "-o", "x.gif"), 2, ".svg, .png, .pdf, .html, .txt,"),
         (("sample_story-1", "--head", "1-1", "-o", "nowhere/x.svg"), 2, "There is no folder"),
         (("sample_story-1", "--head", "1-1", "--words", "5"), 2, "not a valid range of words"),
@@ -206,7 +206,7 @@ def test_hits_that_the_run_left_out_are_passed_over(
     request = 'pattern { N [form="lamp"] }'
     options = ("--corpus", "bare", "--head", "1-1", "--limit", "2", "-f", "csv")
     status, out, error = shell(request, *options, "--run", run_names["short"])
-    assert status == 0 and "The request finds 1 of the 2 sentences in the run" in error
+    assert status == 0 and "has 1 of the 2 requested sentences" in error
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same"}
     status, out, error = shell(request, *options, "--run", run_names["long"])
     assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"same", "long"}

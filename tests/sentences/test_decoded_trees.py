@@ -106,7 +106,7 @@ def test_what_cannot_be_shown(shown_bank: Path, run_names: dict[str, str]) -> No
     with open_bank(shown_bank) as bank:
         with pytest.raises(CallError, match="decoded cannot be best"):
             bank.show(SENTENCE, "1-1", decoded="best")
-        with pytest.raises(QueryError, match="No trees of this kind were decoded from the run"):
+        with pytest.raises(QueryError, match="has no decoded trees of this kind"):
             bank.show(SENTENCE, "1-1", run=run_names["document"], decoded="head")
         part = bank.show(SENTENCE, "1-1", run=run_names["single"], decoded="head", words=(2, 6))
     assert all(len(each.words) == 5 for each in part.facts.trees.values())

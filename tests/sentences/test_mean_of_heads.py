@@ -32,7 +32,7 @@ def _slow(bank: Path, run: str) -> Map:
 
 
 @pytest.mark.usual(4)
-@pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
+@pytest.mark.filterwarnings("ignore:The input has:attnbank.sql.errors.AttnbankWarning")
 @pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
 @pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
 def test_rows_and_lines_are_those_of_the_mean(

@@ -17,7 +17,7 @@ from sentence_pictures import ISOLATES, SVG, panels, read, texts
 
 from attnbank.queries import open_bank
 from attnbank.queries.pictures.sentence import Panel, SentenceFacts, notes
-from attnbank.queries.pictures.svg import width
+from attnbank.queries.pictures.svg import text_width
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
 from attnbank.sql.errors import AttnbankWarning, CallError
@@ -29,7 +29,7 @@ NAMES = ("1-1", "3-4")
 @pytest.mark.usual(4)
 @pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
 @pytest.mark.parametrize("special", [True, False], ids=["special", "words alone"])
-@pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
+@pytest.mark.filterwarnings("ignore:The input has:attnbank.sql.errors.AttnbankWarning")
 def test_every_line_is_a_weight(
     shown_bank: Path, run_names: dict[str, str], run: str, special: bool
 ) -> None:
@@ -227,9 +227,9 @@ def test_a_long_tree_goes_on_in_another_row(word: str, step: int) -> None:
     for row in rows:  # no letter of a word, a tag or a label is cut, or on its neighbour
         for kind, size in (("tree-word", 14.0), ("tree-tag", 12.0), ("tree-label", 12.0)):
             for text, at in row[kind]:
-                half = width(text, size) / 2
+                half = text_width(text, size) / 2
                 assert at - half >= -1 and at + half <= room + 1, text
-        edges = [(at - width(text, 14.0) / 2, at + width(text, 14.0) / 2)
+        edges = [(at - text_width(text, 14.0) / 2, at + text_width(text, 14.0) / 2)
                  for text, at in sorted(row["tree-word"], key=_x)]  # fmt: skip
         assert all(end < start for (_, end), (start, _) in pairwise(edges))
     labels = {text for row in rows for text, _ in row["tree-label"]}
@@ -276,7 +276,7 @@ def test_arcs_end_apart_and_no_label_stands_on_another() -> None:
     assert len(labels) == 12
     for at, (x, y) in enumerate(labels):
         for other_x, other_y in labels[:at]:
-            assert abs(y - other_y) >= 12 or abs(x - other_x) >= width("punct", 12.0)
+            assert abs(y - other_y) >= 12 or abs(x - other_x) >= text_width("punct", 12.0)
     tops = {float(top) for _, top, _ in arcs}
     assert {round(y - 0.35 * 12, 1) for _, y in labels} == {round(top, 1) for top in tops}
 

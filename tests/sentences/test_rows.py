@@ -20,7 +20,7 @@ NAMES = [f"{layer}-{head}" for layer, head in HEADS]
 
 
 @pytest.mark.usual(4)
-@pytest.mark.filterwarnings("ignore:The input holds:attnbank.sql.errors.AttnbankWarning")
+@pytest.mark.filterwarnings("ignore:The input has:attnbank.sql.errors.AttnbankWarning")
 @pytest.mark.parametrize("run", ["single", "document", "pair", "decoder"])
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_a_word_looks_at_what_the_weights_say(

@@ -197,7 +197,7 @@ def test_weights_to_be_shown_are_those_kept_and_else_empty(
     column = f"weight({head}, A, B)"
     with open_bank(banks[name][0]) as whole, open_bank(banks[name][1]) as part:
         wanted = whole.find(request, columns=keys, context=False)
-        with pytest.warns(AttnbankWarning, match="is empty where it is not kept"):
+        with pytest.warns(AttnbankWarning, match="is empty where the weight is not kept"):
             found = part.find(request, columns=keys, context=False)
     same = [each for each in wanted.columns if each != "run" and not each.startswith("weight")]
     assert_frame_equal(found.select(same), wanted.select(same))

@@ -60,7 +60,7 @@ async function placeOf(asked, names, name, run) {
     const made = await asked.app.compiler.compiled({ request: name, by: null, corpus: run.corpus_name, run: asked.run, limit: 1000, sample: null });
     const places = new Map(names.map(([number], at) => [number, at]));
     const row = (await asked.app.database.rows(made.statement)).find((each) => places.has(each.sentence));
-    if (!row) throw new Fault(`The request finds nothing in the run ${run.name}.`);
+    if (!row) throw new Fault(`The request matches nothing in the run ${run.name}.`);
     return places.get(row.sentence);
   }
   let at = /^\d+$/.test(name) ? names.findIndex(([number]) => number === Number(name)) : -1;

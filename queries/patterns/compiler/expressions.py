@@ -1,8 +1,8 @@
-"""What a request asks of a value, as SQL: features, labels, metadata, regular expressions.
+"""Compile tests of values: features, labels, metadata, regular expressions.
 
-What a user wrote becomes part of a statement only as a literal or as a quoted name (quoting.py).
-Conditions are texts that can stand beside `and`. A plain comparison is used wherever it can replace
-a regular expression, since it is faster. A missing value (null) fits no value that is asked for.
+Text of the user enters a statement only as a literal or a quoted name (quoting.py). A condition is
+a text that can be an operand of `and`. A plain comparison is used wherever it can replace a regular
+expression, since it is faster. A missing value (null) passes no test for a value.
 """
 
 from __future__ import annotations
@@ -12,64 +12,72 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.regexes import translated
+from attnbank.queries.patterns.language.regexes import translate_regex
 from attnbank.queries.patterns.language.resolver import SHAPES, ResolvedRequest
 from attnbank.queries.patterns.language.syntax import SURPRISAL
 from attnbank.sql.quoting import literal
 from attnbank.sql.subtypes import PARTS, without_subtype
 
+# Features that are columns of table `word`.
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})
-"""Features that are columns of table `word`."""
+
+# Features of the mentions that a word is the head of, and their columns in table `mention`.
 MENTIONS = {"mention": "kind", "entity_type": "type"}
-"""Features of the mentions that a word is the head of, and their columns in table `mention`."""
+
+# The form of the node before the first word.
 ANCHOR = "__0__"
-"""The form of the node before the first word."""
-_MARKS = {"2": ":", "subsem": "$", "deep": "@"}
-_MANY = 2
-"""Up to so many values of a label's first part are compared; for more, the part is extracted."""
+
+_PART_MARKS = {"2": ":", "subsem": "$", "deep": "@"}
+
+# Up to this many values of a label's first part are compared; for more, the part is extracted.
+_MAX_COMPARED = 2
+
+# The alias of table `sentence`, because `word` has a column that is called `sentence`.
 SENTENCE = "this_sentence"
-"""The alias of table `sentence`, because `word` has a column that is called `sentence`."""
+
+# Keys of metadata that are columns of table `sentence`, and the names of these columns.
 SENTENCE_COLUMNS = {"sent_id": "name", "text": "text"}
-"""Keys of metadata that are columns of table `sentence`, and the names of these columns."""
 
 
 def all_of(conditions: Iterable[str]) -> str:
-    """All of the conditions; true if there are none."""
+    """The conjunction of conditions; true if there are none."""
     return " and ".join(conditions) or "true"
 
 
-def either(conditions: Iterable[str]) -> str:
-    """At least one of the conditions; false if there are none."""
-    found = list(conditions)
-    return f"({' or '.join(found)})" if len(found) > 1 else "".join(found) or "false"
+def any_of(conditions: Iterable[str]) -> str:
+    """The disjunction of conditions, in brackets; false if there are none."""
+    conditions = list(conditions)
+    if len(conditions) > 1:
+        return f"({' or '.join(conditions)})"
+    return "".join(conditions) or "false"
 
 
-def fits(test: syntax.Test, value: str) -> str:
-    """The condition for a test of a value; a missing value must be null."""
+def value_test(test: syntax.Test, value: str) -> str:
+    """Compile a test of a value, an SQL expression that is null if the value is missing."""
     if test.kind in ("present", "absent"):
         return f"{value} is {'not ' * (test.kind == 'present')}null"
     texts: list[str] = []
-    found: list[str] = []
-    for each in test.values:
-        if isinstance(each, str):
-            texts.append(each)
+    conditions: list[str] = []
+    for operand in test.values:
+        if isinstance(operand, str):
+            texts.append(operand)
             continue
-        pattern = translated(each)
+        pattern = translate_regex(operand)
         if pattern.literals is not None:
             texts.extend(pattern.literals)
         elif pattern.affix is not None:
-            found.append(_with_affix(value, *pattern.affix))
+            conditions.append(_with_affix(value, *pattern.affix))
         else:
-            found.append(f"regexp_extract({value}, {literal(pattern.text)}, 0) = {value}")
-    wanted = [literal(each) for each in dict.fromkeys(texts)]
+            conditions.append(f"regexp_extract({value}, {literal(pattern.text)}, 0) = {value}")
+    wanted = [literal(text) for text in dict.fromkeys(texts)]
     is_different = test.kind == "different"
-    if len(wanted) == 1 and not found:
+    if len(wanted) == 1 and not conditions:
         return f"{value} {'<>' if is_different else '='} {wanted[0]}"
     if len(wanted) == 1:
-        found.insert(0, f"{value} = {wanted[0]}")
+        conditions.insert(0, f"{value} = {wanted[0]}")
     elif wanted:
-        found.insert(0, f"{value} in ({', '.join(wanted)})")
-    return f"not ({either(found)})" if is_different else either(found)
+        conditions.insert(0, f"{value} in ({', '.join(wanted)})")
+    return f"not ({any_of(conditions)})" if is_different else any_of(conditions)
 
 
 def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
@@ -79,52 +87,9 @@ def _with_affix(value: str, before: bool, after: bool, inner: str) -> str:
     return f"{name}({value}, {literal(inner)})"
 
 
-def feature_test(test: syntax.Test, row: str) -> str:
-    """The condition for a test of a feature of the word in the row with that alias."""
-    name = test.feature
-    if test.otherwise is not None:
-        first = feature_test(replace(test, otherwise=None), row)
-        missing = feature_test(syntax.Test(name, "absent", (), test.position), row)
-        return either([first, f"{missing} and {feature_test(test.otherwise, row)}"])
-    if name in MENTIONS:
-        # A word may be the head of several mentions: it is enough that one of them fits.
-        asked = replace(test, kind="present") if test.kind == "absent" else test
-        found = fits(asked, f"mention.{MENTIONS[name]}")
-        found = f"exists(select 1 from mention where mention.head_word = {row}.id and {found})"
-        return f"not {found}" if test.kind == "absent" else found
-    if (
-        name in COLUMNS or name in _FEATURES or name == SURPRISAL
-        or any(isinstance(each, syntax.Regex) for each in test.values)
-    ):  # fmt: skip
-        return fits(test, feature(name, row))
-    has = _has(row, f"|{in_source(name)}=")
-    if test.kind == "present":
-        return has
-    if test.kind == "absent":
-        return f"not coalesce({has}, false)"
-    # No value in FEATS contains a bar: a wanted value with one would match two features at once.
-    wanted = [each for each in test.values if isinstance(each, str) and "|" not in each]
-    one_of = either(_has(row, f"|{in_source(name)}={each}|") for each in wanted)
-    return one_of if test.kind == "equal" else f"{has} and not {one_of}"
-
-
-def _has(row: str, part: str) -> str:
-    """Whether FEATS or MISC contains a part, each with a bar added before and after it."""
-    return either(
-        f"contains(concat('|', {row}.{source}, '|'), {literal(part)})"
-        for source in ("feats", "misc")
-    )
-
-
-def in_source(name: str) -> str:
-    """The name of a feature as CoNLL-U writes it: Number[psor] for Number__psor."""
-    base, layer, of = name.partition("__")
-    return f"{base}[{of}]" if layer and base and of else name
-
-
-_FEATURES = {
+_COMPUTED_FEATURES = {
     "wordform": "case when {0}.index <> 0 then {0}.form end",
-    # Of the words of a multiword token only the first has its form.
+    # The first word of a multiword token has its surface form, the others have "_".
     "textform": (
         "case when {0}.index = 0 then null when {0}.surface is not null and exists(select 1"
         " from word as previous where previous.sentence = {0}.sentence"
@@ -135,41 +100,90 @@ _FEATURES = {
 }
 
 
-def feature(name: str, row: str) -> str:
-    """The value of a feature of the word in a row; null if the word does not have it."""
-    if name in COLUMNS or name == SURPRISAL:  # scopes.py has it in the rows of nodes that need it
+def feature_test(test: syntax.Test, row: str) -> str:
+    """Compile a test of a feature of the word in the row with that alias."""
+    name = test.feature
+    if test.fallback is not None:
+        first = feature_test(replace(test, fallback=None), row)
+        missing = feature_test(syntax.Test(name, "absent", (), test.position), row)
+        return any_of([first, f"{missing} and {feature_test(test.fallback, row)}"])
+    if name in MENTIONS:
+        # A word may be the head of several mentions: one that passes is enough.
+        positive = replace(test, kind="present") if test.kind == "absent" else test
+        condition = value_test(positive, f"mention.{MENTIONS[name]}")
+        condition = (
+            f"exists(select 1 from mention where mention.head_word = {row}.id and {condition})"
+        )
+        return f"not {condition}" if test.kind == "absent" else condition
+    if (
+        name in COLUMNS or name in _COMPUTED_FEATURES or name == SURPRISAL
+        or any(isinstance(value, syntax.Regex) for value in test.values)
+    ):  # fmt: skip
+        return value_test(test, feature_value(name, row))
+    has = _list_contains(row, f"|{conllu_name(name)}=")
+    if test.kind == "present":
+        return has
+    if test.kind == "absent":
+        return f"not coalesce({has}, false)"
+    # FEATS separates features by bars: a value with a bar would match two features at once.
+    wanted = [value for value in test.values if isinstance(value, str) and "|" not in value]
+    one_of = any_of(_list_contains(row, f"|{conllu_name(name)}={value}|") for value in wanted)
+    return one_of if test.kind == "equal" else f"{has} and not {one_of}"
+
+
+def _list_contains(row: str, part: str) -> str:
+    """Whether FEATS or MISC, with a bar added before and after, contains a text."""
+    return any_of(
+        f"contains(concat('|', {row}.{source}, '|'), {literal(part)})"
+        for source in ("feats", "misc")
+    )
+
+
+def conllu_name(name: str) -> str:
+    """The name of a feature in CoNLL-U: Number[psor] for Grew's Number__psor."""
+    base, layer, owner = name.partition("__")
+    return f"{base}[{owner}]" if layer and base and owner else name
+
+
+def feature_value(name: str, row: str) -> str:
+    """Compile a feature of the word in a row; null if the word does not have it."""
+    if name in COLUMNS or name == SURPRISAL:  # scopes.py joins surprisal to the nodes that need it
         return f"{row}.{name}"
     if name == "__id__":
         return f"{row}.index"
-    if name in _FEATURES:
-        return _FEATURES[name].format(row)
+    if name in _COMPUTED_FEATURES:
+        return _COMPUTED_FEATURES[name].format(row)
     if name in MENTIONS:
         least = f"min(mention.{MENTIONS[name]})"
         return f"(select {least} from mention where mention.head_word = {row}.id)"
-    pattern = "[|]" + re.sub(r"([^\w])", r"\\\1", in_source(name)) + "=([^|]*)"
+    pattern = "[|]" + re.sub(r"([^\w])", r"\\\1", conllu_name(name)) + "=([^|]*)"
     source = f"concat('|', {row}.feats, '|', {row}.misc)"
     return f"nullif(regexp_extract({source}, {literal(pattern)}, 1), '')"
 
 
 def label_test(test: syntax.Test, relation: str) -> str:
-    """The condition for a test of a label or a part of one; simple tests need no extraction."""
-    plain = [each for each in test.values if isinstance(each, str)]
-    if test.feature == "1" and test.kind == "equal" and len(plain) == len(test.values) <= _MANY:
-        marked = (f"{each}{mark}" for each in plain for mark in _MARKS.values())
-        return either(
+    """Compile a test of a label or a part of one; simple tests extract nothing."""
+    plain = [value for value in test.values if isinstance(value, str)]
+    if (
+        test.feature == "1"
+        and test.kind == "equal"
+        and len(plain) == len(test.values) <= _MAX_COMPARED
+    ):
+        marked = (f"{label}{mark}" for label in plain for mark in _PART_MARKS.values())
+        return any_of(
             [
-                *(f"{relation} = {literal(each)}" for each in plain),
-                *(f"starts_with({relation}, {literal(each)})" for each in marked),
+                *(f"{relation} = {literal(label)}" for label in plain),
+                *(f"starts_with({relation}, {literal(prefix)})" for prefix in marked),
             ]
         )
-    if test.feature in _MARKS and test.kind in ("present", "absent"):
-        mark = literal(_MARKS[test.feature])
+    if test.feature in _PART_MARKS and test.kind in ("present", "absent"):
+        mark = literal(_PART_MARKS[test.feature])
         return f"{'not ' * (test.kind == 'absent')}contains({relation}, {mark})"
-    return fits(test, label_part(test.feature, relation))
+    return value_test(test, label_part(test.feature, relation))
 
 
 def label_part(feature: str, relation: str) -> str:
-    """The whole relation, or its part 1:2$subsem@deep; null for one that is not there."""
+    """Compile a label or its part, as in 1:2$subsem@deep; null if it lacks the part."""
     if feature == syntax.WHOLE:
         return relation
     if feature in PARTS:
@@ -177,74 +191,49 @@ def label_part(feature: str, relation: str) -> str:
     return "cast(null as varchar)"
 
 
-def anchor_can(test: syntax.Test) -> bool:
-    """Whether the node before the first word can pass a test of a feature."""
-    if test.otherwise is not None:
-        return anchor_can(test.otherwise) or anchor_can(replace(test, otherwise=None))
-    return _can_be(test, ANCHOR) if test.feature == "form" else test.kind == "absent"
+def anchor_can_pass(test: syntax.Test) -> bool:
+    """Whether the node before the first word can pass a test of a feature; True if unclear."""
+    if test.fallback is not None:
+        return anchor_can_pass(test.fallback) or anchor_can_pass(replace(test, fallback=None))
+    return _can_pass(test, ANCHOR) if test.feature == "form" else test.kind == "absent"
 
 
 def can_be_root(label: Iterable[syntax.Test]) -> bool:
-    """Whether a label of the tree can be root, in any case and subtype; True if hard to tell."""
+    """Whether a label of the tree can be root, in any case and subtype; True if unclear."""
     return all(
-        test.kind != "equal" or any(map(_fits_root, test.values))
+        test.kind != "equal" or any(map(_can_match_root, test.values))
         if test.feature in (syntax.WHOLE, "1")
         else test.feature in PARTS or test.kind == "absent"
         for test in label
     )
 
 
-def _fits_root(value: str | syntax.Regex) -> bool:
+def _can_match_root(value: str | syntax.Regex) -> bool:
     if isinstance(value, str):
         return without_subtype(value).lower() == "root"
-    pattern = translated(value)
+    pattern = translate_regex(value)
     if pattern.literals is not None:
-        return any(map(_fits_root, pattern.literals))
-    if pattern.affix is None or pattern.affix[0]:  # what it ends with may stand in a subtype
+        return any(map(_can_match_root, pattern.literals))
+    if pattern.affix is None or pattern.affix[0]:  # a given ending may be that of a subtype
         return True
     start = pattern.affix[2].lower()
     return start.startswith("root") or "root".startswith(start)
 
 
-def _can_be(test: syntax.Test, value: str) -> bool:
-    """Whether a value can pass a test; True if that is hard to tell."""
+def _can_pass(test: syntax.Test, value: str) -> bool:
+    """Whether a value can pass a test; True if unclear."""
     if test.kind in ("present", "absent"):
         return test.kind == "present"
-    found = [
-        each == value if isinstance(each, str) else translated(each).fits(value)
-        for each in test.values
+    matches = [
+        operand == value if isinstance(operand, str) else translate_regex(operand).matches(value)
+        for operand in test.values
     ]
-    if True in found:
+    if True in matches:
         return test.kind == "equal"
-    return None in found or test.kind == "different"
+    return None in matches or test.kind == "different"
 
 
-def metadata_test(test: syntax.Test) -> str:
-    """The condition for a test of the metadata or of the tree's shape."""
-    if test.kind == "present" and test.feature in SHAPES:
-        negated, shape = re.fullmatch(r"is_(not_)?(\w+)", test.feature).groups()  # type: ignore[union-attr]
-        return f"{'not ' if negated else ''}{_SHAPES[shape]}"
-    return fits(test, metadata(test.feature))
-
-
-def metadata(key: str) -> str:
-    """The metadata of a sentence, or else of its document, under a key; null if neither has it."""
-    if key in SENTENCE_COLUMNS:
-        return f"{SENTENCE}.{SENTENCE_COLUMNS[key]}"
-    quoted = literal(key)
-    return f"coalesce({SENTENCE}.metadata[{quoted}], document.metadata[{quoted}])"
-
-
-def reads_document(checked: ResolvedRequest) -> bool:
-    """Whether a request reads metadata that may be the document's."""
-    keys = {test.feature for test in checked.sentence_tests}
-    for scope in checked.scopes():
-        keys |= {each.feature for each in scope.feature_references() if scope.is_metadata(each)}
-    references = checked.keys_of(syntax.Reference)
-    keys |= {each.feature for each in references if checked.pattern.is_metadata(each)}
-    return not keys <= SENTENCE_COLUMNS.keys() | SHAPES
-
-
+# Conditions on the tree of a sentence, by the shapes of resolver.SHAPES.
 _SHAPES = {
     # The edges that ingest keeps are those of a tree, or of a part of one, or none: a forest.
     "forest": "true",
@@ -266,4 +255,35 @@ _SHAPES = {
                 < greatest(right_edge.index, right_edge.head_index)
         where left_edge.sentence = this_sentence.id)""",
 }
-"""Whether the tree of a sentence has a shape."""
+
+
+def metadata_test(test: syntax.Test) -> str:
+    """Compile a test of metadata or of the tree's shape."""
+    if test.kind == "present" and test.feature in SHAPES:
+        negated, shape = re.fullmatch(r"is_(not_)?(\w+)", test.feature).groups()  # type: ignore[union-attr]
+        return f"{'not ' if negated else ''}{_SHAPES[shape]}"
+    return value_test(test, metadata_value(test.feature))
+
+
+def metadata_value(key: str) -> str:
+    """Compile the metadata of a sentence, by default of its document; null if both lack the key."""
+    if key in SENTENCE_COLUMNS:
+        return f"{SENTENCE}.{SENTENCE_COLUMNS[key]}"
+    quoted = literal(key)
+    return f"coalesce({SENTENCE}.metadata[{quoted}], document.metadata[{quoted}])"
+
+
+def reads_document(request: ResolvedRequest) -> bool:
+    """Whether a request reads metadata that the document may have."""
+    keys = {test.feature for test in request.sentence_tests}
+    for scope in request.scopes():
+        keys |= {
+            reference.feature
+            for reference in scope.feature_references()
+            if scope.is_metadata(reference)
+        }
+    references = request.keys_of(syntax.Reference)
+    keys |= {
+        reference.feature for reference in references if request.pattern.is_metadata(reference)
+    }
+    return not keys <= SENTENCE_COLUMNS.keys() | SHAPES

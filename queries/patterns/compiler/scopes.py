@@ -1,8 +1,8 @@
-"""One scope of a request, the pattern or a `with` or `without`, as tables, ties and conditions.
+"""Plan the tables and conditions of one scope of a request: the pattern, a `with` or a `without`.
 
 A node is a row of `word`. If it can be the node before the first word, the anchor, it is a row of
-an expression that has all words and one anchor per sentence. If a node must only be the head of
-another one, it needs no row at all: its index is the `head_index` of its dependent.
+an expression that has all words and one anchor per sentence. A node that must only be the head of
+another one needs no row: its index is the `head_index` of its dependent.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from itertools import chain, combinations, product
 from typing import NamedTuple
 
 from attnbank.queries.patterns.compiler import expressions
-from attnbank.queries.patterns.compiler.expressions import all_of, either
+from attnbank.queries.patterns.compiler.expressions import all_of, any_of
 from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope, asks_surprisal
+from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope, tests_surprisal
 from attnbank.sql.quoting import quoted
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Where a node is found: `row` is the alias of its row, or with `is_head` its dependent's."""
+    """The row of a node: `row` is its alias, or with `is_head` the alias of its dependent's row."""
 
     row: str
     is_head: bool = False
@@ -38,14 +38,14 @@ class Bound:
 
 
 class NamedEdge(NamedTuple):
-    """The alias of the row that has an edge's label, and its words; None for a special token."""
+    """The alias of the row with an edge's label, and its ends; None if one is a special token."""
 
     row: str
     ends: tuple[Bound, Bound] | None
 
 
 class Condition(NamedTuple):
-    """What must hold, and the aliases of the rows that it is about; a tie can join these rows."""
+    """A condition, and the aliases of its rows; a tie can serve as their join condition."""
 
     expression: str
     rows: frozenset[str]
@@ -53,9 +53,10 @@ class Condition(NamedTuple):
 
 
 class FromItem(NamedTuple):
-    """A row that a scope reads; if it `has_sentence`, it is joined by that column too.
+    """A table in the `from` of a scope.
 
-    One that `has_surprisal` has a column with the surprisal of its word.
+    With `has_sentence` it is also joined on its column `sentence`; with `has_surprisal` it has a
+    column with the surprisal of the word.
     """
 
     alias: str
@@ -65,38 +66,39 @@ class FromItem(NamedTuple):
     has_surprisal: bool
 
 
+# Tables and aliases that are the same in every SELECT, so that no node may have them.
 _FIXED = frozenset({
     "this_sentence", "sentence", "document", "corpus", "word", "hit", "left_edge", "right_edge",
     "loose", "sequence", "position", "word_position", "peak", "distribution", "source", "target",
     "looked_at", "mention", "one_mention", "other_mention", "enhanced_dependency", "subtree",
     "previous", "start", "above", "surprisal", "surprisal_looked_at",
 })  # fmt: skip
-"""Tables and aliases of our own that are the same in every SELECT, and so of no node."""
 
 
 class Aliases:
-    """Unique aliases. Names that differ only in capitals count as equal, as in SQL."""
+    """Creates unique aliases. Names that differ only in case count as equal, as in SQL."""
 
     def __init__(self) -> None:
-        self._taken = set(_FIXED)
+        self._used = set(_FIXED)
 
     def new(self, wanted: str, *, is_own: bool = True) -> str:
-        """The wanted name, with a number appended if it is taken; in quotes unless it `is_own`."""
-        found, number = wanted, 1
-        while found.casefold() in self._taken:
+        """The wanted name, numbered if it is used; quoted unless it is our own (`is_own`)."""
+        alias, number = wanted, 1
+        while alias.casefold() in self._used:
             number += 1
-            found = f"{wanted}_{number}"
-        self._taken.add(found.casefold())
-        return found if is_own else quoted(found)
+            alias = f"{wanted}_{number}"
+        self._used.add(alias.casefold())
+        return alias if is_own else quoted(alias)
 
 
 @dataclass
-class Planned:
-    """A scope as tables and conditions; `bound` and `edges` say where nodes and edges are found.
+class ScopePlan:
+    """The tables (`sources`) and conditions of a scope.
 
-    `group` has the number of the sentence of each node (see `_groups`), `row_group` that of each
-    row that has one, by alias. `hidden` are the aliases of stars, which are not columns of the
-    result. Aliases are as SQL has them, in quotes where a user may have chosen them.
+    `bound` and `edges` have the rows of nodes and named edges. `group` has the number of the
+    sentence of each node (see `_sentence_numbers`), `row_group` that of each row that has one, by
+    alias. `hidden` are the aliases of stars, which are not columns of the result. Aliases are
+    written as in SQL, quoted if a user may have chosen them.
     """
 
     scope: Scope
@@ -118,7 +120,7 @@ class Planned:
         self, alias: str, group: int | None, table: str = "word", *, may_be_anchor: bool = False,
         has_surprisal: bool = False,
     ) -> None:  # fmt: skip
-        """Add a row of a table, in the sentence with that number; None if it has no sentence."""
+        """Add a table to the `from`; `group` is the number of its sentence, None if it has none."""
         has_sentence = group is not None
         self.sources.append(FromItem(alias, table, may_be_anchor, has_sentence, has_surprisal))
         if group is not None:
@@ -126,24 +128,24 @@ class Planned:
 
 
 def is_reflexive(path: syntax.Path) -> bool:
-    """Whether the two ends of `A ->> B` may be one node, which is its own ancestor, as in Grew."""
+    """Whether the ends of `A ->> B` may be one node; in Grew a node is its own ancestor."""
     return path.source == path.target or any(end.endswith("$") for end in path.ends)
 
 
-def plan(
-    checked: ResolvedRequest,
+def plan_scope(
+    request: ResolvedRequest,
     scope: Scope,
-    outer: Planned | None,
+    outer: ScopePlan | None,
     aliases: Aliases,
     *,
     cross_sentence: bool,
-) -> Planned:
-    """The tables and conditions of a scope; `outer` is the pattern around it, if any.
+) -> ScopePlan:
+    """Plan a scope; `outer` is the plan of the pattern around it, if any.
 
-    What clauses.py adds comes later: attention, coreference, order, comparisons and paths.
+    clauses.py then adds attention, coreference, order, comparisons and paths.
     """
     groups = _sentence_numbers(scope, outer.group if outer else {}, cross_sentence=cross_sentence)
-    planned = Planned(scope, aliases, cross_sentence, {}, {}, groups, {})
+    planned = ScopePlan(scope, aliases, cross_sentence, {}, {}, groups, {})
     if outer:
         planned.bound |= outer.bound
         planned.edges |= outer.edges
@@ -154,8 +156,8 @@ def plan(
         for edge in reversed(scope.edges)
         if edge.source is not None and edge.target is not None and edge.source != edge.target
     }
-    bare = {name for name in dependents if not _needs_row(checked, scope, name)}
-    surprising = checked.nodes_with_surprisal(scope)
+    bare = {name for name in dependents if not _needs_row(request, scope, name)}
+    surprising = request.nodes_with_surprisal(scope)
     for name in scope.nodes:
         if name not in bare:
             alias = aliases.new(name, is_own=False)
@@ -178,51 +180,53 @@ def plan(
 
 
 def tests_of(scope: Scope, node: str, row: str, *, of_word: bool = False) -> list[str]:
-    """The conditions that each `N [..]|[..]` of a node sets on the word in a row.
+    """The conditions of each `N [..]|[..]` of a node on the word in a row.
 
-    With `of_word` the row is one of table `word`, which cannot be asked for a surprisal.
+    With `of_word` the row is one of table `word`, which has no surprisal; such tests are left out.
     """
     return [
-        either(
+        any_of(
             all_of(expressions.feature_test(test, row) for test in tests) for tests in alternatives
         )
         for alternatives in scope.tests.get(node, ())
-        if any(alternatives) and not (of_word and asks_surprisal(alternatives))
+        if any(alternatives) and not (of_word and tests_surprisal(alternatives))
     ]
 
 
-def _needs_row(checked: ResolvedRequest, scope: Scope, name: str) -> bool:
+def _needs_row(resolved: ResolvedRequest, scope: Scope, name: str) -> bool:
     in_keys = (syntax.Reference, syntax.AttentionKey, syntax.RelationKey)
-    names = syntax.parts(syntax.Name, *map(checked.keys_of, in_keys))
+    names = syntax.parts(syntax.Name, *map(resolved.keys_of, in_keys))
     if scope.outer is None and name in set(names):
         return True
     return any(
-        any(syntax.parts(syntax.Test, each.tests.get(name)))
-        or any(edge.target == name for edge in each.edges)
-        or any(name in tie.ends for tie in each.clauses_of_kind(syntax.LooseTie))
-        or any(ref.owner == name and ref.feature != "__id__" for ref in each.feature_references())
-        for each in checked.scopes()
-        if each is scope or (each.outer is scope and name not in each.nodes)
+        any(syntax.parts(syntax.Test, inner.tests.get(name)))
+        or any(edge.target == name for edge in inner.edges)
+        or any(name in tie.ends for tie in inner.clauses_of_kind(syntax.LooseTie))
+        or any(ref.owner == name and ref.feature != "__id__" for ref in inner.feature_references())
+        for inner in resolved.scopes()
+        if inner is scope or (inner.outer is scope and name not in inner.nodes)
     )
 
 
 def _may_be_anchor(scope: Scope, name: str) -> bool:
-    """Whether a node can be the one before the first word; True if that is hard to tell."""
+    """Whether a node can be the one before the first word; True if unclear."""
     edges = scope.clauses_of_kind(syntax.Edge)
     orders = scope.clauses_of_kind(syntax.Order)
+    references = syntax.parts(syntax.Reference, scope.clauses_of_kind(syntax.Comparison))
     compared = [
-        {each.feature, *each.others}
-        for each in syntax.parts(syntax.Reference, scope.clauses_of_kind(syntax.Comparison)) if each.owner == name
-    ]  # fmt: skip
+        {reference.feature, *reference.others}
+        for reference in references
+        if reference.owner == name
+    ]
     if (
         any(edge.target == name for edge in edges)
         or any(
-            each.target == name and not is_reflexive(each)
-            for each in scope.clauses_of_kind(syntax.Path)
+            path.target == name and not is_reflexive(path)
+            for path in scope.clauses_of_kind(syntax.Path)
         )
         or any(name in tie.ends for tie in scope.clauses_of_kind(syntax.LooseTie))
-        or any(each.right == name and scope.has_node(each.left) for each in orders)
-        or any(each.left == name and scope.is_edge(each.right) for each in orders)
+        or any(order.right == name and scope.has_node(order.left) for order in orders)
+        or any(order.left == name and scope.is_edge(order.right) for order in orders)
         or any(features.isdisjoint({"form", "__id__"}) for features in compared)
     ):
         return False
@@ -230,13 +234,13 @@ def _may_be_anchor(scope: Scope, name: str) -> bool:
         edge.is_enhanced or expressions.can_be_root(edge.label)  # in DEPS any label may stand at 0
         for edge in edges if edge.source == name
     ) and all(
-        any(all(map(expressions.anchor_can, alternative)) for alternative in group)
+        any(all(map(expressions.anchor_can_pass, alternative)) for alternative in group)
         for group in scope.tests.get(name, ())
     )  # fmt: skip
 
 
-def _add_edge(planned: Planned, edge: syntax.Edge) -> None:
-    """Add the conditions of an edge of the tree; its dependent's row has its head and label."""
+def _add_edge(planned: ScopePlan, edge: syntax.Edge) -> None:
+    """Add the conditions of an edge of the tree, on the row of its dependent."""
     head = None if edge.source is None else planned.bound[edge.source]
     if edge.target is None:
         assert head is not None and edge.source is not None
@@ -269,30 +273,32 @@ def _add_edge(planned: Planned, edge: syntax.Edge) -> None:
 
 
 def exists_row(table: str, alias: str, sentence: str, conditions: Iterable[str]) -> str:
-    """That a table has a row in a sentence for which the conditions hold."""
+    """The condition that a table has a row in a sentence for which the conditions hold."""
     within = all_of([f"{alias}.sentence = {sentence}", *conditions])
     return f"exists(select 1 from {table} as {alias} where {within})"
 
 
-def _add_distinctness(planned: Planned) -> None:
-    """Add that nodes are different words, except those whose name ends in `$`."""
+def _add_distinctness(planned: ScopePlan) -> None:
+    """Add the conditions that nodes are different words, unless their name ends in `$`."""
     scope = planned.scope
-    apart = set(_pairs_known_different(scope))
-    others = scope.outer.nodes if scope.outer else []
-    for one, other in chain(combinations(scope.nodes, 2), product(scope.nodes, others)):
-        if one.endswith("$") or other.endswith("$") or frozenset((one, other)) in apart:
+    known_different = set(_pairs_already_different(scope))
+    outer_nodes = scope.outer.nodes if scope.outer else []
+    for first, second in chain(combinations(scope.nodes, 2), product(scope.nodes, outer_nodes)):
+        if first.endswith("$") or second.endswith("$"):
             continue
-        left, right = planned.bound[one], planned.bound[other]
+        if frozenset((first, second)) in known_different:
+            continue
+        left, right = planned.bound[first], planned.bound[second]
         if left.is_head != right.is_head and left.row == right.row:
             continue  # no word is its own head
         is_other = f"{left.index} <> {right.index}"
-        if planned.group[one] != planned.group[other]:
-            is_other = either([f"{left.sentence_id} <> {right.sentence_id}", is_other])
+        if planned.group[first] != planned.group[second]:
+            is_other = any_of([f"{left.sentence_id} <> {right.sentence_id}", is_other])
         planned.add_condition(is_other, left.row, right.row)
 
 
-def _pairs_known_different(scope: Scope | None) -> Iterator[frozenset[str]]:
-    """The pairs of nodes that an edge, a path or their order makes different words already."""
+def _pairs_already_different(scope: Scope | None) -> Iterator[frozenset[str]]:
+    """The pairs of nodes that an edge, a path or an order makes different words already."""
     while scope is not None:
         for tie in (*scope.edges, *scope.clauses_of_kind(syntax.Path)):
             if not (isinstance(tie, syntax.Path) and is_reflexive(tie)):
@@ -306,15 +312,15 @@ def _pairs_known_different(scope: Scope | None) -> Iterator[frozenset[str]]:
 def _sentence_numbers(
     scope: Scope, outer: dict[str, int], *, cross_sentence: bool
 ) -> dict[str, int]:
-    """The number of the sentence of each node of a scope, after those of `outer`, which are kept.
+    """Number the sentences of a scope's nodes, keeping the numbers of `outer`.
 
-    Without `cross_sentence` all are 0. What nothing connects goes with the first node.
+    Without `cross_sentence` all are 0. Nodes that nothing connects join the first node's sentence.
     """
     names = [*outer, *(name for name in scope.nodes if name not in outer)]
     if not cross_sentence:
         return dict.fromkeys(names, 0)
-    # `tied` has a set for the nodes of each sentence, `linked` one for what anything connects.
-    # The pattern's own call has connected its nodes, and given those of a sentence one number.
+    # Two union-finds: `tied` of nodes in one sentence, `linked` of nodes that any clause connects.
+    # The nodes of `outer` were connected when the pattern was planned.
     new = {name: at for at, name in enumerate(names, start=len(names))}
     tied = new | outer
     linked = new | dict.fromkeys(outer, 0)
@@ -334,7 +340,7 @@ def _sentence_numbers(
 
 
 def _unite(sets: dict[str, int], *names: str) -> None:
-    """Make one set of those that the names are in; `sets` has the number of each name's."""
+    """Union the sets of these names (union-find: `sets` maps a name to its set)."""
     joined = {sets[name] for name in names}
     for name, number in sets.items():
         if number in joined:
@@ -348,7 +354,7 @@ def _tree_ties(scope: Scope) -> Iterator[tuple[str, ...]]:
     for order in scope.clauses_of_kind(syntax.Order):
         yield (*_nodes_of(scope, order.left), *_nodes_of(scope, order.right))
     for measure in syntax.parts(syntax.NodeFunction, scope.clauses_of_kind(syntax.Comparison)):
-        yield measure.one, measure.other
+        yield measure.first, measure.second
 
 
 def _nodes_of(scope: Scope, name: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A request as one SELECT, in which text of the user is only a literal or a quoted name.
+"""Compile a request to one SELECT, in which text of the user is only a literal or a quoted name.
 
 The nodes of the pattern are joined on their sentence and on `head_index`; `with` and `without`
 become `exists` and `not exists`. By construction a hit is one row, so no `distinct` is needed.
@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 from attnbank.queries.patterns.compiler import clauses, expressions
 from attnbank.queries.patterns.compiler.expressions import SENTENCE, all_of
-from attnbank.queries.patterns.compiler.scopes import Aliases, Condition, FromItem, Planned, plan
+from attnbank.queries.patterns.compiler.scopes import (
+    Aliases,
+    Condition,
+    FromItem,
+    ScopePlan,
+    plan_scope,
+)
 from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope
 from attnbank.sql.quoting import literal, quoted
@@ -20,11 +26,11 @@ from attnbank.sql.run_choice import Run
 
 @dataclass(frozen=True)
 class HitOptions:
-    """Which hits are returned: of one `corpus`, at most `limit`, or a random `sample`, by `seed`.
+    """Which hits are returned: of one `corpus`, at most `limit`, or a random `sample` by `seed`.
 
-    With `keys` there is a column `sentence` with the id of the sentence. `cross_sentence`
-    lets nodes that only attention or coreference connects be in different sentences, and adds a
-    column `N.sent_id` for each. `run` is the run whose attention and surprisal are read.
+    `keys` adds a column `sentence` with sentence.id. `cross_sentence` lets nodes that only
+    attention or coreference connects be in different sentences, and adds a column `N.sent_id` for
+    each node N. `run` is the run whose attention and surprisal are read.
     """
 
     corpus: str | None = None
@@ -36,261 +42,67 @@ class HitOptions:
     run: Run | None = None
 
 
-def compile_hits(checked: ResolvedRequest, options: HitOptions) -> str:
-    """The SELECT of a request: `sent_id`, the index of each node, the label of each named edge."""
-    made = _Builder(checked, options)
-    select = f"{made.select_hits()} order by {', '.join(made.order())}"
+def compile_hits(request: ResolvedRequest, options: HitOptions) -> str:
+    """Compile a request to its hits: `sent_id`, the index of each node, the label of each edge."""
+    builder = _Builder(request, options)
+    select = f"{builder.select_hits()} order by {', '.join(builder.order())}"
     limit = options.limit if options.sample is None else options.sample
-    return made.with_expressions() + select + _limited(limit)
+    return builder.with_expressions() + select + _limit_clause(limit)
 
 
-def compile_counts(checked: ResolvedRequest, options: HitOptions) -> str:
-    """The SELECT that counts hits: its keys, `n`, `share` in [0, 1], and `run` if one is read."""
-    made = _Builder(checked, options)
-    hits = made.select_hits()
-    keys = [f"hit.{quoted(each)}" for each in dict.fromkeys(map(str, checked.keys))]
+def compile_counts(request: ResolvedRequest, options: HitOptions) -> str:
+    """Compile a request to counts: its keys, `n`, `share` in [0, 1], and `run` if one is read."""
+    builder = _Builder(request, options)
+    hits = builder.select_hits()
+    keys = [f"hit.{quoted(key)}" for key in dict.fromkeys(map(str, request.keys))]
     share = "cast(count(*) as double) / nullif(sum(count(*)) over (), 0) as share"
     columns = [*keys, "count(*) as n", share]
     if options.run is not None:
         columns.append(f"{literal(options.run.name)} as run")
     grouped = f" group by {', '.join(keys)}" if keys else ""
-    order = ", ".join(["n desc", *keys])  # n by its name: Spark sorts by no aggregate and window
+    order = ", ".join(
+        ["n desc", *keys]
+    )  # by its alias: Spark cannot sort by an aggregate beside a window
     return (
-        f"{made.with_expressions(f'hit as ({hits})')}select {', '.join(columns)}"
-        f" from hit{grouped} order by {order}{_limited(options.limit)}"
+        f"{builder.with_expressions(f'hit as ({hits})')}select {', '.join(columns)}"
+        f" from hit{grouped} order by {order}{_limit_clause(options.limit)}"
     )
 
 
 def compile_pairs(
-    checked: ResolvedRequest, options: HitOptions, dependent: str, head: str, apart: int = 1
+    request: ResolvedRequest, options: HitOptions, dependent: str, head: str, apart: int = 1
 ) -> str:
-    """The SELECT of the pairs of two nodes: word, head_word (both word.id), and the keys.
+    """Compile a request to pairs of two nodes: word, head_word (both word.id), and the keys.
 
-    The words are at least `apart` apart (neighbours are 1 apart), and none is the node before the
-    first word. The options have `keys`.
+    The words are at least `apart` apart (neighbours are 1 apart), and neither is the node before
+    the first word. `options.keys` must be set.
     """
-    made = _Builder(checked, options)
-    hits = made.select_hits()
-    keys = "".join(f", hit.{quoted(str(each))}" for each in checked.keys)
-    rows = f"({made.with_expressions()}{hits}) as hit"
+    builder = _Builder(request, options)
+    hits = builder.select_hits()
+    keys = "".join(f", hit.{quoted(str(key))}" for key in request.keys)
+    rows = f"({builder.with_expressions()}{hits}) as hit"
     for alias, node in (("dependent_word", dependent), ("governing_word", head)):
         sentence = quoted(f"{node}.sentence" if options.cross_sentence else "sentence")
         rows += f" inner join word as {alias} on {alias}.sentence = hit.{sentence}"
         rows += f" and {alias}.index = hit.{quoted(node)}"
-    # ids of words go by the order of the text, across sentences too
+    # word.id follows the order of the text, across sentences too
     distance = f" where abs(dependent_word.id - governing_word.id) >= {apart}" if apart > 1 else ""
     columns = f"dependent_word.id as word, governing_word.id as head_word{keys}"
     return f"select distinct {columns} from {rows}{distance}"
 
 
-def _limited(limit: int | None) -> str:
+def _limit_clause(limit: int | None) -> str:
     return "" if limit is None else f" limit {limit}"
 
 
-class _Builder:
-    def __init__(self, checked: ResolvedRequest, options: HitOptions) -> None:
-        self._checked = checked
-        self._options = options
-        self._aliases = Aliases()
-        self._with: list[str] = []  # the common table expressions
-        self._words: str | None = None  # the one of words and anchors, if a node needs it
-        self._surprising: dict[str, str] = {}  # those with a surprisal, by the table without it
-        self._of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
-        self._pattern = self._planned(checked.pattern, None)
-
-    def with_expressions(self, *more: str) -> str:
-        """The common table expressions that the hits read, and `more`, before the SELECT."""
-        made = ", ".join([*self._with, *more])
-        paths = (
-            path for scope in self._checked.scopes() for path in scope.clauses_of_kind(syntax.Path)
-        )
-        is_recursive = any(path.source != path.target for path in paths)
-        return f"with {'recursive ' * is_recursive}{made} " if made else ""
-
-    def select_hits(self) -> str:
-        """The SELECT of the hits, in no order."""
-        checked, options, pattern = self._checked, self._options, self._pattern
-        conditions = [each.expression for each in _loose(pattern)]
-        for source in pattern.sources:
-            if source.has_sentence:
-                self._of_group.setdefault(pattern.row_group[source.alias], source.alias)
-        if not pattern.sources:
-            self._of_group[0] = SENTENCE
-        for scope in checked.blocks:
-            is_with = scope.kind == "with"
-            holds = self._holds(scope, is_filter=is_with)
-            conditions.append(holds if is_with else f"not {holds}")
-        conditions += map(expressions.metadata_test, checked.sentence_tests)
-        if checked.attention():
-            assert options.run is not None
-            read = clauses.read_sentences(options.run)
-            conditions += [f"{self._sentence_id(group)} in ({read})" for group in self._of_group]
-        if checked.reads_surprisal():
-            assert options.run is not None
-            read = clauses.measured_sentences(options.run)
-            conditions += [f"{self._sentence_id(group)} in ({read})" for group in self._of_group]
-        if options.corpus is not None:
-            conditions.append(f"corpus.name = {literal(options.corpus)}")
-        rows = [f"sentence as {SENTENCE}"]
-        if pattern.sources:
-            rows = self._join_rows(pattern, {})[0]
-            for group in self._of_group:
-                name = _sentence_of_group(group)
-                rows.append(f"sentence as {name} on {name}.id = {self._sentence_id(group)}")
-        if options.corpus is not None or expressions.reads_document(checked):
-            rows.append(f"document on document.id = {SENTENCE}.document")
-        if options.corpus is not None:
-            rows.append("corpus on corpus.id = document.corpus")
-        made = f"select {', '.join(self._columns())} from {' inner join '.join(rows)}"
-        return f"{made} where {all_of(conditions)}" if conditions else made
-
-    def _planned(self, scope: Scope, outer: Planned | None) -> Planned:
-        wide = self._options.cross_sentence
-        planned = plan(self._checked, scope, outer, self._aliases, cross_sentence=wide)
-        self._with += clauses.add_clauses(planned, self._options.run)
-        planned.sources.sort(key=lambda source: not source.has_sentence)
-        return planned
-
-    def _sentence_id(self, group: int) -> str:
-        row = self._of_group[group]
-        return f"{row}.{'id' if row == SENTENCE else 'sentence'}"
-
-    def _columns(self) -> list[str]:
-        checked, options, pattern = self._checked, self._options, self._pattern
-        found = [f"{SENTENCE}.name as sent_id"]
-        if options.keys or options.sample is not None:
-            found.append(f"{SENTENCE}.id as sentence")
-        named = {name: pattern.bound[name].index for name in pattern.scope.nodes}
-        named |= {name: clauses.label_of(pattern, name) for name in pattern.scope.named}
-        found += [f"{each} as {quoted(name)}" for name, each in named.items()]
-        found += [f"{self._key_value(key)} as {quoted(str(key))}" for key in checked.keys]
-        suffixes = {"name": "sent_id", "id": "sentence"} if options.keys else {"name": "sent_id"}
-        for column, suffix in suffixes.items() if options.cross_sentence else ():
-            for name in pattern.scope.nodes:
-                of = _sentence_of_group(pattern.group[name])
-                found.append(f"{of}.{column} as {quoted(f'{name}.{suffix}')}")
-        if options.run is not None:
-            found.append(f"{literal(options.run.name)} as run")
-        return found
-
-    def _key_value(self, key: syntax.Key) -> str:
-        if isinstance(key, syntax.Nested):
-            return self._holds(self._checked.nested[key])
-        return clauses.key_value(self._pattern, key, self._options.run)
-
-    def order(self) -> list[str]:
-        """The keys asked for, then the order of the text; of a sample a digest of seed and hit."""
-        pattern, options = self._pattern, self._options
-        keys = [f"{_sentence_of_group(group)}.id" for group in self._of_group]
-        keys += [pattern.bound[name].index for name in pattern.scope.nodes]
-        keys += [f"{alias}.index" for alias in pattern.hidden]
-        keys += [
-            clauses.label_of(pattern, name)
-            for name, edge in pattern.scope.named.items()
-            if isinstance(edge, syntax.AttentionEdge) or edge.is_enhanced
-        ]
-        if options.sample is None:
-            return [*map(self._key_value, self._checked.sort), *keys]
-        parts = [literal(str(options.seed)), *(f"cast({key} as varchar)" for key in keys)]
-        return [f"md5(concat_ws(' ', {', '.join(parts)}))", *keys]
-
-    def _from_item(self, source: FromItem) -> str:
-        table = source.table
-        if source.may_be_anchor:
-            if self._words is None:
-                self._words = self._aliases.new("word_or_anchor")
-                self._with.insert(0, f"{self._words} as not materialized ({_WORDS_AND_ANCHORS})")
-            table = self._words
-        if source.has_surprisal:
-            table = self._with_surprisal(table)
-        return f"{table} as {source.alias}"
-
-    def _with_surprisal(self, table: str) -> str:
-        """The words of a table with one column more, which is null for a word that has none."""
-        if table not in self._surprising:
-            assert self._options.run is not None
-            name = self._surprising[table] = self._aliases.new(f"{table}_and_surprisal")
-            columns = ", ".join(f"{table}.{each}" for each in _COLUMNS)
-            self._with.append(
-                f"{name} as not materialized (select {columns}, surprisal.nats as surprisal"
-                f" from {table} left join surprisal on surprisal.word = {table}.id"
-                f" and surprisal.run = {self._options.run.id})"
-            )
-        return self._surprising[table]
-
-    def _join_rows(self, planned: Planned, around: dict[int, str]) -> tuple[list[str], list[str]]:
-        """All rows, each joined to an earlier row that it is tied to, so that none is a product.
-
-        `around` has the sentences of the pattern around a block; the second value ties the first
-        row of each sentence to them.
-        """
-        ties = [each for each in planned.conditions if each.is_tie]
-        waiting = list(planned.sources)
-        placed: list[str] = []
-        rows: list[str] = []
-        outward: list[str] = []
-        while waiting:
-            source = next(
-                (each for each in waiting if _tied_to(each.alias, placed, ties)), waiting[0]
-            )
-            waiting.remove(source)
-            on: list[str] = []
-            if source.has_sentence:
-                group = planned.row_group[source.alias]
-                same = [each for each in placed if planned.row_group.get(each) == group]
-                near = _tied_to(source.alias, same, ties) or next(iter(same), None)
-                if near is not None:
-                    on.append(f"{source.alias}.sentence = {near}.sentence")
-                elif group in around:
-                    outward.append(f"{source.alias}.sentence = {around[group]}")
-            placed.append(source.alias)
-            on += [
-                tie.expression for tie in ties
-                if source.alias in tie.rows and tie.rows <= set(placed) and len(tie.rows) > 1
-            ]  # fmt: skip
-            table = self._from_item(source)
-            rows.append(f"{table} on {all_of(on)}" if rows else table)
-        return rows, outward
-
-    def _holds(self, scope: Scope, *, is_filter: bool = False) -> str:
-        """That a block holds; never null, unless it `is_filter`, where null is as good as false."""
-        block = self._planned(scope, self._pattern)
-        conditions = [each.expression for each in _loose(block)]
-        if not block.sources:
-            return all_of(conditions) if is_filter else f"coalesce({all_of(conditions)}, false)"
-        around = {group: self._sentence_id(group) for group in self._of_group}
-        rows, outward = self._join_rows(block, around)
-        where = all_of([*outward, *conditions])
-        return f"exists(select 1 from {' inner join '.join(rows)} where {where})"
-
-
-def _sentence_of_group(group: int) -> str:
-    return SENTENCE if group == 0 else f"{SENTENCE}_{group + 1}"
-
-
-def _loose(planned: Planned) -> list[Condition]:
-    """The conditions of the `where`: all except ties between rows of this scope."""
-    own = {each.alias for each in planned.sources}
-    return [
-        each for each in planned.conditions
-        if not (each.is_tie and each.rows <= own and len(each.rows) > 1)
-    ]  # fmt: skip
-
-
-def _tied_to(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | None:
-    """The first of the placed rows that the first tie to any of them connects with a row."""
-    found = (
-        other for tie in ties if alias in tie.rows
-        for other in placed if other in tie.rows and other != alias
-    )  # fmt: skip
-    return next(found, None)
-
-
+# The columns of table `word` that a request can read.
 _COLUMNS = (
     "id", "sentence", "index", "form", "lemma", "upos", "xpos", "feats", "surface", "misc",
     "space_after", "head_index", "deprel",
 )  # fmt: skip
-"""What a request can read of a row of table `word`."""
+
+
+# All words, and for each sentence the node before its first word, which has only a form.
 _WORDS_AND_ANCHORS = """
 select
     word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.xpos, word.feats,
@@ -303,4 +115,214 @@ select
     true as space_after, null as head_index, null as deprel
 from sentence
 """
-"""The words, and for each sentence the node before its first word, which has only a form."""
+
+
+class _Builder:
+    def __init__(self, request: ResolvedRequest, options: HitOptions) -> None:
+        self._request = request
+        self._options = options
+        self._aliases = Aliases()
+        self._with: list[str] = []  # the common table expressions
+        self._words_table: str | None = None  # of words and anchors, if a node needs it
+        self._surprisal_tables: dict[str, str] = {}  # tables with surprisal, by their base table
+        self._row_of_group: dict[int, str] = {}  # the alias of a row in each sentence of a hit
+        self._pattern = self._plan(request.pattern, None)
+
+    def with_expressions(self, *more: str) -> str:
+        """The `with` of the hits, with `more` expressions."""
+        ctes = ", ".join([*self._with, *more])
+        paths = (
+            path for scope in self._request.scopes() for path in scope.clauses_of_kind(syntax.Path)
+        )
+        is_recursive = any(path.source != path.target for path in paths)
+        return f"with {'recursive ' * is_recursive}{ctes} " if ctes else ""
+
+    def select_hits(self) -> str:
+        """The SELECT of the hits, unsorted."""
+        request, options, pattern = self._request, self._options, self._pattern
+        conditions = [condition.expression for condition in _where_conditions(pattern)]
+        for source in pattern.sources:
+            if source.has_sentence:
+                self._row_of_group.setdefault(pattern.row_group[source.alias], source.alias)
+        if not pattern.sources:
+            self._row_of_group[0] = SENTENCE
+        for scope in request.blocks:
+            is_with = scope.kind == "with"
+            holds = self._block_condition(scope, is_filter=is_with)
+            conditions.append(holds if is_with else f"not {holds}")
+        conditions += map(expressions.metadata_test, request.sentence_tests)
+        if request.reads_run():
+            assert options.run is not None
+            # Otherwise a `without` would hold in every sentence that the run has not read.
+            readable = [clauses.read_sentences(options.run)] if request.attention() else []
+            if request.reads_surprisal():
+                readable.append(clauses.measured_sentences(options.run))
+            conditions += [
+                f"{self._sentence_id(group)} in ({sentences})"
+                for sentences in readable
+                for group in self._row_of_group
+            ]
+        if options.corpus is not None:
+            conditions.append(f"corpus.name = {literal(options.corpus)}")
+        rows = [f"sentence as {SENTENCE}"]
+        if pattern.sources:
+            rows = self._join_rows(pattern, {})[0]
+            for group in self._row_of_group:
+                name = _sentence_of_group(group)
+                rows.append(f"sentence as {name} on {name}.id = {self._sentence_id(group)}")
+        if options.corpus is not None or expressions.reads_document(request):
+            rows.append(f"document on document.id = {SENTENCE}.document")
+        if options.corpus is not None:
+            rows.append("corpus on corpus.id = document.corpus")
+        select = f"select {', '.join(self._columns())} from {' inner join '.join(rows)}"
+        return f"{select} where {all_of(conditions)}" if conditions else select
+
+    def _plan(self, scope: Scope, outer: ScopePlan | None) -> ScopePlan:
+        options = self._options
+        planned = plan_scope(
+            self._request, scope, outer, self._aliases, cross_sentence=options.cross_sentence
+        )
+        self._with += clauses.add_clauses(planned, options.run)
+        # Words first: pairs of words have no column sentence, and are joined to the words.
+        planned.sources.sort(key=lambda source: not source.has_sentence)
+        return planned
+
+    def _sentence_id(self, group: int) -> str:
+        row = self._row_of_group[group]
+        return f"{row}.{'id' if row == SENTENCE else 'sentence'}"
+
+    def _columns(self) -> list[str]:
+        request, options, pattern = self._request, self._options, self._pattern
+        columns = [f"{SENTENCE}.name as sent_id"]
+        if options.keys or options.sample is not None:
+            columns.append(f"{SENTENCE}.id as sentence")
+        values = {name: pattern.bound[name].index for name in pattern.scope.nodes}
+        values |= {name: clauses.label_of(pattern, name) for name in pattern.scope.named}
+        columns += [f"{value} as {quoted(name)}" for name, value in values.items()]
+        columns += [f"{self._key_value(key)} as {quoted(str(key))}" for key in request.keys]
+        suffixes = {"name": "sent_id", "id": "sentence"} if options.keys else {"name": "sent_id"}
+        for column, suffix in suffixes.items() if options.cross_sentence else ():
+            for name in pattern.scope.nodes:
+                alias = _sentence_of_group(pattern.group[name])
+                columns.append(f"{alias}.{column} as {quoted(f'{name}.{suffix}')}")
+        if options.run is not None:
+            columns.append(f"{literal(options.run.name)} as run")
+        return columns
+
+    def _key_value(self, key: syntax.Key) -> str:
+        if isinstance(key, syntax.Nested):
+            return self._block_condition(self._request.nested[key])
+        return clauses.key_value(self._pattern, key, self._options.run)
+
+    def order(self) -> list[str]:
+        """The sort keys, then the order of the text; a sample is sorted by a hash of seed and hit.
+
+        The hash makes the same sample in DuckDB and Spark, whatever the order of the rows.
+        """
+        pattern, options = self._pattern, self._options
+        keys = [f"{_sentence_of_group(group)}.id" for group in self._row_of_group]
+        keys += [pattern.bound[name].index for name in pattern.scope.nodes]
+        keys += [f"{alias}.index" for alias in pattern.hidden]
+        keys += [
+            clauses.label_of(pattern, name)
+            for name, edge in pattern.scope.named.items()
+            if isinstance(edge, syntax.AttentionEdge) or edge.is_enhanced
+        ]
+        if options.sample is None:
+            return [*map(self._key_value, self._request.sort), *keys]
+        parts = [literal(str(options.seed)), *(f"cast({key} as varchar)" for key in keys)]
+        return [f"md5(concat_ws(' ', {', '.join(parts)}))", *keys]
+
+    def _from_clause(self, source: FromItem) -> str:
+        table = source.table
+        if source.may_be_anchor:
+            if self._words_table is None:
+                self._words_table = self._aliases.new("word_or_anchor")
+                # First, because tables with surprisal read it.
+                self._with.insert(
+                    0, f"{self._words_table} as not materialized ({_WORDS_AND_ANCHORS})"
+                )
+            table = self._words_table
+        if source.has_surprisal:
+            table = self._with_surprisal(table)
+        return f"{table} as {source.alias}"
+
+    def _with_surprisal(self, table: str) -> str:
+        """A table of words with the column surprisal; null for a word that has none."""
+        if table not in self._surprisal_tables:
+            assert self._options.run is not None
+            name = self._surprisal_tables[table] = self._aliases.new(f"{table}_and_surprisal")
+            columns = ", ".join(f"{table}.{column}" for column in _COLUMNS)
+            self._with.append(
+                f"{name} as not materialized (select {columns}, surprisal.nats as surprisal"
+                f" from {table} left join surprisal on surprisal.word = {table}.id"
+                f" and surprisal.run = {self._options.run.id})"
+            )
+        return self._surprisal_tables[table]
+
+    def _join_rows(self, planned: ScopePlan, around: dict[int, str]) -> tuple[list[str], list[str]]:
+        """The joins of a scope, and conditions that tie a block to the pattern around it.
+
+        Each row is joined to an earlier one that it is tied to, if any, so that DuckDB need not
+        build a cross product. `around` has the sentence of each group of the pattern.
+        """
+        ties = [condition for condition in planned.conditions if condition.is_tie]
+        waiting = list(planned.sources)
+        placed: list[str] = []
+        rows: list[str] = []
+        outward: list[str] = []
+        while waiting:
+            source = next(
+                (item for item in waiting if _first_tied(item.alias, placed, ties)), waiting[0]
+            )
+            waiting.remove(source)
+            on: list[str] = []
+            if source.has_sentence:
+                group = planned.row_group[source.alias]
+                same = [alias for alias in placed if planned.row_group.get(alias) == group]
+                neighbour = _first_tied(source.alias, same, ties) or next(iter(same), None)
+                if neighbour is not None:
+                    on.append(f"{source.alias}.sentence = {neighbour}.sentence")
+                elif group in around:
+                    outward.append(f"{source.alias}.sentence = {around[group]}")
+            placed.append(source.alias)
+            on += [
+                tie.expression for tie in ties
+                if source.alias in tie.rows and tie.rows <= set(placed) and len(tie.rows) > 1
+            ]  # fmt: skip
+            table = self._from_clause(source)
+            rows.append(f"{table} on {all_of(on)}" if rows else table)
+        return rows, outward
+
+    def _block_condition(self, scope: Scope, *, is_filter: bool = False) -> str:
+        """The condition that a block holds; it may be null for false only if it `is_filter`."""
+        block = self._plan(scope, self._pattern)
+        conditions = [condition.expression for condition in _where_conditions(block)]
+        if not block.sources:
+            return all_of(conditions) if is_filter else f"coalesce({all_of(conditions)}, false)"
+        around = {group: self._sentence_id(group) for group in self._row_of_group}
+        rows, outward = self._join_rows(block, around)
+        where = all_of([*outward, *conditions])
+        return f"exists(select 1 from {' inner join '.join(rows)} where {where})"
+
+
+def _sentence_of_group(group: int) -> str:
+    return SENTENCE if group == 0 else f"{SENTENCE}_{group + 1}"
+
+
+def _where_conditions(planned: ScopePlan) -> list[Condition]:
+    """The conditions of the `where`: all except the join conditions between rows of this scope."""
+    aliases = {source.alias for source in planned.sources}
+    return [
+        condition for condition in planned.conditions
+        if not (condition.is_tie and condition.rows <= aliases and len(condition.rows) > 1)
+    ]  # fmt: skip
+
+
+def _first_tied(alias: str, placed: Iterable[str], ties: list[Condition]) -> str | None:
+    """The first placed row that a tie connects with a row; None if no tie does."""
+    neighbours = (
+        row for tie in ties if alias in tie.rows
+        for row in placed if row in tie.rows and row != alias
+    )  # fmt: skip
+    return next(neighbours, None)

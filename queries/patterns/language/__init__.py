@@ -1,1 +1,1 @@
-"""Parses a request: its grammar, its syntax tree, its error messages."""
+"""Parses a request and resolves its names: grammar, syntax tree, error messages."""

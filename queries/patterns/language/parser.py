@@ -1,4 +1,4 @@
-"""Parsing the text of a request into the tree of syntax.py.
+"""Parse the text of a request into the tree of syntax.py.
 
 lark is imported when the first request is parsed, because most commands parse none.
 """
@@ -17,19 +17,22 @@ from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.syntax import RequestError, SourcePosition
 from attnbank.sql.errors import CallError
 
-MOST_ARRANGED = 8
-"""The most nodes whose order is a key: V#S#O."""
-LONGEST = 200_000
-"""The most characters that a request may have."""
+# The most nodes in an arrangement (V#S#O), whose SQL grows with the cube of their number.
+_MAX_ARRANGED = 8
 
+# Characters of a request.
+_MAX_LENGTH = 200_000
+
+# Reserved words of Grew, which can be neither names nor unquoted values.
 _KEYWORDS = frozenset({
     "pattern", "without", "with", "global", "commands", "rule", "package", "strat", "import",
     "include", "from", "lexicon", "add_edge", "del_edge", "shift", "shift_in", "shift_out",
     "add_node", "del_node", "del_feat", "append_feats", "prepend_feats", "insert", "unorder",
     "If", "Alt", "Seq", "Iter", "Pick", "Onf", "Try", "Empty",
 })  # fmt: skip
-"""Words that can be neither names nor unquoted values, as in Grew."""
-_WORDS = {
+
+# The names of the grammar's terminals in error messages.
+_TERMINAL_NAMES = {
     "NAME": "the name of a node or an edge", "FEATURE": "a feature", "KEY": "a key",
     "VALUE": "a value", "STRING": '"a text in quotes"', "LABEL": "a label",
     "STR_REGEX": 're"a regular expression"', "PCRE": "/a regular expression/",
@@ -37,21 +40,22 @@ _WORDS = {
     "ORDER": "<, <<, >, >>, <> or ><", "COMPARE": "=, <= or >=", "SIGN": "<, <=, > or >=",
     "PLUS": "+ or -", "MEASURE": "delta(..)", "LOOKS": "weight(..)", "STAR": "*", "$END": "the end",
 }  # fmt: skip
-"""What each terminal of the grammar is called in an error."""
-_MOST_EXPECTED = 8
-"""An error lists what was expected only if there are no more possibilities than these."""
+
+# An error message lists what was expected only if there are at most this many possibilities.
+_MAX_EXPECTED = 8
 
 
 @lru_cache(maxsize=256)
 def parse_request(text: str) -> syntax.Request:
-    """The tree of a request.
+    """Parse a request to its blocks.
 
-    Raises RequestError with line and column for a text that is not a request, CallError for one
-    that is too long or empty, or has a null character.
+    Raises RequestError, with line and column, for a syntax error; CallError for a text that is
+    empty, too long, or has a null character.
     """
-    if len(text) > LONGEST:
+    if len(text) > _MAX_LENGTH:
         raise CallError(
-            f"The request has {len(text):,} characters, more than {LONGEST:,}.", "Make it shorter."
+            f"The request has {len(text):,} characters, more than {_MAX_LENGTH:,}.",
+            "Make it shorter.",
         )
     if not text.strip():
         raise CallError("The request is empty.", "Type: 'pattern { V -[obj]-> O }'")
@@ -63,38 +67,39 @@ def parse_request(text: str) -> syntax.Request:
         raise _as_request_error(error, text) from None
 
 
-_OF_NODES = {
+# What to type instead of a measure without its nodes.
+_MEASURE_REMEDIES = {
     "length": "Name two nodes: length(A, B); or an edge: e.length.",
     "delta": "Name two nodes: delta(A, B); or an edge: e.delta.",
     "proj_size": "Name a node: proj_size(A).",
 }
-"""What to type for measures that are given as keys without their nodes."""
 
 
 @lru_cache(maxsize=256)
 def read_keys(text: str) -> tuple[syntax.Key, ...]:
-    """The keys in a list such as `V.lemma, e.label, delta(A, B), { A -[obj]-> B }`.
+    """Parse a list of keys such as `V.lemma, e.label, delta(A, B), { A -[obj]-> B }`.
 
-    Raises RequestError with line and column for a text that is not such a list.
+    Raises RequestError, with line and column, for a syntax error.
     """
     try:
-        found = _parser().parse(text, start="keys")
+        keys = _parser().parse(text, start="keys")
     except Exception as error:
-        outside = re.sub(r"[(\[{][^)\]}]*", lambda found: "." * len(found[0]), text)
+        # A bare word outside of brackets is the most common mistake: say what to write instead.
+        outside = re.sub(r"[(\[{][^)\]}]*", lambda match: "." * len(match[0]), text)
         if bare := re.search(r"(?:^|,)\s*(\w+)\s*(?=,|$)", outside):
             remedy = f"Name a node: V.{bare[1]}; or metadata: document.{bare[1]}."
             raise RequestError(
                 SourcePosition(1, bare.start(1) + 1), f"{bare[1]} is not a key by itself.",
-                _OF_NODES.get(bare[1], remedy), "the keys",
+                _MEASURE_REMEDIES.get(bare[1], remedy), "the keys",
             ) from None  # fmt: skip
-        wrong = _as_request_error(error, text)
-        raise (wrong.in_keys() if isinstance(wrong, RequestError) else wrong) from None
-    # A nested pattern comes as a function, because its action does not see the text that it quotes.
-    return tuple(each(text) if callable(each) else each for each in found)
+        error = _as_request_error(error, text)
+        raise (error.in_keys() if isinstance(error, RequestError) else error) from None
+    # A nested pattern is a function of the text, since its action does not see the text it quotes.
+    return tuple(key(text) if callable(key) else key for key in keys)
 
 
 def _as_request_error(error: Exception, text: str) -> Exception:
-    """The error to raise for an error of the parser; any other error as it is."""
+    """Convert an error of lark to a RequestError; return any other error unchanged."""
     from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
     if isinstance(error, UnexpectedCharacters):
@@ -109,24 +114,30 @@ def _as_request_error(error: Exception, text: str) -> Exception:
     return error
 
 
-def _unexpected(text: str, place: SourcePosition, found: str, expected: Any) -> RequestError:
+def _unexpected(
+    text: str, position: SourcePosition, unexpected: str, expected: Any
+) -> RequestError:
     from lark.lexer import PatternStr
 
-    patterns = {each.name: each.pattern for each in _parser().terminals}
-    fixed = {name: each.value for name, each in patterns.items() if isinstance(each, PatternStr)}
-    words = fixed | _WORDS
-    names = sorted({words[each] for each in expected if each in words})
-    told = ", ".join(names[:_MOST_EXPECTED]) if len(names) <= _MOST_EXPECTED else ""
-    before = text.split("\n")[place.line - 1][: place.column - 1]
-    if found == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
-        return RequestError(place, "edges are written from head to dependent.", "Write B -[x]-> A.")
-    fact = f"Unexpected {found}."
-    return RequestError(place, fact, f"Expected: {told}." if told else "")
+    patterns = {terminal.name: terminal.pattern for terminal in _parser().terminals}
+    fixed = {
+        name: pattern.value for name, pattern in patterns.items() if isinstance(pattern, PatternStr)
+    }
+    words = fixed | _TERMINAL_NAMES
+    names = sorted({words[name] for name in expected if name in words})
+    alternatives = ", ".join(names[:_MAX_EXPECTED]) if len(names) <= _MAX_EXPECTED else ""
+    before = text.split("\n")[position.line - 1][: position.column - 1]
+    if unexpected == "'-['" and before.endswith("<"):  # A <-[x]- B, as people write from habit
+        return RequestError(
+            position, "edges are written from head to dependent.", "Write B -[x]-> A."
+        )
+    fact = f"Unexpected {unexpected}."
+    return RequestError(position, fact, f"Expected: {alternatives}." if alternatives else "")
 
 
 @cache
 def _parser() -> Any:
-    """The parser of requests; it is made once per process, since building it is slow."""
+    """Build the parser of requests, once per process, since that is slow."""
     from lark import Lark
 
     def inline(action: Callable[..., Any]) -> Callable[[list[Any]], Any]:
@@ -145,13 +156,13 @@ def _position_of(token: Any) -> SourcePosition:
 
 def _unescaped(inner: str, offset: int) -> tuple[str, tuple[int, ...]]:
     r"""A quoted text with `\"` and `\\` unescaped, and the column of each of its characters."""
-    found = [*re.finditer(r'\\(["\\])|([\s\S])', inner)]
-    text = "".join(each[1] or each[2] for each in found)
-    return text, tuple(offset + each.start() for each in found)
+    characters = [*re.finditer(r'\\(["\\])|([\s\S])', inner)]
+    text = "".join(character[1] or character[2] for character in characters)
+    return text, tuple(offset + character.start() for character in characters)
 
 
 def _text_of_token(token: Any) -> str:
-    """The text that a value means: an unquoted number as Grew normalises it, and all in NFC."""
+    """The text of a value in NFC, without quotes; unquoted numbers are normalised as by Grew."""
     text = str(token)
     if token.type == "STRING":
         text = _unescaped(text[1:-1], 1)[0]
@@ -185,56 +196,64 @@ def _constant(token: Any) -> syntax.Constant:
 
 
 def _test(kind: syntax.Kind, feature: Any, values: tuple[syntax.Constant, ...] = ()) -> syntax.Test:
-    for each in values:
-        if feature.type == "FEATURE" and is_dotted(each):
+    for value in values:
+        if feature.type == "FEATURE" and is_dotted(value):
             raise RequestError(
-                each.position, f"{each} is a field of a lexicon, and requests have no lexicons.",
-                f'Quote a text with a full stop: "{each}".',
+                value.position, f"{value} is a field of a lexicon, and requests have no lexicons.",
+                f'Quote a text with a full stop: "{value}".',
             )  # fmt: skip
     return syntax.Test(
-        _text_of_token(feature), kind, tuple(each.value for each in values), _position_of(feature)
+        _text_of_token(feature), kind, tuple(value.value for value in values), _position_of(feature)
     )
 
 
-def _otherwise(feature: Any, values: Any, *more: Any) -> syntax.Test:
-    return replace(_test("equal", feature, values), otherwise=_otherwise(*more) if more else None)
+def _test_with_fallback(feature: Any, values: Any, *fallbacks: Any) -> syntax.Test:
+    return replace(
+        _test("equal", feature, values),
+        fallback=_test_with_fallback(*fallbacks) if fallbacks else None,
+    )
 
 
 def is_dotted(value: syntax.Constant) -> bool:
-    """Whether a value is neither in quotes nor a number, but holds a full stop, as `Z.Number`."""
+    """Whether an unquoted value that is not a number has a full stop, like `Z.Number`."""
     text = "" if value.is_quoted else str(value.value)
     return "." in text and not re.fullmatch(r"[0-9.]+", text)
 
 
 def _parse_name(token: Any) -> syntax.Name:
-    if str(token) in _KEYWORDS - {"global"}:  # which stands before a shape: global.is_tree
+    if str(token) in _KEYWORDS - {"global"}:  # allowed as an owner: global.is_tree
         raise RequestError(_position_of(token), f"{token} is a reserved word.", "Use another name.")
     return syntax.Name(str(token), _position_of(token))
 
 
-_TWO_STARS = "an edge needs a node at one end at least."
+_NO_NODE = "an edge needs a node at one end at least."
 
 
-def _whole(kind: syntax.Kind, *values: syntax.Value) -> tuple[syntax.Test]:
+def _whole_label(kind: syntax.Kind, *values: syntax.Value) -> tuple[syntax.Test]:
     return (syntax.Test(syntax.WHOLE, kind, values, SourcePosition(1, 1)),)
 
 
 def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -> syntax.Edge:
-    """An edge; its label loses the mark of the enhanced graph, and must be of one graph only."""
+    """An edge, its label without the mark of the enhanced graph.
+
+    Raises RequestError for a label that would allow both graphs.
+    """
     if source is None and target is None:
-        raise RequestError(SourcePosition(1, 1), _TWO_STARS)
+        raise RequestError(SourcePosition(1, 1), _NO_NODE)
     edge = syntax.Edge(source, target, name, label, False)
     marked: list[bool] = []
     for test in label:
         if test.feature == syntax.WHOLE:
             marked += [
-                (each.text if isinstance(each, syntax.Regex) else each).startswith(syntax.ENHANCED)
-                for each in test.values
+                (value.text if isinstance(value, syntax.Regex) else value).startswith(
+                    syntax.ENHANCED
+                )
+                for value in test.values
             ]
             if test.kind == "equal":
-                label = _whole("equal", *(
-                    each.removeprefix(syntax.ENHANCED) if isinstance(each, str) else each
-                    for each in test.values
+                label = _whole_label("equal", *(
+                    value.removeprefix(syntax.ENHANCED) if isinstance(value, str) else value
+                    for value in test.values
                 ))  # fmt: skip
             is_mixed = test.kind == "different" and any(marked)
         elif test.feature == "enhanced":
@@ -248,38 +267,38 @@ def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -
                 edge.position, "an edge cannot be of both the tree and the enhanced graph.",
                 "Write -[E:obj|E:iobj]-> or -[enhanced=yes]->; everything else is the tree.",
             )  # fmt: skip
-    plain = tuple(each for each in label if each.feature != "enhanced")
+    plain = tuple(test for test in label if test.feature != "enhanced")
     return replace(edge, label=plain, is_enhanced=any(marked))
 
 
 def _path(name: Any, source: Any, target: Any) -> syntax.Path:
-    given = [each for each in (name, source, target) if each is not None]
+    names = [part for part in (name, source, target) if part is not None]
     if name is not None or source is None or target is None:
-        place = given[0].place if given else SourcePosition(1, 1)
-        raise RequestError(place, "->> goes between two nodes and cannot be named.")
+        position = names[0].position if names else SourcePosition(1, 1)
+        raise RequestError(position, "->> goes between two nodes and cannot be named.")
     return syntax.Path(source, target)
 
 
 def _parse_attention_head(token: Any) -> syntax.Head:
     layer, _, head = str(token).partition("-")
-    return syntax.Head(*(None if each in ("*", "") else int(each) for each in (layer, head)))
+    return syntax.Head(*(None if number in ("*", "") else int(number) for number in (layer, head)))
 
 
-def _attends(
+def _attention_edge(
     head: Any, sign: Any, number: Any, name: Any, source: Any, target: Any
 ) -> syntax.AttentionEdge:
     if source is None and target is None:
-        raise RequestError(_position_of(head), _TWO_STARS)
+        raise RequestError(_position_of(head), _NO_NODE)
     threshold = None if number is None else float(number)
     return syntax.AttentionEdge(
         source, target, name, _parse_attention_head(head), sign, threshold, _position_of(head)
     )
 
 
-def _coreference(one: syntax.Name | None, other: syntax.Name | None) -> syntax.Corefers:
-    if one is None and other is None:
+def _coreference(source: syntax.Name | None, target: syntax.Name | None) -> syntax.Corefers:
+    if source is None and target is None:
         raise RequestError(SourcePosition(1, 1), "~ needs a node at one side at least.")
-    return syntax.Corefers(one, other)
+    return syntax.Corefers(source, target)
 
 
 def _order(left: syntax.Name, sign: Any, right: syntax.Name) -> syntax.Order:
@@ -318,26 +337,26 @@ def _comparison(left: Any, operator: Any, right: Any) -> syntax.Comparison | syn
 
 
 def _collect_keys(*children: Any) -> list[Any]:
-    found: list[Any] = []
-    for each in children:
-        if isinstance(each, syntax.Order):
-            found.append(syntax.Nested((each,), f"{each.left} {each.sign} {each.right}"))
+    keys: list[Any] = []
+    for child in children:
+        if isinstance(child, syntax.Order):
+            keys.append(syntax.Nested((child,), f"{child.left} {child.sign} {child.right}"))
         else:
-            found += each if isinstance(each, list) else [each]
-    return found
+            keys += child if isinstance(child, list) else [child]
+    return keys
 
 
 def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], syntax.Nested]:
-    """A pattern as a key, once it is given the text that it quotes, which no action sees."""
+    """A function that makes a pattern a key, given the whole text, of which it quotes its part."""
     return lambda text: syntax.Nested(
         clauses, " ".join(text[begin.start_pos : end.end_pos].split())
     )
 
 
 def _arrangement(*names: syntax.Name) -> syntax.Arrangement:
-    if len(names) > MOST_ARRANGED:
+    if len(names) > _MAX_ARRANGED:
         raise RequestError(
-            names[0].position, f"{len(names)} nodes are too many; the most is {MOST_ARRANGED}.",
+            names[0].position, f"{len(names)} nodes are too many; the most is {_MAX_ARRANGED}.",
             "Ask for the order of fewer.",
         )  # fmt: skip
     return syntax.Arrangement(names)
@@ -352,34 +371,35 @@ def _bound(name: Any, number: Any) -> tuple[str, int]:
 
 
 def _parse_interval(term: Any, *bounds: tuple[str, int]) -> syntax.Interval:
-    given = dict(bounds)
-    least, most = given.get("min"), given.get("max")
-    if given.get("gap", 0) < 1 or (least is not None and most is not None and least >= most):
+    limits = dict(bounds)
+    least, most = limits.get("min"), limits.get("max")
+    if limits.get("gap", 0) < 1 or (least is not None and most is not None and least >= most):
         raise RequestError(
             term.position, "intervals need a gap of 1 or more, and a min below max.",
             f"Write {term}[gap=100] or {term}[gap=10, min=0, max=50].",
         )  # fmt: skip
-    return syntax.Interval(term, given["gap"], least, most)
+    return syntax.Interval(term, limits["gap"], least, most)
 
 
-def _attention_key(kind: Any, written: Any, *rest: Any) -> syntax.AttentionKey:
-    names = [each for each in rest if isinstance(each, syntax.Name)]
-    features = [str(each) for each in rest[len(names) :]]
-    asked, place = _parse_attention_head(written), _position_of(kind)
-    if asked.layer is None or asked.head is None:
+def _attention_key(kind: Any, written: Any, *arguments: Any) -> syntax.AttentionKey:
+    names = [argument for argument in arguments if isinstance(argument, syntax.Name)]
+    features = [str(argument) for argument in arguments[len(names) :]]
+    head, position = _parse_attention_head(written), _position_of(kind)
+    if head.layer is None or head.head is None:
         raise RequestError(
             _position_of(written), f"{kind} takes one head.", f"Write {kind}(3-1, ..)."
         )
     if str(kind) == "weight":
         if len(names) != 2 or features:
-            raise RequestError(place, "weight takes two nodes.", "Write weight(3-1, A, B).")
-        return syntax.AttentionKey(asked, names[0], names[1], "weight", place)
+            raise RequestError(position, "weight takes two nodes.", "Write weight(3-1, A, B).")
+        return syntax.AttentionKey(head, names[0], names[1], "weight", position)
     if len(names) != 1:
-        raise RequestError(place, "looks_at takes one node.", "Write looks_at(3-1, A).")
+        raise RequestError(position, "looks_at takes one node.", "Write looks_at(3-1, A).")
     feature = features[0] if features else "form"
-    return syntax.AttentionKey(asked, names[0], None, feature, place)
+    return syntax.AttentionKey(head, names[0], None, feature, position)
 
 
+# The actions of the grammar's rules and aliases, called with the results of their parts.
 _ACTIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(
         ("start", "clauses", "global_clauses", "structure", "values", "label_names",
@@ -396,7 +416,7 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "different": partial(_test, "different"),
     "present": lambda feature, *star: _test("present", feature),
     "absent": partial(_test, "absent"),
-    "otherwise": _otherwise,
+    "with_fallback": _test_with_fallback,
     "value": _constant,
     "label_value": _constant,
     "minus": lambda token: syntax.Constant(str(token), False, str(token), _position_of(token)),
@@ -406,10 +426,10 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "any_edge": lambda: partial(_edge, ()),
     "path": lambda: _path,
     "labelled": lambda label: partial(_edge, label),
-    "not_labelled": lambda names: partial(_edge, _whole("different", *names)),
-    "attention": lambda head, sign=None, number=None: partial(_attends, head, sign, number),
-    "label_whole": lambda names: _whole("equal", *names),
-    "label_regex": lambda token: _whole("equal", _regex(token)),
+    "not_labelled": lambda names: partial(_edge, _whole_label("different", *names)),
+    "attention": lambda head, sign=None, number=None: partial(_attention_edge, head, sign, number),
+    "label_whole": lambda names: _whole_label("equal", *names),
+    "label_regex": lambda token: _whole_label("equal", _regex(token)),
     "label_name": _text_of_token,
     # what ties nodes and edges to each other
     "coreference": _coreference,
@@ -433,4 +453,3 @@ _ACTIONS: dict[str, Callable[..., Any]] = {
     "bound": _bound,
     "interval": _parse_interval,
 }  # fmt: skip
-"""What each rule of the grammar becomes: a function of what its parts have become."""

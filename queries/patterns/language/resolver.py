@@ -1,7 +1,7 @@
-"""Resolving the names of a request: what is a node, what is an edge, and where it is declared.
+"""Resolve the names of a request: which are nodes, which are edges, and where each is declared.
 
 An edge, `->>`, `~`, attention or `N [..]` declares a node; order and comparisons do not. A name in
-a `with` or `without` is local to it, unless the pattern has declared it.
+a `with` or `without` is local to it, unless the pattern declares it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,28 @@ from attnbank.queries.patterns.language.syntax import SURPRISAL, Name, RequestEr
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import did_you_mean
 
+# Special tokens that can be ends of attention, and their kinds in table `position`.
 SPECIAL = {"SEP": "sep", "CLS": "cls"}
-"""The special tokens that attention may go to or come from, and their kind in table `position`."""
+
+# Nodes of a request, in all its blocks and keys together; nearly each becomes a join.
 MOST_NODES = 60
-"""The most nodes that a request may have, those of all its blocks and keys together."""
+
+# Shapes of the tree that `global` can test.
 SHAPES = frozenset(
     f"is_{negated}{shape}"
     for shape in ("tree", "forest", "cyclic", "projective")
     for negated in ("", "not_")
 )
-"""What `global` can ask of the tree."""
-_TEXTS = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
-_METADATA = frozenset({"meta", "global", "document"})
-"""What stands for the owner of metadata, `meta.speaker`."""
-_RESERVED = _METADATA | {"sent_id", "sentence", "run"}
-_NOT_OF_ROWS = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
-"""Features that cannot be read from the row of a word alone."""
+
+_TEXT_FEATURES = frozenset({"form", "lemma", "upos", "xpos", "textform", "wordform"})
+
+# Owners that mean the metadata, as in `meta.speaker`.
+_METADATA_OWNERS = frozenset({"meta", "global", "document"})
+
+_RESERVED_NAMES = _METADATA_OWNERS | {"sent_id", "sentence", "run"}
+
+# Features that cannot be read from the row of a word alone.
+_NOT_IN_WORD_ROW = frozenset({"mention", "entity_type", "textform", "wordform", "SpaceAfter"})
 
 AnyEdge = syntax.Edge | syntax.AttentionEdge
 _Clause = TypeVar("_Clause")
@@ -41,10 +47,11 @@ _Clause = TypeVar("_Clause")
 
 @dataclass
 class Scope:
-    """The clauses of the pattern, or of a `with` or `without`.
+    """The clauses of the pattern, of a `with` or of a `without`.
 
-    `outer` is the pattern around a block. `nodes` are those that the scope itself declares. `tests`
-    has the alternatives of each `N [..]|[..]` by node, also of nodes of `outer`; `named` its edges.
+    `outer` is the pattern around a block. `nodes` are the nodes that the scope itself declares.
+    `tests` has the alternatives of each `N [..]|[..]` by node, also of nodes of `outer`. `named`
+    has the edges with a name.
     """
 
     kind: Literal["pattern", "with", "without"]
@@ -55,30 +62,30 @@ class Scope:
     named: dict[str, AnyEdge] = field(default_factory=dict)
 
     def clauses_of_kind(self, kind: type[_Clause]) -> list[_Clause]:
-        """Its clauses of one kind; edges are of the tree and of the enhanced graph."""
-        return [each for each in self.clauses if isinstance(each, kind)]
+        """Its clauses of one class; for Edge, those of the tree and of the enhanced graph."""
+        return [clause for clause in self.clauses if isinstance(clause, kind)]
 
     @property
     def edges(self) -> list[syntax.Edge]:
         """Its edges of the tree."""
-        return [each for each in self.clauses_of_kind(syntax.Edge) if not each.is_enhanced]
+        return [edge for edge in self.clauses_of_kind(syntax.Edge) if not edge.is_enhanced]
 
     @property
     def enhanced(self) -> list[syntax.Edge]:
         """Its edges of the enhanced graph."""
-        return [each for each in self.clauses_of_kind(syntax.Edge) if each.is_enhanced]
+        return [edge for edge in self.clauses_of_kind(syntax.Edge) if edge.is_enhanced]
 
     def has_node(self, name: str) -> bool:
-        """Whether the scope or the pattern around it declares a node with that name."""
+        """Whether the scope or its outer pattern declares a node with that name."""
         return name in self.nodes or (self.outer is not None and self.outer.has_node(name))
 
     def edge(self, name: str) -> AnyEdge | None:
-        """The edge with that name, of the scope or the pattern around it; None if there is none."""
-        found = self.named.get(name)
-        return self.outer.edge(name) if found is None and self.outer is not None else found
+        """The edge with that name in the scope or its outer pattern; None if there is none."""
+        edge = self.named.get(name)
+        return self.outer.edge(name) if edge is None and self.outer is not None else edge
 
     def is_edge(self, name: str) -> bool:
-        """Whether a name in a comparison means an edge; a node with that name has precedence."""
+        """Whether a name means an edge; a node with that name takes precedence."""
         return not self.has_node(name) and self.edge(name) is not None
 
     def is_metadata(self, reference: syntax.Reference) -> bool:
@@ -92,10 +99,10 @@ class Scope:
 
 @dataclass
 class ResolvedRequest:
-    """A request with its names resolved, the keys that describe its hits and those that sort them.
+    """A request with its names resolved, the keys that describe its hits and the keys to sort by.
 
     `blocks` are its `with` and `without`, `nested` the scopes of keys that are patterns.
-    `sentence_tests` are of metadata and, `present` tests such as `is_tree`, of the tree's shape.
+    `sentence_tests` test metadata, or, as `present` tests such as `is_tree`, the tree's shape.
     """
 
     pattern: Scope
@@ -110,117 +117,128 @@ class ResolvedRequest:
         return [self.pattern, *self.blocks, *self.nested.values()]
 
     def attention(self) -> list[syntax.AttentionKey | syntax.AttentionEdge]:
-        """What is about attention: keys that say what a head looks at, then edges."""
+        """Everything that reads attention: keys, then edges."""
         edges = [
             edge for scope in self.scopes() for edge in scope.clauses_of_kind(syntax.AttentionEdge)
         ]
         return [*self.keys_of(syntax.AttentionKey), *edges]
 
     def reads_weights(self) -> bool:
-        """Whether it reads every weight, and not only the most attended words."""
+        """Whether it reads weights, not only the most attended words."""
         return any(
-            (each.target if isinstance(each, syntax.AttentionKey) else each.sign) is not None
-            for each in self.attention()
+            (use.target if isinstance(use, syntax.AttentionKey) else use.sign) is not None
+            for use in self.attention()
         )
 
     def nodes_with_surprisal(self, scope: Scope) -> list[str]:
-        """The nodes that a scope declares whose surprisal is read there, in a block or in a key."""
-        found: set[str] = set()
-        for each in self.scopes():
-            if each is scope or each.outer is scope:
+        """The nodes of a scope whose surprisal is read in it, in a block inside it, or in a key."""
+        names: set[str] = set()
+        for inner in self.scopes():
+            if inner is scope or inner.outer is scope:
                 compared = (
-                    one.owner for one in each.feature_references() if one.feature == SURPRISAL
+                    reference.owner
+                    for reference in inner.feature_references()
+                    if reference.feature == SURPRISAL
                 )
-                tested = (name for name, tests in each.tests.items() if asks_surprisal(tests))
+                tested = (name for name, tests in inner.tests.items() if tests_surprisal(tests))
                 owners = {*compared, *tested}
-                found |= {name for name in owners if each is scope or name not in each.nodes}
+                names |= {name for name in owners if inner is scope or name not in inner.nodes}
         if scope is self.pattern:
             keys = self.keys_of(syntax.Reference)
-            found |= {each.owner for each in keys if each.feature == SURPRISAL}
-        return [name for name in scope.nodes if name in found]
+            names |= {key.owner for key in keys if key.feature == SURPRISAL}
+        return [name for name in scope.nodes if name in names]
 
     def reads_surprisal(self) -> bool:
-        """Whether it reads how improbable a model finds a word."""
-        named = [(scope, each) for scope in self.scopes() for each in scope.feature_references()]
-        named += [(self.pattern, each) for each in self.keys_of(syntax.Reference)]
+        """Whether it reads the surprisal of words."""
+        references = [
+            (scope, reference)
+            for scope in self.scopes()
+            for reference in scope.feature_references()
+        ]
+        references += [(self.pattern, reference) for reference in self.keys_of(syntax.Reference)]
         return (
-            any(each.feature == SURPRISAL and scope.has_node(each.owner) for scope, each in named)
-            or any(asks_surprisal(scope.tests.values()) for scope in self.scopes())
-            or any(each.feature == SURPRISAL for each in self.keys_of(syntax.AttentionKey))
+            any(
+                reference.feature == SURPRISAL and scope.has_node(reference.owner)
+                for scope, reference in references
+            )
+            or any(tests_surprisal(scope.tests.values()) for scope in self.scopes())
+            or any(key.feature == SURPRISAL for key in self.keys_of(syntax.AttentionKey))
         )
 
     def reads_run(self) -> bool:
-        """Whether it reads what a run has: its attention, or the surprisal of its words."""
+        """Whether it reads attention or surprisal, and so needs a run."""
         return bool(self.attention()) or self.reads_surprisal()
 
     def keys_of(self, kind: type[_Clause]) -> list[_Clause]:
-        """The keys of one kind, and what there is of it in other keys except patterns."""
-        every = (*self.keys, *self.sort)
+        """The keys of one class, and the parts of that class in other keys, except in patterns."""
+        all_keys = (*self.keys, *self.sort)
         return [
-            *syntax.parts(kind, [each for each in every if not isinstance(each, syntax.Nested)])
+            *syntax.parts(kind, [key for key in all_keys if not isinstance(key, syntax.Nested)])
         ]
 
 
-def asks_surprisal(tests: Iterable[object]) -> bool:
-    """Whether some tests of a node, or alternatives of such, ask for its surprisal."""
-    return any(each.feature == SURPRISAL for each in syntax.parts(syntax.Test, *tests))
+def tests_surprisal(tests: Iterable[object]) -> bool:
+    """Whether some tests, or alternatives of tests, are of surprisal."""
+    return any(test.feature == SURPRISAL for test in syntax.parts(syntax.Test, *tests))
 
 
 def resolve_request(
     request: syntax.Request, keys: tuple[syntax.Key, ...] = (), sort: tuple[syntax.Key, ...] = ()
 ) -> ResolvedRequest:
-    """Resolve the names of a request, and of the keys that describe and sort its hits.
+    """Resolve the names of a request, of its keys and of the keys to sort by.
 
-    Raises RequestError for a name that is not declared or has two meanings, and for what is not
-    supported; CallError for more than MOST_NODES nodes.
+    Raises RequestError for an undeclared or ambiguous name and for what is not supported;
+    CallError for more than MOST_NODES nodes.
     """
-    of_pattern = [each for block in request if block.kind == "pattern" for each in block.clauses]
-    pattern = _scope("pattern", of_pattern, None)
-    made = ResolvedRequest(pattern, [], [], keys, sort)
+    of_pattern = [
+        clause for block in request if block.kind == "pattern" for clause in block.clauses
+    ]
+    pattern = _declare_scope("pattern", of_pattern, None)
+    resolved = ResolvedRequest(pattern, [], [], keys, sort)
     for block in request:
         if block.kind == "global":
-            made.sentence_tests.extend(block.tests)
+            resolved.sentence_tests.extend(block.tests)
         elif block.kind != "pattern":
-            made.blocks.append(_scope(block.kind, block.clauses, pattern))
-    for test in made.sentence_tests:
+            resolved.blocks.append(_declare_scope(block.kind, block.clauses, pattern))
+    for test in resolved.sentence_tests:
         if test.kind == "present":
             _check_shape(test.feature, test.position)
-    for scope in (pattern, *made.blocks):
-        _resolve(scope)
+    for scope in (pattern, *resolved.blocks):
+        _resolve_scope(scope)
     for key in (*keys, *sort):
         try:
-            _check_key(made, key)
+            _check_key(resolved, key)
         except RequestError as error:
             raise error.in_keys() from None
-    count = sum(len(scope.nodes) for scope in made.scopes())
+    count = sum(len(scope.nodes) for scope in resolved.scopes())
     if count > MOST_NODES:
         raise CallError(
             f"The request has {count} nodes; the most is {MOST_NODES}.",
             "Split it into several requests.",
         )
-    return made
+    return resolved
 
 
-def _check_key(made: ResolvedRequest, key: syntax.Key) -> None:
+def _check_key(resolved: ResolvedRequest, key: syntax.Key) -> None:
     term = key.term if isinstance(key, syntax.Interval) else key
     if isinstance(key, syntax.Nested):
-        made.nested[key] = _scope("with", key.clauses, made.pattern)
-        _resolve(made.nested[key])
+        resolved.nested[key] = _declare_scope("with", key.clauses, resolved.pattern)
+        _resolve_scope(resolved.nested[key])
     elif isinstance(term, syntax.Term):
-        _check_term(made.pattern, term)
+        _check_term(resolved.pattern, term)
     else:
         for name in syntax.parts(Name, key):
             is_special = isinstance(key, syntax.AttentionKey) and name is key.target
             if not (is_special and name in SPECIAL):
-                _check_node(made.pattern, name)
-    if isinstance(key, syntax.AttentionKey) and key.feature in _NOT_OF_ROWS:
+                _check_node(resolved.pattern, name)
+    if isinstance(key, syntax.AttentionKey) and key.feature in _NOT_IN_WORD_ROW:
         raise RequestError(
-            key.position, f"{key.feature} of what a head looks at is not available.",
+            key.position, f"{key.feature} of the most attended word is not available.",
             "Name it in the request: A =[3-1]=> B, and B in the keys.",
         )  # fmt: skip
 
 
-def _scope(
+def _declare_scope(
     kind: Literal["pattern", "with", "without"],
     clauses: Iterable[syntax.Clause],
     outer: Scope | None,
@@ -232,8 +250,10 @@ def _scope(
             _declare(scope, clause.name)
             scope.tests.setdefault(clause.name, []).append(clause.alternatives)
         elif isinstance(clause, syntax.AttentionEdge):
-            _declare(scope, *(each for each in [clause.source] if each and each not in SPECIAL))
-            later += [each for each in [clause.target] if each and each not in SPECIAL]
+            if clause.source and clause.source not in SPECIAL:
+                _declare(scope, clause.source)
+            if clause.target and clause.target not in SPECIAL:
+                later.append(clause.target)
         elif isinstance(clause, syntax.Tie) and not (
             isinstance(clause, syntax.Edge) and len(clause.ends) == 1
         ):
@@ -251,7 +271,7 @@ def _scope(
 
 def _declare(scope: Scope, *names: Name) -> None:
     for name in names:
-        if name in _RESERVED:
+        if name in _RESERVED_NAMES:
             raise RequestError(
                 name.position, f"a node cannot be called {name}.", "Use another name."
             )
@@ -259,8 +279,17 @@ def _declare(scope: Scope, *names: Name) -> None:
             scope.nodes.append(name)
 
 
-def _resolve(scope: Scope) -> None:
-    _read_enhanced(scope)
+# Whether the left and the right operand of an order may be edges.
+_ORDER_OPERANDS = {
+    "<": {(False, False)},
+    "<<": {(False, False), (False, True), (True, True)},
+    "><": {(True, True)},
+    "<>": {(True, True)},
+}
+
+
+def _resolve_scope(scope: Scope) -> None:
+    _mark_enhanced_edges(scope)
     for end in (end for edge in scope.clauses_of_kind(syntax.Edge) for end in edge.ends):
         _check_node(scope, end)
     for attends in scope.clauses_of_kind(syntax.AttentionEdge):
@@ -270,10 +299,10 @@ def _resolve(scope: Scope) -> None:
             )
     for order in scope.clauses_of_kind(syntax.Order):
         are_edges = scope.is_edge(order.left), scope.is_edge(order.right)
-        for each, is_edge in zip((order.left, order.right), are_edges, strict=True):
+        for end, is_edge in zip((order.left, order.right), are_edges, strict=True):
             if not is_edge:
-                _check_node(scope, each)
-        if are_edges not in _BETWEEN[order.sign]:
+                _check_node(scope, end)
+        if are_edges not in _ORDER_OPERANDS[order.sign]:
             what = "two edges" if order.sign in ("><", "<>") else "two nodes"
             raise RequestError(
                 order.position, f"{order.sign} cannot go between these.", f"It goes between {what}."
@@ -282,46 +311,40 @@ def _resolve(scope: Scope) -> None:
         for test in syntax.parts(syntax.Test, *alternatives):
             if test.feature == SURPRISAL and test.values:
                 raise RequestError(
-                    test.position, "surprisal is a number, which is compared outside of brackets.",
+                    test.position, "surprisal is a number, and is compared outside of brackets.",
                     f"Write {node} []; {node}.surprisal > 8.",
                 )  # fmt: skip
     for at, clause in enumerate(scope.clauses):
         if isinstance(clause, syntax.Comparison):
-            scope.clauses[at] = _checked_comparison(scope, clause)
+            scope.clauses[at] = _resolve_comparison(scope, clause)
     for presence in scope.clauses_of_kind(syntax.Presence):
         reference = presence.reference
         _check_reference(scope, reference)
         if presence.is_present and scope.is_metadata(reference):
             _check_shape(reference.feature, reference.position)
-    for name, one in scope.named.items() if scope.outer is None else ():
+    for name, edge in scope.named.items() if scope.outer is None else ():
         if name in scope.nodes:
             raise RequestError(
-                one.position, f"{name} is both a node and an edge.", "Rename one of them."
+                edge.position, f"{name} is both a node and an edge.", "Rename one of them."
             )
 
 
-_BETWEEN = {
-    "<": {(False, False)},
-    "<<": {(False, False), (False, True), (True, True)},
-    "><": {(True, True)},
-    "<>": {(True, True)},
-}
-"""Whether what is left and right of an order is an edge."""
-
-
-def _read_enhanced(scope: Scope) -> None:
+def _mark_enhanced_edges(scope: Scope) -> None:
     """Let `e: A -> B; e.enhanced = yes` mean `e: A -[enhanced=yes]-> B`.
 
-    An edge without a mark is one of the tree, so that the condition would never hold.
+    An unmarked edge is one of the tree, for which the condition would never hold.
     """
-    asked = [
-        (each.reference, True) for each in scope.clauses_of_kind(syntax.Presence) if each.is_present
+    conditions = [
+        (presence.reference, True)
+        for presence in scope.clauses_of_kind(syntax.Presence)
+        if presence.is_present
     ]
-    asked += [
-        (each.left, (each.operator, str(each.right)) == ("=", "yes"))
-        for each in scope.clauses_of_kind(syntax.Comparison) if isinstance(each.left, syntax.Reference)
-    ]  # fmt: skip
-    for reference, is_yes in asked:
+    conditions += [
+        (comparison.left, (comparison.operator, str(comparison.right)) == ("=", "yes"))
+        for comparison in scope.clauses_of_kind(syntax.Comparison)
+        if isinstance(comparison.left, syntax.Reference)
+    ]
+    for reference, is_yes in conditions:
         edge = scope.edge(reference.owner)
         if reference.feature != "enhanced" or not isinstance(edge, syntax.Edge) or edge.is_enhanced:
             continue
@@ -337,37 +360,39 @@ def _read_enhanced(scope: Scope) -> None:
         scope.named[reference.owner] = enhanced
 
 
-def _checked_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.Comparison:
-    left, right = comparison.left, _resolved(scope, comparison.right)
-    for each in (left, right):
-        if not isinstance(each, syntax.Constant):
-            _check_term(scope, each)
+def _resolve_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.Comparison:
+    left, right = comparison.left, _resolve_operand(scope, comparison.right)
+    for side in (left, right):
+        if not isinstance(side, syntax.Constant):
+            _check_term(scope, side)
     is_ordered = comparison.operator not in ("=", "<>")
     has_surprisal = any(
-        each.feature == SURPRISAL and scope.has_node(each.owner)
-        for each in syntax.parts(syntax.Reference, left, right)
+        reference.feature == SURPRISAL and scope.has_node(reference.owner)
+        for reference in syntax.parts(syntax.Reference, left, right)
     )
-    for each in (left, right) if is_ordered or has_surprisal else ():
-        if isinstance(each, syntax.Constant):
-            _check_number(each, comparison.operator)
-        if isinstance(each, syntax.Reference) and each.feature in _TEXTS:
+    for side in (left, right) if is_ordered or has_surprisal else ():
+        if isinstance(side, syntax.Constant):
+            _check_number(side, comparison.operator)
+        if isinstance(side, syntax.Reference) and side.feature in _TEXT_FEATURES:
             if not is_ordered:
                 raise RequestError(
-                    each.position,
-                    f"{each} is a text, and surprisal a number.",
+                    side.position,
+                    f"{side} is a text, and surprisal a number.",
                     "Compare two numbers.",
                 )
             raise RequestError(
-                each.position, f"{each.owner}.{each.feature} is a text, which has no order.",
+                side.position, f"{side.owner}.{side.feature} is a text, which has no order.",
                 "Compare __id__, length, delta or a feature of numbers.",
             )  # fmt: skip
     return replace(comparison, right=right)
 
 
-def _resolved(scope: Scope, right: syntax.Term | syntax.Constant) -> syntax.Term | syntax.Constant:
-    """The right side of a comparison: without quotes, `N.f` is a feature and never a text."""
+def _resolve_operand(
+    scope: Scope, right: syntax.Term | syntax.Constant
+) -> syntax.Term | syntax.Constant:
+    """Resolve the right side of a comparison: an unquoted `N.f` is a feature, not a text."""
     if isinstance(right, syntax.Sum):
-        parts = tuple((sign, _resolved(scope, each)) for sign, each in right.parts)
+        parts = tuple((sign, _resolve_operand(scope, part)) for sign, part in right.parts)
         return replace(right, parts=parts)  # type: ignore[arg-type]
     if not isinstance(right, syntax.Constant) or not is_dotted(right):
         return right
@@ -377,7 +402,7 @@ def _resolved(scope: Scope, right: syntax.Term | syntax.Constant) -> syntax.Term
             right.position, f"{right.value} is not a feature of a node.",
             f'Quote a text with a full stop: "{right.value}".',
         )  # fmt: skip
-    if scope.has_node(owner) or scope.edge(owner) is not None or owner in _METADATA:
+    if scope.has_node(owner) or scope.edge(owner) is not None or owner in _METADATA_OWNERS:
         return syntax.Reference(Name(owner, right.position), feature)
     raise RequestError(
         right.position, f"{owner} is not declared, and requests have no lexicons.",
@@ -387,8 +412,8 @@ def _resolved(scope: Scope, right: syntax.Term | syntax.Constant) -> syntax.Term
 
 def _check_number(constant: syntax.Constant, operator: syntax.Operator) -> None:
     if isinstance(constant.value, syntax.Regex):
-        told = "a number cannot be compared with a regular expression."
-        raise RequestError(constant.position, told)
+        fact = "a number cannot be compared with a regular expression."
+        raise RequestError(constant.position, fact)
     if not _is_numeric_value(constant.value):
         raise RequestError(constant.position, f"{operator} must be followed by a number.")
     if not math.isfinite(float(constant.written)):
@@ -403,15 +428,15 @@ def _is_numeric_value(value: syntax.Value) -> bool:
 
 
 def _check_term(scope: Scope, term: syntax.Term) -> None:
-    for each in syntax.terms_of_sum(term):
-        if isinstance(each, syntax.Reference):
-            _check_reference(scope, each)
-        elif isinstance(each, syntax.NodeFunction):
-            _check_node(scope, each.one)
-            _check_node(scope, each.other)
-        elif not _is_numeric_value(each.value):
+    for part in syntax.terms_of_sum(term):
+        if isinstance(part, syntax.Reference):
+            _check_reference(scope, part)
+        elif isinstance(part, syntax.NodeFunction):
+            _check_node(scope, part.first)
+            _check_node(scope, part.second)
+        elif not _is_numeric_value(part.value):
             raise RequestError(
-                each.position, f"{each} is not a number.", "Only numbers can be added."
+                part.position, f"{part} is not a number.", "Only numbers can be added."
             )
 
 
@@ -420,7 +445,7 @@ def _check_reference(scope: Scope, reference: syntax.Reference) -> None:
     if scope.is_metadata(reference):
         if owner == "global":
             _check_shape(reference.feature, reference.position)
-        if owner not in _METADATA:
+        if owner not in _METADATA_OWNERS:
             raise _undeclared(owner)
         if reference.others:
             raise RequestError(
@@ -442,11 +467,11 @@ def _check_reference(scope: Scope, reference: syntax.Reference) -> None:
         )  # fmt: skip
 
 
-def _check_shape(name: str, place: syntax.SourcePosition) -> None:
-    """Raise RequestError if `name` begins as what `global` asks of the tree, but is not that."""
+def _check_shape(name: str, position: syntax.SourcePosition) -> None:
+    """Raise RequestError if `name` begins like a shape of the tree, but is none."""
     if name.startswith("is_") and name not in SHAPES:
         raise RequestError(
-            place, f"{name} is unknown.",
+            position, f"{name} is unknown.",
             f"{did_you_mean(name, SHAPES)} It is one of: {', '.join(sorted(SHAPES))}.".strip(),
         )  # fmt: skip
 

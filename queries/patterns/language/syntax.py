@@ -1,6 +1,6 @@
-"""A request as a tree of our own types, which say what it means and not how it was written.
+"""The abstract syntax tree of a request.
 
-In the examples below, a name in capitals, such as `A` or `V`, is the name of a node.
+In the examples below, capitals such as `A` or `V` are names of nodes.
 """
 
 from __future__ import annotations
@@ -11,51 +11,57 @@ from typing import Literal, TypeVar
 
 from attnbank.sql.errors import CallError
 
-_LONGEST = 240
+_MAX_FACT = 240
 
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """Where something is in the text of a request; line and column count from 1."""
+    """A position in the text of a request; line and column count from 1."""
 
     line: int
     column: int
 
 
 class RequestError(CallError):
-    """A request that cannot be read or is not supported; `position` says where, in `within`."""
+    """A request is invalid or not supported; `position` is the position in `within`."""
 
     def __init__(
         self, position: SourcePosition, fact: str, remedy: str = "", within: str = "the request"
     ) -> None:
-        if len(fact) > _LONGEST:  # it may quote a name or a value of any length
-            fact = f"{fact[: _LONGEST // 2]} … {fact[-_LONGEST // 2 :]}"
+        if len(fact) > _MAX_FACT:  # it may quote a name or value of any length
+            fact = f"{fact[: _MAX_FACT // 2]} … {fact[-_MAX_FACT // 2 :]}"
         super().__init__(
             f"Line {position.line}, column {position.column} of {within}: {fact}", remedy
         )
         self.position = position
-        self._raw = fact
+        self._fact = fact
 
     def in_keys(self) -> RequestError:
-        """The same error, whose place is in the keys (--columns, --sort, --by)."""
-        return RequestError(self.position, self._raw, self.remedy, "the keys")
+        """The same error, with its position in the keys (--columns, --sort, --by)."""
+        return RequestError(self.position, self._fact, self.remedy, "the keys")
 
 
 class Name(str):
-    """The name of a node or an edge; a node whose name ends in `$` may be another one's word."""
+    """The name of a node or an edge, with its position.
+
+    A node whose name ends in `$` may be the same word as another node.
+    """
 
     position: SourcePosition
 
-    def __new__(cls, text: str, place: SourcePosition) -> Name:
-        """The name as it was written at a place."""
-        made = super().__new__(cls, text)
-        made.position = place
-        return made
+    def __new__(cls, text: str, position: SourcePosition) -> Name:
+        """Create a name."""
+        name = super().__new__(cls, text)
+        name.position = position
+        return name
 
 
 @dataclass(frozen=True)
 class Regex:
-    """`re"..."` (Str) or `/.../` (PCRE); `columns` are the characters' distances from `place`."""
+    """`re"..."` (Str) or `/.../` (PCRE).
+
+    `columns` has the distance of each character of `text` from `position`.
+    """
 
     text: str
     dialect: Literal["str", "pcre"]
@@ -71,33 +77,34 @@ Kind = Literal["equal", "different", "present", "absent"]
 
 @dataclass(frozen=True)
 class Test:
-    """What a feature of a node, a label, a part of one or a key of the metadata must be.
+    """A test of a feature of a node, a label, a part of a label or a key of metadata.
 
-    equal is one of the values; different is present, and none of them. In `[ExtPos=ADV/upos=ADV]`,
-    `otherwise` is the test of upos, which counts where there is no ExtPos.
+    equal means one of the values; different means present, and none of them. In
+    `[ExtPos=ADV/upos=ADV]`, `fallback` is the test of upos, which applies if there is no ExtPos.
     """
 
     feature: str
     kind: Kind
     values: tuple[Value, ...]
     position: SourcePosition = field(compare=False)
-    otherwise: Test | None = None
+    fallback: Test | None = None
 
 
+# The feature of a node that is the surprisal of its word, from table `surprisal`.
 SURPRISAL = "surprisal"
-"""The feature of a node that is a number from table `surprisal`: how improbable its word is."""
-WHOLE = ""
-"""The feature of a test of a whole label: `-[a|b]->`, `-[^a|b]->`, `-[re".."]->`.
 
-Other features of a label are its part before the first colon, `1`, and the one after it, `2`.
-"""
+# The feature of a test of a whole label: `-[a|b]->`, `-[^a|b]->`, `-[re".."]->`.
+#
+# Other features of a label are its part before the first colon, `1`, and the one after it, `2`.
+WHOLE = ""
+
+# The prefix of a label of the enhanced graph.
 ENHANCED = "E:"
-"""What a label of the enhanced graph begins with."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """`N [..]|[..]`: a node and its alternatives; one of these must hold, with all its tests."""
+    """`N [..]|[..]`: a node and its alternatives; all tests of one alternative must hold."""
 
     name: Name
     alternatives: tuple[tuple[Test, ...], ...]
@@ -105,15 +112,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Tie:
-    """What ties two nodes to each other. An end that is None is a star, that is, any word."""
+    """A clause that connects two nodes. An end that is None is a star: any word."""
 
     source: Name | None
     target: Name | None
 
     @property
     def ends(self) -> tuple[Name, ...]:
-        """The names of its ends, without stars."""
-        return tuple(each for each in (self.source, self.target) if each is not None)
+        """Its ends without stars."""
+        return tuple(end for end in (self.source, self.target) if end is not None)
 
 
 @dataclass(frozen=True)
@@ -130,7 +137,7 @@ class Edge(Tie):
 
     @property
     def position(self) -> SourcePosition:
-        """The place of its first node."""
+        """The position of its first node."""
         return self.ends[0].position
 
 
@@ -150,20 +157,22 @@ class Head:
     head: int | None
 
     def __str__(self) -> str:
-        named = "-".join("*" if each is None else str(each) for each in (self.layer, self.head))
-        return "*" if named == "*-*" else named
+        text = "-".join(
+            "*" if number is None else str(number) for number in (self.layer, self.head)
+        )
+        return "*" if text == "*-*" else text
 
 
 @dataclass(frozen=True)
 class LooseTie(Tie):
-    """A tie that is not of the tree, so that its ends may be in different sentences."""
+    """A tie outside of the tree, whose ends may be in different sentences."""
 
 
 @dataclass(frozen=True)
 class AttentionEdge(LooseTie):
-    """`A =[3-1]=> B`: the head 3-1 attends most to B; `A =[3-1 > 0.5]=> B`: with such a weight.
+    """`A =[3-1]=> B`: A attends most to B in head 3-1; `A =[3-1 > 0.5]=> B`: with such a weight.
 
-    An end that is called `SEP` or `CLS` is a special token, unless a node has that name.
+    An end `SEP` or `CLS` is a special token, unless a node has that name.
     """
 
     name: Name | None
@@ -175,7 +184,7 @@ class AttentionEdge(LooseTie):
 
 @dataclass(frozen=True)
 class Corefers(LooseTie):
-    """`A ~ B`: head words of two mentions of the same entity."""
+    """`A ~ B`: A and B are head words of two mentions of the same entity."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +204,7 @@ class Order:
 class Reference:
     """`N.upos`, `e.label`, `meta.speaker`: a feature of a node, an edge or the metadata.
 
-    `N.ExtPos/upos` is the first feature that the node has, of `feature` and then the `others`.
+    `N.ExtPos/upos` is the first feature that the node has, of `feature` and then `others`.
     """
 
     owner: Name
@@ -204,7 +213,7 @@ class Reference:
 
     @property
     def position(self) -> SourcePosition:
-        """The place of its owner."""
+        """The position of its owner."""
         return self.owner.position
 
     def __str__(self) -> str:
@@ -215,16 +224,17 @@ class Reference:
 class NodeFunction:
     """`delta(A, B)`: the index of B minus that of A; `length(A, B)`: its absolute value.
 
-    `proj_size(A)` is the number of words, without punctuation, in the subtree of A, also `other`.
+    `proj_size(A)` is the number of words, without punctuation, in the subtree of A; A is also
+    `second`.
     """
 
     kind: str
-    one: Name
-    other: Name
+    first: Name
+    second: Name
     position: SourcePosition = field(compare=False)
 
     def __str__(self) -> str:
-        nodes = self.one if self.kind == "proj_size" else f"{self.one}, {self.other}"
+        nodes = self.first if self.kind == "proj_size" else f"{self.first}, {self.second}"
         return f"{self.kind}({nodes})"
 
 
@@ -232,7 +242,7 @@ class NodeFunction:
 class Constant:
     """A value on the right of a comparison. `is_quoted` is true for regular expressions too.
 
-    `written` is a number with all its digits, of which Grew keeps six in a value that is a text.
+    `written` has all digits of a number; `value`, like Grew, keeps six.
     """
 
     value: Value
@@ -252,7 +262,7 @@ class Sum:
 
     @property
     def position(self) -> SourcePosition:
-        """The place of its first part."""
+        """The position of its first part."""
         return self.parts[0][1].position
 
     def __str__(self) -> str:
@@ -278,7 +288,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Presence:
-    """`A.Tense`, `!e.2`, `global.is_not_projective`: that something is there, or is not."""
+    """`A.Tense`, `!e.2`, `global.is_not_projective`: a feature is present, or absent."""
 
     reference: Reference
     is_present: bool
@@ -296,13 +306,13 @@ class Block:
     tests: tuple[Test, ...] = ()  # only in a global block, which has no clauses
 
 
+# A request: its blocks in order.
 Request = tuple[Block, ...]
-"""A whole request: its blocks, in the order in which they were written."""
 
 
 @dataclass(frozen=True)
 class Nested:
-    """`{ O =[3-1]=> V }` as a key: whether these clauses hold; `text` is what was written."""
+    """`{ O =[3-1]=> V }` as a key: whether these clauses hold; `text` is the source text."""
 
     clauses: tuple[Clause, ...] = field(compare=False)
     text: str
@@ -313,10 +323,10 @@ class Nested:
 
 @dataclass(frozen=True)
 class AttentionKey:
-    """`weight(3-1, A, B)` and `looks_at(3-1, A).upos`, which has no target, as a key.
+    """`weight(3-1, A, B)` or `looks_at(3-1, A).upos` as a key; `looks_at` has no target.
 
     The first is the weight from A to B. The second is the form or another feature of the word that
-    A attends to most, or the weight on it (`looks_at(3-1, A).weight`).
+    A attends to most, or its weight (`looks_at(3-1, A).weight`).
     """
 
     head: Head
@@ -328,13 +338,13 @@ class AttentionKey:
     def __str__(self) -> str:
         if self.target is not None:
             return f"weight({self.head}, {self.source}, {self.target})"
-        asked = "" if self.feature == "form" else f".{self.feature}"
-        return f"looks_at({self.head}, {self.source}){asked}"
+        suffix = "" if self.feature == "form" else f".{self.feature}"
+        return f"looks_at({self.head}, {self.source}){suffix}"
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """`V#S#O` as a key: the order in which its nodes stand, `S << V << O`."""
+    """`V#S#O` as a key: the order of its nodes in the sentence, `S << V << O`."""
 
     names: tuple[Name, ...]
 
@@ -342,8 +352,8 @@ class Arrangement:
         return "#".join(self.names)
 
 
+# The value of a RelationKey if no edge of the tree connects the nodes, as in Grew.
 NO_RELATION = "__none__"
-"""The value of a Relation where no edge of the tree connects the nodes, as in Grew."""
 
 
 @dataclass(frozen=True)
@@ -365,7 +375,7 @@ class RelationKey:
 class Interval:
     """`N.f[gap=100, min=0, max=500]` as a key: the interval that a number is in, `[100, 200[`.
 
-    Below `least` and from `most` on there is one interval each, if these are given.
+    If set, `least` and `most` bound the intervals: what lies below or above is one interval each.
     """
 
     term: Reference | NodeFunction
@@ -374,9 +384,9 @@ class Interval:
     most: int | None
 
     def __str__(self) -> str:
-        given = (("gap", self.gap), ("min", self.least), ("max", self.most))
-        told = ", ".join(f"{name}={value}" for name, value in given if value is not None)
-        return f"{self.term}[{told}]"
+        options = (("gap", self.gap), ("min", self.least), ("max", self.most))
+        arguments = ", ".join(f"{name}={value}" for name, value in options if value is not None)
+        return f"{self.term}[{arguments}]"
 
 
 Key = Term | Nested | AttentionKey | Arrangement | RelationKey | Interval
@@ -385,11 +395,11 @@ _Part = TypeVar("_Part")
 
 
 def parts(kind: type[_Part], *trees: object) -> Iterator[_Part]:
-    """Every part of a kind in some trees, in the order in which they were written."""
-    for each in trees:
-        if isinstance(each, kind):
-            yield each
-        if isinstance(each, tuple | list):
-            yield from parts(kind, *each)
-        elif is_dataclass(each):
-            yield from parts(kind, *(getattr(each, one.name) for one in fields(each)))
+    """Yield every node of a class in some trees, in the order of the text."""
+    for tree in trees:
+        if isinstance(tree, kind):
+            yield tree
+        if isinstance(tree, tuple | list):
+            yield from parts(kind, *tree)
+        elif is_dataclass(tree):
+            yield from parts(kind, *(getattr(tree, attribute.name) for attribute in fields(tree)))
