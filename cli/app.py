@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from keyword import iskeyword
 from typing import NoReturn
 
 import click
@@ -47,12 +46,12 @@ class App(BankGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command with that name; None if there is none."""
-        for module, names in (each for part in SECTIONS.values() for each in part.items()):
-            if cmd_name in names:
-                name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-                command = getattr(import_module(f"attnbank.cli.commands.{module}"), name)
-                assert isinstance(command, click.Command)
-                return command
+        for modules in SECTIONS.values():
+            for module, names in modules.items():
+                if cmd_name in names:
+                    values = vars(import_module(f"attnbank.cli.commands.{module}")).values()
+                    commands = (value for value in values if isinstance(value, click.Command))
+                    return next(command for command in commands if command.name == cmd_name)
         return None
 
 
