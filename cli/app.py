@@ -20,14 +20,14 @@ SECTIONS = {
     "Fill a bank": {
         "ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "banks": ["annotate"]
     },
-    "Ask the model again": {"ablate": ["surprisal", "ablate"]},
-    "Ask what is in it": {
+    "Run the model again": {"ablate": ["surprisal", "ablate"]},
+    "Query a bank": {
         "info": ["info"], "query": ["queries", "query"], "sql": ["sql", "shell", "schema"]
     },
-    "Ask with a request": {"find": ["find", "count", "score"]},
-    "Keep what a request finds": {"find": ["save", "saved"]},
-    "See it": {"show": ["plot", "show", "report", "explore"], "publish": ["publish"]},
-    "Look after banks": {
+    "Search with requests": {"find": ["find", "count", "score"]},
+    "Save requests as relations": {"find": ["save", "saved"]},
+    "Pictures and pages": {"show": ["plot", "show", "report", "explore"], "publish": ["publish"]},
+    "Manage banks": {
         "banks": ["use", "delete", "upgrade", "export", "import", "merge"], "publish": ["fetch"],
     },
 }  # fmt: skip
@@ -60,14 +60,14 @@ app = App(
     help=(
         "Ask a database what the attention heads of a transformer look at.\n\n"
         "A bank is one DuckDB file. `ingest` fills it from annotated text and a model; "
-        "`query` answers from it.\n\n"
+        "`query` runs analyses on it.\n\n"
         "\b\nExample:\n  attnbank demo\n\n"
         "\b\nFormats of results (-f, or the name of the file of -o):\n"
         "  table, markdown, latex     rounded, for people; latex needs booktabs\n"
-        "  csv, tsv                   every text as it is, even one that a spreadsheet takes\n"
-        "                             for a formula (=, +, -, @)\n"
-        "  json, jsonl, parquet       all digits; json has null for NaN and infinity\n\n"
-        "\b\nThe tab key completes commands, options, runs, relations and tables after\n"
+        "  csv, tsv                   text unchanged, even where a spreadsheet reads a formula\n"
+        "                             (=, +, -, @)\n"
+        "  json, jsonl, parquet       full precision; json has null for NaN and infinity\n\n"
+        "\b\nTo complete commands, options, runs, relations and tables with the tab key:\n"
         '  bash  eval "$(_ATTNBANK_COMPLETE=bash_source attnbank)"\n'
         '  zsh   eval "$(_ATTNBANK_COMPLETE=zsh_source attnbank)"\n'
         "  fish  _ATTNBANK_COMPLETE=fish_source attnbank | source"

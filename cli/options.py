@@ -261,7 +261,7 @@ REMEMBERED: dict[str, Any] = {"expose_value": False, "callback": remember}
 _shared_options = stacked(
     option(
         "-b --bank",
-        f"The bank. Otherwise the variable ATTNBANK, or {DEFAULT_BANK}.",
+        f"The bank. Default: $ATTNBANK, else {DEFAULT_BANK}.",
         type=click.Path(),
         metavar="FILE",
         **REMEMBERED,
@@ -277,7 +277,7 @@ def output_option(help: str) -> Decorator:
 
 def file_options(formats: Sequence[str], endings: Iterable[str], help: str) -> Decorator:
     """The options -f and -o, which `requested` returns; `help` is that of -f."""
-    chooses = f"Write to a file; its ending chooses the format ({', '.join(endings)})."
+    chooses = f"Write to this file; its extension sets the format ({', '.join(endings)})."
     return stacked(
         option("-f --format format_", help, choices=formats, **REMEMBERED), output_option(chooses)
     )
@@ -315,30 +315,30 @@ def memory_option(help: str) -> Decorator:
 
 theme_option = option(
     "--theme",
-    "Light or dark ground, or print: black on white.",
+    "Light or dark background, or print: black on white.",
     "light",
     choices=("light", "dark", "print"),
 )
-fresh_option = option("--fresh", "Compute it anew, whatever attnbank compute has kept.", False)
+fresh_option = option("--fresh", "Compute it again, even if attnbank compute has cached it.", False)
 
 
-def quiet_option(help: str = "Print nothing but errors.") -> Decorator:
+def quiet_option(help: str = "Print only errors.") -> Decorator:
     """The option of commands that say what they do, which `notify` obeys."""
     return option("-q --quiet", help, False, **REMEMBERED)
 
 
 def engine_options(
-    what: str = "What answers: DuckDB over the bank, or Spark over an export of one (--data).",
+    what: str = "What runs it: DuckDB on the bank, or Spark on an export of it (--data).",
     *,
     writes: bool = False,
 ) -> Decorator:
     """The options --engine, whose help is `what`, --master, and --data or (`writes`) --to."""
-    to = "The folder to fill, which all executors see under this path, for Spark."
+    to = "Folder to fill, for Spark; all executors must see it under this path."
     data = (
-        "A folder that attnbank export wrote, or its address (s3a://...), for Spark; several are"
+        "Folder that attnbank export wrote, or its address (s3a://...), for Spark; several are"
         " read as one."
     )
-    master = "The Spark cluster, as Spark names it; by default this machine."
+    master = "URL of the Spark cluster. Default: this machine."
     return stacked(
         option("--engine", what, "duckdb", choices=("duckdb", "spark")),
         option("--to", to, metavar="DIR")

@@ -58,7 +58,7 @@ FORMATS = tuple(ENDINGS.values())
 
 provenance_option = option(
     "--provenance",
-    "Let the file say what made it: in the metadata of Parquet, else in a file beside it"
+    "Record how the file was made: in the metadata of Parquet, else in a file beside it"
     " (rows.csv.provenance.json).",
     False,
     **REMEMBERED,
@@ -67,8 +67,8 @@ output_options = stacked(
     file_options(
         FORMATS,
         ENDINGS,
-        "Format of the result (attnbank --help explains them). Otherwise from the name of the file,"
-        " or table.",
+        "Format of the result (attnbank --help explains them). Default: from the extension of -o,"
+        " else table.",
     ),
     provenance_option,
 )

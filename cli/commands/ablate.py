@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from attnbank.queries import Bank
 
 _USUAL_TOP = 5
-_replace_option = option("--replace", "Measure it anew if the bank has it already.", False)
+_replace_option = option("--replace", "Measure again what the bank already has.", False)
 
 
 @command(
@@ -56,13 +56,14 @@ _replace_option = option("--replace", "Measure it anew if the bank has it alread
 @_replace_option
 @quiet_option()
 def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: Any) -> None:
-    """Ask the model of a run how improbable it finds each word that it read, in nats.
+    """Measure the surprisal, in nats, that the model of a run has for each word.
 
-    The model needs the language-modelling head that it was trained with. A causal model predicts a
-    word from those before it, a masked model from the rest of the input, its own pieces masked.
-    The words are kept in table surprisal, pairs in minimal_pair: see surprisal_by_class,
-    agreement_accuracy and minimal_pair. Requests know the first, V.surprisal > 8. What was
-    interrupted goes on where it stopped.
+    The model needs the language-modelling head that it was trained with. A causal model
+    predicts a word from those before it; a masked model from the rest of the input, with the
+    pieces of the word masked. Words are stored in table surprisal, minimal pairs in table
+    minimal_pair: see the analyses surprisal_by_class, agreement_accuracy and minimal_pair.
+    Requests can read surprisal: V.surprisal > 8. To resume an interrupted measurement, type the
+    same command again.
     """
     path = bank_path(ctx)
     done = measure_with_progress(path, run, LossOptions(**options), replace=replace)
@@ -81,29 +82,29 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     },
 )
 @click.argument("name")
-@run_option("Name or id of the run. Otherwise the bank's own choice.", metavar="RUN")
+@run_option("Name or id of the run. Default: the bank's default run.", metavar="RUN")
 @option(
     "--heads",
-    "A set: heads as layer-head, counted from 1 (19-7,3-1). May be given several times.",
+    "A set: heads as layer-head, counted from 1 (19-7,3-1). Can be repeated.",
     multiple=True,
     metavar="HEADS",
 )
 @option(
     "--query",
-    "A set: the columns layer and head of a SELECT over the bank. May be given several times.",
+    "A set: the columns layer and head of a SELECT on the bank. Can be repeated.",
     multiple=True,
     metavar="SQL",
 )
 @option(
     "--best",
-    "A set: the heads that find most of a relation, a saved one too. May be given several times.",
+    "A set: the heads that find most of a relation (a saved one too). Can be repeated.",
     multiple=True,
     metavar="RELATION",
     shell_complete=complete_names("relation"),
 )
 @option("--top", f"How many heads --best takes. Default: {_USUAL_TOP}.", type=click.IntRange(1))
-@option("--each", "Each head of the model by itself, without controls.", False)
-@option("--together", "Also one set of all heads of the sets.", False)
+@option("--each", "A set for each head of the model, without controls.", False)
+@option("--together", "Also one set with the heads of all other sets.", False)
 @field_options(AblateOptions)
 @_replace_option
 @quiet_option()
@@ -111,12 +112,14 @@ def ablate(
     ctx: click.Context, /, name: str, run: str | None, heads: Sequence[str], query: Sequence[str],
     best: Sequence[str], top: int | None, each: bool, together: bool, replace: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Disable sets of heads and measure what gets worse, beside random sets of the same size.
+    """Disable sets of heads and measure what gets worse, compared with random sets of the same
+    size.
 
-    NAME is what the ablation is called in the bank. Heads are disabled between attention and the
-    output projection, and the model reads the inputs of the run again: for each word its surprisal,
-    with --agreement and --pairs which of two is the more probable. See ablation_effect,
-    agreement_accuracy and minimal_pair. What was interrupted goes on where it stopped.
+    NAME is the name of the ablation in the bank. Heads are disabled between attention and the
+    output projection, and the model reads the inputs of the run again. This measures the
+    surprisal of each word and, with --agreement and --pairs, which sentence of each pair is
+    more probable. See the analyses ablation_effect, agreement_accuracy and minimal_pair. To
+    resume an interrupted measurement, type the same command again.
     """
     path = bank_path(ctx)
     asked = AblateOptions(**options)

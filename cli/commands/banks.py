@@ -40,30 +40,30 @@ if TYPE_CHECKING:
 
 _partial_option = option(
     "--partial",
-    "Merge shards although some are missing; the corpus then says which ones it has.",
+    "Merge shards even if some are missing; the corpus then records which ones it has.",
     False,
 )
 
 
 def _also_option(kind: str, several: str) -> Decorator:
-    text = f"Delete this {kind} too, by name or id; no other run may use it. May be given again."
+    text = f"Also delete this {kind}, by name or id; no other run may use it. Can be repeated."
     return option(f"--{kind} {several}", text, multiple=True, metavar="NAME")
 
 
 @command("annotate", "reading_times.csv")
 @click.argument("file", type=click.Path(path_type=Path))
-@option("--name", "The name of the table. Otherwise that of the file.", metavar="TABLE")
-@corpus_option("The corpus whose sentences are meant, if several have one name.")
-@option("--replace", "Replace a table of yours that has the name.", False)
-@option("--skip-bad", "Leave out rows that fit no word of the bank, and say how many.", False)
+@option("--name", "Name of the table. Default: the name of the file.", metavar="TABLE")
+@corpus_option("Corpus of the sentences, if several corpora have sentences of these names.")
+@option("--replace", "Replace your table of this name.", False)
+@option("--skip-bad", "Skip rows that match no word of the bank, and count them.", False)
 @quiet_option()
 def annotate(ctx: click.Context, file: Path, **options: Any) -> None:
-    """Keep columns of your own for each word: reading times, ratings, any measure.
+    """Add columns of your own for each word: reading times, ratings, any measure.
 
-    FILE is CSV, TSV, Parquet or JSON. It names each word by sent_id and index (its 1-based place in
-    the sentence; also word_index or id), within a document if it has that column; or by word, the
-    id of the table word. A column form is checked against the text. All other columns become a
-    table of the bank, which joins with word. A word may have several rows.
+    FILE is CSV, TSV, Parquet or JSON. It names each word by sent_id and index (its 1-based
+    position in the sentence; also word_index or id), within a document if it has that column;
+    or by word, the id in table word. A column form is checked against the text. All other
+    columns become a table of the bank, to be joined with word. A word may have several rows.
     """
     from attnbank.ingest import annotate
 
@@ -103,15 +103,15 @@ def _join(done: Annotated) -> str:
 
 @command("use", "gum-dev/minilm")
 @click.argument("run", required=False, shell_complete=complete_names("run"))
-@option("--none forgets", "Let the newest run that fits answer again.", False)
+@option("--none forgets", "Clear the default: analyses use the newest suitable run again.", False)
 @output_options
 def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
-    """Choose the run that answers if none is named, or list the runs.
+    """Set the default run, or list the runs.
 
-    RUN is the name or the number of a finished run of trained weights. The bank keeps one choice
-    for each context and unit (sentence/word, pair/token). An analysis takes it if it fits, and
-    otherwise the newest run that fits. Without RUN, list the runs, and whether each may answer if
-    none is named (column unasked).
+    RUN is the name or the id of a finished run of trained weights. The bank has one default run
+    for each context and unit (sentence/word, pair/token). An analysis uses it if it is
+    suitable, else the newest suitable run. Without RUN, list the runs, and whether each can be
+    used when no run is named (column unasked).
     """
     from attnbank.ingest.store.preferences import prefer, prefer_none
 
@@ -132,13 +132,13 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
 @click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_names("run"))
 @_also_option("corpus", "corpora")
 @_also_option("model", "models")
-@option("--dry-run", "Print what would go, and stop there.", False)
+@option("--dry-run", "Print what would be deleted, and stop.", False)
 @option("-y --yes", "Do not ask for confirmation.", False)
-@quiet_option("Print nothing but errors; do not ask for confirmation.")
+@quiet_option("Print only errors; do not ask for confirmation.")
 def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **named: Any) -> None:
-    """Delete runs, by name or id, and free the space that they take.
+    """Delete runs, by name or id, and free their space.
 
-    What was computed from a run goes with it, and so do the probes that learnt from it or were
+    What was computed from a run is deleted with it, and so are the probes that were trained or
     scored on it. Its corpus and its model stay, unless they are named too.
     """
     from attnbank.ingest.store.deleting import delete
@@ -183,11 +183,11 @@ def _print_deletion(found: Deletion, what: str) -> None:
 @command("upgrade", "-b old.duckdb", cls=BankCommand)
 @quiet_option()
 def upgrade(ctx: click.Context) -> None:
-    """Bring a bank that an earlier attnbank wrote up to date.
+    """Upgrade a bank that an earlier version of attnbank wrote.
 
-    Its tables get the columns that this version's have, its analyses become this version's, and
-    its rows stay. All of it or nothing is done. An earlier attnbank cannot read the bank
-    afterwards: keep a copy if you need that.
+    Adds the columns of this version's tables, replaces views and analyses by this version's,
+    and keeps all rows. Either all of it is done or nothing. Earlier versions cannot read the
+    bank afterwards: keep a copy if you need that.
     """
     from attnbank.sql.bank.opening import upgrade
 
@@ -207,14 +207,14 @@ def upgrade(ctx: click.Context) -> None:
 @command("export", "parquet/")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @run_option("Export only this run, by name or id.", metavar="NAME")
-@option("--force", "Replace an earlier export in DIR; other files there stay.", False)
+@option("--force", "Replace an earlier export in DIR; other files in it stay.", False)
 @provenance_option
 @quiet_option()
 def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> None:
-    """Write the bank as Parquet files, of which `import` makes a bank again.
+    """Write the bank as Parquet files, which `import` makes into a bank again.
 
-    The big tables are divided by run (attention/run=1/...), the others are a file each. With them
-    go a manifest, and the SQL that makes a bank of them in the DuckDB shell.
+    Large tables are partitioned by run (attention/run=1/...), the others are one file each. The
+    folder also gets a manifest, and the SQL that makes a bank of the files in the DuckDB shell.
     """
     from attnbank.queries.export import check_export, export
 
@@ -234,11 +234,11 @@ def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> No
 @_partial_option
 @quiet_option()
 def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None:
-    """Make a new bank of a folder that `export` wrote, or of several.
+    """Make a new bank from folders that `export` wrote.
 
-    Every file is checked against the manifest of the export: what is missing, cut off or changed
-    is said, and then no bank is made. Of the folder no SQL is run. Several become one as with
-    `merge`, which takes banks, too.
+    Every file is checked against the manifest of its export: if one is missing, truncated or
+    changed, no bank is made. No SQL from the folders is run. Several folders are merged as by
+    `merge`, which also takes banks.
     """
     from attnbank.ingest import import_exports
 
@@ -257,12 +257,13 @@ def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None
 @_partial_option
 @quiet_option()
 def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
-    """Make a new bank of several, of shards of one run, say.
+    """Merge several banks, such as the shards of a run, into a new one.
 
-    The same corpus, model and run are recognised by their digests and options, whatever they are
-    called, and are there once; the shards of a run become that run. All ids are given anew, in the
-    order of the text. The banks stay as they are. Folders that `export` wrote may stand among them.
-    Without -b the first argument is the new bank, which must not exist: attnbank merge OUT BANK...
+    The same corpus, model and run are recognised by their digests and options, whatever their
+    names, and stored once; the shards of a run become that run. All ids are assigned anew, in
+    the order of the text. The banks are not changed. BANK can also be a folder that `export`
+    wrote. Without -b the first argument is the new bank, which must not exist: attnbank merge
+    OUT BANK...
     """
     named = remembered(ctx, "bank")
     out = Path(banks[0] if named is None else named).expanduser()

@@ -37,9 +37,11 @@ from attnbank.sql.suggest import join_names
 if TYPE_CHECKING:
     from attnbank.queries import Bank
 
-_run_option = run_option("Name or id of the run. Otherwise the one that answers.", metavar="RUN")
+_run_option = run_option(
+    "Name or id of the run. Default: the default run of each analysis.", metavar="RUN"
+)
 _common_options = stacked(
-    option("--replace", "Compute it anew if the bank has it already.", False), quiet_option()
+    option("--replace", "Compute again what the bank already has.", False), quiet_option()
 )
 _NAMES = "{names}"
 """What stands for the name of a computation in the reason why it was skipped."""
@@ -68,9 +70,8 @@ class Computations(AnalysisGroup):
         """List the steps; the analyses are those of `attnbank queries`."""
         with formatter.section("What SQL alone cannot compute"):
             formatter.write_dl([(each.name, f"{each.title}.") for each in STEPS.values()])
-        with formatter.section("Answers that are kept"):
-            formatter.write_text("Every analysis by its name, with its own options: see attnbank"
-                                 " queries.")  # fmt: skip
+        with formatter.section("Cached analyses"):
+            formatter.write_text("Every analysis, by its name and with its own options: see attnbank queries.")  # fmt: skip
 
 
 @cache
@@ -88,8 +89,8 @@ def _command_of_computation(step: Computation) -> click.Command:
     @command(
         step.name,
         group="attnbank compute",
-        help=f"{step.title}.\n\nThe analysis of the same name reads what was computed. What the"
-        " bank has already, of the same run and options, is not computed again.",
+        help=f"{step.title}.\n\nThe analysis of the same name reads the result. A result that the bank"
+        " already has, of the same run and options, is not computed again.",
         short_help=f"{step.title}.",
     )
     @stacked(_run_option, *options, _common_options)
@@ -111,8 +112,8 @@ def _command_of_computation(step: Computation) -> click.Command:
 
 def _describe(analysis: Analysis) -> tuple[str, str]:
     text = (
-        f"Keep the answer of attnbank query {analysis.name} with these options in the bank. query,"
-        " plot and bank.query give it again, until something has changed that it was computed from."
+        f"Cache the rows of attnbank query {analysis.name} with these options in the bank. query, plot"
+        " and bank.query then return them, until something that they depend on has changed."
     )
     return text, ""
 
@@ -275,20 +276,19 @@ compute = Computations(
     _describe,
     _common_options,
     help=(
-        "Compute what SQL alone cannot, or keep the answer of an analysis, in the bank.\n\n"
-        "The steps, such as head_distance, fill the tables that the analyses of their names"
-        " read. Of every other analysis the rows are kept, for the run and the options that are"
-        " given, so that they need not be computed again.\n\n"
-        "\b\nExample:\n  attnbank compute head_distance\n  attnbank compute best_head\n"
-        "  attnbank compute --all"
+        "Compute what SQL alone cannot, or cache the rows of an analysis, in the"
+        " bank.\n\nComputations such as head_distance fill the tables that the analyses of the"
+        " same names read. Of every other analysis, the rows for the given run and options are"
+        " cached, so that they need not be computed again.\n\n\b\nExample:\n  attnbank compute"
+        " head_distance\n  attnbank compute best_head\n  attnbank compute --all"
     ),
-    short_help="Compute what SQL alone cannot, or keep an answer.",
+    short_help="Compute what SQL alone cannot, or cache an analysis.",
     callback=_compute_everything,
 )
 stacked(
     option(
         "--all everything",
-        "Keep the answer of every analysis that has one, with its defaults.",
+        "Cache the rows of every analysis that has any, with its default options.",
         False,
     ),
     _run_option,
@@ -299,14 +299,14 @@ stacked(
 @command("probe", "attention --train-run gum-train/minilm --test-run gum-dev/minilm")
 @click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
 @run_option(
-    "Name or id of the run to learn from. right_branching needs none.",
+    "Name or id of the run to train on; right_branching needs none.",
     "--train-run",
     metavar="RUN",
 )
-@run_option("Name or id of the run to be scored on.", "--test-run", required=True, metavar="RUN")
+@run_option("Name or id of the run to score on.", "--test-run", required=True, metavar="RUN")
 @field_options(ProbeOptions)
-@option("--replace", "Train it anew if the bank has it already.", False)
-@quiet_option("Print the scores and nothing else.")
+@option("--replace", "Train it again even if the bank already has it.", False)
+@quiet_option("Print only the scores.")
 @output_options
 def probe(
     ctx: click.Context, /, kind: str, train_run: str | None, test_run: str, replace: bool,
@@ -316,13 +316,14 @@ def probe(
 
     KIND is right_branching (each word's head is the next word), attention (a weight for each
     attention head and direction), attention_words (weights that depend on the two words) or
-    distance_words (the distance and the two words, no attention). The scores, by relation, are
-    printed and kept in the bank: see probe_accuracy, probe_heads and paper.table_3. A probe that
-    the bank has already, of the same runs and options, is printed and not trained again.
+    distance_words (the distance and the two words, no attention). The scores by relation are
+    printed and stored in the bank: see probe_accuracy, probe_heads and paper.table_3. If the
+    bank already has a probe with the same runs and options, that one is printed and nothing is
+    trained.
 
     The published code trains for one epoch, one sentence at a time, and lets a word be its own
-    head. Here training stops when the held-out loss falls no more, and no word is its own head;
-    --epochs 1 --batch-sentences 1 --held-out 0 trains as long as there.
+    head. Here training stops when the held-out loss stops falling, and no word is its own head;
+    --epochs 1 --batch-sentences 1 --held-out 0 trains as long as the published code.
     """
     from attnbank.ingest.derived.probes import train_probe
 

@@ -55,17 +55,17 @@ def _within_option(help: str) -> Decorator:
 
 
 _hit_options = stacked(
-    corpus_option("Read only this corpus, by its name."),
+    corpus_option("Search only this corpus, by name."),
     run_option(
-        "The run whose attention or surprisal is read, by name or id; by default as for an"
-        " analysis."
+        "Run whose attention or surprisal is read, by name or id. Default: the bank's default run."
     ),
     _within_option(
-        "Whether nodes that only attention or coreference ties may be in different sentences."
+        "Where to look for nodes that only attention or coreference connects: in the same"
+        " sentence, or in the same document."
     ),
-    timeout_option("How long it may take."),
+    timeout_option("Time limit in seconds."),
     option("--show-sql", "Print the SELECT instead of running it.", False),
-    option("--dialect", "The dialect of --show-sql.", "duckdb"),
+    option("--dialect", "SQL dialect of --show-sql.", "duckdb"),
     engine_options(),
     output.output_options,
 )
@@ -73,34 +73,36 @@ _pair_options = stacked(
     option("--from dependent", "The node that is the dependent (required).", metavar="NODE"),
     option("--to head", "The node that is its head (required).", metavar="NODE"),
     _within_option(
-        "Whether the two words may be in different sentences: then a run over documents is read."
+        "Whether both words must be in one sentence, or only in one document (which needs a run"
+        " over documents)."
     ),
-    timeout_option("How long finding the pairs may take."),
+    timeout_option("Time limit in seconds for finding the pairs."),
 )
 
 
 @command("find", "'pattern { V -[obj]-> O; O [upos=PRON] }'")
 @_request_argument
-@_keys_option("--columns", "Further columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.")
+@_keys_option("--columns", "Additional columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.")
 @option(
     "--head heads",
-    "For these heads (3-1,5-2): the weight from --from to --to, and what is looked at most.",
+    "For these heads (3-1,5-2): the weight from --from to --to, and the word with the largest"
+    " weight.",
     "",
     metavar="HEADS",
 )
 @option(
     "--from node",
-    "The node that --head looks from; by default the dependent of the first edge.",
+    "The node from which --head attends. Default: the dependent of the first edge.",
     metavar="NODE",
 )
-@option("--to target", "The node to which the weight is shown.", metavar="NODE")
-@_keys_option("--sort", "Sort by such keys first.")
-@option("--limit", "Only the first N hits.", least=0, metavar="N")
-@option("--sample", "N hits at random.", least=0, metavar="N")
-@option("--seed", "The seed of --sample.", 0, metavar="S")
+@option("--to target", "The node to which --head attends.", metavar="NODE")
+@_keys_option("--sort", "Sort by these keys.")
+@option("--limit", "Show only the first N hits.", least=0, metavar="N")
+@option("--sample", "Show N random hits.", least=0, metavar="N")
+@option("--seed", "Seed of --sample.", 0, metavar="S")
 @option(
     "--context",
-    "Words left and right of a hit, for people; otherwise what the terminal has room for.",
+    "Words left and right of a hit in a table. Default: as many as fit the terminal.",
     least=0,
     metavar="N",
 )
@@ -112,9 +114,9 @@ def find(
 ) -> None:  # fmt: skip
     """Find words by a request in the language of Grew.
 
-    REQUEST is in quotes, or - for standard input. People see one line per hit, the matched words in
-    brackets; programs get one row per hit, with the sentence and the index of each node (0 is the
-    node before the first word) and the label of each named edge.
+    REQUEST is in quotes, or - for standard input. A table has one line per hit, with the
+    matched words in brackets; formats for programs have one row per hit, with the sentence, the
+    index of each node (0 is the node before the first word) and the label of each named edge.
     """
     from attnbank.queries.patterns import HitOptions, head_keys
 
@@ -214,18 +216,18 @@ def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
 @_request_argument
 @_keys_option(
     "--by",
-    "What to count by: V.lemma,O.upos,e.label,delta(V,O),V.surprisal,document.genre,"
-    "{ O =[3-1]=> V }.",
+    "Keys to count by: V.lemma,O.upos,e.label,delta(V,O),V.surprisal,document.genre,{ O =[3-1]=>"
+    " V }.",
 )
-@option("--limit", "Only the N most frequent.", least=0, metavar="N")
-@option("--show", "For each row, the find that lists its hits.", False)
+@option("--limit", "Show only the N most frequent rows.", least=0, metavar="N")
+@option("--show", "Add to each row the find command that lists its hits.", False)
 @_hit_options
 def count(
     ctx: click.Context, /, request: str, by: str, limit: int | None, show: bool, **shared: Any
 ) -> None:
-    """Count what a request describes.
+    """Count the hits of a request.
 
-    REQUEST is that of find. With two keys people see a cross table where it has room.
+    REQUEST is as for find. With two keys, a table is a cross table if it fits the terminal.
     """
     from attnbank.queries.patterns import HitOptions
     from attnbank.queries.table_formats import crosstab, fits_crosstab
@@ -274,22 +276,25 @@ def _with_finds(ctx: click.Context, found: pl.DataFrame, names: list[str]) -> pl
 @_request_argument
 @_pair_options
 @_keys_option(
-    "--by", "How often the best head is right in each group: V.lemma, delta(V, O), document.genre."
+    "--by",
+    "Also the accuracy of the best head in each group: V.lemma, delta(V, O), document.genre.",
 )
-@option("--each", "With --by: the best head of each group, chosen on its own pairs.", False)
-@option("--min-count", "With --by: leave out groups with fewer pairs.", 1, least=1, metavar="N")
+@option(
+    "--each", "With --by: choose the best head of each group on the pairs of that group.", False
+)
+@option("--min-count", "With --by: skip groups with fewer pairs.", 1, least=1, metavar="N")
 @option(
     "--apart",
-    "Leave out pairs closer than N words: 2 leaves out neighbours.",
+    "Skip pairs closer than N words: 2 skips neighbours.",
     1,
     least=1,
     metavar="N",
 )
-@option("--every", "Every head, in both directions, the best first.", False)
-@corpus_option("Read only this corpus.")
+@option("--every", "Show every head, in both directions, the best first.", False)
+@corpus_option("Score only on this corpus, by name.")
 @run_option(
-    "The run whose heads are judged, by name or id; by default as for an analysis. Several: "
-    "--run A --run B.",
+    "Run whose heads are scored, by name or id; can be repeated (--run A --run B). Default: the"
+    " bank's default run.",
     multiple=True,
 )
 @engine_options()
@@ -298,15 +303,16 @@ def score(
     ctx: click.Context, /, request: str, dependent: str | None, head: str | None,
     run: tuple[str, ...], **options: Any,
 ) -> None:  # fmt: skip
-    """Judge every head on the pairs of words that a request finds.
+    """Score every head on the pairs of words that a request finds.
 
-    REQUEST is that of `attnbank find`. Each pair is judged like a dependency: the head must look
-    from --from at --to more than at any other word, or the other way round. The answer is the best
-    of all heads (how many were tried is in it), with an interval by documents, the highest accuracy
-    that a head can have, the best fixed offset, how far the head is above it (gain, with the
-    interval of this difference), and p by documents, corrected for all heads. Head and offset that
-    are best on every second document are compared on the others, without any correction. The same
-    for the controls of random weights, if the bank has any: a row for each seed, then their range.
+    REQUEST is as for find. Each pair is scored like a dependency: a head is right if it attends
+    from --from more to --to than to any other word, or the other way round. The result is the
+    best of all heads (tried is their number), its interval by documents, the highest accuracy
+    that a head could have, the best fixed offset, how far the head is above it (gain, with the
+    interval of the difference), and p by documents, corrected for the number of heads. The head
+    and the offset that are best on every second document are also compared on the others,
+    without correction. If the bank has controls with random weights, each seed has a row, and
+    their range follows.
     """
     from attnbank.queries.patterns import check_ends
 
@@ -352,9 +358,9 @@ def _title_of_scores(frame: pl.DataFrame) -> str | None:
 @click.argument("name")
 @_request_argument
 @_pair_options
-@option("--meaning", "What the relation means, in words.", metavar="TEXT")
-@run_option("The run whose attention or surprisal the request reads, by name or id.")
-@option("--replace", "Let the name mean this request from now on.", False)
+@option("--meaning", "Description of the relation.", metavar="TEXT")
+@run_option("Run whose attention or surprisal the request reads, by name or id.")
+@option("--replace", "Replace the relation of this name.", False)
 @quiet_option()
 def save(
     ctx: click.Context, /, name: str, request: str, dependent: str | None, head: str | None,
@@ -362,8 +368,9 @@ def save(
 ) -> None:  # fmt: skip
     """Save the pairs that a request finds as a relation of the bank.
 
-    Every analysis that takes --relation takes its NAME then, and any program that opens the bank
-    has the view saved.NAME. The same command again looks at the text that came since.
+    Every analysis with --relation then accepts NAME, and any program that opens the bank can
+    read the view saved.NAME. To include text that was ingested later, type the same command
+    again.
     """
     from attnbank.ingest import save_relation
     from attnbank.queries.patterns import check_ends
@@ -379,13 +386,13 @@ def save(
 
 
 @command("saved")
-@option("--delete name", "Take this relation out of the bank.", metavar="NAME")
+@option("--delete name", "Delete this relation.", metavar="NAME")
 @output.output_options
 def saved(ctx: click.Context, name: str | None) -> None:
     """List the saved relations, or delete one.
 
-    later_sentences counts the sentences that came after a relation was saved, in which it has no
-    pairs: save it again.
+    later_sentences is the number of sentences that were ingested after a relation was saved, in
+    which it has no pairs: save it again.
     """
     if name is not None:
         from attnbank.ingest.store.saved import forget

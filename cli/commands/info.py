@@ -54,9 +54,9 @@ _CHOICES = {
 @command("info")
 @output_options
 def info(ctx: click.Context) -> None:
-    """Show what is in the bank: runs, models, corpora, and what was left out.
+    """Show what is in the bank: runs, models, corpora, and what was skipped.
 
-    As JSON it is one object; in the other formats for programs it is the runs.
+    -f json has all of it in one object; the other formats for programs have the runs.
     """
     chosen = check_output(ctx)
     with open_named_bank(ctx) as bank:

@@ -121,15 +121,15 @@ _GROUPS = {
     format={"type": click.Choice(list(formats()))},
     random_weights={"callback": _seeds, "least": None, "most": None},
 )
-@option("--dry-run", "Print what it would write, and how big, and stop there.", False)
+@option("--dry-run", "Print what would be written, and its size, and stop.", False)
 @option(
     "--losses",
-    "Then ask the model how improbable it finds each word, as attnbank surprisal does.",
+    "Then measure the surprisal of each word, as attnbank surprisal does.",
     False,
 )
 @engine_options(
-    "What runs the model: this process, which fills the bank, or the executors of Spark,"
-    " which fill an export (--to).",
+    "Where the model runs: in this process, which fills the bank, or on Spark executors, which"
+    " fill an export (--to).",
     writes=True,
 )
 @quiet_option()
@@ -137,12 +137,13 @@ def ingest(
     ctx: click.Context, /, dry_run: bool, losses: bool, engine: str, to: str | None,
     master: str | None, random_weights: range | None, **values: Any,
 ) -> None:  # fmt: skip
-    """Fill a bank with what a model's heads look at in a corpus.
+    """Run a model over a corpus and write what its heads attend to into a bank.
 
     CORPUS is a file, a folder, or - for standard input: CoNLL-U, CoNLL-2012, "word
-    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or one sentence per line
-    without annotation; .gz of any. Instead of one, --repeat makes a corpus. The bank is made where
-    there is none. An ingest that was interrupted goes on when it is typed again.
+    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or text without annotation,
+    one sentence per line; each may be gzipped (.gz). --repeat generates a corpus instead. The
+    bank is created if it does not exist. To resume an interrupted ingest, type the same command
+    again.
     """
     check_engine(ctx)
     seeds = random_weights or (None,)
@@ -483,12 +484,12 @@ DEMO_BANK = "attnbank-demo.duckdb"
 
 
 @command("demo", cls=BankCommand)
-@quiet_option("Print the table and nothing else.")
+@quiet_option("Print only the table.")
 @output_options
 def demo(ctx: click.Context) -> None:
-    """Fill a small bank and print the paper's table 1 of it.
+    """Fill a small bank and print table 1 of the paper from it.
 
-    The corpus and the model come with the package: ten short English texts and a BERT of 6
+    The corpus and the model come with the package: ten short English texts, and a BERT of 6
     layers with 12 heads each. Without -b the bank is attnbank-demo.duckdb.
     """
     check_output(ctx)

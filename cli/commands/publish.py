@@ -54,37 +54,38 @@ def _parse_keep(given: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]
 
 @command("publish", "site/", cls=BankCommand)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@run_option("Publish this run, by name or id; may be given again. Otherwise all.", "--run runs",
+@run_option("Publish this run, by name or id; can be repeated. Default: all runs.", "--run runs",
             multiple=True, metavar="NAME")  # fmt: skip
 @option(
     "--keep",
-    "What goes of single weights: weights (all that the bank has), or peaks (none, only peaks and"
-    " sums, a tenth to a third of the size); RUN=peaks for one run. May be given again.",
+    "Which weights to publish: weights (all that the bank has), or peaks (only peaks and sums, a"
+    " tenth to a third of the size); RUN=peaks sets it for one run. Can be repeated.",
     multiple=True,
     metavar="[RUN=]KIND",
 )
-@option("--sentences inputs", "Take the first N inputs of each run.", least=1, type=int,
+@option("--sentences inputs", "Publish only the first N inputs of each run.", least=1, type=int,
         metavar="N")  # fmt: skip
-@option("--name", "The name of the bank, and of its folder in DIR. Otherwise that of its file.",
+@option("--name", "Name of the bank, and of its folder in DIR. Default: that of its file.",
         metavar="NAME")  # fmt: skip
-@option("--add adds", "Put the bank beside those that are in DIR already.", False)
+@option("--add adds", "Add the bank to those already in DIR.", False)
 @option("--force", "Replace a bank of the same name.", False)
-@option("--i-may may", "Publish the text of a corpus whose licence does not say that you may.",
+@option("--i-may may", "Confirm that you have permission to publish the text of a corpus whose licence does not give"
+    " it.",
         False)  # fmt: skip
-@option("--serve serves", "Then show DIR in the browser, on this machine alone.", False)
-@option("--port", "The port of --serve; 0 is any that is free.", 8418, least=0, most=65535)
+@option("--serve serves", "Then serve DIR on this machine, and open it in the browser.", False)
+@option("--port", "Port of --serve; 0 takes any free one.", 8418, least=0, most=65535)
 @quiet_option()
 def publish(
     ctx: click.Context, /, folder: Path, runs: tuple[str, ...], keep: tuple[str, ...],
     inputs: int | None, name: str | None, adds: bool, force: bool, may: bool, serves: bool,
     port: int,
 ) -> None:  # fmt: skip
-    """Write a bank as pages that any file host serves, with no server behind them.
+    """Write a bank as static pages, which any file host can serve.
 
-    DIR gets a folder for the bank, the programs that ask it in the browser (DuckDB, and Python for
-    requests), and a page that lists all banks in it. Put DIR on a web space and send the link:
-    whoever opens it needs nothing else. All figures are computed before. With --serve alone, a
-    publication that is there already is shown.
+    DIR gets a folder for the bank, the programs that query it in the browser (DuckDB, and
+    Python for requests), and a page that lists all banks in it. Upload DIR and share the link:
+    a browser is all that readers need. All figures are computed beforehand. With --serve alone,
+    an existing publication is shown.
     """
     from attnbank.ingest.merge.excerpt import chosen_runs
     from attnbank.sql.extras import need
@@ -144,10 +145,10 @@ def _serve(folder: Path, port: int) -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @quiet_option()
 def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
-    """Download a bank that somebody published.
+    """Download a published bank.
 
-    FILE (or -b) is by default called as in the address. What breaks off goes on where it stopped
-    when the same command is typed again. The file is compared with the digest that `publish` wrote.
+    FILE (or -b) is by default the file name in the address. To resume an interrupted download,
+    type the same command again. The file is compared with the digest that `publish` wrote.
     """
     from attnbank.ingest.progress import Progress
     from attnbank.sql.bank.fetching import fetch, file_of

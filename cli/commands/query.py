@@ -68,8 +68,7 @@ def _join(ctx: click.Context, param: click.Parameter, value: str | None) -> None
 
 queries_option = option(
     "--queries",
-    f"A folder of analyses of your own, .sql files with a header. Otherwise the variable"
-    f" {VARIABLE}.",
+    f"Folder with analyses of your own (.sql files with a header). Default: ${VARIABLE}.",
     metavar="DIR",
     type=click.Path(),
     envvar=VARIABLE,
@@ -240,18 +239,18 @@ query = AnalysisGroup(
     _describe,
     stacked(
         fresh_option,
-        option("--show-sql", "Print the statement and do not run it.", False),
+        option("--show-sql", "Print the SQL instead of running it.", False),
         option(
             "--dialect",
-            "Print it for this engine, with no macros and the values filled in.",
+            "Print the SQL for this engine, with macros expanded and values filled in.",
             choices=DIALECTS,
         ),
         engine_options(),
         output_options,
     ),
     help=(
-        "Run an analysis.\n\nEach has its own options: attnbank query NAME --help.\n\n"
-        "\b\nExample:\n  attnbank query best_head --relation obj"
+        "Run an analysis.\n\nEach analysis has its own options: attnbank query NAME"
+        " --help.\n\n\b\nExample:\n  attnbank query best_head --relation obj"
     ),
 )
 

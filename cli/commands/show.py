@@ -71,21 +71,27 @@ def _paper(options: Any) -> Any:
     return stacked(
         option(
             "--column",
-            "Make it as wide as the column of a paper: 3.25in, 8.3cm, 234pt. A PNG then has 300"
-            " dots an inch.",
+            "Make the picture as wide as a column of a paper: 3.25in, 8.3cm, 234pt. A PNG then"
+            " has 300 dpi.",
             metavar="WIDTH",
             callback=_parse_points,
         ),
         option(
             "--font-size",
-            "Height of its letters, in points with --column (otherwise 8), else in pixels.",
+            "Font size: in points with --column (default 8), else in pixels.",
             least=5.0,
             most=36.0,
             metavar="SIZE",
         ),
-        option("--title/--no-title", "Say above it what it shows and of what run.", True),
         option(
-            "--caption", "Print a caption in LaTeX: what it shows, runs, n and this command.", False
+            "--title/--no-title",
+            "Put a title above the picture, with what it shows and the run.",
+            True,
+        ),
+        option(
+            "--caption",
+            "Print a LaTeX caption: what the picture shows, the runs, n and this command.",
+            False,
         ),
     )(options)
 
@@ -173,7 +179,7 @@ plot = Pictures(
     _describe_picture,
     stacked(
         output_option(
-            f"The file, which is needed; its ending chooses the format ({', '.join(ENDINGS)})."
+            f"The file to write (required); its extension sets the format ({', '.join(ENDINGS)})."
             " json is the Vega-Lite specification."
         ),
         fresh_option,
@@ -190,22 +196,21 @@ plot = Pictures(
         ),
         option(
             "--scale",
-            "Pixels of a PNG for each pixel, or point, of the picture. Otherwise 2.",
+            "Pixels of a PNG for each pixel, or point, of the picture. Default: 2.",
             least=0.5,
             most=8.0,
         ),
         option(
             "--stretch",
-            "Spread the colours over the amounts there are, instead of the fixed scale on which"
-            " pictures can be compared.",
+            "Spread the colours over the values of this picture, instead of the fixed scale that"
+            " makes pictures comparable.",
             False,
         ),
         _paper,
     ),
     help=(
-        "Draw the picture of an analysis.\n\n"
-        "Each has the options of its analysis: attnbank plot NAME --help.\n\n"
-        "\b\nExample:\n  attnbank plot best_head -o best_head.svg"
+        "Draw the picture of an analysis.\n\nEach picture has the options of its analysis:"
+        " attnbank plot NAME --help.\n\n\b\nExample:\n  attnbank plot best_head -o best_head.svg"
     ),
 )
 
@@ -233,12 +238,12 @@ def _parse_word_range(
 @click.argument("sentence")
 @option(
     "--head heads",
-    "The head, as 3-1; several side by side: 3-1,5-2.",
+    "The head, as in 3-1; several side by side: 3-1,5-2.",
     multiple=True,
     metavar="LAYER-HEAD",
 )
-@option("--layer", "All heads of a layer.", type=int, metavar="N")
-@option("--mean", "One panel, of the mean of the heads that are named.", False)
+@option("--layer", "Show all heads of a layer.", type=int, metavar="N")
+@option("--mean", "Show one panel with the mean of these heads.", False)
 @option(
     "--relation",
     "Show the gold arcs of this relation (obj, all, or a saved one).",
@@ -246,33 +251,33 @@ def _parse_word_range(
 )
 @option(
     "--direction",
-    "Whether the dependent should look at its head, the head at its dependent, or (causal models)"
-    " the later of the two at the earlier.",
+    "Whether the dependent should attend to its head, the head to its dependent, or (causal"
+    " models) the later of the two to the earlier.",
     TO_HEAD,
     choices=list(DIRECTIONS),
 )
 @option("--coreference", "Show the mentions of each entity.", False)
-@option("--tree", "Add the tree to a picture.", False)
+@option("--tree", "Add the dependency tree to the picture.", False)
 @option(
     "--decoded",
-    "Add the tree to a picture, and the ones that attnbank compute attention_tree decoded from each"
-    " head shown, its layer, all heads, or an ensemble.",
+    "Add the dependency tree to the picture, and the trees that attnbank compute attention_tree"
+    " decoded from each head shown, its layer, all heads, or an ensemble.",
     choices=["head", "layer", "all", "ensemble"],
 )
 @option("--special/--no-special", "Show special tokens ([CLS], [SEP]), or leave them out.", True)
-@option("--words", "Only these words, as 1-20.", callback=_parse_word_range, metavar="FROM-TO")
+@option("--words", "Show only these words: 1-20.", callback=_parse_word_range, metavar="FROM-TO")
 @option(
     "--before",
-    "Draw N sentences of the same input above it (runs over documents).",
+    "Also draw the N sentences before it in the same input (runs over documents).",
     0,
     least=0,
     metavar="N",
 )
-@option("--limit hits", "The first N sentences that a request finds.", 1, least=1, metavar="N")
-@option("--least", "Weights under it are not drawn.", 0.01, type=float, metavar="WEIGHT")
-@corpus_option("The corpus that the sentence is of.")
-@run_option("The run, by name or id; by default as for an analysis, of those over the corpus.")
-@timeout_option("How long a request may take.")
+@option("--limit hits", "Show the first N sentences that a request finds.", 1, least=1, metavar="N")
+@option("--least", "Smallest weight that is drawn.", 0.01, type=float, metavar="WEIGHT")
+@corpus_option("Corpus of the sentence, by name.")
+@run_option("Run, by name or id. Default: the default run among those over the corpus.")
+@timeout_option("Time limit of a request in seconds.")
 @theme_option
 @_paper
 @file_options(
@@ -285,12 +290,12 @@ def show(
     theme: str, column: float | None, font_size: float | None, title: bool, caption: bool,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Show what heads look at in one sentence.
+    """Show what heads attend to in one sentence.
 
-    SENTENCE is a sent_id, a number (sentence.id), or a request in quotes, of which the first hit is
-    shown. In the terminal: each word, what it looks at most (special tokens and the word itself
-    left out), the weight, and whether that is its gold head. As a picture: two columns of words,
-    joined by lines as strong as the weights.
+    SENTENCE is a sent_id, a number (sentence.id), or a request in quotes, whose first hit is
+    shown. In the terminal: each word, the word that it attends to most (not counting special
+    tokens and the word itself), the weight, and whether that is its gold head. As a picture:
+    two columns of words, joined by lines as strong as the weights.
     """
     chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested(ctx)[1]
     if chosen not in PICTURES.values():
@@ -410,18 +415,17 @@ PORT = 8417
 
 
 @command("report", "-o report.html")
-@output_option("The file, which is needed; it ends in .html.")
+@output_option("The file to write (required), ending in .html.")
 @run_option(
-    "The run of words over sentences that the sections on syntax read, by name or id; other kinds"
-    " of run are chosen among those of its model. Given again, further runs stand beside the first,"
-    " a column each.",
+    "Run of words over sentences for the sections on syntax, by name or id; other sections use"
+    " other runs of its model. Repeat it to show further runs beside the first, one column each.",
     multiple=True,
 )
 @quiet_option()
 def report(ctx: click.Context, run: tuple[str, ...]) -> None:
-    """Write a report: every table and figure of the papers that the bank can answer.
+    """Write a report: every table and figure of the papers that the bank has data for.
 
-    One HTML file that asks for nothing outside itself, has no script, and prints.
+    The report is one HTML file without scripts, which loads nothing else and can be printed.
     """
     file = requested(ctx)[1]
     if file is None:
@@ -445,29 +449,28 @@ class _Explore(GuardedCommand):
 
 
 @command("explore", "--port 0", cls=_Explore)
-@option("--port", "The port on this machine; 0 is any that is free.", PORT, least=0, most=65535)
+@option("--port", "Port on this machine; 0 takes any free one.", PORT, least=0, most=65535)
 @option(
     "--browser/--no-browser opens_browser",
-    "Open the system's browser. By default only in a terminal.",
+    "Open the system's browser. Default: only if this is a terminal.",
 )
-@timeout_option("How long one request may take.", default=60.0, most=86_400)
-@memory_option("How much memory analyses may take together, and each statement besides.")
+@timeout_option("Time limit of each page in seconds.", default=60.0, most=86_400)
+@memory_option("Memory limit of all analyses together, and of each SQL statement.")
 @option(
     "-m --model",
-    "The model that reads sentences which are typed there: a name or folder as for ingest."
-    " Otherwise that of the run.",
+    "Model for sentences that you type, by name or folder as for ingest. Default: the run's.",
     metavar="NAME",
 )
 def explore(
     ctx: click.Context, port: int, opens_browser: bool | None, timeout: float, memory: int,
     model: str | None,
 ) -> None:  # fmt: skip
-    """Walk through a bank in the browser.
+    """Explore a bank in the browser.
 
-    Prints an address with a token in it, and answers only this machine until Ctrl-C: all heads in
-    a grid, one head with examples right and wrong, sentences by a request, two runs side by side,
-    every table and figure, SQL, and sentences that you type. It reads and never writes; no run can
-    be ingested meanwhile.
+    Prints an address with a secret token, which works on this machine only and until Ctrl-C:
+    all heads in a grid, one head with examples right and wrong, sentences by a request, two
+    runs side by side, every table and figure, SQL, and sentences that you type. The explorer
+    only reads the bank; nothing can be ingested into it meanwhile.
     """
     need("The explorer", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
     path = bank_path(ctx)

@@ -37,15 +37,15 @@ from attnbank.sql.errors import AttnbankError
     "sql", '"select upos, count(*) as n from word group by upos order by n desc"', cls=BankCommand
 )
 @text_argument("statement")
-@timeout_option("How long it may take, to its last row.", default=300.0)
-@memory_option("How much memory it may take.")
+@timeout_option("Time limit in seconds, until the last row.", default=300.0)
+@memory_option("Memory limit.")
 @output_options
 def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None:
     """Run a SELECT of your own on the bank.
 
-    STATEMENT is one statement that reads, in quotes, or - for standard input. It cannot write,
-    nor reach any file or network, and it is ended when its time or memory is over. A table shows
-    the first 10,000 rows; the formats for programs have all of them.
+    STATEMENT is one read-only statement, in quotes, or - for standard input. It cannot write,
+    nor access files or the network, and is stopped at its time or memory limit. A table shows
+    the first 10,000 rows; formats for programs have all of them.
     """
     from attnbank.queries.execution import Isolated
     from attnbank.sql.subprocess_guard import can_fork
@@ -74,7 +74,7 @@ def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None
 def shell(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Open the DuckDB shell on the bank, read-only.
 
-    ARGUMENTS go to the shell as they are.
+    ARGUMENTS are passed to the shell.
     """
     from attnbank.sql.bank.upgrading import check_carried
 
@@ -105,7 +105,7 @@ def find_shell() -> str:
 def schema(ctx: click.Context, table: str | None) -> None:
     """Show the tables, views and analyses of the bank, or the columns of one.
 
-    If a table and an analysis have the same name, it means the table; for the analysis type
+    If a table and an analysis have the same name, TABLE is the table; for the analysis, type
     'head_distance()', in quotes.
     """
     with open_named_bank(ctx) as bank:
