@@ -38,8 +38,8 @@ def without_surprisal_lines(first: int, sharing: int) -> list[str]:
     return [
         f"{count_noun(count, 'word')} {'has' if count == 1 else 'have'} no surprisal: {why}"
         for count, why in (
-            (first, "nothing stands before the first one of an input"),
-            (sharing, "of words that share a position only one has it"),
+            (first, "no token precedes the first word of an input"),
+            (sharing, "only one of the words that share a position has it"),
         )
         if count
     ]
@@ -63,8 +63,8 @@ def unknown_lines(words: int, unknown: int | None) -> list[str]:
 
 
 _OF_FIRST_WORD = {
-    "special": "is left out like a special token (--bos adds a token)",
-    "word": "was nevertheless kept (--first-word word)",
+    "special": "is excluded like a special token (--bos adds a token)",
+    "word": "is treated like any other (--first-word word)",
 }
 
 
@@ -85,7 +85,9 @@ def reading_lines(run: Mapping[str, Any]) -> list[str]:
         )
         lines.append(f"{run['joined_words']:,} of {run['words']:,} words ({share:.1f} %) {how}")
     if wrong := run.get("misspelled_words"):
-        lines.append(f"the given tokens of {wrong:,} of {run['words']:,} words do not spell them")
+        lines.append(
+            f"the given tokens of {wrong:,} of {run['words']:,} words do not match their text"
+        )
     if inner := run["inner_dependencies"]:
         lines.append(
             f"{inner:,} {'dependency is' if inner == 1 else 'dependencies are'} between words that"

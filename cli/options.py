@@ -113,17 +113,19 @@ def check_engine(ctx: click.Context) -> bool:
     if given["engine"] == "duckdb":
         for each in (name, "master"):
             if given[each]:
-                raise CallError(f"--{each} is for Spark.", "Add --engine spark, or leave it out.")
+                raise CallError(
+                    f"--{each} needs --engine spark.", f"Add it, or leave --{each} out."
+                )
         return False
     if not given[name] and name == "to":
-        raise CallError("--engine spark fills a folder: --to is missing.", "Add --to DIR.")
+        raise CallError("--engine spark needs --to DIR.", "Name the folder to fill: --to DIR.")
     if not given[name]:
         raise CallError(
-            "--engine spark reads an export: --data is missing.",
-            "Make one, attnbank export DIR, and name it: --data DIR.",
+            "--engine spark needs --data DIR.",
+            "Write an export, attnbank export DIR, and name it: --data DIR.",
         )
     if ctx.get_parameter_source("timeout") is ParameterSource.COMMANDLINE:
-        raise CallError("--timeout is for DuckDB.", "Leave it out: Spark ends when it is done.")
+        raise CallError("--timeout cannot be combined with --engine spark.", "Leave it out.")
     return True
 
 
@@ -399,11 +401,12 @@ class BankCommand(click.Command):
         except click.UsageError:  # which is told when the arguments are read
             return
         arguments = [param for param in self.params if isinstance(param, click.Argument)]
-        typed: list[str] = []
+        typed: list[Any] = []
         for argument in arguments:
             value = values.get(str(argument.name))
-            typed += value if isinstance(value, tuple) else [] if value is None else [value]
-        typed += [value for value in rest if isinstance(value, str)]
+            typed += value if isinstance(value, tuple) else [value]
+        # Where an argument is missing, click has None or a sentinel of its own, by its version.
+        typed = [text for text in [*typed, *rest] if isinstance(text, str)]
         if typed and values.get("bank") is None:
             needed = [argument.make_metavar(ctx) for argument in arguments if argument.required]
             _refuse_bank(ctx, typed[0], needed[len(typed) - 1 :])

@@ -124,7 +124,7 @@ def ablate(
     path = bank_path(ctx)
     asked = AblateOptions(**options)
     if top is not None and not best:
-        raise CallError("--top says how many heads --best takes.", "Give --best RELATION too.")
+        raise CallError("--top needs --best.", "Add --best RELATION, or leave --top out.")
     if not (heads or query or best or each):
         raise CallError(
             "No set of heads was named.", "Give --heads, --query, --best or --each: --heads 3-1,4-2"
@@ -146,7 +146,7 @@ def ablate(
             ]
     if together:
         if len(sets) < 2:
-            raise CallError("--together joins sets, and there is one.", "Leave it out.")
+            raise CallError("--together needs at least two sets of heads.", "Leave it out.")
         every = tuple(sorted({head for own in sets for head in own.heads}))
         sets.append(HeadSet("together", every, "--together"))
     if each and asked.controls is None:

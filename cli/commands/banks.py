@@ -81,9 +81,9 @@ def _describe_annotated(done: Annotated) -> list[str]:
         told.append(
             f"{count_noun(done.repeated, 'word')} {have} several rows, up to {done.most:,}."
         )
-    told += [f"Left out: {count_noun(n, 'row')} {reason}." for reason, n in done.left_out.items()]
+    told += [f"Skipped: {count_noun(n, 'row')} {reason}." for reason, n in done.left_out.items()]
     told += [
-        f"The values of {name} are those of the bank: a row goes where its {name} is deleted."
+        f"Column {name} refers to the bank: rows are deleted with their {name}."
         for name in done.references
     ]
     return told
@@ -119,7 +119,7 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
         raise CallError("RUN and --none are mutually exclusive.", "Give one of them.")
     if forgets:
         prefer_none(bank_path(ctx))
-        notify("No run is the default now; the newest suitable run answers.")
+        notify("There is no default run now; analyses use the newest suitable run.")
     elif run is not None:
         notify(f"{prefer(bank_path(ctx), run)} is now the default run.")
     else:

@@ -145,7 +145,7 @@ def _compute_everything(
     if ctx.invoked_subcommand is not None:
         if everything or run is not None:
             raise click.UsageError(
-                "--all and --run cannot stand before a name; put --run after it.", ctx
+                "--all and --run cannot come before a name; put --run after it.", ctx
             )
     elif everything:
         guarded(ctx, compute_all)
@@ -263,7 +263,7 @@ def _answer_analysis(
     answer = to_ipc(rows)
     if len(answer) > MOST_BYTES:
         raise CallError(
-            f"The answer of {name} has {len(answer):,} bytes; at most {MOST_BYTES:,} are kept.",
+            f"The answer of {name} has {len(answer):,} bytes; at most {MOST_BYTES:,} can be cached.",
             "Query it when you need it: it is large, not slow.",
         )
     number = None if run is None else run.id
@@ -339,7 +339,11 @@ def probe(
             bank_path(ctx), kind, train_run, test_run, asked, display, replace=replace
         )
     of_all = report.scores.row(0, named=True)
-    took = duration(report.seconds) if report.is_new else "in the bank already (--replace: anew)"
+    took = (
+        duration(report.seconds)
+        if report.is_new
+        else "already in the bank (--replace trains again)"
+    )
     learnt = f", {report.epochs} epochs, best {report.best_epoch}" if report.epochs else ""
     notify(
         f"Probe {report.probe}: {report.kind} finds {100 * of_all['uas']:.1f} % of the heads in"

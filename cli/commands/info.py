@@ -196,7 +196,7 @@ def _model(row: dict[str, Any]) -> list[str]:
         *step,
         *behaviour_lines(None, row["sinks"], row["layer_numbers"], row["sliding_window"]),
         f"sha256 {row['sha256']}",
-        f"{row['tokenizer']}, sha256 {row['tokenizer_sha256'] or 'not kept'}",
+        f"{row['tokenizer']}, sha256 {row['tokenizer_sha256'] or 'not recorded'}",
     ]
 
 
@@ -215,7 +215,7 @@ def _describe_corpus(row: dict[str, Any]) -> list[str]:
         odd.append(f"{row['empty_nodes']:,} empty node{'s' * (row['empty_nodes'] > 1)}")
     if row["unmarked_documents"]:
         unmarked = count_noun(row["unmarked_documents"], "document")
-        odd.append(f"{unmarked} not marked in the source: statistics go by the sentences")
+        odd.append(f"{unmarked} not marked in the source: statistics are by sentence")
     return [
         f"corpus {row['id']}  {row['name']}",
         f"{row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",

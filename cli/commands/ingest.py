@@ -80,8 +80,8 @@ def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> ran
     match = re.fullmatch(r"([0-9]+)(?:\.\.([0-9]+))?", value)
     if match is None:
         raise CallError(
-            f"{value[:40]!r} is not a seed of --random-weights.",
-            "Give one, as in 3, or the first and the last, as in 1..5.",
+            f"{value[:40]!r} is not a valid value of --random-weights.",
+            "Give a seed (3), or the first and the last of several (1..5).",
         )
     first, last = int(match[1][:20]), int((match[2] or match[1])[:20])
     if max(first, last) > MOST_RANDOM:
@@ -238,7 +238,7 @@ def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> N
     }
     if found := [flag for flag, is_given in unfit.items() if is_given]:
         raise CallError(
-            f"--losses asks a model for the words of a run in a bank: not with {found[0]}.",
+            f"--losses cannot be combined with {found[0]}.",
             "Leave one of them out.",
         )
     from attnbank.ingest.models.loading import describe
@@ -272,7 +272,9 @@ def print_estimate(seconds: float, sets: int, sentences: int) -> None:
 def print_measured(done: SurprisalReport) -> None:
     """Say what was measured."""
     if not done.is_new:
-        notify(f"The bank has it already, of {done.run}; nothing was measured (--replace: anew)")
+        notify(
+            f"The bank already has it for {done.run}; nothing was measured (--replace measures again)"
+        )
         return
     told = [count_noun(done.words, "word")]
     told += [f"{count_noun(count, 'pair')} of {source}" for source, count in done.pairs.items()]
@@ -284,17 +286,17 @@ def print_measured(done: SurprisalReport) -> None:
     for line in without_surprisal_lines(done.first_words, done.sharing_words):
         notify(line)
     if done.ends:
-        notify(f"a text ends with {join_names(done.ends)}")
+        notify(f"tokens that end a text: {join_names(done.ends)}")
     if done.unasked:
         notify(
-            f"{count_noun(done.unasked, 'pair')} could not be asked for: nothing stands before the"
-            " verb, a causal model has not seen its subject yet, or the text is too long"
+            f"{count_noun(done.unasked, 'pair')} could not be measured: nothing precedes the verb, a"
+            " causal model has not seen its subject yet, or the text is too long"
         )
     if done.outdated:
         notify(
-            f"warning: the words had other surprisals before, beside which {join_names(done.outdated)}"
-            f" {'was' if len(done.outdated) == 1 else 'were'} measured: measure"
-            f" {'it' if len(done.outdated) == 1 else 'them'} anew (attnbank ablate ... --replace)"
+            f"warning: {join_names(done.outdated)} {'was' if len(done.outdated) == 1 else 'were'}"
+            " compared with earlier surprisals of the words, which have changed: measure"
+            f" {'it' if len(done.outdated) == 1 else 'them'} again (attnbank ablate ... --replace)"
         )
 
 
@@ -503,8 +505,8 @@ def demo(ctx: click.Context) -> None:
     print_report(report, bank)
     notify(
         "",
-        "The best head for each relation, as in table 1 of Clark et al. (2019): how often",
-        "it finds the syntactic head, beside the best fixed offset, in per cent.",
+        "The best head for each relation, as in table 1 of Clark et al. (2019): how often it",
+        "finds the syntactic head, and how often the best fixed offset does, in per cent.",
         "",
     )
     from attnbank.queries import open_bank

@@ -40,13 +40,14 @@ def _parse_keep(given: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]
         run, sign, kind = each.rpartition("=")
         if kind not in _KEEP:
             raise CallError(
-                f"--keep cannot be {each}.", "Say weights or peaks, or RUN=peaks for one run."
+                f"{each!r} is not a valid value of --keep.",
+                "Use weights or peaks, or RUN=peaks for one run.",
             )
         named = [name for number, name in runs.items() if not sign or run in (name, str(number))]
         if not named:
             raise CallError(
                 f"--keep {each} names no run that is published.",
-                f"They are: {', '.join(runs.values())}.",
+                f"Published runs: {', '.join(runs.values())}.",
             )
         found |= dict.fromkeys(named, "peaks" if kind == "peaks" else "weights")
     return found
@@ -110,12 +111,12 @@ def publish(
 
     def on_size(of_bank: int, of_programs: int) -> None:
         notify(
-            f"The bank takes {format_bytes(of_bank)}, of which a page reads what it shows; DuckDB and"
-            f" Python for browsers take {format_bytes(of_programs)}."
+            f"The bank is {format_bytes(of_bank)}, of which a page loads only what it shows; DuckDB and"
+            f" Python for browsers are {format_bytes(of_programs)}."
         )
         if of_bank > _MOST_OF_HOSTS:
             notify(
-                "Some hosts, GitHub among them, take no file over 100 MB: see --keep peaks and"
+                "Some hosts, such as GitHub, reject files over 100 MB: see --keep peaks and"
                 " --sentences."
             )
 
@@ -123,8 +124,9 @@ def publish(
         done = publish(asked, folder, display, on_size, adds=adds, force=force)
     notify(
         *done.notes,
-        f"{done.folder} has the bank, {format_bytes(done.bank)}; all of {folder} takes {format_bytes(done.total)}.",
-        f"Look at it: attnbank publish {quote(str(folder))} --serve",
+        f"Wrote the bank to {done.folder} ({format_bytes(done.bank)}); {folder} is"
+        f" {format_bytes(done.total)} in all.",
+        f"View it: attnbank publish {quote(str(folder))} --serve",
     )
     if serves:
         _serve(folder, port)
@@ -162,8 +164,10 @@ def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
             display(Progress("fetching", min(done // 10**6, millions or done), millions))
 
         digest = fetch(url, target, on_bytes)
-    checked = "no digest stands beside it" if digest is None else "as it was published (SHA-256)"
+    checked = (
+        "there was no digest to check it with" if digest is None else "its SHA-256 is as published"
+    )
     notify(
-        f"{target} has {format_bytes(target.stat().st_size)}: {checked}.",
+        f"Downloaded {target} ({format_bytes(target.stat().st_size)}); {checked}.",
         f"Next: {typed_for(target)} info",
     )

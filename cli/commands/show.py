@@ -125,7 +125,7 @@ class Pictures(AnalysisGroup):
             return made
         if ctx.resilient_parsing:
             return None
-        raise CallError(f"{plain} has no picture.", f"Those that have one: {', '.join(those)}.")
+        raise CallError(f"{plain} has no picture.", f"These have one: {', '.join(those)}.")
 
 
 def _describe_picture(analysis: Analysis) -> tuple[str, str]:
@@ -144,9 +144,7 @@ def _plot(
 ) -> None:  # fmt: skip
     name, file = analysis.name, requested(ctx)[1]
     if file is None:
-        raise CallError(
-            "plot writes a file: -o is missing.", f"Type: attnbank plot {name} -o {name}.svg"
-        )
+        raise CallError("plot needs -o FILE.", f"Type: attnbank plot {name} -o {name}.svg")
     ending = output.choose_format(ctx, {each: each for each in ENDINGS})
     atomic.check_output(file, bank_path(ctx))
     if ending != ".json":
@@ -157,9 +155,7 @@ def _plot(
     look = _look(**paper, stretch=stretch)
     column = paper["column"]
     if column and (width or height):
-        raise CallError(
-            "--column is the width of the whole picture.", "Leave --width and --height out."
-        )
+        raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
     with open_named_bank(ctx) as bank:
         bank.reads_cache = not fresh
         kept = None if fresh else bank.cached(name, **given)
@@ -356,8 +352,8 @@ def _write_tables(ctx: click.Context, shown: Shown, format_: str) -> None:
 def _heading(shown: Shown) -> Iterator[str]:
     yield output.run_title(shown.run)
     is_backward = shown.facts.direction == "head_to_dependent"
-    what = "What looks at each word most" if is_backward else "What each word looks at most"
-    yield f"{what}, special tokens and the word itself left out"
+    which = "that attends most to each word" if is_backward else "that each word attends to most"
+    yield f"The word {which}, not counting special tokens and the word itself"
     yield from shown.facts.notes
 
 
@@ -429,9 +425,7 @@ def report(ctx: click.Context, run: tuple[str, ...]) -> None:
     """
     file = requested(ctx)[1]
     if file is None:
-        raise CallError(
-            "report writes a file: -o is missing.", "Type: attnbank report -o report.html"
-        )
+        raise CallError("report needs -o FILE.", "Type: attnbank report -o report.html")
     from attnbank.queries.report.page import check_place, need_packages
 
     check_place(file, bank_path(ctx))

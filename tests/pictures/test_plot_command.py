@@ -124,9 +124,9 @@ def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:
         (
             ["best_head"],
             2,
-            "plot writes a file: -o is missing.\nType: attnbank plot best_head -o best_head",
+            "plot needs -o FILE.\nType: attnbank plot best_head -o best_head",
         ),
-        (["best_head", "-o", "-"], 2, "plot writes a file: -o is missing."),
+        (["best_head", "-o", "-"], 2, "plot needs -o FILE."),
         (["best_head", "-o", "a.jpg"], 2, "Cannot infer a format from a.jpg."),
         (["best_head", "-o", "a"], 2, "The name must end in .svg, .png, .pdf, .html, .json."),
         (["gold_dependency", "-o", "a.svg"], 2, "gold_dependency has no picture.\nThose that have"),
