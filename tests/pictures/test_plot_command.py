@@ -129,7 +129,7 @@ def test_a_file_is_replaced_whole(bank: Path, tmp_path: Path) -> None:
         (["best_head", "-o", "-"], 2, "plot needs -o FILE."),
         (["best_head", "-o", "a.jpg"], 2, "Cannot infer a format from a.jpg."),
         (["best_head", "-o", "a"], 2, "The name must end in .svg, .png, .pdf, .html, .json."),
-        (["gold_dependency", "-o", "a.svg"], 2, "gold_dependency has no picture.\nThose that have"),
+        (["gold_dependency", "-o", "a.svg"], 2, "gold_dependency has no picture.\nThese have one"),
         (["best_hed", "-o", "a.svg"], 2, "There is no analysis best_hed. Did you mean best_head"),
         (["best_head", "-o", "no/such/a.svg"], 2, "There is no folder"),
         (["figure_3", "-o", "a.svg"], 1, "is suitable for figure_3"),
