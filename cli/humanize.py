@@ -11,12 +11,12 @@ WARN_FROM = 0.05
 
 def duration(seconds: float) -> str:
     """A duration, given in seconds: 42 s, 3 min 5 s, 2 h 10 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    whole_seconds = round(seconds)
+    if whole_seconds < 60:
+        return f"{whole_seconds} s"
+    if whole_seconds < 3600:
+        return f"{whole_seconds // 60} min {whole_seconds % 60} s"
+    return f"{whole_seconds // 3600} h {whole_seconds % 3600 // 60} min"
 
 
 def count_noun(count: int, noun: str) -> str:
@@ -84,9 +84,9 @@ def reading_lines(run: Mapping[str, Any]) -> list[str]:
             else "are tokenized differently in the text (see --edges share)"
         )
         lines.append(f"{run['joined_words']:,} of {run['words']:,} words ({share:.1f} %) {how}")
-    if wrong := run.get("misspelled_words"):
+    if misspelled := run.get("misspelled_words"):
         lines.append(
-            f"the given tokens of {wrong:,} of {run['words']:,} words do not match their text"
+            f"the given tokens of {misspelled:,} of {run['words']:,} words do not match their text"
         )
     if inner := run["inner_dependencies"]:
         lines.append(

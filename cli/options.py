@@ -61,14 +61,14 @@ def requested(ctx: click.Context) -> tuple[str | None, str | None]:
 
 def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     """The path of the bank: of -b, else ATTNBANK, else the default. Raises CallError, BankError."""
-    named = remembered(ctx, "bank")
-    if named is None:
-        named = os.environ.get("ATTNBANK") or default
-    path = paths.printable_path(named)
+    bank = remembered(ctx, "bank")
+    if bank is None:
+        bank = os.environ.get("ATTNBANK") or default
+    path = paths.printable_path(bank)
     # A default of the command's own is then known later, too, and no secret of an address.
-    ctx.meta["attnbank.bank"] = named if address_of(named) is None else typed_path(path)
-    if address_of(named) is None:
-        bank_file(named)
+    ctx.meta["attnbank.bank"] = bank if address_of(bank) is None else typed_path(path)
+    if address_of(bank) is None:
+        bank_file(bank)
     return path.expanduser()
 
 
@@ -80,19 +80,19 @@ def typed_for(bank: Path) -> str:
 
 def retyped(ctx: click.Context) -> str:
     """The command as it was typed, for a caption: files by their names, without their folders."""
-    named = remembered(ctx, "bank")
-    parts = [*ctx.command_path.split(), *([] if named is None else ["-b", Path(named).name])]
-    typed = iter(ctx.meta[_TYPED])
-    for each in typed:
-        flag, _, value = each.partition("=")
-        if each in ("-b", "--bank"):
-            next(typed)
-        elif each in ("-o", "--output"):
-            parts += ["-o", Path(next(typed)).name]
-        elif flag == "--output" or (each.startswith("-o") and not each.startswith("--")):
-            parts += ["-o", Path(value or each[2:]).name]
-        elif flag not in ("--bank", "--caption") and not each.startswith("-b"):
-            parts.append(each)
+    bank = remembered(ctx, "bank")
+    parts = [*ctx.command_path.split(), *([] if bank is None else ["-b", Path(bank).name])]
+    words = iter(ctx.meta[_TYPED])
+    for word in words:
+        flag, _, value = word.partition("=")
+        if word in ("-b", "--bank"):
+            next(words)
+        elif word in ("-o", "--output"):
+            parts += ["-o", Path(next(words)).name]
+        elif flag == "--output" or (word.startswith("-o") and not word.startswith("--")):
+            parts += ["-o", Path(value or word[2:]).name]
+        elif flag not in ("--bank", "--caption") and not word.startswith("-b"):
+            parts.append(word)
     return join(parts)
 
 
@@ -108,18 +108,19 @@ def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
 
 def check_engine(ctx: click.Context) -> bool:
     """Whether Spark answers. Raises CallError if --engine, --data or --to, and --master misfit."""
-    given = ctx.params
-    name = "to" if "to" in given else "data"
-    if given["engine"] == "duckdb":
-        for each in (name, "master"):
-            if given[each]:
+    params = ctx.params
+    name = "to" if "to" in params else "data"
+    if params["engine"] == "duckdb":
+        for spark_option in (name, "master"):
+            if params[spark_option]:
                 raise CallError(
-                    f"--{each} needs --engine spark.", f"Add it, or leave --{each} out."
+                    f"--{spark_option} needs --engine spark.",
+                    f"Add it, or leave --{spark_option} out.",
                 )
         return False
-    if not given[name] and name == "to":
+    if not params[name] and name == "to":
         raise CallError("--engine spark needs --to DIR.", "Name the folder to fill: --to DIR.")
-    if not given[name]:
+    if not params[name]:
         raise CallError(
             "--engine spark needs --data DIR.",
             "Write an export, attnbank export DIR, and name it: --data DIR.",
@@ -169,8 +170,8 @@ def _size_callback(least: int) -> Callable[[click.Context, click.Parameter, str]
         except (KeyError, ValueError):
             raise click.BadParameter(f"{value!r} is not a valid size (500MB, 2GB).") from None
         if not least <= size <= 10**15:  # false for NaN too
-            told = f"{value} is not in the range {least // 10**6}MB to 1000TB."
-            raise click.BadParameter(told)
+            message = f"{value} is not in the range {least // 10**6}MB to 1000TB."
+            raise click.BadParameter(message)
         return round(size)
 
     return parse_size
@@ -204,8 +205,8 @@ def stacked(*options: Decorator) -> Decorator:
     def decorate(function: Decorated) -> Decorated:
         # Click lists the options of a function in reverse, those of a command as they are added.
         is_made = isinstance(function, click.Command)
-        for each in options if is_made else reversed(options):
-            function = each(function)
+        for decorator in options if is_made else reversed(options):
+            function = decorator(function)
         return function
 
     return decorate
@@ -242,11 +243,11 @@ def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
     options = []
     for field in fields(kind):
         if field.metadata:
-            given = {**field.metadata, **more.get(field.name, {})}
-            flag = given.pop("flag", field.name.replace("_", "-"))
-            flags = f"--{flag} {given.pop('short', '')} {field.name}"
-            given.pop("group")
-            options.append(option(flags, default=field.default, **given))
+            attributes = {**field.metadata, **more.get(field.name, {})}
+            flag = attributes.pop("flag", field.name.replace("_", "-"))
+            flags = f"--{flag} {attributes.pop('short', '')} {field.name}"
+            attributes.pop("group")
+            options.append(option(flags, default=field.default, **attributes))
     return stacked(*options)
 
 
@@ -397,7 +398,7 @@ class BankCommand(click.Command):
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
         try:
-            values, rest, _ = parser.parse_args([*args])
+            values, extra, _ = parser.parse_args([*args])
         except click.UsageError:  # which is told when the arguments are read
             return
         arguments = [param for param in self.params if isinstance(param, click.Argument)]
@@ -406,7 +407,7 @@ class BankCommand(click.Command):
             value = values.get(str(argument.name))
             typed += value if isinstance(value, tuple) else [value]
         # Where an argument is missing, click has None or a sentinel of its own, by its version.
-        typed = [text for text in [*typed, *rest] if isinstance(text, str)]
+        typed = [text for text in [*typed, *extra] if isinstance(text, str)]
         if typed and values.get("bank") is None:
             needed = [argument.make_metavar(ctx) for argument in arguments if argument.required]
             _refuse_bank(ctx, typed[0], needed[len(typed) - 1 :])
@@ -421,19 +422,20 @@ class BankCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options by section."""
-        left = {
-            "help" if "--help" in each.opts else str(each.name): record
-            for each in self.get_params(ctx)
-            if isinstance(each, click.Option) and (record := each.get_help_record(ctx)) is not None
+        records = {
+            "help" if "--help" in param.opts else str(param.name): record
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option)
+            and (record := param.get_help_record(ctx)) is not None
         }
         parts = {
-            title: [left.pop(name) for name in names if name in left]
+            title: [records.pop(name) for name in names if name in records]
             for title, names in {**self.sections, **SECTIONS}.items()
         }
-        for title, records in {"Options": list(left.values()), **parts}.items():
-            if records:
+        for title, rows in {"Options": list(records.values()), **parts}.items():
+            if rows:
                 with formatter.section(title):
-                    formatter.write_dl(records)
+                    formatter.write_dl(rows)
 
 
 @click.pass_context
@@ -481,5 +483,9 @@ class BankGroup(click.Group):
             commands = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
-                    [(name, each.get_short_help_str(200)) for name, each in commands if each]
+                    [
+                        (name, command.get_short_help_str(200))
+                        for name, command in commands
+                        if command
+                    ]
                 )

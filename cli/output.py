@@ -104,20 +104,20 @@ def write_frames(
     chosen = choose_format(ctx)
     parts = iter(frames)
     first = next(parts, None)  # before a file is made, since most errors come with the first part
-    whole = itertools.chain([] if first is None else [first], parts)
+    all_parts = itertools.chain([] if first is None else [first], parts)
     with destination(ctx, binary=chosen == "parquet") as file:
         if chosen not in FOR_PEOPLE:
-            _write_for_programs(whole, chosen, file, provenance_text(ctx))
+            _write_for_programs(all_parts, chosen, file, provenance_text(ctx))
         else:
             if title is not None:
                 write_heading([title], chosen, file)
-            part = _first_rows(whole)
+            part = _first_rows(all_parts)
             encode_frame(part, chosen, file, terminal_width(ctx), wraps=wraps)
             if note is not None:
                 _write_lines([""] if chosen == "markdown" else [], file)  # else it is a row
                 write_heading([note], chosen, file)
             file.flush()
-            for _ in whole:  # the rest is not shown, but counted
+            for _ in all_parts:  # the rest is not shown, but counted
                 check_reader(ctx)
     rows = count()
     if chosen in FOR_PEOPLE and (note := why_p_is_empty(part)) is not None:
@@ -139,15 +139,15 @@ def _first_rows(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """
     import polars as pl
 
-    kept: list[pl.DataFrame] = []
+    parts: list[pl.DataFrame] = []
     rows, size = 0, 0.0
     for frame in frames:
-        kept.append(frame.head(MOST_ROWS - rows))
-        rows += kept[-1].height
-        size += kept[-1].estimated_size()
+        parts.append(frame.head(MOST_ROWS - rows))
+        rows += parts[-1].height
+        size += parts[-1].estimated_size()
         if rows >= MOST_ROWS or size > MOST_BYTES:
             break
-    return pl.concat(kept) if kept else pl.DataFrame()
+    return pl.concat(parts) if parts else pl.DataFrame()
 
 
 def check_reader(ctx: click.Context) -> None:
@@ -167,7 +167,9 @@ def write_heading(lines: Iterable[str], format_: str, file: BinaryIO) -> None:
     """Write lines above a table: LaTeX comments, or Markdown paragraphs without markup."""
     for line in map(escape_control, lines):
         if format_ == "markdown":
-            plain = "".join(f"\\{each}" if each in "\\|<&*`_[" else each for each in line)
+            plain = "".join(
+                f"\\{character}" if character in "\\|<&*`_[" else character for character in line
+            )
             _write_lines([plain, ""] if line else [], file)
         else:
             _write_lines([f"% {line}" if format_ == "latex" and line else line], file)
@@ -347,7 +349,9 @@ def record(
         facts["run"] = None if run is None else provenance.provenance_of_run(source.connection, run)
     else:
         facts["run"] = None if run is None else {"name": run}
-        facts["exports"] = [provenance.provenance_of_export(each) for each in ctx.params["data"]]
+        facts["exports"] = [
+            provenance.provenance_of_export(export) for export in ctx.params["data"]
+        ]
     if statement is not None:
         facts["statement_sha256"] = provenance.digest_text(statement)
     ctx.meta[_FACTS] = facts
@@ -359,18 +363,18 @@ def record_runs(ctx: click.Context, bank: Bank, run: str | None) -> None:
         rows = bank.runs().select("id", "name").rows()
         names = [name for id, name in rows if run in (None, name, str(id))]
         ctx.meta[_FACTS] = {
-            "runs": [provenance.provenance_of_run(bank.connection, each) for each in names]
+            "runs": [provenance.provenance_of_run(bank.connection, name) for name in names]
         }
 
 
 def _facts(ctx: click.Context) -> dict[str, Any]:
-    given = {
+    options = {
         name: _without_secrets(value)
         for name, value in ctx.params.items()
         if name != "force" and value not in (None, False, ())
     }
-    known = {"command": ctx.command_path, "options": given, **ctx.meta.get(_FACTS, {})}
-    return provenance.whole(known, None if "exports" in known else bank_path(ctx))
+    facts = {"command": ctx.command_path, "options": options, **ctx.meta.get(_FACTS, {})}
+    return provenance.whole(facts, None if "exports" in facts else bank_path(ctx))
 
 
 def _without_secrets(value: Any) -> Any:

@@ -77,12 +77,12 @@ class ProgressDisplay:
 
     def _print_line(self, progress: Progress) -> None:
         """Print a line when a further tenth is done, with the rate and the time that is left."""
-        done = _done(progress)
-        tenth = int(10 * done + 1e-9)
-        if not progress.total or tenth <= self._tenth or done == self._first:
+        share = _done(progress)
+        tenth = int(10 * share + 1e-9)
+        if not progress.total or tenth <= self._tenth or share == self._first:
             return
         self._tenth = tenth
-        left = (1 - done) * (time.monotonic() - self._started) / (done - self._first)
+        left = (1 - share) * (time.monotonic() - self._started) / (share - self._first)
         name = _STAGES[progress.stage][0]
         safe_echo(f"{name}: {_count_done(progress)}, {duration(left)} left", err=True)
 

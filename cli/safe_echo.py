@@ -57,8 +57,8 @@ def _escape_but_isolates(text: str) -> str:
     parts = text.split(ISOLATE)
     if END in parts[0] or any(part.count(END) != 1 for part in parts[1:]):
         return escape_control(text)
-    found = escape_control(parts[0])
+    escaped = escape_control(parts[0])
     for part in parts[1:]:
         inside, _, after = part.partition(END)
-        found += f"{ISOLATE}{escape_control(inside)}{END}{escape_control(after)}"
-    return found
+        escaped += f"{ISOLATE}{escape_control(inside)}{END}{escape_control(after)}"
+    return escaped

@@ -66,8 +66,8 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     same command again.
     """
     path = bank_path(ctx)
-    done = measure_with_progress(path, run, LossOptions(**options), replace=replace)
-    notify(f"Next: {typed_for(path)} query surprisal_by_class --run {quote(done.run)}")
+    report = measure_with_progress(path, run, LossOptions(**options), replace=replace)
+    notify(f"Next: {typed_for(path)} query surprisal_by_class --run {quote(report.run)}")
 
 
 @command(
@@ -75,7 +75,7 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     "objects --best obj --top 5 --controls 20",
     cls=BankCommand,
     sections={
-        "Sets of heads": ("heads", "query", "best", "top", "each", "together"),
+        "Sets of heads": ("heads", "query", "best", "top", "each_head", "together"),
         "Controls": ("replacement", "controls", "controls_from", "seed"),
         "Outcomes": ("agreement", "pairs"),
         "Model": ("model", "device", "trust_remote_code", "batch_tokens"),
@@ -103,14 +103,14 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     shell_complete=complete_names("relation"),
 )
 @option("--top", f"How many heads --best takes. Default: {_USUAL_TOP}.", type=click.IntRange(1))
-@option("--each", "A set for each head of the model, without controls.", False)
+@option("--each each_head", "A set for each head of the model, without controls.", False)
 @option("--together", "Also one set with the heads of all other sets.", False)
 @field_options(AblateOptions)
 @_replace_option
 @quiet_option()
 def ablate(
     ctx: click.Context, /, name: str, run: str | None, heads: Sequence[str], query: Sequence[str],
-    best: Sequence[str], top: int | None, each: bool, together: bool, replace: bool, **options: Any,
+    best: Sequence[str], top: int | None, each_head: bool, together: bool, replace: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Disable sets of heads and measure what gets worse, compared with random sets of the same
     size.
@@ -122,10 +122,10 @@ def ablate(
     resume an interrupted measurement, type the same command again.
     """
     path = bank_path(ctx)
-    asked = AblateOptions(**options)
+    ablate_options = AblateOptions(**options)
     if top is not None and not best:
         raise CallError("--top needs --best.", "Add --best RELATION, or leave --top out.")
-    if not (heads or query or best or each):
+    if not (heads or query or best or each_head):
         raise CallError(
             "No set of heads was named.", "Give --heads, --query, --best or --each: --heads 3-1,4-2"
         )
@@ -136,9 +136,11 @@ def ablate(
             called = "query" if len(query) == 1 else f"query {number}"
             sets.append(HeadSet(called, _heads_of_query(bank, statement), f"--query {statement}"))
         for relation in dict.fromkeys(best):
-            found = _best(bank, relation, top or _USUAL_TOP, read.name)
-            sets.append(HeadSet(relation, found, f"--best {relation} --top {top or _USUAL_TOP}"))
-        if each:
+            best_heads = _best(bank, relation, top or _USUAL_TOP, read.name)
+            sets.append(
+                HeadSet(relation, best_heads, f"--best {relation} --top {top or _USUAL_TOP}")
+            )
+        if each_head:
             sets += [
                 HeadSet(f"{layer}-{head}", ((layer, head),), "--each")
                 for layer in read.numbers
@@ -147,29 +149,31 @@ def ablate(
     if together:
         if len(sets) < 2:
             raise CallError("--together needs at least two sets of heads.", "Leave it out.")
-        every = tuple(sorted({head for own in sets for head in own.heads}))
-        sets.append(HeadSet("together", every, "--together"))
-    if each and asked.controls is None:
-        asked = dataclasses.replace(asked, controls=0)
+        all_heads = tuple(sorted({head for head_set in sets for head in head_set.heads}))
+        sets.append(HeadSet("together", all_heads, "--together"))
+    if each_head and ablate_options.controls is None:
+        ablate_options = dataclasses.replace(ablate_options, controls=0)
     from attnbank.ingest import ablate as disable
 
     with resumable_progress() as display:
-        done = disable(path, name, sets, read.name, asked, display, print_estimate, replace=replace)
-    print_measured(done)
-    asked_for = f"--ablation {quote(name)} --run {quote(done.run)}"
-    notify(f"Next: {typed_for(path)} query ablation_effect {asked_for}")
+        report = disable(
+            path, name, sets, read.name, ablate_options, display, print_estimate, replace=replace
+        )
+    print_measured(report)
+    arguments = f"--ablation {quote(name)} --run {quote(report.run)}"
+    notify(f"Next: {typed_for(path)} query ablation_effect {arguments}")
 
 
 def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
     """The heads that a SELECT of the user finds, each once. Raises CallError for other columns."""
-    found = bank.sql(statement, isolated=True)
-    if not {"layer", "head"} <= set(found.columns):
+    rows = bank.sql(statement, isolated=True)
+    if not {"layer", "head"} <= set(rows.columns):
         raise CallError(
             "The SELECT of --query has no columns layer and head.",
             'Name them: --query "select layer, head from best_head() limit 5"',
         )
-    heads = found.select("layer", "head").drop_nulls().unique(maintain_order=True)
-    if not all(each.is_integer() for each in heads.dtypes):
+    heads = rows.select("layer", "head").drop_nulls().unique(maintain_order=True)
+    if not all(dtype.is_integer() for dtype in heads.dtypes):
         raise CallError(
             "The columns layer and head of --query are not whole numbers.", "Cast them: layer::int"
         )
@@ -178,7 +182,7 @@ def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
 
 def _best(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
     """The heads that find most dependents of a relation, in their better direction."""
-    found = bank.query("head_accuracy", relation=relation, run=run)
-    best = found.sort(["accuracy", "layer", "head"], descending=[True, False, False])
-    heads = best.select("layer", "head").unique(maintain_order=True).head(top)
+    accuracies = bank.query("head_accuracy", relation=relation, run=run)
+    ranked = accuracies.sort(["accuracy", "layer", "head"], descending=[True, False, False])
+    heads = ranked.select("layer", "head").unique(maintain_order=True).head(top)
     return tuple((int(layer), int(head)) for layer, head in heads.rows())

@@ -68,36 +68,40 @@ def annotate(ctx: click.Context, file: Path, **options: Any) -> None:
     from attnbank.ingest import annotate
 
     path = bank_path(ctx)
-    done = annotate(path, file, **options)
-    notify(*_describe_annotated(done), f"Next: {typed_for(path)} sql {quote(_join(done))}")
+    annotated = annotate(path, file, **options)
+    notify(
+        *_describe_annotated(annotated), f"Next: {typed_for(path)} sql {quote(_join(annotated))}"
+    )
 
 
-def _describe_annotated(done: Annotated) -> list[str]:
-    columns = ", ".join(f"{name} ({type_.lower()})" for name, type_ in done.columns.items())
-    rows, words = count_noun(done.rows, "row"), count_noun(done.words, "word")
-    told = [f"{done.name} has {rows} for {words}: {columns}."]
-    if done.repeated:
-        have = "have" if done.repeated > 1 else "has"
-        told.append(
-            f"{count_noun(done.repeated, 'word')} {have} several rows, up to {done.most:,}."
+def _describe_annotated(annotated: Annotated) -> list[str]:
+    columns = ", ".join(f"{name} ({type_.lower()})" for name, type_ in annotated.columns.items())
+    rows, words = count_noun(annotated.rows, "row"), count_noun(annotated.words, "word")
+    lines = [f"{annotated.name} has {rows} for {words}: {columns}."]
+    if annotated.repeated:
+        have = "have" if annotated.repeated > 1 else "has"
+        lines.append(
+            f"{count_noun(annotated.repeated, 'word')} {have} several rows, up to {annotated.most:,}."
         )
-    told += [f"Skipped: {count_noun(n, 'row')} {reason}." for reason, n in done.left_out.items()]
-    told += [
-        f"Column {name} refers to the bank: rows are deleted with their {name}."
-        for name in done.references
+    lines += [
+        f"Skipped: {count_noun(n, 'row')} {reason}." for reason, n in annotated.left_out.items()
     ]
-    return told
+    lines += [
+        f"Column {name} refers to the bank: rows are deleted with their {name}."
+        for name in annotated.references
+    ]
+    return lines
 
 
-def _join(done: Annotated) -> str:
+def _join(annotated: Annotated) -> str:
     """A SELECT that puts the first column of a new table beside the forms of the words."""
     from attnbank.sql.quoting import quoted
 
-    name = next(iter(done.columns))
+    name = next(iter(annotated.columns))
     column = name if name.replace("_", "a").isalnum() and name.isascii() else quoted(name)
     return (
-        f"select word.form, {done.name}.{column} from {done.name}"
-        f" inner join word on word.id = {done.name}.word limit 10"
+        f"select word.form, {annotated.name}.{column} from {annotated.name}"
+        f" inner join word on word.id = {annotated.name}.word limit 10"
     )
 
 
@@ -135,7 +139,7 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
 @option("--dry-run", "Print what would be deleted, and stop.", False)
 @option("-y --yes", "Do not ask for confirmation.", False)
 @quiet_option("Print only errors; do not ask for confirmation.")
-def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **named: Any) -> None:
+def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **names: Any) -> None:
     """Delete runs, by name or id, and free their space.
 
     What was computed from a run is deleted with it, and so are the probes that were trained or
@@ -143,39 +147,39 @@ def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **named: Any) -> Non
     """
     from attnbank.ingest.store.deleting import delete
 
-    if not any(named.values()):
+    if not any(names.values()):
         raise click.UsageError("Name a run, or give --corpus or --model.", ctx)
     path = bank_path(ctx)
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not (yes or is_quiet())
     if dry_run or asks:
-        found = delete(path, **named, dry_run=True)
-        _print_deletion(found, "Would delete" if dry_run else "Will delete")
+        deletion = delete(path, **names, dry_run=True)
+        _print_deletion(deletion, "Would delete" if dry_run else "Will delete")
         if dry_run:
             return
         click.confirm("Delete all of this?", abort=True, err=True)
-    done = delete(path, **named)
+    deletion = delete(path, **names)
     if not (asks or is_quiet()):
-        _print_deletion(done, "Deleted")
+        _print_deletion(deletion, "Deleted")
     notify(
-        f"{path} is now {format_bytes(path.stat().st_size)}, {format_bytes(max(done.freed, 0))} smaller",
+        f"{path} is now {format_bytes(path.stat().st_size)}, {format_bytes(max(deletion.freed, 0))} smaller",
         *(
             f"No run uses the {kind} {name} any more; to delete it:"
             f" attnbank delete --{kind} {quote(name)}"
-            for kind, name in done.unused
+            for kind, name in deletion.unused
         ),
     )
 
 
-def _print_deletion(found: Deletion, what: str) -> None:
+def _print_deletion(deletion: Deletion, what: str) -> None:
     parts = {
-        "run": found.runs,
-        "corpus": found.corpora,
-        "model": found.models,
-        "probe": found.probes,
+        "run": deletion.runs,
+        "corpus": deletion.corpora,
+        "model": deletion.models,
+        "probe": deletion.probes,
     }
     safe_echo(
-        *(f"{what}: the {kind} {name}" for kind, those in parts.items() for name in those),
-        f"Rows: {', '.join(f'{table} {rows:,}' for table, rows in found.rows.items())}",
+        *(f"{what}: the {kind} {name}" for kind, names in parts.items() for name in names),
+        f"Rows: {', '.join(f'{table} {rows:,}' for table, rows in deletion.rows.items())}",
         err=True,
     )
 
@@ -192,15 +196,15 @@ def upgrade(ctx: click.Context) -> None:
     from attnbank.sql.bank.opening import upgrade
 
     path = bank_path(ctx)
-    done = upgrade(path)
-    if not done.changed:
-        notify(f"{path} is already up to date (format {done.after})")
+    upgraded = upgrade(path)
+    if not upgraded.changed:
+        notify(f"{path} is already up to date (format {upgraded.after})")
         return
-    if done.before != done.after:
-        notify(f"Upgraded {path} from format {done.before} to {done.after}")
-    if done.added:
-        notify(f"Added: {', '.join(done.added)}")
-    if done.analyses:
+    if upgraded.before != upgraded.after:
+        notify(f"Upgraded {path} from format {upgraded.before} to {upgraded.after}")
+    if upgraded.added:
+        notify(f"Added: {', '.join(upgraded.added)}")
+    if upgraded.analyses:
         notify("Its views and analyses are now those of this version")
 
 
@@ -222,7 +226,7 @@ def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> No
     with open_named_bank(ctx) as bank:
         record_runs(ctx, bank, run)
         written = export(bank, folder, run=run, force=force, origin=provenance_text(ctx))
-    total = format_bytes(sum(each.stat().st_size for each in written))
+    total = format_bytes(sum(file.stat().st_size for file in written))
     notify(
         f"Wrote {len(written):,} files, {total}, to {folder}.",
         f"To make a bank of it again: attnbank -b new.duckdb import {quote(str(folder))}",
@@ -243,11 +247,11 @@ def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None
     from attnbank.ingest import import_exports
 
     bank = bank_path(ctx)
-    done = import_exports(folders, bank, partial=partial)
-    rows = sum(done.rows.values())
+    report = import_exports(folders, bank, partial=partial)
+    rows = sum(report.rows.values())
     notify(
-        *done.notes,
-        f"{bank} has {rows:,} rows in {len(done.rows):,} tables, {format_bytes(bank.stat().st_size)}.",
+        *report.notes,
+        f"{bank} has {rows:,} rows in {len(report.rows):,} tables, {format_bytes(bank.stat().st_size)}.",
         f"Next: {typed_for(bank)} info",
     )
 
@@ -265,10 +269,10 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
     wrote. Without -b the first argument is the new bank, which must not exist: attnbank merge
     OUT BANK...
     """
-    named = remembered(ctx, "bank")
-    out = Path(banks[0] if named is None else named).expanduser()
-    sources = banks[1:] if named is None else banks
-    if named is None and out.exists() and (out.is_dir() or out.stat().st_size):
+    bank = remembered(ctx, "bank")
+    out = Path(banks[0] if bank is None else bank).expanduser()
+    sources = banks[1:] if bank is None else banks
+    if bank is None and out.exists() and (out.is_dir() or out.stat().st_size):
         raise CallError(
             f"Without -b the first argument is the new bank, and {banks[0]} already exists.",
             f"Name the new bank: attnbank merge {' '.join(map(quote, banks))} -b OUT",
@@ -279,11 +283,11 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
     def merge_banks() -> None:
         from attnbank.ingest import merge_banks
 
-        done = merge_banks(out, sources, partial=partial)
-        runs = done.rows["run"]
+        report = merge_banks(out, sources, partial=partial)
+        runs = report.rows["run"]
         notify(
-            *done.notes,
-            f"{out} has {runs:,} run{'s' * (runs != 1)}, {done.rows['word']:,} words,"
+            *report.notes,
+            f"{out} has {runs:,} run{'s' * (runs != 1)}, {report.rows['word']:,} words,"
             f" {format_bytes(out.stat().st_size)}.",
             f"Next: {typed_for(out)} info",
         )

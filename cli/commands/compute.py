@@ -69,21 +69,21 @@ class Computations(AnalysisGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the steps; the analyses are those of `attnbank queries`."""
         with formatter.section("What SQL alone cannot compute"):
-            formatter.write_dl([(each.name, f"{each.title}.") for each in STEPS.values()])
+            formatter.write_dl([(step.name, f"{step.title}.") for step in STEPS.values()])
         with formatter.section("Cached analyses"):
             formatter.write_text("Every analysis, by its name and with its own options: see attnbank queries.")  # fmt: skip
 
 
 @cache
 def _command_of_computation(step: Computation) -> click.Command:
-    options = (
+    step_options = (
         option(
-            f"--{each.name}",
-            f"{each.help[0].upper()}{each.help[1:]}. Default: {each.default}.",
-            type=click.Choice(each.choices) if each.choices else type(each.default),
-            metavar=None if each.choices else "N",
+            f"--{parameter.name}",
+            f"{parameter.help[0].upper()}{parameter.help[1:]}. Default: {parameter.default}.",
+            type=click.Choice(parameter.choices) if parameter.choices else type(parameter.default),
+            metavar=None if parameter.choices else "N",
         )
-        for each in step.options
+        for parameter in step.options
     )
 
     @command(
@@ -93,18 +93,18 @@ def _command_of_computation(step: Computation) -> click.Command:
         " already has, of the same run and options, is not computed again.",
         short_help=f"{step.title}.",
     )
-    @stacked(_run_option, *options, _common_options)
+    @stacked(_run_option, *step_options, _common_options)
     def run_step(ctx: click.Context, /, run: str | None, replace: bool, **values: Any) -> None:
         from attnbank.ingest.derived.computations import compute
 
         path = bank_path(ctx)
-        given = {name: value for name, value in values.items() if value is not None}
+        arguments = {name: value for name, value in values.items() if value is not None}
         with ProgressDisplay() as display:
-            found = compute(path, step.name, run, display, replace=replace, **given)
-        for table, rows in found.rows.items():
-            what = f"{rows:,} rows of the run {found.run}"
+            computed = compute(path, step.name, run, display, replace=replace, **arguments)
+        for table, rows in computed.rows.items():
+            what = f"{rows:,} rows of the run {computed.run}"
             new = f"Table {table} now has {what}"
-            notify(new if found.is_new else f"Table {table} already has {what}{_NOT_COMPUTED}")
+            notify(new if computed.is_new else f"Table {table} already has {what}{_NOT_COMPUTED}")
         notify(f"Next: {typed_for(path)} query {step.name}")
 
     return run_step
@@ -119,14 +119,14 @@ def _describe(analysis: Analysis) -> tuple[str, str]:
 
 
 def _compute_answer(
-    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, replace: bool
+    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, replace: bool
 ) -> None:
     path, name = bank_path(ctx), analysis.name
-    kept = compute_and_cache(path, name, given, replace=replace)
-    if kept is None:
+    answer = compute_and_cache(path, name, arguments, replace=replace)
+    if answer is None:
         notify(f"The bank already has the answer of {name}{_NOT_COMPUTED}")
     else:
-        notify(f"Saved {kept.row_count:,} rows of {name} in the bank ({kept.seconds:.1f} s)")
+        notify(f"Saved {answer.row_count:,} rows of {name} in the bank ({answer.seconds:.1f} s)")
     notify(f"Next: {typed_for(path)} query {name}")
 
 
@@ -136,10 +136,10 @@ def _compute_everything(
 ) -> None:
     def compute_all() -> None:
         with ProgressDisplay() as display:
-            done = compute_and_cache_all(bank_path(ctx), run, display, replace=replace)
+            outcome = compute_and_cache_all(bank_path(ctx), run, display, replace=replace)
         notify(
-            f"{len(done.kept):,} answers saved, {done.already:,} were already in the bank.",
-            *(f"Skipped: {line}" for line in _skipped_by_reason(done.skipped)),
+            f"{len(outcome.kept):,} answers saved, {outcome.already:,} were already in the bank.",
+            *(f"Skipped: {line}" for line in _skipped_by_reason(outcome.skipped)),
         )
 
     if ctx.invoked_subcommand is not None:
@@ -181,7 +181,7 @@ class Done:
 
 
 def compute_and_cache(
-    path: Path, name: str, given: Mapping[str, Any], *, replace: bool
+    path: Path, name: str, arguments: Mapping[str, Any], *, replace: bool
 ) -> AnalysisAnswer | None:
     """Keep the answer to an analysis; None if it is kept already, unless `replace`.
 
@@ -191,7 +191,7 @@ def compute_and_cache(
     from attnbank.queries import open_bank
 
     with open_bank(path) as bank:
-        answer = _answer_analysis(bank, name, given, replace=replace)
+        answer = _answer_analysis(bank, name, arguments, replace=replace)
     if answer is not None:
         cache_answers(path, [answer])
     return answer
@@ -210,47 +210,47 @@ def compute_and_cache_all(
     with open_bank(path) as bank:
         if run is not None and run not in {*bank.runs()["name"], *map(str, bank.runs()["id"])}:
             bank.run_of("best_head", run=run)  # raises the CallError for an unknown run
-    done = Done()
+    outcome = Done()
     for step in STEPS:
         try:
             compute(path, step, run, replace=replace)
         except (CallError, QueryError, ImportError) as error:
-            done.skipped[step] = str(error).split("\n")[0].rstrip(".")
-    waiting: list[AnalysisAnswer] = []
+            outcome.skipped[step] = str(error).split("\n")[0].rstrip(".")
+    unwritten: list[AnalysisAnswer] = []
     names = [name for name in all_analyses() if name not in STEPS]
-    begun = time.monotonic()
+    last_write = time.monotonic()
     for at, name in enumerate(names):
         on_progress(Progress("keeping", at, len(names)))
-        takes_run = any(each.name == "run" for each in find_analysis(name).parameters)
-        given = {"run": run} if run is not None and takes_run else {}
+        takes_run = any(parameter.name == "run" for parameter in find_analysis(name).parameters)
+        arguments = {"run": run} if run is not None and takes_run else {}
         with open_bank(path) as bank:
             try:
-                answer = _answer_analysis(bank, name, given, replace=replace)
+                answer = _answer_analysis(bank, name, arguments, replace=replace)
             except (CallError, QueryError) as error:
-                done.skipped[name] = str(error).split("\n")[0].rstrip(".")
+                outcome.skipped[name] = str(error).split("\n")[0].rstrip(".")
                 continue
         if answer is None:
-            done.already += 1
+            outcome.already += 1
             continue
-        done.kept.append(name)
-        waiting.append(answer)
-        if time.monotonic() - begun > _WRITES_AFTER:
-            cache_answers(path, waiting)
-            waiting, begun = [], time.monotonic()
-    if waiting:
-        cache_answers(path, waiting)
+        outcome.kept.append(name)
+        unwritten.append(answer)
+        if time.monotonic() - last_write > _WRITES_AFTER:
+            cache_answers(path, unwritten)
+            unwritten, last_write = [], time.monotonic()
+    if unwritten:
+        cache_answers(path, unwritten)
     on_progress(Progress("keeping", len(names), len(names)))
-    return done
+    return outcome
 
 
 def _answer_analysis(
-    bank: Bank, name: str, given: Mapping[str, Any], *, replace: bool
+    bank: Bank, name: str, arguments: Mapping[str, Any], *, replace: bool
 ) -> AnalysisAnswer | None:
     from attnbank.queries.results import to_ipc
 
-    if not replace and bank.cached(name, **given) is not None:
+    if not replace and bank.cached(name, **arguments) is not None:
         return None
-    run = bank.run_of(name, **given)
+    run = bank.run_of(name, **arguments)
     if run is not None and not run.is_finished:
         raise CallError(
             f"The run {run.name} is unfinished, so the answer would soon be out of date.",
@@ -258,7 +258,7 @@ def _answer_analysis(
         )
     bank.reads_cache = False
     start = time.perf_counter()
-    rows = bank.query(name, **given)
+    rows = bank.query(name, **arguments)
     seconds = time.perf_counter() - start
     answer = to_ipc(rows)
     if len(answer) > MOST_BYTES:
@@ -267,7 +267,7 @@ def _answer_analysis(
             "Query it when you need it: it is large, not slow.",
         )
     number = None if run is None else run.id
-    return AnalysisAnswer(name, number, rows.height, answer, seconds, dict(given))
+    return AnalysisAnswer(name, number, rows.height, answer, seconds, dict(arguments))
 
 
 compute = Computations(
@@ -328,26 +328,30 @@ def probe(
     from attnbank.ingest.derived.probes import train_probe
 
     check_output(ctx)
-    asked = ProbeOptions(**options)
-    if kind in WITH_WORDS and asked.embeddings == "model" and asked.model is not None:
+    probe_options = ProbeOptions(**options)
+    if (
+        kind in WITH_WORDS
+        and probe_options.embeddings == "model"
+        and probe_options.model is not None
+    ):
         # The same checks that ingest makes of an untrusted model, before its weights are read.
         from attnbank.ingest.models.loading import describe
 
-        describe(asked.model, trust_remote_code=asked.trust_remote_code)
+        describe(probe_options.model, trust_remote_code=probe_options.trust_remote_code)
     with ProgressDisplay() as display:
         report = train_probe(
-            bank_path(ctx), kind, train_run, test_run, asked, display, replace=replace
+            bank_path(ctx), kind, train_run, test_run, probe_options, display, replace=replace
         )
-    of_all = report.scores.row(0, named=True)
-    took = (
+    overall = report.scores.row(0, named=True)
+    duration_text = (
         duration(report.seconds)
         if report.is_new
         else "already in the bank (--replace trains again)"
     )
-    learnt = f", {report.epochs} epochs, best {report.best_epoch}" if report.epochs else ""
+    epochs_text = f", {report.epochs} epochs, best {report.best_epoch}" if report.epochs else ""
     notify(
-        f"Probe {report.probe}: {report.kind} finds {100 * of_all['uas']:.1f} % of the heads in"
-        f" {report.test_run} (95 % interval {100 * of_all['uas_low']:.1f} to"
-        f" {100 * of_all['uas_high']:.1f}); {took}{learnt}"
+        f"Probe {report.probe}: {report.kind} finds {100 * overall['uas']:.1f} % of the heads in"
+        f" {report.test_run} (95 % interval {100 * overall['uas_low']:.1f} to"
+        f" {100 * overall['uas_high']:.1f}); {duration_text}{epochs_text}"
     )
     write_frame(ctx, report.scores)

@@ -134,14 +134,16 @@ def find(
         _print_sql(ctx, source, hits, keys)
         return
     with source as bank:
-        found, title = _hits(ctx, bank, hits, keys)
-        shown = found
+        matches, title = _hits(ctx, bank, hits, keys)
+        rows = matches
         if is_read:
             width = output.terminal_width(ctx) if chosen == "table" else None
-            beside = _USUAL if context is None and width is None else context
-            shown = bank.concordance(found.drop("run", strict=False).head(output.MOST_ROWS), beside)
-            shown = shown if width is None else _cut_context(shown, width)
-    output.write_frames(ctx, [shown], count=lambda: found.height, title=title)
+            words_beside = _USUAL if context is None and width is None else context
+            rows = bank.concordance(
+                matches.drop("run", strict=False).head(output.MOST_ROWS), words_beside
+            )
+            rows = rows if width is None else _cut_context(rows, width)
+    output.write_frames(ctx, [rows], count=lambda: matches.height, title=title)
 
 
 def _hits(
@@ -150,11 +152,11 @@ def _hits(
     from attnbank.queries.patterns import compile_to_sql
 
     request, hits = ctx.params["request"], _restrict_to_run(ctx, bank, hits, keys)
-    found = bank.run_hits(request, hits, timeout=ctx.params["timeout"], **keys)
+    rows = bank.run_hits(request, hits, timeout=ctx.params["timeout"], **keys)
     run = None if hits.run is None else hits.run.name
     if output.has_provenance(ctx):
         output.record(ctx, bank, run, compile_to_sql(request, choice=hits, **keys), request=request)
-    return found, None if run is None else f"Run: {run}"
+    return rows, None if run is None else f"Run: {run}"
 
 
 def _print_sql(
@@ -169,15 +171,17 @@ def _print_sql(
     if reads_run(request, _join_keys(keys)):
         with source as bank:
             hits = _restrict_to_run(ctx, bank, hits, keys)
-    made = compile_to_sql(request, choice=hits, dialect=ctx.params["dialect"], **keys)
-    safe_echo(*made.split("\n"))
+    sql = compile_to_sql(request, choice=hits, dialect=ctx.params["dialect"], **keys)
+    safe_echo(*sql.split("\n"))
 
 
 def _restrict_to_run(
     ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
 ) -> HitOptions:
-    given = ctx.params
-    run = bank.run_of_request(given["request"], given["run"], given["within"], _join_keys(keys))
+    options = ctx.params
+    run = bank.run_of_request(
+        options["request"], options["run"], options["within"], _join_keys(keys)
+    )
     return replace(hits, run=run)
 
 
@@ -194,18 +198,18 @@ def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     def widest(name: str) -> int:
         return max(map(display_width, [name, *map(str, frame[name])]), default=0)
 
-    ways = [is_right_to_left(hit) for hit in frame["hit"]]
+    right_to_left = [is_right_to_left(hit) for hit in frame["hit"]]
     fixed = [name for name in frame.columns if name not in ("left", "hit", "right")]
     room = width - sum(widest(name) + _GAP for name in fixed) - 2 * _GAP
     hit = min(widest("hit"), max(20, room // 2))
     left = max(4, (room - hit) // 2)
     right = max(5, room - hit - left)
     lefts, rights = [], []
-    for before, after, turned in zip(frame["left"], frame["right"], ways, strict=True):
+    for before, after, turned in zip(frame["left"], frame["right"], right_to_left, strict=True):
         # Left of a hit that runs from right to left stands what comes after it, which is cut at
         # its end; in either case the cut is on the far side.
-        shown = (cut if turned else cut_start)(before, left)
-        lefts.append(" " * (left - display_width(shown)) + shown)
+        cut_text = (cut if turned else cut_start)(before, left)
+        lefts.append(" " * (left - display_width(cut_text)) + cut_text)
         rights.append((cut_start if turned else cut)(after, right))
     return frame.with_columns(
         pl.Series("left", lefts, pl.String), pl.Series("right", rights, pl.String)
@@ -242,34 +246,34 @@ def count(
     with source as bank:
         if is_read:  # a limit would leave cells of a cross table at 0
             hits = replace(hits, limit=None)
-        found, title = _hits(ctx, bank, hits, keys)
-    names = [name for name in found.columns if name not in ("n", "share", "run")]
+        counts, title = _hits(ctx, bank, hits, keys)
+    names = [name for name in counts.columns if name not in ("n", "share", "run")]
     if show:
-        found = _with_finds(ctx, found, names)
-    elif is_read and fits_crosstab(found, names):
-        found = crosstab(found, *names)
+        counts = _with_finds(ctx, counts, names)
+    elif is_read and fits_crosstab(counts, names):
+        counts = crosstab(counts, *names)
     elif limit is not None:  # the most frequent, though numbers stand in their own order
-        found = found.filter(found["n"].rank("ordinal", descending=True) <= limit)
-    found = found if limit is None else found.head(limit)
-    output.write_frame(ctx, found, title=title, wraps=show)
+        counts = counts.filter(counts["n"].rank("ordinal", descending=True) <= limit)
+    counts = counts if limit is None else counts.head(limit)
+    output.write_frame(ctx, counts, title=title, wraps=show)
 
 
-def _with_finds(ctx: click.Context, found: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _with_finds(ctx: click.Context, counts: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     import polars as pl
 
     from attnbank.queries.patterns import listing
 
-    given = ctx.params
-    options = [("--corpus", given["corpus"]), ("--run", given["run"])]
-    if given["within"] == "document":
+    params = ctx.params
+    options = [("--corpus", params["corpus"]), ("--run", params["run"])]
+    if params["within"] == "document":
         options.append(("--within", "document"))
     typed = [part for name, value in options if value for part in (name, value)]
-    rows = found.select(names).rows() or [()] * found.height
-    finds = [
-        shlex.join(["attnbank", "find", listing(given["request"], given["by"], row), *typed])
-        for row in rows
+    keys = counts.select(names).rows() or [()] * counts.height
+    commands = [
+        shlex.join(["attnbank", "find", listing(params["request"], params["by"], key), *typed])
+        for key in keys
     ]
-    return found.with_columns(pl.Series("find", finds, pl.String))
+    return counts.with_columns(pl.Series("find", commands, pl.String))
 
 
 @command("score", "'pattern { V -[obj]-> O }' --from O --to V")

@@ -70,11 +70,13 @@ def info(ctx: click.Context) -> None:
 
 
 def _for_programs(contents: Contents) -> str:
-    found: dict[str, Any] = {"path": typed_path(contents.path)}
-    found |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
-    for part in ("runs", "models", "corpora", "skipped", "departures", "tables"):
-        found[part] = getattr(contents, part).to_dicts()
-    return json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat) + "\n"
+    contents_json: dict[str, Any] = {"path": typed_path(contents.path)}
+    contents_json |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
+    for table in ("runs", "models", "corpora", "skipped", "departures", "tables"):
+        contents_json[table] = getattr(contents, table).to_dicts()
+    return (
+        json.dumps(contents_json, indent=2, ensure_ascii=False, default=datetime.isoformat) + "\n"
+    )
 
 
 def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
@@ -115,9 +117,9 @@ def _for_people(contents: Contents) -> str:
 
 
 def _skipped(row: dict[str, Any]) -> str:
-    whose = row["run"] or f"corpus {row['corpus']}, every run"
-    place = f" ({row['place']})" if row["place"] else ""
-    return f"{row['n']:,} {row['reason']}  {whose}; e.g. {row['example']}{place}"
+    scope = row["run"] or f"corpus {row['corpus']}, every run"
+    location = f" ({row['place']})" if row["place"] else ""
+    return f"{row['n']:,} {row['reason']}  {scope}; e.g. {row['example']}{location}"
 
 
 def _describe_run(row: dict[str, Any]) -> list[str]:
@@ -133,19 +135,23 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
         *([f"{row['decimals']} decimals" if row["decimals"] else "unrounded"] if is_whole else []),
         f"batches of {row['batch_tokens']:,} tokens on {row['device']}",
     ]
-    chosen = [
-        how.format(_shards(row[name]) if name == "shard" else row[name])
-        for name, how in _CHOICES.items()
+    choices = [
+        template.format(_shards(row[name]) if name == "shard" else row[name])
+        for name, template in _CHOICES.items()
         if row[name] is not None
     ]
-    held = f"{row['weights']:,} {name_of_measure(row['measure'])}"
+    stored = f"{row['weights']:,} {name_of_measure(row['measure'])}"
     if (row["keep"] or "").startswith("top:"):
-        held += f" (the {row['keep'].removeprefix('top:')} largest from each position)"
-    held = held if is_whole else "peaks and sums of their attention"
-    others = [str(seed) for seed in row["sibling_seeds"]]
-    beside = f", with seed{'s' * (len(others) > 1)} {join_names(others)}" if others else ""
+        stored += f" (the {row['keep'].removeprefix('top:')} largest from each position)"
+    stored = stored if is_whole else "peaks and sums of their attention"
+    sibling_seeds = [str(seed) for seed in row["sibling_seeds"]]
+    siblings = (
+        f", with seed{'s' * (len(sibling_seeds) > 1)} {join_names(sibling_seeds)}"
+        if sibling_seeds
+        else ""
+    )
     seed = row["random_seed"]
-    weights = "" if seed is None else f" (random weights, seed {seed}{beside})"
+    weights = "" if seed is None else f" (random weights, seed {seed}{siblings})"
     end = f"finished {row['finished']} UTC"
     if row["finished"] is None:
         end = f"interrupted after {row['batches']:,} batches; run the same ingest to resume"
@@ -157,10 +163,10 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
         f"run {row['id']}  {row['name']}",
         f"model {row['model']}{weights}, corpus {row['corpus']}",
         ", ".join(shape),
-        *([", ".join(chosen)] if chosen else []),
+        *([", ".join(choices)] if choices else []),
         *behaviour_lines(row["batching"], None, None),
         f"{row['sentences']:,} sentences, {row['words']:,} words,"
-        f" {held}, about {format_bytes(row['bytes'])}",
+        f" {stored}, about {format_bytes(row['bytes'])}",
         *unknown_lines(row["words"], row["unknown_words"]),
         *tokens.get(row["multiword"], []),
         *reading_lines(row),
@@ -185,8 +191,8 @@ def _model(row: dict[str, Any]) -> list[str]:
     seed = row["random_seed"]
     weights = "trained weights" if seed is None else f"random weights, seed {seed}"
     revision = f", revision {row['revision']}" if row["revision"] else ""
-    kept = row["kv_heads"]
-    shared = "" if kept in (None, row["heads"]) else f" ({kept} of keys and values)"
+    kv_heads = row["kv_heads"]
+    shared = "" if kv_heads in (None, row["heads"]) else f" ({kv_heads} of keys and values)"
     seen = "" if row["tokens_seen"] is None else f", {row['tokens_seen']:,} tokens seen"
     step = [] if row["step"] is None else [f"step {row['step']:,} of {row['series']}{seen}"]
     return [
@@ -219,7 +225,7 @@ def _describe_corpus(row: dict[str, Any]) -> list[str]:
     return [
         f"corpus {row['id']}  {row['name']}",
         f"{row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",
-        ", ".join(count_noun(row[f"{each}s"], each) for each in _TEXT) + shard,
+        ", ".join(count_noun(row[f"{noun}s"], noun) for noun in _TEXT) + shard,
         f"sha256 {row['sha256']}",
         *([", ".join(odd)] if odd else []),
         *([f"licence {row['licence']}"] if row["licence"] else []),

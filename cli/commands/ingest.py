@@ -103,7 +103,7 @@ def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> ran
 
 
 _GROUPS = {
-    title: [each.name for each in fields(IngestOptions) if each.metadata.get("group") == title]
+    title: [field.name for field in fields(IngestOptions) if field.metadata.get("group") == title]
     for title in (CORPUS, MODEL, INPUTS, PART, KEEP)
 }
 
@@ -166,11 +166,14 @@ def ingest(
         with resumable_progress() as display:
             from attnbank.ingest.store.corpus import write_text
 
-            written = write_text(options, display)
-        _print_problems(written.problems, "skipped")
+            text_report = write_text(options, display)
+        _print_problems(text_report.problems, "skipped")
         notify(
-            f"The bank has the text of {written.corpus}; no model was run.",
-            *(f"  {line}" for line in [*_departure_lines(written.departures), *written.notes]),
+            f"The bank has the text of {text_report.corpus}; no model was run.",
+            *(
+                f"  {line}"
+                for line in [*_departure_lines(text_report.departures), *text_report.notes]
+            ),
         )
     elif to is not None:
         with resumable_progress() as display:
@@ -193,10 +196,10 @@ def ingest(
 
 
 def _measure_losses(options: IngestOptions, report: Report) -> None:
-    asked = LossOptions(
+    loss_options = LossOptions(
         model=options.model, device=options.device, trust_remote_code=options.trust_remote_code
     )
-    measure_with_progress(options.bank, report.run, asked)
+    measure_with_progress(options.bank, report.run, loss_options)
 
 
 def _fill_series(options: IngestOptions, *, losses: bool) -> None:
@@ -206,7 +209,7 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
 
     check_run(options)
     assert options.series is not None
-    models = [each.name for each in checkpoints(options.model, options.series)]
+    models = [checkpoint.name for checkpoint in checkpoints(options.model, options.series)]
 
     def print_planned(count: int, total: int, peaks: int) -> None:
         less = (
@@ -218,8 +221,8 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
 
     report = None
     with resumable_progress() as display:
-        found = ingest_series(options, display, print_planned)
-        for at, report in enumerate(found, start=1):
+        reports = ingest_series(options, display, print_planned)
+        for at, report in enumerate(reports, start=1):
             notify(f"Run {report.run} {_STATES[report.state]} ({at} of {len(models)})")
             if losses:
                 _measure_losses(replace(options, model=models[at - 1]), report)
@@ -230,15 +233,15 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
 
 def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> None:
     """Raise CallError or ModelError, before anything is done, where --losses does not fit."""
-    unfit = {
+    excluded = {
         "--dry-run": dry_run,
         f"--model {NO_MODEL}": options.model == NO_MODEL,
         "--to": to is not None,
         "--context pair": options.context == "pair",
     }
-    if found := [flag for flag, is_given in unfit.items() if is_given]:
+    if conflicts := [flag for flag, is_given in excluded.items() if is_given]:
         raise CallError(
-            f"--losses cannot be combined with {found[0]}.",
+            f"--losses cannot be combined with {conflicts[0]}.",
             "Leave one of them out.",
         )
     from attnbank.ingest.models.loading import describe
@@ -257,9 +260,9 @@ def measure_with_progress(
     from attnbank.ingest import surprisal
 
     with resumable_progress() as display:
-        done = surprisal(bank, run, options, display, print_estimate, replace=replace)
-    print_measured(done)
-    return done
+        report = surprisal(bank, run, options, display, print_estimate, replace=replace)
+    print_measured(report)
+    return report
 
 
 def print_estimate(seconds: float, sets: int, sentences: int) -> None:
@@ -269,34 +272,34 @@ def print_estimate(seconds: float, sets: int, sentences: int) -> None:
     notify(f"About {about} for {count_noun(sentences, 'sentence')}, with all heads{without}")
 
 
-def print_measured(done: SurprisalReport) -> None:
+def print_measured(report: SurprisalReport) -> None:
     """Say what was measured."""
-    if not done.is_new:
+    if not report.is_new:
         notify(
-            f"The bank already has it for {done.run}; nothing was measured (--replace measures again)"
+            f"The bank already has it for {report.run}; nothing was measured (--replace measures again)"
         )
         return
-    told = [count_noun(done.words, "word")]
-    told += [f"{count_noun(count, 'pair')} of {source}" for source, count in done.pairs.items()]
-    if done.sets:
-        told.append(f"without {count_noun(done.sets, 'set')} of heads")
-        if done.controls:
-            told[-1] += f" and {done.controls:,} random ones"
-    notify(f"Measured {done.run}: {', '.join(told)}")
-    for line in without_surprisal_lines(done.first_words, done.sharing_words):
+    parts = [count_noun(report.words, "word")]
+    parts += [f"{count_noun(count, 'pair')} of {source}" for source, count in report.pairs.items()]
+    if report.sets:
+        parts.append(f"without {count_noun(report.sets, 'set')} of heads")
+        if report.controls:
+            parts[-1] += f" and {report.controls:,} random ones"
+    notify(f"Measured {report.run}: {', '.join(parts)}")
+    for line in without_surprisal_lines(report.first_words, report.sharing_words):
         notify(line)
-    if done.ends:
-        notify(f"tokens that end a text: {join_names(done.ends)}")
-    if done.unasked:
+    if report.ends:
+        notify(f"tokens that end a text: {join_names(report.ends)}")
+    if report.unasked:
         notify(
-            f"{count_noun(done.unasked, 'pair')} could not be measured: nothing precedes the verb, a"
+            f"{count_noun(report.unasked, 'pair')} could not be measured: nothing precedes the verb, a"
             " causal model has not seen its subject yet, or the text is too long"
         )
-    if done.outdated:
+    if report.outdated:
         notify(
-            f"warning: {join_names(done.outdated)} {'was' if len(done.outdated) == 1 else 'were'}"
+            f"warning: {join_names(report.outdated)} {'was' if len(report.outdated) == 1 else 'were'}"
             " compared with earlier surprisals of the words, which have changed: measure"
-            f" {'it' if len(done.outdated) == 1 else 'them'} again (attnbank ablate ... --replace)"
+            f" {'it' if len(report.outdated) == 1 else 'them'} again (attnbank ablate ... --replace)"
         )
 
 
@@ -331,8 +334,8 @@ def resumable_progress() -> Iterator[ProgressDisplay]:
         with ProgressDisplay() as display:
             yield display
     except KeyboardInterrupt as error:
-        kept = str(error) or "no batch of this run was written yet"
-        raise AttnbankError(f"Interrupted; {kept}. Run the same command to resume.") from error
+        progress = str(error) or "no batch of this run was written yet"
+        raise AttnbankError(f"Interrupted; {progress}. Run the same command to resume.") from error
     except CorpusError as error:
         count = len(error.problems)
         if count == 1:
@@ -351,24 +354,24 @@ def _estimate(options: IngestOptions, runs: int) -> None:
         from attnbank.ingest import estimate, estimate_series
 
         if options.series is None:
-            found = estimate(options, display, checked)
+            totals = estimate(options, display, checked)
         else:
-            runs, found = estimate_series(options, display)
-    _print_problems(found.problems, "would be skipped")
+            runs, totals = estimate_series(options, display)
+    _print_problems(totals.problems, "would be skipped")
     safe_echo(
         *([f"runs       {runs:,}  (what follows is of one of them)"] if runs > 1 else []),
-        f"documents  {found.documents:,}",
-        f"sentences  {found.sentences:,}",
-        f"words      {found.words:,}",
-        f"pieces     {found.pieces:,}  (special tokens counted)",
-        f"weights    {found.weights:,}",
+        f"documents  {totals.documents:,}",
+        f"sentences  {totals.sentences:,}",
+        f"words      {totals.words:,}",
+        f"pieces     {totals.pieces:,}  (special tokens counted)",
+        f"weights    {totals.weights:,}",
         *(
-            [f"passes     {found.passes:,}  (of each layer, one input each)"]
-            if found.passes
+            [f"passes     {totals.passes:,}  (of each layer, one input each)"]
+            if totals.passes
             else []
         ),
-        f"bytes      {found.bytes:,}  (about {format_bytes(found.bytes)})",
-        *_corpus_lines(found),
+        f"bytes      {totals.bytes:,}  (about {format_bytes(totals.bytes)})",
+        *_corpus_lines(totals),
     )
 
 
@@ -408,42 +411,42 @@ _MADE_AGAIN = frozenset(
 """Tables that a run which replaces another fills as that one did."""
 
 
-def print_report(report: Report, place: Path, count: str = "", *, is_first: bool = True) -> None:
+def print_report(report: Report, target: Path, count: str = "", *, is_first: bool = True) -> None:
     """Say what an ingest did; `place` is the bank or export that it filled.
 
     `count` says which of several runs it is; what all say of the corpus, the first says alone.
     """
     if is_first:
         _print_problems(report.problems, "skipped")
-    written = place.rglob("*") if place.is_dir() else [place]
-    total = format_bytes(sum(each.stat().st_size for each in written if each.is_file()))
-    kept = {"weights": "", "peaks": ", of which only peaks and sums are kept"}.get(
+    paths = target.rglob("*") if target.is_dir() else [target]
+    total = format_bytes(sum(path.stat().st_size for path in paths if path.is_file()))
+    kept_note = {"weights": "", "peaks": ", of which only peaks and sums are kept"}.get(
         report.keep,
         f", of which the {report.keep.removeprefix('top:')} largest from each position are kept",
     )
     lines = [
         f"{report.sentences:,} sentence{'s' * (report.sentences != 1)}, {report.words:,} words,"
-        f" {report.weights:,} {name_of_measure(report.measure)}{kept}; {place} is {total}",
+        f" {report.weights:,} {name_of_measure(report.measure)}{kept_note}; {target} is {total}",
         *([*_corpus_lines(report), *reading_lines(vars(report))] if is_first else []),
     ]
     if report.replaced is not None:
-        gone = [f"the probe {each}" for each in report.replaced.probes] + [
+        deleted = [f"the probe {probe}" for probe in report.replaced.probes] + [
             f"{rows:,} rows of {table}"
             for table, rows in report.replaced.rows.items()
             if table not in _MADE_AGAIN and not table.startswith("probe")
         ]
-        lines += [f"deleted with the replaced run: {', '.join(gone)}"] if gone else []
-    notify(f"Run {report.run} {_STATES[report.state]}{count}:", *(f"  {each}" for each in lines))
+        lines += [f"deleted with the replaced run: {', '.join(deleted)}"] if deleted else []
+    notify(f"Run {report.run} {_STATES[report.state]}{count}:", *(f"  {line}" for line in lines))
 
 
-def _corpus_lines(found: Report | Estimate) -> list[str]:
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+def _corpus_lines(report: Report | Estimate) -> list[str]:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.skipped.items())
     lines = [f"skipped: {reasons}" if reasons else "no sentences skipped"]
-    if found.unknown_words:
-        lines += unknown_lines(found.words, found.unknown_words)
-    if found.empty_nodes:
-        lines.append(f"{found.empty_nodes:,} empty node{'s' * (found.empty_nodes != 1)} ignored")
-    return [*lines, *_departure_lines(found.departures), *found.notes]
+    if report.unknown_words:
+        lines += unknown_lines(report.words, report.unknown_words)
+    if report.empty_nodes:
+        lines.append(f"{report.empty_nodes:,} empty node{'s' * (report.empty_nodes != 1)} ignored")
+    return [*lines, *_departure_lines(report.departures), *report.notes]
 
 
 def _departure_lines(departures: Sequence[Departures]) -> list[str]:

@@ -33,24 +33,24 @@ _MOST_OF_HOSTS = 100_000_000
 """Bytes of one file that GitHub takes."""
 
 
-def _parse_keep(given: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
+def _parse_keep(values: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
     """What is kept of each run, by its name: of `peaks` for all, or RUN=peaks for one."""
-    found: dict[str, Keep] = {}
-    for each in given:
-        run, sign, kind = each.rpartition("=")
+    kept: dict[str, Keep] = {}
+    for value in values:
+        run, sign, kind = value.rpartition("=")
         if kind not in _KEEP:
             raise CallError(
-                f"{each!r} is not a valid value of --keep.",
+                f"{value!r} is not a valid value of --keep.",
                 "Use weights or peaks, or RUN=peaks for one run.",
             )
-        named = [name for number, name in runs.items() if not sign or run in (name, str(number))]
-        if not named:
+        names = [name for number, name in runs.items() if not sign or run in (name, str(number))]
+        if not names:
             raise CallError(
-                f"--keep {each} names no run that is published.",
+                f"--keep {value} names no run that is published.",
                 f"Published runs: {', '.join(runs.values())}.",
             )
-        found |= dict.fromkeys(named, "peaks" if kind == "peaks" else "weights")
-    return found
+        kept |= dict.fromkeys(names, "peaks" if kind == "peaks" else "weights")
+    return kept
 
 
 @command("publish", "site/", cls=BankCommand)
@@ -92,14 +92,14 @@ def publish(
     from attnbank.sql.extras import need
 
     need("Publishing", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
-    asks = runs or keep or inputs or name or adds or force or may or remembered(ctx, "bank")
-    if serves and not asks and (folder / "index.html").is_file():
+    has_options = runs or keep or inputs or name or adds or force or may or remembered(ctx, "bank")
+    if serves and not has_options and (folder / "index.html").is_file():
         _serve(folder, port)
         return
     from attnbank.cli.publish.publishing import Publication, publish
 
     bank = bank_path(ctx)
-    asked = Publication(
+    publication = Publication(
         bank, _title_of_bank(bank) if name is None else name, runs, _parse_keep(keep, chosen_runs(bank, runs)),
         inputs, may,
     )  # fmt: skip
@@ -121,11 +121,11 @@ def publish(
             )
 
     with ProgressDisplay() as display:
-        done = publish(asked, folder, display, on_size, adds=adds, force=force)
+        published = publish(publication, folder, display, on_size, adds=adds, force=force)
     notify(
-        *done.notes,
-        f"Wrote the bank to {done.folder} ({format_bytes(done.bank)}); {folder} is"
-        f" {format_bytes(done.total)} in all.",
+        *published.notes,
+        f"Wrote the bank to {published.folder} ({format_bytes(published.bank)}); {folder} is"
+        f" {format_bytes(published.total)} in all.",
         f"View it: attnbank publish {quote(str(folder))} --serve",
     )
     if serves:
@@ -155,8 +155,8 @@ def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
     from attnbank.ingest.progress import Progress
     from attnbank.sql.bank.fetching import fetch, file_of
 
-    named = file or remembered(ctx, "bank")
-    target = file_of(url) if named is None else Path(named).expanduser()
+    output = file or remembered(ctx, "bank")
+    target = file_of(url) if output is None else Path(output).expanduser()
     with ProgressDisplay() as display:
 
         def on_bytes(done: int, total: int | None) -> None:
@@ -164,10 +164,10 @@ def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
             display(Progress("fetching", min(done // 10**6, millions or done), millions))
 
         digest = fetch(url, target, on_bytes)
-    checked = (
+    verified = (
         "there was no digest to check it with" if digest is None else "its SHA-256 is as published"
     )
     notify(
-        f"Downloaded {target} ({format_bytes(target.stat().st_size)}); {checked}.",
+        f"Downloaded {target} ({format_bytes(target.stat().st_size)}); {verified}.",
         f"Next: {typed_for(target)} info",
     )

@@ -55,10 +55,12 @@ _TITLES = {
 
 def by_section() -> dict[str, list[Analysis]]:
     """The analyses by the title of their section, or by its name if it has no title."""
-    found: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
-    for each in all_analyses().values():
-        found.setdefault(_TITLES.get(each.section, each.section.capitalize()), []).append(each)
-    return {title: those for title, those in found.items() if those}
+    sections: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
+    for analysis in all_analyses().values():
+        sections.setdefault(
+            _TITLES.get(analysis.section, analysis.section.capitalize()), []
+        ).append(analysis)
+    return {title: analyses for title, analyses in sections.items() if analyses}
 
 
 def _join(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -102,11 +104,11 @@ class AnalysisGroup(BankGroup):
 
     def sections(self) -> dict[str, list[str]]:
         """The names of the analyses by section."""
-        named = {
-            title: [each.name for each in those if self.takes(each)]
-            for title, those in by_section().items()
+        names_by_title = {
+            title: [analysis.name for analysis in analyses if self.takes(analysis)]
+            for title, analyses in by_section().items()
         }
-        return {title: those for title, those in named.items() if those}
+        return {title: names for title, names in names_by_title.items() if names}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the command of an analysis; raises the CallError of a user's file with a fault."""
@@ -127,9 +129,11 @@ class AnalysisGroup(BankGroup):
         )
         @stacked(*map(_option_of, analysis.parameters), self.options)
         def callback(ctx: click.Context, /, **values: Any) -> None:
-            own = {each.name: values.pop(each.name) for each in analysis.parameters}
-            given = {name: value for name, value in own.items() if value is not None}
-            self.run(ctx, analysis, given, **values)
+            arguments = {
+                parameter.name: values.pop(parameter.name) for parameter in analysis.parameters
+            }
+            named = {name: value for name, value in arguments.items() if value is not None}
+            self.run(ctx, analysis, named, **values)
 
         return callback
 
@@ -155,8 +159,8 @@ def _option_of(parameter: Parameter) -> Decorator:
         return beginning(parameter.choices or (), incomplete)
 
     flag = parameter.name.replace("_", "-")
-    shown = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
-    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{shown}"
+    default = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
+    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{default}"
     if parameter.type == "boolean":
         return option(f"--{flag}/--no-{flag} {parameter.name}", text)
     element, is_list = parameters.element_type(parameter)
@@ -179,43 +183,46 @@ def _shown_default(parameter: Parameter) -> str:
 
 
 def _run_analysis(
-    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, fresh: bool, show_sql: bool,
+    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, fresh: bool, show_sql: bool,
     dialect: str | None, engine: str, **_: Any,
 ) -> None:  # fmt: skip
     if dialect is not None:
         from attnbank.queries.dialects import to_dialect
 
-        safe_echo(*to_dialect(analysis.name, dialect, **given).split("\n"))
+        safe_echo(*to_dialect(analysis.name, dialect, **arguments).split("\n"))
         return
     if show_sql:
         safe_echo(*analysis.text.rstrip().split("\n"))
         return
     check_output(ctx)
-    asked = {each.name: given.get(each.name, each.default) for each in analysis.parameters}
-    facts: dict[str, Any] = {"analysis": analysis.name, "parameters": asked}
-    kept = None
+    all_arguments = {
+        parameter.name: arguments.get(parameter.name, parameter.default)
+        for parameter in analysis.parameters
+    }
+    facts: dict[str, Any] = {"analysis": analysis.name, "parameters": all_arguments}
+    cached = None
     with source_of(ctx) as source:
         if engine == "duckdb":
             bank = cast("Bank", source)
             bank.reads_cache = not fresh
-            kept = None if fresh else bank.cached(analysis.name, **given)
-            facts["kept_answer"] = None if kept is None else kept.message
-        frame = source.query(analysis.name, **given)
-        run = source.run_of(analysis.name, **given)
+            cached = None if fresh else bank.cached(analysis.name, **arguments)
+            facts["kept_answer"] = None if cached is None else cached.message
+        frame = source.query(analysis.name, **arguments)
+        run = source.run_of(analysis.name, **arguments)
         record(ctx, source, None if run is None else run.name, analysis.text, **facts)
     titles = [] if run is None else [run_title(run)]
-    if kept is not None:
-        titles.append(kept.message if titles else f"Answer: {kept.message}")
+    if cached is not None:
+        titles.append(cached.message if titles else f"Answer: {cached.message}")
     write_frame(ctx, frame, title="; ".join(titles) or None, hint=analysis.empty)
 
 
 def _describe(analysis: Analysis) -> tuple[str, str]:
     parts = [
-        " ".join(_as_sentence(each) for each in (analysis.paper, analysis.grain) if each),
+        " ".join(_as_sentence(text) for text in (analysis.paper, analysis.grain) if text),
         *(_as_sentence(note) for note in analysis.notes),
         "\b\nColumns:\n" + "\n".join(_column_lines(analysis)),
     ]
-    takes_relation = any(each.name == "relation" for each in analysis.parameters)
+    takes_relation = any(parameter.name == "relation" for parameter in analysis.parameters)
     return "\n\n".join(parts), "--relation obj" if takes_relation else ""
 
 
@@ -268,11 +275,11 @@ def queries(ctx: click.Context) -> None:
         write_frame(ctx, list_analyses())
         return
     width = max(map(len, all_analyses()))
-    for title, those in by_section().items():
+    for title, analyses in by_section().items():
         safe_echo(title)
-        for each in those:
-            safe_echo(f"  {each.name:<{width}}  {each.title}")
-            if each.paper:
-                safe_echo(f"  {'':<{width}}  {each.paper}")
+        for analysis in analyses:
+            safe_echo(f"  {analysis.name:<{width}}  {analysis.title}")
+            if analysis.paper:
+                safe_echo(f"  {'':<{width}}  {analysis.paper}")
         safe_echo()
     safe_echo("Each takes options: attnbank query NAME --help")

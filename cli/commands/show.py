@@ -57,8 +57,8 @@ _POINTS_OF = {"in": 72.0, "cm": 72 / 2.54, "mm": 7.2 / 2.54, "pt": 1.0}
 def _parse_points(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     if value is None:
         return None
-    found = _LENGTH.fullmatch(value.strip())
-    points = float(found[1]) * _POINTS_OF[found[2]] if found else 0.0
+    match = _LENGTH.fullmatch(value.strip())
+    points = float(match[1]) * _POINTS_OF[match[2]] if match else 0.0
     if not 72 <= points <= 1440:
         raise click.BadParameter(
             f"{value!r} is not a valid width: 3.25in, 8.3cm, 83mm or 234pt, from 1 to 20 inches."
@@ -102,8 +102,8 @@ def _look(
     """How a picture is to look; None if nothing is asked for."""
     from attnbank.queries.pictures import Look
 
-    asked = Look(font_size, column, title, stretch)
-    return None if asked == Look() else asked
+    look = Look(font_size, column, title, stretch)
+    return None if look == Look() else look
 
 
 _DOTS_OF_PAPER = 300 / 72
@@ -119,13 +119,13 @@ class Pictures(AnalysisGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the command of a picture. Raises CallError for an analysis that has none."""
-        made, plain = super().get_command(ctx, cmd_name), plain_name(cmd_name)
-        those = self.list_commands(ctx)
-        if made is None or plain in those:
-            return made
+        command_of_analysis, plain = super().get_command(ctx, cmd_name), plain_name(cmd_name)
+        names = self.list_commands(ctx)
+        if command_of_analysis is None or plain in names:
+            return command_of_analysis
         if ctx.resilient_parsing:
             return None
-        raise CallError(f"{plain} has no picture.", f"These have one: {', '.join(those)}.")
+        raise CallError(f"{plain} has no picture.", f"These have one: {', '.join(names)}.")
 
 
 def _describe_picture(analysis: Analysis) -> tuple[str, str]:
@@ -138,14 +138,14 @@ def _describe_picture(analysis: Analysis) -> tuple[str, str]:
 
 
 def _plot(
-    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, fresh: bool,
+    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, fresh: bool,
     theme: str, width: int | None, height: int | None, scale: float | None, stretch: bool,
     caption: bool, **paper: Any,
 ) -> None:  # fmt: skip
     name, file = analysis.name, requested(ctx)[1]
     if file is None:
         raise CallError("plot needs -o FILE.", f"Type: attnbank plot {name} -o {name}.svg")
-    ending = output.choose_format(ctx, {each: each for each in ENDINGS})
+    ending = output.choose_format(ctx, {ending: ending for ending in ENDINGS})
     atomic.check_output(file, bank_path(ctx))
     if ending != ".json":
         need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
@@ -158,15 +158,17 @@ def _plot(
         raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
     with open_named_bank(ctx) as bank:
         bank.reads_cache = not fresh
-        kept = None if fresh else bank.cached(name, **given)
-        made = bank.picture(name, theme=theme, size=Size(width, height), look=look, **given)
-        written = made.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))
+        cached = None if fresh else bank.cached(name, **arguments)
+        plot_picture = bank.picture(
+            name, theme=theme, size=Size(width, height), look=look, **arguments
+        )
+        data = plot_picture.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))
     with atomic.output_file(file, bank_path(ctx)) as opened:
-        opened.write(written)
+        opened.write(data)
     if caption:
-        safe_echo(made.caption(retyped(ctx)).rstrip())
-    if kept is not None:
-        notify(f"Its rows are {kept.message}.")
+        safe_echo(plot_picture.caption(retyped(ctx)).rstrip())
+    if cached is not None:
+        notify(f"Its rows are {cached.message}.")
 
 
 plot = Pictures(
@@ -224,10 +226,10 @@ def _parse_word_range(
 ) -> tuple[int, int] | None:
     if value is None:
         return None
-    found = re.fullmatch("([0-9]{1,9})-([0-9]{1,9})", value)
-    if found is None:
+    match = re.fullmatch("([0-9]{1,9})-([0-9]{1,9})", value)
+    if match is None:
         raise click.BadParameter(f"{value!r} is not a valid range of words (1-20).")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 @command("show", "'pattern { V -[obj]-> O }' --head 3-1 --relation obj -o obj.svg")
@@ -297,8 +299,8 @@ def show(
     if chosen not in PICTURES.values():
         output.check_output(ctx)
         if tree or decoded:
-            which = "--tree" if tree else "--decoded"
-            raise click.UsageError(f"{which} is only for pictures: add -o FILE.svg.", ctx)
+            flag = "--tree" if tree else "--decoded"
+            raise click.UsageError(f"{flag} is only for pictures: add -o FILE.svg.", ctx)
         if column or font_size or caption or not title:
             raise click.UsageError(
                 "--column, --font-size, --no-title and --caption are only for pictures: add"
@@ -313,79 +315,81 @@ def show(
         elif caption:
             raise click.UsageError("--caption needs a file for the picture: add -o FILE.pdf.", ctx)
     with open_named_bank(ctx) as bank:
-        shown = bank.show(sentence, heads, tree=tree, decoded=decoded, **options)
+        view = bank.show(sentence, heads, tree=tree, decoded=decoded, **options)
     if chosen in PICTURES.values():
-        _write_picture(ctx, shown, chosen, theme, _look(column, font_size, title))
+        _write_picture(ctx, view, chosen, theme, _look(column, font_size, title))
         if caption:
-            safe_echo(shown.caption(retyped(ctx)).rstrip())
+            safe_echo(view.caption(retyped(ctx)).rstrip())
     elif chosen in output.FOR_PEOPLE:
-        _write_tables(ctx, shown, chosen)
+        _write_tables(ctx, view, chosen)
     else:
-        output.write_frame(ctx, shown.rows)
+        output.write_frame(ctx, view.rows)
 
 
 def _write_picture(
-    ctx: click.Context, shown: Shown, format_: str, theme: str, look: Look | None
+    ctx: click.Context, view: Shown, format_: str, theme: str, look: Look | None
 ) -> None:
     is_paper = look is not None and look.width is not None
-    made = shown.as_bytes(f".{format_}", theme, look, _DOTS_OF_PAPER if is_paper else 2.0)
+    data = view.as_bytes(f".{format_}", theme, look, _DOTS_OF_PAPER if is_paper else 2.0)
     if format_ in ("png", "pdf") and requested(ctx)[1] is None and sys.stdout.isatty():
         raise CallError(f"A terminal cannot show {format_.upper()}.", "Give -o FILE.")
     with output.destination(ctx, binary=False) as file:
-        file.write(made)
+        file.write(data)
 
 
-def _write_tables(ctx: click.Context, shown: Shown, format_: str) -> None:
+def _write_tables(ctx: click.Context, view: Shown, format_: str) -> None:
     width = output.terminal_width(ctx)
     with output.destination(ctx, binary=False) as file:
-        output.write_heading(_heading(shown), format_, file)
-        for panel in shown.panels:
+        output.write_heading(_heading(view), format_, file)
+        for panel in view.panels:
             output.write_heading(
                 ["", f"{panel.full_name.capitalize()} on {panel.sentence}"], format_, file
             )
-            made = _for_people(shown, panel)
+            table = _for_people(view, panel)
             if width is not None and width < _NARROW:
-                made = made.drop(" ")
-            output.encode_frame(made, format_, file, width)
+                table = table.drop(" ")
+            output.encode_frame(table, format_, file, width)
 
 
-def _heading(shown: Shown) -> Iterator[str]:
-    yield output.run_title(shown.run)
-    is_backward = shown.facts.direction == "head_to_dependent"
-    which = "that attends most to each word" if is_backward else "that each word attends to most"
-    yield f"The word {which}, not counting special tokens and the word itself"
-    yield from shown.facts.notes
+def _heading(view: Shown) -> Iterator[str]:
+    yield output.run_title(view.run)
+    is_backward = view.facts.direction == "head_to_dependent"
+    described = (
+        "that attends most to each word" if is_backward else "that each word attends to most"
+    )
+    yield f"The word {described}, not counting special tokens and the word itself"
+    yield from view.facts.notes
 
 
-def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
+def _for_people(view: Shown, panel: Panel) -> pl.DataFrame:
     import polars as pl
 
-    rows = shown.rows.filter(
+    rows = view.rows.filter(
         (pl.col("sent_id") == panel.sentence)
         & pl.col("layer").eq_missing(panel.layer)
         & pl.col("head").eq_missing(panel.head)
     )
-    found = next(name for name in ("looks_at", "looked_at_by") if name in rows.columns)
-    is_here = pl.col(f"{found}_position").is_in(panel.words["position"].to_list())
-    asked, relation = shown.facts.relation, pl.col("relation")
-    is_asked = (relation == asked) | relation.str.starts_with(f"{asked}:")
-    if asked in (None, "all"):
-        is_asked = pl.lit(True)
-    largest = panel.largest(shown.facts.measure)
+    column = next(name for name in ("looks_at", "looked_at_by") if name in rows.columns)
+    is_here = pl.col(f"{column}_position").is_in(panel.words["position"].to_list())
+    requested, relation = view.facts.relation, pl.col("relation")
+    is_requested = (relation == requested) | relation.str.starts_with(f"{requested}:")
+    if requested in (None, "all"):
+        is_requested = pl.lit(True)
+    largest = panel.largest(view.facts.measure)
     columns = [
         pl.col("index").alias("n"),
         pl.col("dependent").alias("word"),
-        pl.when(is_here).then(found).otherwise(pl.col(found) + " (elsewhere)").alias(found),
-        pl.col("weight").alias(shown.facts.figure),
-        pl.Series(" ", [_bar(each, largest) for each in rows["weight"]], pl.String),
+        pl.when(is_here).then(column).otherwise(pl.col(column) + " (elsewhere)").alias(column),
+        pl.col("weight").alias(view.facts.figure),
+        pl.Series(" ", [_bar(weight, largest) for weight in rows["weight"]], pl.String),
     ]
-    if shown.facts.coreference:
+    if view.facts.coreference:
         columns.append(pl.Series("mention", _letters(panel, rows["position"]), pl.String))
     if rows["gold_head"].null_count() < rows.height:
         columns += [
-            pl.when(pl.col("correct") & is_asked).then(pl.lit("✓")).alias("found"),
-            pl.when(is_asked).then("gold_head"),
-            pl.when(is_asked).then("relation"),
+            pl.when(pl.col("correct") & is_requested).then(pl.lit("✓")).alias("found"),
+            pl.when(is_requested).then("gold_head"),
+            pl.when(is_requested).then("relation"),
         ]
     return rows.select(columns)
 
@@ -401,8 +405,8 @@ def _letters(panel: Panel, positions: Iterable[int]) -> list[str]:
 
     spans = panel.mentions.rows()
     return [
-        " ".join(letter(entity) for entity, first, last, _ in spans if first <= place <= last)
-        for place in positions
+        " ".join(letter(entity) for entity, first, last, _ in spans if first <= position <= last)
+        for position in positions
     ]
 
 

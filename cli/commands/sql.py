@@ -89,14 +89,14 @@ def shell(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 def find_shell() -> str:
     """The path of the duckdb program, beside this Python or on the PATH; AttnbankError if none."""
     beside = Path(sys.executable).parent / "duckdb"
-    found = str(beside) if beside.exists() else shutil.which("duckdb")
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which("duckdb")
+    if path is None:
         raise AttnbankError(
             "The DuckDB shell is not installed.",
             "In a clone of attnbank, type: pip install '.[shell]' (or take it from duckdb.org, 1.5"
             " or newer).",
         )
-    return found
+    return path
 
 
 @command("schema", "attention")

@@ -72,10 +72,10 @@ class BankHandle:
                 frame = make()
             return CachedAnswer(frame, tuple(notes))
 
-        found = self.once(key, compute, lambda made: made.frame.estimated_size())
-        for note in found.notes:
+        answer = self.once(key, compute, lambda answer: answer.frame.estimated_size())
+        for note in answer.notes:
             notify(note)
-        return found
+        return answer
 
     def once(
         self, key: Any, make: Callable[[], _Made], size: Callable[[_Made], float] = lambda _: 1000
@@ -87,15 +87,15 @@ class BankHandle:
             future = self.answers[key] = future or Future()
         if is_new:
             try:
-                made = make()
+                value = make()
             except BaseException as error:
                 self.forget(key)
                 future.set_exception(error)
             else:
-                future.set_result(made)
-                self._cache_answer(key, int(size(made)))
-        found: _Made = future.result()
-        return found
+                future.set_result(value)
+                self._cache_answer(key, int(size(value)))
+        answer: _Made = future.result()
+        return answer
 
     def forget(self, key: Any) -> None:
         """Forget the answer of a key, so that it is made anew when it is asked for again."""
@@ -110,7 +110,7 @@ class BankHandle:
             elif key in self.answers:
                 self.sizes[key] = size
             while len(self.sizes) > _MOST_ANSWERS or self.size > _MOST_BYTES:
-                self.forget(next(each for each in self.answers if each in self.sizes))
+                self.forget(next(key for key in self.answers if key in self.sizes))
 
 
 class BankCache:
@@ -133,19 +133,19 @@ class BankCache:
         """Give the bank that is at the path now. Raises BankError if there is none."""
         with self._lock:
             if _mark(self.path) != self._now.mark:
-                before, self._now = self._now, self._open()
-                before.is_replaced = True
-                if not before.users:
-                    before.bank.close()
-            now = self._now
-            now.users += 1
+                replaced, self._now = self._now, self._open()
+                replaced.is_replaced = True
+                if not replaced.users:
+                    replaced.bank.close()
+            current = self._now
+            current.users += 1
         try:
-            yield now
+            yield current
         finally:
             with self._lock:
-                now.users -= 1
-                if now.is_replaced and not now.users:
-                    now.bank.close()
+                current.users -= 1
+                if current.is_replaced and not current.users:
+                    current.bank.close()
 
     def close(self) -> None:
         """Close the bank, and stop the statements that still run."""
@@ -160,13 +160,13 @@ def _mark(path: Path) -> _Mark:
     if address_of(path) is not None:
         return 0, 0, 0, 0  # what it reads says if it was replaced
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise BankError(
             f"There is no bank {path}.",
             "Restore it, or stop the explorer (Ctrl-C) and open another bank (-b FILE).",
         ) from error
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @contextmanager
@@ -176,16 +176,16 @@ def collecting_warnings() -> Iterator[list[str]]:
     Warnings are of the whole process: one function hears all, and gives each to its thread.
     """
     if warnings.showwarning is not _show_warning:
-        _others.append(warnings.showwarning)
+        _other_handlers.append(warnings.showwarning)
         warnings.showwarning = _show_warning
     warnings.simplefilter("always", AttnbankWarning)
-    before = getattr(_thread, "notes", None)
+    outer_notes = getattr(_thread, "notes", None)
     notes: list[str] = []
     _thread.notes = notes
     try:
         yield notes
     finally:
-        _thread.notes = before
+        _thread.notes = outer_notes
 
 
 def notify(text: str) -> None:
@@ -195,13 +195,13 @@ def notify(text: str) -> None:
         notes.append(text)
 
 
-_others: list[Callable[..., None]] = []
+_other_handlers: list[Callable[..., None]] = []
 
 
 def _show_warning(
-    message: Warning | str, category: type[Warning], *rest: Any, **named: Any
+    message: Warning | str, category: type[Warning], *arguments: Any, **keywords: Any
 ) -> None:
     if issubclass(category, AttnbankWarning) and getattr(_thread, "notes", None) is not None:
         notify(str(message))
-    elif _others:
-        _others[-1](message, category, *rest, **named)
+    elif _other_handlers:
+        _other_handlers[-1](message, category, *arguments, **keywords)

@@ -48,9 +48,9 @@ def stylesheet() -> str:
 def _scales(theme: Theme) -> Iterator[str]:
     for name, scale in (("v", theme.sequence), ("d", theme.diverging)):
         for at in range(STEPS):
-            ground = _between(scale, at / (STEPS - 1))
-            ink = "#000000" if _luminance(ground) >= _MIDDLE else "#ffffff"
-            yield f".{name}{at} {{ background: {ground}; color: {ink}; fill: {ground}; }}"
+            background = _between(scale, at / (STEPS - 1))
+            ink = "#000000" if _luminance(background) >= _MIDDLE else "#ffffff"
+            yield f".{name}{at} {{ background: {background}; color: {ink}; fill: {background}; }}"
     yield f".none {{ background: {theme.missing}; color: {theme.ink}; fill: {theme.missing}; }}"
     for at, colour in enumerate(theme.palette):
         yield f".k{at} {{ fill: {colour}; }}"
@@ -62,17 +62,17 @@ def _css_rules() -> Iterator[str]:
     names = ("ground", "text", "faint", "line", "faint_line", "gold", "mark")
     pairs = [(getattr(light, name), getattr(dark, name)) for name in names]
     pairs += zip(light.entities, dark.entities, strict=True)
-    for before, after in pairs:
+    for light_colour, dark_colour in pairs:
         for kind in ("fill", "stroke"):
-            yield f'.drawn [{kind}="{before}"] {{ {kind}: {after}; }}'
+            yield f'.drawn [{kind}="{light_colour}"] {{ {kind}: {dark_colour}; }}'
 
 
 def _between(colours: tuple[str, ...], share: float) -> str:
-    place = share * (len(colours) - 1)
-    at = min(int(place), len(colours) - 2)
-    first, second = (_rgb(each) for each in colours[at : at + 2])
-    mixed = (a + (b - a) * (place - at) for a, b in zip(first, second, strict=True))
-    return "#" + "".join(f"{round(each):02x}" for each in mixed)
+    position = share * (len(colours) - 1)
+    lower = min(int(position), len(colours) - 2)
+    first, second = (_rgb(colour) for colour in colours[lower : lower + 2])
+    mixed = (a + (b - a) * (position - lower) for a, b in zip(first, second, strict=True))
+    return "#" + "".join(f"{round(component):02x}" for component in mixed)
 
 
 def _rgb(colour: str) -> tuple[int, ...]:
@@ -82,7 +82,9 @@ def _rgb(colour: str) -> tuple[int, ...]:
 def _luminance(colour: str) -> float:
     """How light a colour is, in [0, 1], as the accessibility guidelines (WCAG 2) count it."""
     linear = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (each / 255 for each in _rgb(colour))
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in (component / 255 for component in _rgb(colour))
     )
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return sum(
+        weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    )

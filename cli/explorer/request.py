@@ -56,14 +56,14 @@ class PagedTable:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """One request: the bank and the parts of the address; `given` are non-empty parameters.
+    """One request: the bank and the parts of the address; `parameters` are those that are not empty.
 
     What is not `is_live` is written into a file, and leads to no view that asks the bank anew.
     """
 
     cache: BankCache
     handle: BankHandle
-    given: Mapping[str, str]
+    parameters: Mapping[str, str]
     parts: Mapping[str, str]
     path: str
     is_live: bool = True
@@ -81,9 +81,9 @@ class RequestContext:
 
     def query(self, name: str, /, **values: Any) -> CachedAnswer:
         """The rows of an analysis, computed once for the same values. Raises as `Bank.query`."""
-        given = {key: value for key, value in values.items() if value is not None}
-        key = ("query", name, repr(sorted(given.items())))
-        return self.handle.cached_rows(key, lambda: self.bank.query(name, **given))
+        arguments = {key: value for key, value in values.items() if value is not None}
+        key = ("query", name, repr(sorted(arguments.items())))
+        return self.handle.cached_rows(key, lambda: self.bank.query(name, **arguments))
 
     def command(self, what: str, **options: Any) -> str:
         """The command that gives what a view shows; options that are None or empty are left out."""
@@ -96,39 +96,41 @@ class RequestContext:
                 parts.append(f"{flag} {shlex.quote(str(value))}")
         return " ".join(parts)
 
-    def rows_command(self, name: str, given: Mapping[str, Any], **kept: Any) -> str:
+    def rows_command(self, name: str, arguments: Mapping[str, Any], **column_values: Any) -> str:
         """The command that gives the rows of an analysis, or those of them that have some values.
 
         `given` are its parameters, as `Bank.query` or the address has them; the values that rows
         are `kept` by are those of a column each.
         """
-        if not any(value is not None for value in kept.values()):
-            return self.command(f"query {name}", **_as_options(name, given))
-        asked = (f"{key} := {value_of(each)}" for key, each in given.items() if each is not None)
-        those = (f"{key} = {value_of(each)}" for key, each in kept.items())
-        statement = f"from {name}({', '.join(asked)}) where {' and '.join(those)}"
+        if not any(value is not None for value in column_values.values()):
+            return self.command(f"query {name}", **_as_options(name, arguments))
+        parameters = (
+            f"{key} := {value_of(value)}" for key, value in arguments.items() if value is not None
+        )
+        conditions = (f"{key} = {value_of(value)}" for key, value in column_values.items())
+        statement = f"from {name}({', '.join(parameters)}) where {' and '.join(conditions)}"
         return self.command(f"sql {shlex.quote(statement)}")
 
-    def plot_command(self, name: str, given: Mapping[str, Any], **options: Any) -> str:
+    def plot_command(self, name: str, arguments: Mapping[str, Any], **options: Any) -> str:
         """The command that draws the picture of an analysis; its parameters are `given`."""
-        asked = _as_options(name, given) | options
-        return self.command(f"plot {name}", **asked, output=f"{name}.svg")
+        all_options = _as_options(name, arguments) | options
+        return self.command(f"plot {name}", **all_options, output=f"{name}.svg")
 
     def text_parameter(self, name: str, default: str = "") -> str:
         """A parameter. Raises CallError if it has more characters than anyone types."""
-        found = self.given.get(name, default)
-        if len(found) > _LONGEST_VALUE:
+        value = self.parameters.get(name, default)
+        if len(value) > _LONGEST_VALUE:
             raise CallError(
-                f"{name} has {len(found):,} characters.", f"Give at most {_LONGEST_VALUE:,}."
+                f"{name} has {len(value):,} characters.", f"Give at most {_LONGEST_VALUE:,}."
             )
-        return found
+        return value
 
     def choice_parameter(self, name: str, choices: Collection[str]) -> str:
         """One of some values, by default the first. Raises CallError for another one."""
-        found = self.text_parameter(name, next(iter(choices)))
-        if found not in choices:
-            raise CallError(f"{name} cannot be {found}.", f"Use one of: {', '.join(choices)}.")
-        return found
+        choice = self.text_parameter(name, next(iter(choices)))
+        if choice not in choices:
+            raise CallError(f"{name} cannot be {choice}.", f"Use one of: {', '.join(choices)}.")
+        return choice
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
         """A whole number from `least` to `most`. Raises CallError for anything else."""
@@ -139,7 +141,7 @@ class RequestContext:
 
     def flag(self, name: str) -> bool:
         """Whether a box is ticked."""
-        return self.given.get(name, "") not in ("", "0", "no", "false")
+        return self.parameters.get(name, "") not in ("", "0", "no", "false")
 
     def run_choices(self) -> list[dict[str, Any]]:
         """The rows of `Bank.choices`, for the box that chooses a run."""
@@ -166,20 +168,20 @@ class RequestContext:
         self, total: int, *, size: int = ROWS, name: str = "page", has_more: bool = False
     ) -> Paging:
         """The page of `total` rows that the address asks for by `name`. Raises CallError."""
-        asked = self.page_number(name)
+        page = self.page_number(name)
         pages = max(1, -(-total // size))
-        if asked > pages:
+        if page > pages:
             remedy = "There is one page." if pages == 1 else f"There are {pages:,} pages."
-            raise CallError(f"{name} cannot be {asked:,}.", remedy)
+            raise CallError(f"{name} cannot be {page:,}.", remedy)
 
         def to(number: int) -> str | None:
             if not 1 <= number <= pages:
                 return None
-            return link(self.path, **{**self.given, name: number if number > 1 else None})
+            return link(self.path, **{**self.parameters, name: number if number > 1 else None})
 
-        first = (asked - 1) * size + 1 if total else 0
-        last = min(asked * size, total)
-        return Paging(first, last, total, has_more, to(asked - 1), to(asked + 1))
+        first = (page - 1) * size + 1 if total else 0
+        last = min(page * size, total)
+        return Paging(first, last, total, has_more, to(page - 1), to(page + 1))
 
     def table(
         self,
@@ -195,8 +197,8 @@ class RequestContext:
         Heads and sentences lead to their page, unless `links` says otherwise. The columns in
         `hides` are left out, and `run` if it has one value.
         """
-        part = self.paging(frame.height, name=name, has_more=has_more)
-        frame = part.slice(frame)
+        paging = self.paging(frame.height, name=name, has_more=has_more)
+        frame = paging.slice(frame)
         if "run" in frame.columns and frame["run"].n_unique() <= 1:
             hides = (*hides, "run")
         targets = _usual_links(frame, self.run_name) | dict(links or {})
@@ -211,29 +213,33 @@ class RequestContext:
                     for text, row in zip(column.cells, values, strict=True)
                 ]
             )
-        return PagedTable(columns, list(zip(*cells, strict=True)), part)
+        return PagedTable(columns, list(zip(*cells, strict=True)), paging)
 
 
-def _as_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _as_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of an analysis as options of the command; a switch has no value."""
-    switches = {each.name for each in find_analysis(name).parameters if each.type == "boolean"}
-    made: dict[str, Any] = {}
-    for key, value in given.items():
+    switches = {
+        parameter.name
+        for parameter in find_analysis(name).parameters
+        if parameter.type == "boolean"
+    }
+    options: dict[str, Any] = {}
+    for key, value in arguments.items():
         if key in switches and value is not None:
-            made[key if str(value).lower() == "true" else f"no_{key}"] = True
+            options[key if str(value).lower() == "true" else f"no_{key}"] = True
         else:
-            made[key] = value
-    return made
+            options[key] = value
+    return options
 
 
 def link(path: str, **values: Any) -> str:
     """An address of the explorer; values that are None, empty or False are left out."""
-    kept = {
+    query = {
         name: "1" if value is True else str(value)
         for name, value in values.items()
         if value is not None and value is not False and value != ""
     }
-    return quote(path, safe="/") + (f"?{urlencode(kept)}" if kept else "")
+    return quote(path, safe="/") + (f"?{urlencode(query)}" if query else "")
 
 
 def hit_of(row: Mapping[str, Any], nodes: Collection[str]) -> str:
@@ -247,13 +253,13 @@ def _shorten_name(text: str) -> str:
 
 
 def _usual_links(frame: pl.DataFrame, run: str | None) -> dict[str, Link]:
-    found: dict[str, Link] = {}
+    links: dict[str, Link] = {}
     for end in ("", "_a", "_b"):
         if f"layer{end}" in frame.columns and f"head{end}" in frame.columns:
-            found[f"head{end}"] = _to_head(end, run)
+            links[f"head{end}"] = _to_head(end, run)
     if "sent_id" in frame.columns:
-        found["sent_id"] = lambda row: link("/sentence", sentence=row["sent_id"], run=run)
-    return found
+        links["sent_id"] = lambda row: link("/sentence", sentence=row["sent_id"], run=run)
+    return links
 
 
 def _to_head(end: str, run: str | None) -> Link:

@@ -56,8 +56,8 @@ def launch_file(address: str) -> Iterator[Path]:
     file and not with the token. A token for one request would be a race with whoever watches.
     """
     # Browsers that are snaps have a /tmp of their own, and read only what is not hidden at home.
-    place = Path.home() if _SNAPS.is_dir() and os.access(Path.home(), os.W_OK) else None
-    with TemporaryDirectory(prefix="attnbank-explore-", dir=place) as folder:  # its mode is 0700
+    parent = Path.home() if _SNAPS.is_dir() and os.access(Path.home(), os.W_OK) else None
+    with TemporaryDirectory(prefix="attnbank-explore-", dir=parent) as folder:  # its mode is 0700
         file_path = Path(folder) / "explorer.html"
         number = os.open(file_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
@@ -92,11 +92,11 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        hosts = [each.lower() for each in headers.getlist("host")]
+        hosts = [name.lower() for name in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return _text_response(421, "This server answers only to 127.0.0.1 and localhost.")
         origin = headers.get("origin")
-        if origin is not None and origin.lower() not in {f"http://{each}" for each in self._hosts}:
+        if origin is not None and origin.lower() not in {f"http://{name}" for name in self._hosts}:
             return _text_response(403, "Requests from other pages are not allowed.")
         if scope["method"] not in _METHODS:
             return _text_response(405, "Only GET is allowed.", {"Allow": ", ".join(_METHODS)})
@@ -108,16 +108,18 @@ class Guard:
         An address with it gives the cookie, and goes on without it: no bookmark has the token.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in query if name == "token"]
-        if given:
+        tokens = [value for name, value in query if name == "token"]
+        if tokens:
             # Who was asked for it may have pasted the whole address.
-            token = given[0].rpartition("token=")[2]
+            token = tokens[0].rpartition("token=")[2]
             if not self._is_right(token):
                 return self._question(scope, query)
-            rest = urlencode([(name, value) for name, value in query if name != "token"])
+            other_parameters = urlencode(
+                [(name, value) for name, value in query if name != "token"]
+            )
             # One slash: two would name another host.
             path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
-            path += f"?{rest}" if rest else ""
+            path += f"?{other_parameters}" if other_parameters else ""
             # A browser that comes from a file would not bring the strict cookie where it is
             # redirected to; the page of this address sends it there with it.
             comes_from_file = headers.get("sec-fetch-site") == "cross-site"
@@ -132,8 +134,8 @@ class Guard:
             return answer
         # Not by http.cookies, which stops at the first cookie of others that it cannot read.
         pairs = ";".join(headers.getlist("cookie")).split(";")
-        held = dict(pair.strip().partition("=")[::2] for pair in pairs).get(self._cookie)
-        if held is not None and self._is_right(held):
+        cookie = dict(pair.strip().partition("=")[::2] for pair in pairs).get(self._cookie)
+        if cookie is not None and self._is_right(cookie):
             return None
         return self._question(scope, query)
 
@@ -142,12 +144,12 @@ class Guard:
         if scope["raw_path"].startswith(b"/static/"):
             return _text_response(403, _NO_TOKEN)
         path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
-        kept = "".join(
+        fields = "".join(
             f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
             for name, value in query
             if name != "token"
         )
-        return HTMLResponse(_QUESTION.format(path=escape(path), kept=kept, told=_NO_TOKEN), 403)
+        return HTMLResponse(_QUESTION.format(path=escape(path), fields=fields, hint=_NO_TOKEN), 403)
 
     def _is_right(self, token: str) -> bool:
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._token)
@@ -159,8 +161,8 @@ _QUESTION = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"></head>
 <body><h1>The explorer asks for its token</h1>
-<p>{told} Paste that address here, to go on to the page that you kept.</p>
-<form action="{path}">{kept}<label>Address or token <input name="token" size="60" autocomplete="off"
+<p>{hint} Paste that address here, to go on to the page that you kept.</p>
+<form action="{path}">{fields}<label>Address or token <input name="token" size="60" autocomplete="off"
 required></label> <button>Go on</button></form></body></html>
 """
 _NO_TOKEN = "Open the address that attnbank explore printed; it contains a token."

@@ -33,7 +33,7 @@ _CONTEXT = 10
 """Words that stand left and right of a hit."""
 
 
-def request_view(context: RequestContext, shown: dict[str, Any]) -> None:
+def request_view(context: RequestContext, variables: dict[str, Any]) -> None:
     """Show the box for a request, and below it what the request finds, if there is one."""
     request, by = context.text_parameter("pattern").strip(), context.text_parameter("by").strip()
     limit = context.number("limit", 50, 1, 500)
@@ -42,7 +42,7 @@ def request_view(context: RequestContext, shown: dict[str, Any]) -> None:
         rows = context.bank.connection.execute("select name from corpus order by id").fetchall()
         return [name for (name,) in rows]
 
-    shown |= {
+    variables |= {
         "pattern": request,
         "corpora": context.handle.once("corpora", corpora),
         "limit": limit,
@@ -56,14 +56,14 @@ def request_view(context: RequestContext, shown: dict[str, Any]) -> None:
     run = context.bank.run_of_request(request, context.run_name, "sentence", keys)
     choice = HitOptions(context.text_parameter("corpus") or None, run=run)
     if by:
-        shown |= _counts(context, request, choice, by)
+        variables |= _counts(context, request, choice, by)
     else:
-        shown |= _hits(context, request, choice, keys, limit)
-        shown["is_of_heads"] = bool(keys)
-    shown["answered"] = run and run.name
-    shown["command"] = context.command(
+        variables |= _hits(context, request, choice, keys, limit)
+        variables["is_of_heads"] = bool(keys)
+    variables["answered"] = run and run.name
+    variables["command"] = context.command(
         f"{'count' if by else 'find'} {shlex.quote(request)}", by=by, head=heads if keys else "",
-        run=shown["answered"], corpus=choice.corpus, limit=shown.pop("most", None),
+        run=variables["answered"], corpus=choice.corpus, limit=variables.pop("most", None),
         sample=limit if context.flag("sample") and not by else None,
     )  # fmt: skip
 
@@ -82,25 +82,25 @@ def _hits(
     context: RequestContext, request: str, choice: HitOptions, keys: str, limit: int
 ) -> dict[str, Any]:
     """A page of the hits, found once and kept for the other pages, or some hits at random."""
-    most, sample = (None, limit) if context.flag("sample") else (MOST_HITS + 1, None)
-    choice = replace(choice, limit=most, sample=sample, keys=True)
-    found = context.handle.cached_rows(
+    most_hits, sample = (None, limit) if context.flag("sample") else (MOST_HITS + 1, None)
+    choice = replace(choice, limit=most_hits, sample=sample, keys=True)
+    matches = context.handle.cached_rows(
         ("hits", request, keys, choice),
         lambda: context.bank.run_hits(
             request, choice, keys, timeout=context.cache.seconds, memory=context.cache.memory
         ),
     ).frame
-    kept = found.drop("sentence").head(MOST_HITS)
-    is_cut = found.height > MOST_HITS
-    total = min(found.height, MOST_HITS)
-    part = context.paging(total, size=limit, has_more=is_cut)
-    found = part.slice(found)
-    lines = context.bank.concordance(found.drop("run", strict=False), _CONTEXT)
+    all_rows = matches.drop("sentence").head(MOST_HITS)
+    is_cut = matches.height > MOST_HITS
+    total = min(matches.height, MOST_HITS)
+    paging = context.paging(total, size=limit, has_more=is_cut)
+    matches = paging.slice(matches)
+    lines = context.bank.concordance(matches.drop("run", strict=False), _CONTEXT)
     more = columns_as_text(lines.drop("sent_id", "left", "hit", "right"))
-    nodes = nodes_of(found)
-    default, unread = _unread(context, found["sentence"].to_list())
+    nodes = nodes_of(matches)
+    default, unread = _unread(context, matches["sentence"].to_list())
     hits = []
-    for at, (line, row) in enumerate(zip(lines.to_dicts(), found.to_dicts(), strict=True)):
+    for at, (line, row) in enumerate(zip(lines.to_dicts(), matches.to_dicts(), strict=True)):
         href = link(
             "/sentence",
             sentence=row["sentence"],
@@ -112,9 +112,9 @@ def _hits(
         cells = [column.cells[at] for column in more]
         is_unread = row["sentence"] in unread
         hits.append({**line, "href": href, "is_unread": is_unread, "more": cells})
-    count = sum(each["is_unread"] for each in hits)
+    count = sum(hit["is_unread"] for hit in hits)
     return {
-        "hits": hits, "part": part, "default": default, "unread": count, "rows": kept,
+        "hits": hits, "part": paging, "default": default, "unread": count, "rows": all_rows,
         "most": MOST_HITS if is_cut else None, "more": more,
     }  # fmt: skip
 
@@ -135,15 +135,15 @@ def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, 
 
 
 def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) -> dict[str, Any]:
-    found = context.handle.cached_rows(
+    counts = context.handle.cached_rows(
         ("counts", request, by, choice),
         lambda: context.bank.run_hits(
             request, choice, by, "", context.cache.seconds, context.cache.memory, counts=True
         ),
     ).frame
-    keys = [name for name in found.columns if name not in ("n", "share", "run")]
-    if fits_crosstab(found, keys):
-        return {"table": context.table(crosstab(found, *keys)), "rows": found}
+    keys = [name for name in counts.columns if name not in ("n", "share", "run")]
+    if fits_crosstab(counts, keys):
+        return {"table": context.table(crosstab(counts, *keys)), "rows": counts}
 
     def link_to_hits(row: Mapping[str, Any]) -> str | None:
         """The sentences that a count is of."""
@@ -154,7 +154,7 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
         return None
 
     links = {"n": link_to_hits} if context.is_live else {}
-    return {"table": context.table(found, links), "rows": found}
+    return {"table": context.table(counts, links), "rows": counts}
 
 
 _BINS = ((0.05, 1), (0.15, 2), (0.4, 3), (0.7, 4))
@@ -164,7 +164,7 @@ _WIDE, _STEP, _HIGHEST = 84.0, 5.0, 150.0
 
 def small_map(panel: Panel, measure: str) -> dict[str, Any]:
     """A panel as a small map: its height, and a path for the lines of each class of weights."""
-    places = {place: at for at, place in enumerate(panel.words["position"])}
+    places = {position: at for at, position in enumerate(panel.words["position"])}
     step = min(_STEP, _HIGHEST / max(1, len(places)))
     paths: dict[int, list[str]] = {}
     largest = panel.largest(measure)
@@ -172,34 +172,34 @@ def small_map(panel: Panel, measure: str) -> dict[str, Any]:
         share = (weight or 0.0) / largest
         kinds = [kind for least, kind in _BINS if share >= least]
         if kinds and start in places and end in places:
-            y1, y2 = ((places[each] + 0.5) * step for each in (start, end))
+            y1, y2 = ((places[position] + 0.5) * step for position in (start, end))
             paths.setdefault(kinds[-1], []).append(f"M2 {y1:.1f}L{_WIDE - 2:.0f} {y2:.1f}")
-    lines = [("".join(each), f"w{kind}") for kind, each in sorted(paths.items())]
+    lines = [("".join(parts), f"w{kind}") for kind, parts in sorted(paths.items())]
     return {"name": panel.heads_label, "wide": _WIDE, "high": len(places) * step, "lines": lines}
 
 
-def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
+def model_view(context: RequestContext, variables: dict[str, Any]) -> None:
     """Show all heads on one sentence as small maps, each of which leads to its head."""
     name = context.text_parameter("sentence").strip()
-    shown |= {"sentence": name}
+    variables |= {"sentence": name}
     if not name:
         return
     with context.bank.answering():
-        one = called(context.bank, name, None)
-        run = run_over(context.bank, context.run_name, None, (one.corpus, one.corpus_name))
+        chosen = called(context.bank, name, None)
+        run = run_over(context.bank, context.run_name, None, (chosen.corpus, chosen.corpus_name))
     heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
-    found = [
+    views = [
         context.bank.show(
             name, heads[at : at + MOST_PANELS], run=run.name, timeout=context.cache.seconds
         )
         for at in range(0, len(heads), MOST_PANELS)
     ]
     maps = {
-        each.heads_label: small_map(each, part.facts.measure)
-        for part in found
-        for each in part.panels
+        panel.heads_label: small_map(panel, view.facts.measure)
+        for view in views
+        for panel in view.panels
     }
-    shown |= {
+    variables |= {
         "answered": run.name,
         "title": f"All heads on {name[:60]}",
         "layers": [
@@ -207,11 +207,11 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
             for layer in run.numbers
         ],
         "to_head": lambda head: link("/sentence", sentence=name, head=head, run=run.name),
-        "words": _marked_words(context, one.id, []),
-        "around": _around(context, one.id),
-        "rows": pl.concat(each.rows for each in found),
+        "words": _marked_words(context, chosen.id, []),
+        "around": _around(context, chosen.id),
+        "rows": pl.concat(view.rows for view in views),
         # Of more heads than one command shows there is none.
-        "command": len(found) == 1
+        "command": len(views) == 1
         and context.command(f"show {shlex.quote(name)}", head=",".join(heads), run=run.name),
     }
 
@@ -219,11 +219,11 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
 _MOST_PANELS = 16
 
 
-def sentence_view(context: RequestContext, shown: dict[str, Any]) -> None:
+def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
     """Show the sentence that the address names, or the box that asks for one."""
     name, heads = context.text_parameter("sentence").strip(), context.text_parameter("head").strip()
     relation = context.text_parameter("relation") or None
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "mean": context.flag("mean"),
         "direction": context.choice_parameter("direction", DIRECTIONS),
         "coreference": context.flag("coreference"),
@@ -232,13 +232,13 @@ def sentence_view(context: RequestContext, shown: dict[str, Any]) -> None:
         "special": not context.flag("plain"),
         "before": context.number("before", 0, 0, 20),
     }
-    shown |= {"sentence": name, "heads": heads, "relation": relation, **asked}
+    variables |= {"sentence": name, "heads": heads, "relation": relation, **options}
     if not name:
         return
-    shown |= {"title": f"Sentence {name[:60]}"}
-    shown["heads"] = heads = heads or _best(context, relation)
+    variables |= {"title": f"Sentence {name[:60]}"}
+    variables["heads"] = heads = heads or _best(context, relation)
     try:
-        found = context.bank.show(
+        view = context.bank.show(
             name,
             heads.split(",")[:_MOST_PANELS],
             run=context.run_name,
@@ -246,36 +246,39 @@ def sentence_view(context: RequestContext, shown: dict[str, Any]) -> None:
             relation=relation,
             matched=_matched(name, context.text_parameter("hit")),
             timeout=context.cache.seconds,
-            **asked,
+            **options,
         )
     except SentenceNotReadError as error:  # its words are there, and can be walked through
         number = error.sentence
         marked: Collection[int] = _matched(str(number), context.text_parameter("hit"))
-        shown["unread"] = error
+        variables["unread"] = error
     else:
-        number, marked = next(iter(found.marked.items()))
+        number, marked = next(iter(view.marked.items()))
         rows = {
             "head": ",".join(heads.split(",")[:_MOST_PANELS]),
-            "run": found.run.name, "corpus": context.text_parameter("corpus"), "relation": relation,
-            "direction": asked["direction"] if relation else None,
-            "mean": asked["mean"], "no_special": not asked["special"],
+            "run": view.run.name, "corpus": context.text_parameter("corpus"), "relation": relation,
+            "direction": options["direction"] if relation else None,
+            "mean": options["mean"], "no_special": not options["special"],
         }  # fmt: skip
-        shown |= {
+        variables |= {
             # The picture escapes every word itself, since it is written to files as it is. Styles
             # within its tree are refused by the browser; those of the page take their place.
-            "drawn": markupsafe.Markup(found.draw("light")),
-            "table": context.table(found.rows, {"sent_id": lambda row: None}),
-            "answered": found.run.name,
-            "rows": found.rows,
-            "figure": found.as_bytes,
+            "drawn": markupsafe.Markup(view.draw("light")),
+            "table": context.table(view.rows, {"sent_id": lambda row: None}),
+            "answered": view.run.name,
+            "rows": view.rows,
+            "figure": view.as_bytes,
             "command": context.command(f"show {shlex.quote(name)}", **rows),
             "plot_command": context.command(
                 f"show {shlex.quote(name)}", **rows,
-                coreference=asked["coreference"], tree=asked["tree"], decoded=asked["decoded"],
-                before=asked["before"], output="sentence.svg",
+                coreference=options["coreference"], tree=options["tree"], decoded=options["decoded"],
+                before=options["before"], output="sentence.svg",
             ),
         }  # fmt: skip
-    shown |= {"words": _marked_words(context, number, marked), "around": _around(context, number)}
+    variables |= {
+        "words": _marked_words(context, number, marked),
+        "around": _around(context, number),
+    }
 
 
 def _matched(name: str, hit: str) -> list[int]:
@@ -287,9 +290,11 @@ def _matched(name: str, hit: str) -> list[int]:
     indexes = words.split(",")
     if not hit:
         return []
-    if not all(each.isascii() and each.isdecimal() for each in (number, *indexes)):
+    if not all(
+        number_text.isascii() and number_text.isdecimal() for number_text in (number, *indexes)
+    ):
         raise CallError(f"hit cannot be {hit[:40]}.", "A hit is SENTENCE:WORDS, as in 12:3,5.")
-    return [int(each[:9]) for each in indexes] if number == name else []
+    return [int(number_text[:9]) for number_text in indexes] if number == name else []
 
 
 def _marked_words(
@@ -310,8 +315,8 @@ def _marked_words(
 def _best(context: RequestContext, relation: str | None) -> str:
     """The head that is shown if none is named: the best of the relation, else the first."""
     try:
-        every = context.query("best_head", run=context.run_name).frame  # which may be kept
-        rows = every.filter(pl.col("relation") == (relation or "all"))
+        best_heads = context.query("best_head", run=context.run_name).frame  # which may be kept
+        rows = best_heads.filter(pl.col("relation") == (relation or "all"))
         if relation and not rows.height:
             rows = context.query(
                 "best_head", relation=relation, min_count=1, run=context.run_name
@@ -323,12 +328,17 @@ def _best(context: RequestContext, relation: str | None) -> str:
 
 def _around(context: RequestContext, number: int) -> list[str | None]:
     """The addresses of the sentences before and after a number (sentence.id); they keep the hit."""
-    beside = context.bank.connection.execute(
+    neighbours = context.bank.connection.execute(
         "select max(sentence.id) filter (where sentence.id < $id),"
         " min(sentence.id) filter (where sentence.id > $id) from sentence",
         {"id": number},
     ).fetchall()[0]
-    kept = {
-        name: value for name, value in context.given.items() if name not in ("sentence", "page")
+    parameters = {
+        name: value
+        for name, value in context.parameters.items()
+        if name not in ("sentence", "page")
     }
-    return [None if each is None else link("/sentence", sentence=each, **kept) for each in beside]
+    return [
+        None if neighbour is None else link("/sentence", sentence=neighbour, **parameters)
+        for neighbour in neighbours
+    ]

@@ -167,45 +167,48 @@ def _render_view(view: View, template: str, title: str, request: Request, visit:
     if not visit.is_wanted():
         return Response(status_code=499)
     cache: BankCache = request.app.state.cache
-    given = {name: value for name, value in request.query_params.items() if value}
-    wanted = given.pop("as", None)
+    parameters = {name: value for name, value in request.query_params.items() if value}
+    file_format = parameters.pop("as", None)
     with collecting_warnings() as notes:
         try:
             with cache.open() as handle, handle.bank.answering():
                 context = RequestContext(
-                    cache, handle, given, request.path_params, request.url.path, visit=visit
+                    cache, handle, parameters, request.path_params, request.url.path, visit=visit
                 )
-                shown: dict[str, Any] = {}
+                variables: dict[str, Any] = {}
                 status = 200
                 try:
-                    picture = view(context, shown)
+                    picture = view(context, variables)
                     if picture is not None:
                         return Response(picture, media_type="image/svg+xml")
                 except AttnbankError as error:
-                    if not shown or isinstance(error, BankError):
+                    if not variables or isinstance(error, BankError):
                         raise
-                    shown["error"], status = error, 400
-                rows = shown.pop("rows", None)
-                figure: Callable[[str], bytes] | None = shown.pop("figure", None)
-                if wanted == "csv" and rows is not None:
+                    variables["error"], status = error, 400
+                rows = variables.pop("rows", None)
+                figure: Callable[[str], bytes] | None = variables.pop("figure", None)
+                if file_format == "csv" and rows is not None:
                     return _file(csv_text(rows).encode(), request.url.path, "csv")
-                if wanted in _PICTURES and figure is not None:
-                    return _file(figure(f".{wanted}"), request.url.path, wanted)
-                shown |= {
-                    "permalink": _permalink(request.url.path, given, shown),
+                if file_format in _PICTURES and figure is not None:
+                    return _file(figure(f".{file_format}"), request.url.path, file_format)
+                variables |= {
+                    "permalink": _permalink(request.url.path, parameters, variables),
                     "pictures": []
                     if figure is None or status != 200
                     else [
-                        (each.upper(), link(request.url.path, **given, **{"as": each}))
-                        for each in _PICTURES
+                        (
+                            file_type.upper(),
+                            link(request.url.path, **parameters, **{"as": file_type}),
+                        )
+                        for file_type in _PICTURES
                     ],
                     "has_rows": rows is not None,
-                    "rows_address": link(request.url.path, **given, **{"as": "csv"}),
+                    "rows_address": link(request.url.path, **parameters, **{"as": "csv"}),
                 }
                 # The boxes that choose a run or a relation read them where they stand.
-                usual = {"title": title, "given": given, "run": context.run_name, "notes": notes,
+                common = {"title": title, "given": parameters, "run": context.run_name, "notes": notes,
                          "runs": context.run_choices, "relations": context.relations}  # fmt: skip
-                return _html(request, template, usual | shown, status)
+                return _html(request, template, common | variables, status)
         except Exception as error:
             return _error_page(request, error, notes)
 
@@ -214,23 +217,25 @@ _PICTURES = ("svg", "pdf", "png")
 _OF_ONE_RUN = ("/", "/map", "/overview", "/sentence", "/model")
 
 
-def _permalink(path: str, given: Mapping[str, str], shown: Mapping[str, Any]) -> str | None:
+def _permalink(
+    path: str, parameters: Mapping[str, str], variables: Mapping[str, Any]
+) -> str | None:
     """The address with the run that answered, which shows the same when another one would."""
-    answered = shown.get("answered") or (shown["grid"].run if "grid" in shown else None)
+    answered = variables.get("answered") or (variables["grid"].run if "grid" in variables else None)
     is_of_run = path in _OF_ONE_RUN or path.startswith("/head/")
-    return link(path, **{**given, "run": answered}) if answered and is_of_run else None
+    return link(path, **{**parameters, "run": answered}) if answered and is_of_run else None
 
 
 def _file(content: bytes, path: str, kind: str) -> Response:
     """What a view shows as a file that the browser keeps."""
     name = "_".join(filter(str.isidentifier, path.split("/"))) or "heads"
-    told = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
-    return Response(content, media_type=_TYPES[f".{kind}"], headers=told)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
+    return Response(content, media_type=_TYPES[f".{kind}"], headers=headers)
 
 
-def _html(request: Request, template: str, shown: dict[str, Any], status: int) -> Response:
+def _html(request: Request, template: str, variables: dict[str, Any], status: int) -> Response:
     text = request.app.state.templates.get_template(template).render(
-        shown, path=request.url.path, kept_run=request.query_params.get("run", "")
+        variables, path=request.url.path, kept_run=request.query_params.get("run", "")
     )
     return HTMLResponse(text, status)
 
@@ -242,8 +247,8 @@ def _error_page(request: Request, error: Exception, notes: Sequence[str] = ()) -
         status = 500
     elif isinstance(error, BankError):
         status = 503
-    told = {"title": "Error", "error": {"fact": fact, "remedy": remedy}, "notes": notes}
-    return _html(request, "base.html", told, status)
+    variables = {"title": "Error", "error": {"fact": fact, "remedy": remedy}, "notes": notes}
+    return _html(request, "base.html", variables, status)
 
 
 async def _static(request: Request) -> Response:
@@ -252,15 +257,17 @@ async def _static(request: Request) -> Response:
         return Response(colours.stylesheet(), media_type="text/css")
     if name == "hover.js":
         return Response(sentence.script(), media_type=_TYPES[".js"])
-    own = {each.name: each for each in (_HERE / "static").iterdir() if each.suffix in _TYPES}
-    if name not in own:
+    static_files = {
+        file.name: file for file in (_HERE / "static").iterdir() if file.suffix in _TYPES
+    }
+    if name not in static_files:
         raise HTTPException(404)
-    return Response(own[name].read_bytes(), media_type=_TYPES[own[name].suffix])
+    return Response(static_files[name].read_bytes(), media_type=_TYPES[static_files[name].suffix])
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    told = {"title": "Page not found", "error": {"fact": "There is no such page."}}
-    return _html(request, "base.html", told, 404)
+    variables = {"title": "Page not found", "error": {"fact": "There is no such page."}}
+    return _html(request, "base.html", variables, 404)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

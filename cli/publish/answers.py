@@ -52,20 +52,20 @@ def write_answers(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> It
 
 
 def _takes_run(analysis: Analysis) -> bool:
-    return any(each.name == "run" for each in analysis.parameters)
+    return any(parameter.name == "run" for parameter in analysis.parameters)
 
 
 def _write_answer(
-    folder: Path, handle: BankHandle, analysis: Analysis, given: dict[str, Any]
+    folder: Path, handle: BankHandle, analysis: Analysis, arguments: dict[str, Any]
 ) -> None:
     """Write an answer, or why there is none, and its pictures."""
     bank = handle.bank
     with collecting_warnings() as notes:
         try:
-            frame = bank.query(analysis.name, **given)
+            frame = bank.query(analysis.name, **arguments)
         except AttnbankError as error:
-            told = {"error": {"fact": error.fact, "remedy": error.remedy}}
-            write_json(folder / f"{analysis.name}.json", told)
+            reason = {"error": {"fact": error.fact, "remedy": error.remedy}}
+            write_json(folder / f"{analysis.name}.json", reason)
             return
     text = json_text(frame_json(frame) | {"notes": notes})
     if len(text) > MOST_BYTES:
@@ -75,12 +75,12 @@ def _write_answer(
         return
     for theme in SCREENS:
         try:
-            made = bank.picture(analysis.name, theme=theme, **given)
+            picture = bank.picture(analysis.name, theme=theme, **arguments)
         except AttnbankError:  # as a rule too much for one picture; the page has the table
             return
-        picture = made.as_bytes(".svg")
-        if len(picture) <= MOST_PICTURE:
-            (folder / f"{analysis.name}.{theme}.svg").write_bytes(picture)
+        svg = picture.as_bytes(".svg")
+        if len(svg) <= MOST_PICTURE:
+            (folder / f"{analysis.name}.{theme}.svg").write_bytes(svg)
 
 
 def frame_json(frame: pl.DataFrame) -> dict[str, Any]:
@@ -108,14 +108,16 @@ def _typed_json(value: Any, kind: str) -> Any:
 
 
 def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -> None:
-    given = {"run": run.name}
+    parameters = {"run": run.name}
     for layer in run.numbers:
         for number in range(1, run.heads + 1):
             name = f"{layer}-{number}"
-            context = RequestContext(cache, handle, given, {"head": name}, f"/head/{name}", False)
+            context = RequestContext(
+                cache, handle, parameters, {"head": name}, f"/head/{name}", False
+            )
             _write_view(folder / "heads" / f"{name}.json", head.head_view, context)
     for name, view in (("map", heads.view_map), ("overview", heads.overview)):
-        context = RequestContext(cache, handle, given, {}, f"/{name}", False)
+        context = RequestContext(cache, handle, parameters, {}, f"/{name}", False)
         _write_view(folder / f"{name}.json", view, context)
 
 
@@ -127,26 +129,27 @@ def write_contents(file: Path, cache: BankCache) -> None:
 
 def _write_view(file: Path, view: Any, context: RequestContext) -> None:
     """Write what a view of the explorer puts into its template; its functions are the page's."""
-    shown: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     with collecting_warnings() as notes:
         try:
-            view(context, shown)
+            view(context, variables)
         except AttnbankError as error:
-            shown["error"] = {"fact": error.fact, "remedy": error.remedy}
+            variables["error"] = {"fact": error.fact, "remedy": error.remedy}
     for name in ("command", "plot_command"):  # of the file here; the page has its address
-        shown.pop(name, None)
-    write_json(file, _to_json_value(shown) | {"notes": notes})
+        variables.pop(name, None)
+    write_json(file, _to_json_value(variables) | {"notes": notes})
 
 
 def _to_json_value(value: Any) -> Any:
     """A value of a template as JSON has it, functions left out."""
     if isinstance(value, Mapping):
-        kept = {name: each for name, each in value.items() if not isinstance(each, pl.DataFrame)}
         return {
-            str(name): _to_json_value(each) for name, each in kept.items() if not callable(each)
+            str(name): _to_json_value(item)
+            for name, item in value.items()
+            if not isinstance(item, pl.DataFrame) and not callable(item)
         }
     if isinstance(value, (list, tuple)):
-        return [_to_json_value(each) for each in value]
+        return [_to_json_value(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
         return _to_json_value({name: getattr(value, name) for name in asdict(value)})
     return value

@@ -30,16 +30,18 @@ _SUFFIXES = (".py", ".sql", ".lark", ".json")
 def need_bundle() -> dict[str, Any]:
     """What `web.json` says. Raises MissingPackageError if the bundle is not there, or not whole."""
     try:
-        listed: dict[str, Any] = json.loads((WEB / LIST).read_text(encoding="utf-8"))
-        whole = all((WEB / name).stat().st_size == size for name, size in listed["files"].items())
+        manifest: dict[str, Any] = json.loads((WEB / LIST).read_text(encoding="utf-8"))
+        is_complete = all(
+            (WEB / name).stat().st_size == size for name, size in manifest["files"].items()
+        )
     except (OSError, ValueError, KeyError):
-        whole = False
-    if not whole:
+        is_complete = False
+    if not is_complete:
         raise MissingPackageError(
             "A published page needs DuckDB for browsers, which is not installed.",
             "Install attnbank from a wheel, or type in a clone of it: make web",
         )
-    return listed
+    return manifest
 
 
 def bundle_files() -> list[str]:
@@ -49,14 +51,14 @@ def bundle_files() -> list[str]:
 
 def write_bundle(folder: Path, version: str) -> int:
     """Copy the bundle and the compiler of this package into a folder; the bytes of all files."""
-    listed = need_bundle()
-    for name in (*listed["files"], LIST):
+    manifest = need_bundle()
+    for name in (*manifest["files"], LIST):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((WEB / name).read_bytes())
     (folder / _ARCHIVE).write_bytes(_compiler())
     (folder / _VERSION).write_text(f"{version}\n", encoding="utf-8")
-    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def _compiler() -> bytes:
@@ -64,13 +66,13 @@ def _compiler() -> bytes:
     import io
 
     package = files("attnbank")
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in sorted(_sources(package)):
             entry = zipfile.ZipInfo(f"attnbank/{name}", (2020, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, text)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _sources(package: Traversable) -> Iterator[tuple[str, bytes]]:
@@ -81,9 +83,9 @@ def _sources(package: Traversable) -> Iterator[tuple[str, bytes]]:
 
 
 def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    for each in folder.iterdir():
-        path = f"{name}/{each.name}"
-        if each.is_dir() and each.name not in ("analyses", "schema", "__pycache__"):
-            yield from _below(each, path)
-        elif each.is_file() and each.name.endswith(_SUFFIXES):
-            yield path, each.read_bytes()
+    for entry in folder.iterdir():
+        path = f"{name}/{entry.name}"
+        if entry.is_dir() and entry.name not in ("analyses", "schema", "__pycache__"):
+            yield from _below(entry, path)
+        elif entry.is_file() and entry.name.endswith(_SUFFIXES):
+            yield path, entry.read_bytes()

@@ -15,7 +15,7 @@ from attnbank.sql.run_choice import Run
 from attnbank.sql.suggest import unknown_name
 
 
-def compiled(asked: str) -> str:
+def compiled(request_json: str) -> str:
     """The statement of a request, or what is wrong with it: JSON from JSON.
 
     Given are `bank` (its name), `request`, `by` (keys to count by, or nothing), `corpus`, `limit`,
@@ -23,47 +23,51 @@ def compiled(asked: str) -> str:
     the id of the run that answers for `attention`, `weights` and `surprisal`, null where none does.
     """
     try:
-        return json.dumps(_compiled(json.loads(asked)))
+        return json.dumps(_compiled(json.loads(request_json)))
     except RequestError as error:
         return json.dumps({"error": {"fact": str(error), "remedy": ""}})
     except AttnbankError as error:
         return json.dumps({"error": {"fact": error.fact, "remedy": error.remedy}})
 
 
-def _compiled(asked: dict[str, Any]) -> dict[str, Any]:
-    request, by = asked["request"], asked.get("by") or ""
-    run = _run_of_published_request(asked, request, by)
+def _compiled(options: dict[str, Any]) -> dict[str, Any]:
+    request, by = options["request"], options.get("by") or ""
+    run = _run_of_published_request(options, request, by)
     choice = HitOptions(
-        asked.get("corpus"), asked.get("limit"), asked.get("sample"), keys=not by, run=run
+        options.get("corpus"), options.get("limit"), options.get("sample"), keys=not by, run=run
     )
-    found = run_request.question(request, columns=by, choice=choice, counts=bool(by))
-    keys = list(dict.fromkeys(map(str, found.checked.keys)))
-    first = found.checked.keys[0] if found.checked.keys else None
+    question = run_request.question(request, columns=by, choice=choice, counts=bool(by))
+    keys = list(dict.fromkeys(map(str, question.checked.keys)))
+    first = question.checked.keys[0] if question.checked.keys else None
     return {
-        "statement": found.statement,
-        "nodes": list(found.checked.pattern.nodes),
+        "statement": question.statement,
+        "nodes": list(question.checked.pattern.nodes),
         "keys": keys,
         "by_interval": isinstance(first, syntax.Interval),
         "run": None if run is None else run.name,
     }
 
 
-def _run_of_published_request(asked: dict[str, Any], request: str, by: str) -> Run | None:
+def _run_of_published_request(options: dict[str, Any], request: str, by: str) -> Run | None:
     """The run that the request reads; None if it reads none. Raises CallError as `find` does."""
     checked = run_request.resolved(request, by)
     if not checked.reads_run():
         return None
-    runs = {each["id"]: each for each in asked["runs"]}
+    runs = {run_facts["id"]: run_facts for run_facts in options["runs"]}
     about = "weights" if checked.reads_weights() else "attention"
     about = about if checked.attention() else "surprisal"
-    if asked.get("run"):
-        named = (each for each in runs.values() if asked["run"] in (each["name"], str(each["id"])))
-        facts = next(named, None)
+    if options.get("run"):
+        matches = (
+            run_facts
+            for run_facts in runs.values()
+            if options["run"] in (run_facts["name"], str(run_facts["id"]))
+        )
+        facts = next(matches, None)
         if facts is None:
             names = [row["name"] for row in runs.values()]
-            raise unknown_name("run", asked["run"], asked["bank"], names)
+            raise unknown_name("run", options["run"], options["bank"], names)
     else:
-        facts = runs.get(asked["usual"][about])
+        facts = runs.get(options["usual"][about])
         if facts is None:
             raise CallError(
                 f"No run of this bank answers requests about {about}.", "Choose another request."

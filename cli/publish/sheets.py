@@ -51,47 +51,47 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
     for at, (number, name) in enumerate(rows, 1):
         chosen = Chosen(number, name, run.corpus, run.corpus_name)
         with bank.answering():
-            found = sheet(bank, run, chosen, ShowOptions(number, coreference=True))
-            written = bank.connection.execute(
+            records = sheet(bank, run, chosen, ShowOptions(number, coreference=True))
+            words = bank.connection.execute(
                 registry.internal_statement("sentences/words"), {"sentence": number}
             ).fetchall()
-        file[str(number)] = _sentence_record(found, chosen, written)
+        file[str(number)] = _sentence_record(records, chosen, words)
         if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:
             write_json(folder / f"{number // IN_A_FILE}.json", file)
             file = {}
             yield at
 
 
-def _sentence_record(found: SentenceRecords, chosen: Chosen, written: list[Any]) -> dict[str, Any]:
-    shown = set(found.shown["position"])
-    words = found.every.filter(pl.col("kind").is_in(("word", "token")))["position"]
-    has_rest = not shown.issuperset(words)
-    panel = Panel(chosen.name, 0, 0, found.words, _NO_LINES, _NO_ARCS, found.mentions)
-    bare = replace(panel, mentions=found.mentions.clear())
-    made: dict[str, Any] = {
+def _sentence_record(records: SentenceRecords, chosen: Chosen, words: list[Any]) -> dict[str, Any]:
+    shown_positions = set(records.shown["position"])
+    word_positions = records.every.filter(pl.col("kind").is_in(("word", "token")))["position"]
+    has_rest = not shown_positions.issuperset(word_positions)
+    panel = Panel(chosen.name, 0, 0, records.words, _NO_LINES, _NO_ARCS, records.mentions)
+    bare = replace(panel, mentions=records.mentions.clear())
+    record: dict[str, Any] = {
         "name": chosen.name,
-        "sequence": found.sequence,
-        "positions": found.by_word.select(_POSITION).rows(),
-        "shown": found.words["position"].to_list(),
-        "written": written,
-        "notes": [*found.left_out, *found.notes],
+        "sequence": records.sequence,
+        "positions": records.by_word.select(_POSITION).rows(),
+        "shown": records.words["position"].to_list(),
+        "written": words,
+        "notes": [*records.left_out, *records.notes],
         "panel": pictures.frame(bare, has_rest=has_rest),
     }
-    if found.mentions.height:
-        made["mentions"] = found.mentions.rows()
-        made["panel_with_mentions"] = pictures.frame(panel, has_rest=has_rest)
-    tree = _tree(found)
-    return made if tree is None else made | {"tree": tree}
+    if records.mentions.height:
+        record["mentions"] = records.mentions.rows()
+        record["panel_with_mentions"] = pictures.frame(panel, has_rest=has_rest)
+    tree = _tree(records)
+    return record if tree is None else record | {"tree": tree}
 
 
-def _tree(found: SentenceRecords) -> str | None:
-    if found.tree is None:
+def _tree(records: SentenceRecords) -> str | None:
+    if records.tree is None:
         return None
     colours = THEMES["light"].sentence
-    drawn, high = drawn_tree(found.tree, 0.0, 0.0, _ROOM, colours)
+    svg, height = drawn_tree(records.tree, 0.0, 0.0, _ROOM, colours)
     return element(
-        "svg", drawn, xmlns="http://www.w3.org/2000/svg", width=f"{_ROOM:.0f}",
-        height=f"{high:.0f}", viewBox=f"0 0 {_ROOM:.0f} {high:.0f}",
+        "svg", svg, xmlns="http://www.w3.org/2000/svg", width=f"{_ROOM:.0f}",
+        height=f"{height:.0f}", viewBox=f"0 0 {_ROOM:.0f} {height:.0f}",
     )  # fmt: skip
 
 
