@@ -16,6 +16,7 @@ from attnbank.cli.exit_status import print_warnings, status_of
 from attnbank.cli.options import BankGroup
 from attnbank.cli.safe_echo import closed
 
+# The commands by module, below the headings of the help.
 SECTIONS = {
     "Fill a bank": {
         "ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "banks": ["annotate"]
@@ -31,7 +32,6 @@ SECTIONS = {
         "banks": ["use", "delete", "upgrade", "export", "import", "merge"], "publish": ["fetch"],
     },
 }  # fmt: skip
-"""The commands by module, below the headings of the help."""
 
 
 class App(BankGroup):

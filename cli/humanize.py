@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+# Share of words with an unknown piece, in [0, 1], from which figures say little of a language.
 WARN_FROM = 0.05
-"""Share of words with an unknown piece, in [0, 1], from which figures say little of a language."""
 
 
 def duration(seconds: float) -> str:

@@ -351,12 +351,12 @@ def engine_options(
     )
 
 
+# The options that stand below a heading of their own in the help of every command, by name.
 SECTIONS = {
     "Output": ("output", "format_", "provenance"),
     "Spark": ("engine", "data", "to", "master"),
     "General": ("quiet", "debug", "bank", "help"),
 }
-"""The options that stand below a heading of their own in the help of every command, by name."""
 
 
 def _is_bank(typed: str) -> bool:

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from attnbank.queries.spark import Exported
     from attnbank.sql.run_choice import Run
 
+# The formats that are rounded, and have no more than MOST_ROWS rows.
 FOR_PEOPLE = frozenset({"table", "markdown", "latex"})
-"""The formats that are rounded, and have no more than MOST_ROWS rows."""
+# The most rows that people are shown; programs get all of them.
 MOST_ROWS = 10_000
-"""The most rows that people are shown; programs get all of them."""
 MOST_BYTES = 64_000_000
+# The most rows that are formatted before they are written.
 _ROWS_AT_ONCE = 50_000
-"""The most rows that are formatted before they are written."""
 ENDINGS = {
     ".txt": "table",
     ".csv": "csv",

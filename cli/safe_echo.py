@@ -13,8 +13,8 @@ import click
 from attnbank.queries.directions import END, ISOLATE
 from attnbank.sql.suggest import escape_control
 
+# Which of stdout and stderr were closed when the program began.
 closed: set[str] = set()
-"""Which of stdout and stderr were closed when the program began."""
 
 
 def safe_echo(*lines: str, err: bool = False, nl: bool = True) -> None:

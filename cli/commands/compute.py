@@ -43,8 +43,8 @@ _run_option = run_option(
 _common_options = stacked(
     option("--replace", "Compute again what the bank already has.", False), quiet_option()
 )
+# What stands for the name of a computation in the reason why it was skipped.
 _NAMES = "{names}"
-"""What stands for the name of a computation in the reason why it was skipped."""
 _NOT_COMPUTED = "; nothing was computed (--replace recomputes)"
 
 
@@ -167,8 +167,8 @@ def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
 
 
 MOST_BYTES = 64_000_000
+# Seconds after which finished answers are written, so that an interrupt loses little.
 _WRITES_AFTER = 15.0
-"""Seconds after which finished answers are written, so that an interrupt loses little."""
 
 
 @dataclass

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions
     from attnbank.queries.spark import Exported
 
+# Columns of a terminal between two columns of the table.
 _GAP = 2
-"""Columns of a terminal between two columns of the table."""
+# Words left and right of a hit if there is no terminal whose width could decide.
 _USUAL = 10
-"""Words left and right of a hit if there is no terminal whose width could decide."""
 
 
 _request_argument = text_argument("request")

@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
     from attnbank.queries.contents import Contents
 
+# The value of run.reading in runs whose words all carry the white space before them.
 READING = 2
-"""The value of run.reading in runs whose words all carry the white space before them."""
 _TEXT = ("document", "sentence", "word", "mention")
 _OLD_READING = (
     "ingested by an older attnbank: unless its tokenizer is WordPiece or byte-level, words were"
     " given spaces that the text does not have; ingest it again"
 )
+# Columns of a run that stand in the line of its further options, and how.
 _CHOICES = {
     "shard": "the {} of the documents",
     "truncate": "only the first input of each document",
@@ -48,7 +49,6 @@ _CHOICES = {
     "mask_seed": "mask seed {}",
     "earlier_batch_tokens": "smaller batches after a lack of memory (up to batch:tokens {})",
 }
-"""Columns of a run that stand in the line of its further options, and how."""
 
 
 @command("info")

@@ -69,8 +69,8 @@ def _models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [*beginning(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
 
 
+# The most runs of random weights that one command makes: a longer range is a slip of the hand.
 MOST_SEEDS = 100
-"""The most runs of random weights that one command makes: a longer range is a slip of the hand."""
 
 
 def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> range | None:
@@ -376,8 +376,8 @@ def _estimate(options: IngestOptions, runs: int) -> None:
 
 
 _FIRST = ("best_head", "table_2", "special_tokens")
+# Analyses to suggest next, each for another kind of run; the first that fits is taken.
 _MADE_FIRST = ("induction_head", "previous_token_head")
-"""Analyses to suggest next, each for another kind of run; the first that fits is taken."""
 
 
 def _next(report: Report, options: IngestOptions) -> str:
@@ -404,11 +404,11 @@ _STATES = {
     "resumed": "is finished; it resumed where it had stopped",
     "new": "is finished",
 }
+# Tables that a run which replaces another fills as that one did.
 _MADE_AGAIN = frozenset(
     ("run", "sequence", "position", "attention", "attention_top", "attention_map", "peak",
      "gradient", "skipped", "ablation")
 )  # fmt: skip
-"""Tables that a run which replaces another fills as that one did."""
 
 
 def print_report(report: Report, target: Path, count: str = "", *, is_first: bool = True) -> None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from attnbank.ingest.merge.excerpt import Keep
 
 _KEEP = ("weights", "peaks")
+# Bytes of one file that GitHub takes.
 _MOST_OF_HOSTS = 100_000_000
-"""Bytes of one file that GitHub takes."""
 
 
 def _parse_keep(values: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:

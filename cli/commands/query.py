@@ -36,6 +36,7 @@ from attnbank.sql.registry import DIALECTS, all_analyses, faults, find_analysis
 if TYPE_CHECKING:
     from attnbank.queries import Bank
 
+# The titles of the sections of the registry, in the order in which they are listed.
 _TITLES = {
     "paper": "The paper's tables and figures",
     "surface": "Surface patterns (section 3)",
@@ -50,7 +51,6 @@ _TITLES = {
     "ablation": "Surprisal, and heads that are turned off",
     OWN: "Your own (--queries)",
 }
-"""The titles of the sections of the registry, in the order in which they are listed."""
 
 
 def by_section() -> dict[str, list[Analysis]]:

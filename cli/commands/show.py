@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from attnbank.queries.pictures.sentence import Panel
     from attnbank.queries.sentences.showing import Shown
 
+# The formats that attnbank.queries.pictures writes, repeated so that help need not load it.
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
-"""The formats that attnbank.queries.pictures writes, repeated so that help need not load it."""
 
 
 _LENGTH = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4})?) ?(in|cm|mm|pt)")
@@ -106,8 +106,8 @@ def _look(
     return None if look == Look() else look
 
 
+# Dots of a PNG per point of a paper.
 _DOTS_OF_PAPER = 300 / 72
-"""Dots of a PNG per point of a paper."""
 
 
 class Pictures(AnalysisGroup):
@@ -214,10 +214,10 @@ plot = Pictures(
 
 
 PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".html": "html"}
+# Columns of a terminal that the bar of a weight of 1 takes.
 _BAR = 20
-"""Columns of a terminal that the bar of a weight of 1 takes."""
+# A terminal with fewer columns has no room for bars.
 _NARROW = 80
-"""A terminal with fewer columns has no room for bars."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -410,8 +410,8 @@ def _letters(panel: Panel, positions: Iterable[int]) -> list[str]:
     ]
 
 
+# The port if none is named: always the same, so that bookmarks stay valid.
 PORT = 8417
-"""The port if none is named: always the same, so that bookmarks stay valid."""
 
 
 @command("report", "-o report.html")

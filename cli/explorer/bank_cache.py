@@ -23,8 +23,8 @@ from attnbank.sql.bank.paths import address_of
 from attnbank.sql.errors import AttnbankWarning, BankError
 
 _MOST_ANSWERS = 256
+# Answers that are kept in memory: so many, and so many bytes of their rows.
 _MOST_BYTES = 64_000_000
-"""Answers that are kept in memory: so many, and so many bytes of their rows."""
 
 _Mark = tuple[int, int, int, int]
 _Made = TypeVar("_Made")

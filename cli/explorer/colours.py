@@ -12,10 +12,10 @@ from attnbank.queries.pictures.encodings import Encoding
 from attnbank.queries.pictures.sentence import LIVE
 from attnbank.queries.pictures.theme import THEMES, Theme
 
+# Colours of a scale: the classes v0 to v20, and d0 to d20 where 0 is in the middle.
 STEPS = 21
-"""Colours of a scale: the classes v0 to v20, and d0 to d20 where 0 is in the middle."""
+# The luminance from which black contrasts better than white, by the formula of WCAG 2.
 _MIDDLE = 0.0525**0.5 - 0.05
-"""The luminance from which black contrasts better than white, by the formula of WCAG 2."""
 
 
 def step(value: float | None, ends: Sequence[float]) -> str:

@@ -23,8 +23,9 @@ from attnbank.sql.subtypes import DIRECTIONS
 _Made = TypeVar("_Made")
 _EXAMPLES = 12
 _BEST = 10
+# Values of each breakdown of the errors that are shown.
 _VALUES = 5
-"""Values of each breakdown of the errors that are shown."""
+# What is said of how a head looks: analyses, and their columns.
 _SURFACE = (
     ("relative_position", ("previous", "self", "next")),
     ("special_tokens", ("cls", "sep", "punctuation", "other", "first")),
@@ -32,9 +33,8 @@ _SURFACE = (
     ("head_pattern", ("pattern",)),
     ("head_function", ("confidence", "offset", "positional")),
 )
-"""What is said of how a head looks: analyses, and their columns."""
+# The analysis that counts the errors of the page, and so reads the same runs and relations.
 _COUNTED_AS = "head_error"
-"""The analysis that counts the errors of the page, and so reads the same runs and relations."""
 
 
 def head_view(context: RequestContext, variables: dict[str, Any]) -> None:
@@ -131,8 +131,8 @@ def _measure_line(value: Any, values: pl.Series) -> tuple[str, str, str]:
 _COLUMNS = (
     "relation", "direction", "n", "accuracy", "offset", "offset_accuracy", "gain", "p_corrected",
 )  # fmt: skip
+# Dependents of a relation that the page of a head names, as in best_head.
 _MIN_COUNT = 10
-"""Dependents of a relation that the page of a head names, as in best_head."""
 
 
 def _relations(context: RequestContext, pair: tuple[int, int]) -> CachedAnswer:

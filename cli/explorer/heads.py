@@ -21,8 +21,8 @@ from attnbank.sql.registry import analyses
 from attnbank.sql.subtypes import DIRECTIONS
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
+# Half the width of a mark, in pixels.
 _MARK = 6.5
-"""Half the width of a mark, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class HeadMeasure:
         return self.domain == (0.0, 1.0)
 
 
+# The usual measures by the name that they have in an address.
 MEASURES = {
     "relation": HeadMeasure("Accuracy for a relation", "head_accuracy", "accuracy"),
     "previous": HeadMeasure("Attention to the previous token", "relative_position", "previous"),
@@ -60,7 +61,6 @@ MEASURES = {
     "coreference": HeadMeasure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
     "probe": HeadMeasure("Contribution to a probe in nats", "probe_heads", "contribution"),
 }
-"""The usual measures by the name that they have in an address."""
 
 
 @cache

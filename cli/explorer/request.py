@@ -19,13 +19,13 @@ from attnbank.sql.quoting import sql_literal as value_of
 from attnbank.sql.registry import find_analysis
 
 _LONGEST_VALUE = 20_000
+# Characters of a cell that a page shows.
 _LONGEST_CELL = 2000
-"""Characters of a cell that a page shows."""
+# Rows of a table that one page shows.
 ROWS = 500
-"""Rows of a table that one page shows."""
 
+# The address that a cell leads to, made from the values of its row.
 Link = Callable[[Mapping[str, Any]], str | None]
-"""The address that a cell leads to, made from the values of its row."""
 
 
 @dataclass(frozen=True)

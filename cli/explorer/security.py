@@ -21,11 +21,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST = "127.0.0.1"
+# No script and no style but the explorer's own files, nothing from elsewhere, in no frame.
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""No script and no style but the explorer's own files, nothing from elsewhere, in no frame."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,

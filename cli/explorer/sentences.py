@@ -27,10 +27,10 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.subtypes import DIRECTIONS
 
+# Hits that can be paged through; the command line has all of them.
 MOST_HITS = 10_000
-"""Hits that can be paged through; the command line has all of them."""
+# Words that stand left and right of a hit.
 _CONTEXT = 10
-"""Words that stand left and right of a hit."""
 
 
 def request_view(context: RequestContext, variables: dict[str, Any]) -> None:
@@ -157,8 +157,8 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
     return {"table": context.table(counts, links), "rows": counts}
 
 
+# From which weight on a line of a small map is as strong as its class says.
 _BINS = ((0.05, 1), (0.15, 2), (0.4, 3), (0.7, 4))
-"""From which weight on a line of a small map is as strong as its class says."""
 _WIDE, _STEP, _HIGHEST = 84.0, 5.0, 150.0
 
 

@@ -37,13 +37,13 @@ from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.subtypes import DIRECTIONS
 
 _HERE = Path(__file__).resolve().parent
+# Requests that are answered at once; the others wait.
 _AT_ONCE = 12
-"""Requests that are answered at once; the others wait."""
+# Statements of people that run at once, each in a process with memory of its own.
 _STATEMENTS_AT_ONCE = 2
-"""Statements of people that run at once, each in a process with memory of its own."""
 
+# The most requests, and statements, that wait for their turn; more are answered with 503.
 _MOST_WAITING, _MOST_STATEMENTS_WAITING = 60, 4
-"""The most requests, and statements, that wait for their turn; more are answered with 503."""
 _BUSY = {
     "title": "Busy",
     "error": {
@@ -52,11 +52,11 @@ _BUSY = {
     },
 }
 
+# Seconds that requests have to end when the explorer is closed.
 _PATIENCE = 2
-"""Seconds that requests have to end when the explorer is closed."""
 
+# Puts what its template shows into a dictionary, beside an error if it raises, or returns SVG.
 View = Callable[[RequestContext, dict[str, Any]], bytes | None]
-"""Puts what its template shows into a dictionary, beside an error if it raises, or returns SVG."""
 _VIEWS: dict[str, tuple[View, str, str]] = {
     "/": (heads.heads_view, "heads.html", "Heads"),
     "/map": (heads.view_map, "map.html", "Map of the heads"),
@@ -84,6 +84,7 @@ NAV = (
     ("/sql", "SQL"),
     ("/bank", "Bank"),
 )
+# What the templates call beside Jinja's own filters: the published page has the same.
 FILTERS: dict[str, Callable[..., str]] = {
     "thousands": lambda number: f"{number:,}",
     "fixed": lambda number, decimals: f"{number:.{decimals}f}",
@@ -92,7 +93,6 @@ FILTERS: dict[str, Callable[..., str]] = {
     "start": lambda text, most: text[:most],
     "begins": lambda text, start: "1" if text.startswith(start) else "",
 }
-"""What the templates call beside Jinja's own filters: the published page has the same."""
 _TYPES = {
     ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png",
     ".pdf": "application/pdf", ".csv": "text/csv; charset=utf-8",

@@ -18,8 +18,8 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import find_analysis
 
+# Parameters of an address that belong to the explorer, not to the analysis.
 _OWN = ("theme", "page")
-"""Parameters of an address that belong to the explorer, not to the analysis."""
 
 
 def index(context: RequestContext, variables: dict[str, Any]) -> None:
@@ -102,8 +102,8 @@ def contents(context: RequestContext, variables: dict[str, Any]) -> None:
     }
 
 
+# Bytes of the rows of a statement; the cache keeps no more of one answer.
 _MOST_BYTES = 15_000_000
-"""Bytes of the rows of a statement; the cache keeps no more of one answer."""
 
 
 def sql_view(context: RequestContext, variables: dict[str, Any]) -> None:

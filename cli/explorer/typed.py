@@ -21,11 +21,11 @@ from attnbank.sql.errors import CallError
 if TYPE_CHECKING:
     from attnbank.ingest.models.loading import Model
 
+# Characters of a sentence that is read.
 _LONGEST = 1000
-"""Characters of a sentence that is read."""
 _MOST_HEADS = 16
+# What models write for a word that they are not to see.
 _MASKS = ("[MASK]", "<mask>")
-"""What models write for a word that they are not to see."""
 _reading = threading.Lock()  # a model that is read by two threads would hand over maps of both
 
 

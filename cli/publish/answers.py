@@ -25,8 +25,8 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
 from attnbank.sql.run_choice import Run
 
+# Bytes of an answer that is written as a file; of a larger one the page asks the bank.
 MOST_BYTES = 1_500_000
-"""Bytes of an answer that is written as a file; of a larger one the page asks the bank."""
 MOST_PICTURE = 1_500_000
 
 

@@ -19,10 +19,10 @@ from attnbank.sql.errors import MissingPackageError
 WEB = Path(__file__).resolve().parent / "web"
 LIST = "web.json"
 _ARCHIVE, _VERSION = "pyodide/attnbank.zip", "version.txt"
+# The files of the package that a request is compiled with, beside folders of them.
 _COMPILER = ("__init__.py", "cli/__init__.py", "cli/publish/__init__.py",
              "cli/publish/in_browser.py", "queries/__init__.py",
              "queries/directions.py")  # fmt: skip
-"""The files of the package that a request is compiled with, beside folders of them."""
 _COMPILER_FOLDERS = ("queries/patterns", "sql")
 _SUFFIXES = (".py", ".sql", ".lark", ".json")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+# Licences under which a text may be passed on, whatever else they ask for.
 _OPEN = re.compile(
     r"\b(cc[- ]?0|cc[- ]by\b|creative commons|public domain|pddl|odc[- ]by|odbl|l?gpl|lgpllr|"
     r"gnu (lesser )?general public|mit\b|bsd\b|apache|unlicen[sc]e)",
     re.IGNORECASE,
 )
-"""Licences under which a text may be passed on, whatever else they ask for."""
 _CLOSED = re.compile(
     r"\b(ldc|proprietary|all rights reserved|not? (be )?(re)?distribut\w*|research only|"
     r"no redistribution|without text|restricted)\b",

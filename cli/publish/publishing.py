@@ -52,10 +52,10 @@ BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
 )  # fmt: skip
 _FOLDERS = ("answers", "sheets")
 _OF_A_BANK = (BANK, MANIFEST, ANALYSES, PAGE, DIGEST, *_FOLDERS)
+# The folder of the programs, which all banks of a publication share.
 PROGRAMS = "page"
-"""The folder of the programs, which all banks of a publication share."""
+# What tells GitHub Pages to serve the files as they are.
 NO_JEKYLL = ".nojekyll"
-"""What tells GitHub Pages to serve the files as they are."""
 FORMAT = 1
 _WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
@@ -63,20 +63,20 @@ _EXPLORER = _HERE.parent / "explorer"
 _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+# The statements that the page runs itself.
 _STATEMENTS = (
     "examples/head_examples", "patterns/surface_tokens", "sentences/maps", "sentences/peaks",
     "sentences/saved_pairs",
 )  # fmt: skip
-"""The statements that the page runs itself."""
 _EXAMPLES = (
     "pattern { V -[obj]-> O }",
     "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
     "pattern { N -[det]-> D; D.form <> lex.form }",
 )
+# Bytes before the first block of a DuckDB file.
 _HEADERS = 3 * 4096
-"""Bytes before the first block of a DuckDB file."""
+# Bytes that DuckDB in a browser reads at least, from a multiple of them.
 _PAGE = 16_384
-"""Bytes that DuckDB in a browser reads at least, from a multiple of them."""
 _SECONDS, _MEMORY = 3600.0, 4_000_000_000
 
 

@@ -25,8 +25,8 @@ from attnbank.queries.sentences.choosing import Chosen
 from attnbank.sql import registry
 from attnbank.sql.run_choice import Run
 
+# Sentences of one file: that of a sentence is its number divided by this.
 IN_A_FILE = 4
-"""Sentences of one file: that of a sentence is its number divided by this."""
 _NO_LINES = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
                                  "weight": pl.Float64})  # fmt: skip
 _NO_ARCS = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
@@ -95,5 +95,5 @@ def _tree(records: SentenceRecords) -> str | None:
     )  # fmt: skip
 
 
+# Pixels that a tree may take from left to right.
 _ROOM = 1208.0
-"""Pixels that a tree may take from left to right."""
