@@ -16,7 +16,7 @@ from attnbank.cli.exit_status import print_warnings, status_of
 from attnbank.cli.options import BankGroup
 from attnbank.cli.safe_echo import closed
 
-# The commands by module, below the headings of the help.
+# The modules of commands by the headings of the help, each with its commands.
 SECTIONS = {
     "Fill a bank": {
         "ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "banks": ["annotate"]
@@ -38,7 +38,7 @@ class App(BankGroup):
     """A group that imports the module of a command only when the command is needed."""
 
     def sections(self) -> dict[str, list[str]]:
-        """The names of the commands below their headings."""
+        """The names of the commands by heading."""
         return {
             title: [name for names in modules.values() for name in names]
             for title, modules in SECTIONS.items()
@@ -92,12 +92,12 @@ def main() -> NoReturn:
 
 
 def _leave(status: int) -> NoReturn:
-    """End the process, without taking torch down, which takes seconds on a busy machine."""
+    """End the process without shutting torch down, which takes seconds on a busy machine."""
     if "torch" not in sys.modules:
         sys.exit(status)
-    atexit._run_exitfuncs()  # those of libraries; all files of ours are closed
+    atexit._run_exitfuncs()  # os._exit skips them, and libraries rely on them
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # whoever read it has gone
+        with suppress(OSError, ValueError):  # the reader has gone
             stream.flush()
     os._exit(status)
 
@@ -105,7 +105,8 @@ def _leave(status: int) -> NoReturn:
 def _open_closed() -> None:
     """Open the null device for standard input, output or error if it is closed.
 
-    Otherwise the bank would get its number, and what is printed would be written into the bank.
+    The next file that is opened takes the number of a closed stream: that would be the bank,
+    and what is printed would be written into it.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:

@@ -1,4 +1,4 @@
-"""Options that commands share, the classes of commands that have them, and what they name."""
+"""Options shared by commands, and the classes of commands and groups that have them."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem
 
 
 class Decorator(Protocol):
-    """A function that adds options to a command."""
+    """A decorator that adds options to a command."""
 
     def __call__(self, function: Decorated, /) -> Decorated:
-        """Add them to a function, or to the command that was made of it."""
+        """Add the options to a function, or to a command."""
 
 
 def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """The callback of options that all commands share: the value is kept for `remembered`."""
+    """Callback of shared options: store the value, so that `remembered` finds it in any subcommand."""
     if value is not None and value is not False:
         ctx.meta[f"attnbank.{param.name}"] = value
 
 
 def remembered(ctx: click.Context, name: str) -> Any:
-    """The value of a shared option, wherever on the command line it stands; None without it."""
+    """The value of a shared option, given before or after the subcommand; None if not given."""
     return ctx.meta.get(f"attnbank.{name}")
 
 
@@ -60,12 +60,12 @@ def requested(ctx: click.Context) -> tuple[str | None, str | None]:
 
 
 def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
-    """The path of the bank: of -b, else ATTNBANK, else the default. Raises CallError, BankError."""
+    """Return the path of the bank: -b, else ATTNBANK, else `default`. Raises CallError, BankError."""
     bank = remembered(ctx, "bank")
     if bank is None:
         bank = os.environ.get("ATTNBANK") or default
     path = paths.printable_path(bank)
-    # A default of the command's own is then known later, too, and no secret of an address.
+    # Remember the bank for later calls, which may not know this default; secrets in a URL are cut.
     ctx.meta["attnbank.bank"] = bank if address_of(bank) is None else typed_path(path)
     if address_of(bank) is None:
         bank_file(bank)
@@ -73,13 +73,13 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
 
 
 def typed_for(bank: Path) -> str:
-    """How a command on this bank begins, to be typed: attnbank -b gum.duckdb."""
+    """The start of a command on this bank, to be typed: attnbank -b gum.duckdb."""
     is_named = bank != Path(DEFAULT_BANK) and str(bank) != os.environ.get("ATTNBANK")
     return f"attnbank -b {quote(typed_path(bank))}" if is_named else "attnbank"
 
 
 def retyped(ctx: click.Context) -> str:
-    """The command as it was typed, for a caption: files by their names, without their folders."""
+    """The command as it was typed, for a caption, with files by name and without their folders."""
     bank = remembered(ctx, "bank")
     parts = [*ctx.command_path.split(), *([] if bank is None else ["-b", Path(bank).name])]
     words = iter(ctx.meta[_TYPED])
@@ -97,7 +97,9 @@ def retyped(ctx: click.Context) -> str:
 
 
 def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
-    """Open the named bank for reading; `seconds` limit a request. Raises CallError or BankError."""
+    """Open the named bank to read; `seconds` is the time limit of requests. Raises CallError,
+    BankError.
+    """
     path = bank_path(ctx)
     from attnbank import queries
 
@@ -107,7 +109,10 @@ def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
 
 
 def check_engine(ctx: click.Context) -> bool:
-    """Whether Spark answers. Raises CallError if --engine, --data or --to, and --master misfit."""
+    """Return whether the command runs on Spark.
+
+    Raises CallError if --engine, --data or --to, and --master do not go together.
+    """
     params = ctx.params
     name = "to" if "to" in params else "data"
     if params["engine"] == "duckdb":
@@ -133,7 +138,9 @@ def check_engine(ctx: click.Context) -> bool:
 def source_of(
     ctx: click.Context, seconds: float | None = None
 ) -> AbstractContextManager[Bank | Exported]:
-    """The named bank, or the exports of --data, for `with`. Raises as `check_engine`, at once."""
+    """Context manager that opens the named bank, or the exports of --data. Raises CallError at
+    once.
+    """
     return _opened(ctx, seconds, on_spark=check_engine(ctx))
 
 
@@ -160,7 +167,7 @@ _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 def _size_callback(least: int) -> Callable[[click.Context, click.Parameter, str], int]:
-    """A callback that reads a size in bytes: 500MB, 2GB, or a number; at least `least`."""
+    """Make a callback that parses a size in bytes (500MB, 2GB, or a number) of at least `least`."""
 
     def parse_size(ctx: click.Context, param: click.Parameter, value: str) -> int:
         text = value.strip().lower()
@@ -178,7 +185,7 @@ def _size_callback(least: int) -> Callable[[click.Context, click.Parameter, str]
 
 
 def complete_names(kind: str) -> _Completer:
-    """A completer for the names of one kind (run, corpus, relation or table) in the bank."""
+    """Make a completer for names of one kind in the bank: run, corpus, relation or table."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
@@ -187,7 +194,7 @@ def complete_names(kind: str) -> _Completer:
 
         try:
             path = bank_path(ctx)
-        except AttnbankError:  # it names no file, but the names of analyses are known without one
+        except AttnbankError:  # no usable bank, but the names of analyses are known without one
             path = Path()
         return beginning(suggestions(path, kind), incomplete)
 
@@ -195,12 +202,12 @@ def complete_names(kind: str) -> _Completer:
 
 
 def beginning(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """The completions: the known names that begin with what is typed so far."""
+    """The known names that begin with `incomplete`, as completions."""
     return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
 
 def stacked(*options: Decorator) -> Decorator:
-    """Several decorators as one, the first on top."""
+    """Combine decorators into one; the first is the outermost."""
 
     def decorate(function: Decorated) -> Decorated:
         # Click lists the options of a function in reverse, those of a command as they are added.
@@ -213,11 +220,12 @@ def stacked(*options: Decorator) -> Decorator:
 
 
 def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator:
-    """An option in the words of `attnbank.ingest.options.option`, beside those of click.
+    """An option of click, described as in `attnbank.ingest.options.option`.
 
-    `flags` are separated by spaces, and may end in the name that the function has for the value.
-    The default is shown; if it is False, the option is a flag. `more` may have `choices`; the
-    bounds `least` and `most`, or `above` and `below`, of a number; and `is_bytes` for a size.
+    `flags` are separated by spaces and may end in the name of the function's parameter. The
+    default is shown in the help; if it is False, the option is a flag. `more` may have
+    `choices`; for numbers the bounds `least` and `most`, or `above` and `below` (exclusive);
+    `is_bytes` for a size; and what click takes.
     """
     if default is False:
         return click.option(*flags.split(), is_flag=True, help=help, **more)
@@ -239,7 +247,9 @@ def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator
 
 
 def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
-    """The options of a dataclass: every field that has help; `more` adds to those of a name."""
+    """Options for the fields of a dataclass that have help; `more` overrides attributes by field
+    name.
+    """
     options = []
     for field in fields(kind):
         if field.metadata:
@@ -252,7 +262,7 @@ def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
 
 
 def text_argument(name: str) -> Decorator:
-    """An argument that is text, or - for what stands on standard input."""
+    """A text argument; - reads standard input."""
 
     def decode(ctx: click.Context, param: click.Parameter, value: str) -> str:
         return sys.stdin.read() if value == "-" and not ctx.resilient_parsing else value
@@ -274,12 +284,12 @@ _shared_options = stacked(
 
 
 def output_option(help: str) -> Decorator:
-    """The option -o of a command, which `requested` returns."""
+    """The option -o, whose value `requested` returns."""
     return option("-o --output", help, type=click.Path(), metavar="FILE", **REMEMBERED)
 
 
 def file_options(formats: Sequence[str], endings: Iterable[str], help: str) -> Decorator:
-    """The options -f and -o, which `requested` returns; `help` is that of -f."""
+    """The options -f and -o, whose values `requested` returns; `help` is that of -f."""
     chooses = f"Write to this file; its extension sets the format ({', '.join(endings)})."
     return stacked(
         option("-f --format format_", help, choices=formats, **REMEMBERED), output_option(chooses)
@@ -287,17 +297,17 @@ def file_options(formats: Sequence[str], endings: Iterable[str], help: str) -> D
 
 
 def run_option(help: str, flag: str = "--run", **more: Any) -> Decorator:
-    """An option that names a run of the bank."""
+    """An option that takes a run, completed from the bank."""
     return option(flag, help, shell_complete=complete_names("run"), **more)
 
 
 def corpus_option(help: str) -> Decorator:
-    """The option of commands that read one corpus."""
+    """The option --corpus, completed from the bank."""
     return option("--corpus", help, shell_complete=complete_names("corpus"))
 
 
 def timeout_option(help: str, default: float = 30.0, most: float = LONGEST) -> Decorator:
-    """The option of commands that end what takes too long."""
+    """The option --timeout, in seconds, above 0 and up to `most`."""
 
     def parse_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
         try:
@@ -312,7 +322,7 @@ def timeout_option(help: str, default: float = 30.0, most: float = LONGEST) -> D
 
 
 def memory_option(help: str) -> Decorator:
-    """The option of commands that end what takes too much memory."""
+    """The option --memory, in bytes."""
     return option("--memory", help, 2 * 10**9, is_bytes=True, least=10**7)
 
 
@@ -326,7 +336,7 @@ fresh_option = option("--fresh", "Compute it again, even if attnbank compute has
 
 
 def quiet_option(help: str = "Print only errors.") -> Decorator:
-    """The option of commands that say what they do, which `notify` obeys."""
+    """The option -q, which silences `notify`."""
     return option("-q --quiet", help, False, **REMEMBERED)
 
 
@@ -335,7 +345,7 @@ def engine_options(
     *,
     writes: bool = False,
 ) -> Decorator:
-    """The options --engine, whose help is `what`, --master, and --data or (`writes`) --to."""
+    """The options --engine (with help `what`), --master, and --data or, with `writes`, --to."""
     to = "Folder to fill, for Spark; all executors must see it under this path."
     data = (
         "Folder that attnbank export wrote, or its address (s3a://...), for Spark; several are"
@@ -351,7 +361,7 @@ def engine_options(
     )
 
 
-# The options that stand below a heading of their own in the help of every command, by name.
+# Headings of the help of every command, with the names of their options.
 SECTIONS = {
     "Output": ("output", "format_", "provenance"),
     "Spark": ("engine", "data", "to", "master"),
@@ -360,8 +370,8 @@ SECTIONS = {
 
 
 def _is_bank(typed: str) -> bool:
-    """Whether an argument is a file that is a bank, or is called as one."""
-    with suppress(OSError, ValueError):  # a sentence is longer than the name of a file may be
+    """Whether an argument is the path of a bank, by its name or its magic bytes."""
+    with suppress(OSError, ValueError):  # an argument may be longer than a file name can be
         path = Path(typed).expanduser()
         if path.is_file():
             if path.suffix == ".duckdb":
@@ -372,7 +382,10 @@ def _is_bank(typed: str) -> bool:
 
 
 def _refuse_bank(ctx: click.Context, typed: str, missing: Sequence[str] = ()) -> None:
-    """Raise CallError if an argument is a bank, which no -b names; `missing` are to be added."""
+    """Raise CallError if an argument is a bank and -b is not given; suggest the right command.
+
+    `missing` are the arguments that the command still needs.
+    """
     if remembered(ctx, "bank") is not None or ctx.resilient_parsing or not _is_bank(typed):
         return
     line = list(ctx.meta[_LINE])
@@ -382,13 +395,13 @@ def _refuse_bank(ctx: click.Context, typed: str, missing: Sequence[str] = ()) ->
 
 
 class BankCommand(click.Command):
-    """A command with -b and --debug; `sections` are headings of its help, with names of options.
+    """A command with -b and --debug; `sections` are the headings of its help with option names.
 
-    `takes_banks` is true if its arguments may be banks, and -b is one that it makes.
+    `takes_banks`: its arguments may be banks, and -b names a bank that it makes.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, and keep them as they were typed. Raises CallError for a bank."""
+        """Parse the arguments, and remember them as typed. Raises CallError for a misplaced bank."""
         ctx.meta[_TYPED] = tuple(args)
         if not (self.takes_banks or {*args} & {*ctx.help_option_names}):
             self._check_first(ctx, args)
@@ -399,7 +412,7 @@ class BankCommand(click.Command):
         parser.ignore_unknown_options = True
         try:
             values, extra, _ = parser.parse_args([*args])
-        except click.UsageError:  # which is told when the arguments are read
+        except click.UsageError:  # reported when click parses the arguments
             return
         arguments = [param for param in self.params if isinstance(param, click.Argument)]
         typed: list[Any] = []
@@ -445,7 +458,7 @@ def _help_if_alone(ctx: click.Context) -> None:
 
 
 class BankGroup(click.Group):
-    """A group with the options -b and --debug that suggests a command for a mistyped one."""
+    """A group with -b and --debug that suggests a command for a mistyped one."""
 
     noun = "command"
 
@@ -454,7 +467,7 @@ class BankGroup(click.Group):
         _shared_options(self)
 
     def sections(self) -> Mapping[str, Iterable[str]]:
-        """The names of its commands below the headings under which the help lists them."""
+        """The names of the commands by heading of the help."""
         raise NotImplementedError
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -462,14 +475,14 @@ class BankGroup(click.Group):
         return [name for names in self.sections().values() for name in names]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; those of the first group are the whole line."""
+        """Parse the arguments; the outermost group remembers the whole line."""
         ctx.meta.setdefault(_LINE, tuple(args))
         return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names. Raises click.UsageError if there is none."""
+        """Find the command that the first argument names. Raises click.UsageError if there is none."""
         name = args[0]
         if not (self.get_command(ctx, name) or name.startswith("-") or ctx.resilient_parsing):
             _refuse_bank(ctx, name, ["info"] if ctx.parent is None and len(args) == 1 else [])
@@ -478,7 +491,7 @@ class BankGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands, each with its whole first sentence, which click would cut."""
+        """List the commands, each with its whole first sentence, which click would truncate."""
         for title, names in self.sections().items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(title):
