@@ -1,4 +1,6 @@
-"""`attnbank surprisal` and `attnbank ablate`: what a model makes of words, without heads too."""
+"""`attnbank surprisal` and `attnbank ablate`: what a model predicts, with all heads and without
+some.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +167,9 @@ def ablate(
 
 
 def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
-    """The heads that a SELECT of the user finds, each once. Raises CallError for other columns."""
+    """Run the SELECT of --query and return its heads, each once. Raises CallError for other
+    columns.
+    """
     rows = bank.sql(statement, isolated=True)
     if not {"layer", "head"} <= set(rows.columns):
         raise CallError(
@@ -181,7 +185,7 @@ def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
 
 
 def _best(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
-    """The heads that find most dependents of a relation, in their better direction."""
+    """The `top` heads by accuracy on a relation, each in its better direction."""
     accuracies = bank.query("head_accuracy", relation=relation, run=run)
     ranked = accuracies.sort(["accuracy", "layer", "head"], descending=[True, False, False])
     heads = ranked.select("layer", "head").unique(maintain_order=True).head(top)

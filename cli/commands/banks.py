@@ -94,7 +94,7 @@ def _describe_annotated(annotated: Annotated) -> list[str]:
 
 
 def _join(annotated: Annotated) -> str:
-    """A SELECT that puts the first column of a new table beside the forms of the words."""
+    """An example SELECT that shows the first column of a new table beside the words."""
     from attnbank.sql.quoting import quoted
 
     name = next(iter(annotated.columns))

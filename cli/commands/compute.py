@@ -1,4 +1,4 @@
-"""`attnbank compute` and `attnbank probe`: what is computed from a run and kept in the bank."""
+"""`attnbank compute` and `attnbank probe`: results computed from a run and stored in the bank."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ _run_option = run_option(
 _common_options = stacked(
     option("--replace", "Compute again what the bank already has.", False), quiet_option()
 )
-# What stands for the name of a computation in the reason why it was skipped.
+# A placeholder for the name of a computation, so that equal reasons can be grouped.
 _NAMES = "{names}"
 _NOT_COMPUTED = "; nothing was computed (--replace recomputes)"
 
 
 class Computations(AnalysisGroup):
-    """What can be computed and kept: the steps, and every analysis."""
+    """The commands of `attnbank compute`: computations in Python, and every analysis."""
 
     noun = "computation"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of the steps and of all analyses."""
+        """List the names of the computations and the analyses."""
         return list(dict.fromkeys([*STEPS, *all_analyses()]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Make the command of a step or an analysis; None if there is none."""
+        """Make the command of a computation or an analysis; None if there is none."""
         plain = plain_name(cmd_name)
         return (
             _command_of_computation(STEPS[plain])
@@ -67,7 +67,7 @@ class Computations(AnalysisGroup):
         )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the steps; the analyses are those of `attnbank queries`."""
+        """List the computations, and refer to `attnbank queries` for the analyses."""
         with formatter.section("What SQL alone cannot compute"):
             formatter.write_dl([(step.name, f"{step.title}.") for step in STEPS.values()])
         with formatter.section("Cached analyses"):
@@ -154,7 +154,7 @@ def _compute_everything(
 
 
 def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
-    """Why computations were skipped: a line for each reason, with their names."""
+    """Summarize why computations were skipped: a line for each reason, with their names."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in skipped.items():
         by_reason.setdefault(reason.replace(name, _NAMES), []).append(name)
@@ -167,13 +167,16 @@ def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
 
 
 MOST_BYTES = 64_000_000
-# Seconds after which finished answers are written, so that an interrupt loses little.
+# Seconds between writes of finished rows: opening the bank to write is slow, but an interrupt
+# must not lose much.
 _WRITES_AFTER = 15.0
 
 
 @dataclass
 class Done:
-    """What `compute_and_cache_all` did: what it kept, how many were kept `already`, and why it skipped some."""
+    """What `compute_and_cache_all` did: `kept` were cached now, `already` is the number cached
+    before.
+    """
 
     kept: list[str] = field(default_factory=list)
     already: int = 0
@@ -183,9 +186,9 @@ class Done:
 def compute_and_cache(
     path: Path, name: str, arguments: Mapping[str, Any], *, replace: bool
 ) -> AnalysisAnswer | None:
-    """Keep the answer to an analysis; None if it is kept already, unless `replace`.
+    """Cache the rows of an analysis; return None if they already are, unless `replace`.
 
-    Raises as `Bank.query` does, CallError for an unfinished run or too large an answer,
+    Raises what `Bank.query` raises; CallError for an unfinished run or too many bytes;
     BankError if the bank cannot be written.
     """
     from attnbank.queries import open_bank
@@ -200,9 +203,9 @@ def compute_and_cache(
 def compute_and_cache_all(
     path: Path, run: str | None, on_progress: OnProgress, *, replace: bool
 ) -> Done:
-    """Run every step, then keep the answer of every analysis with its defaults, of one run or all.
+    """Run every computation, then cache every analysis with its defaults, for one run or all.
 
-    What cannot be answered is skipped. Raises BankError, CallError if there is no such run.
+    Skip what the bank has no data for. Raises BankError; CallError if there is no such run.
     """
     from attnbank.ingest.derived.computations import compute
     from attnbank.queries import open_bank

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions
     from attnbank.queries.spark import Exported
 
-# Columns of a terminal between two columns of the table.
+# Spaces between two columns of a table.
 _GAP = 2
-# Words left and right of a hit if there is no terminal whose width could decide.
+# Words left and right of a hit where no terminal width applies.
 _USUAL = 10
 
 
@@ -206,8 +206,8 @@ def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     right = max(5, room - hit - left)
     lefts, rights = [], []
     for before, after, turned in zip(frame["left"], frame["right"], right_to_left, strict=True):
-        # Left of a hit that runs from right to left stands what comes after it, which is cut at
-        # its end; in either case the cut is on the far side.
+        # In right-to-left text the left column holds the words after the hit. Always cut on the side
+        # that is farther from the hit.
         cut_text = (cut if turned else cut_start)(before, left)
         lefts.append(" " * (left - display_width(cut_text)) + cut_text)
         rights.append((cut_start if turned else cut)(after, right))
@@ -244,7 +244,7 @@ def count(
         _print_sql(ctx, source, hits, keys)
         return
     with source as bank:
-        if is_read:  # a limit would leave cells of a cross table at 0
+        if is_read:  # a cross table needs all cells
             hits = replace(hits, limit=None)
         counts, title = _hits(ctx, bank, hits, keys)
     names = [name for name in counts.columns if name not in ("n", "share", "run")]
@@ -252,7 +252,7 @@ def count(
         counts = _with_finds(ctx, counts, names)
     elif is_read and fits_crosstab(counts, names):
         counts = crosstab(counts, *names)
-    elif limit is not None:  # the most frequent, though numbers stand in their own order
+    elif limit is not None:  # rows of numeric keys are ordered by key, not by n
         counts = counts.filter(counts["n"].rank("ordinal", descending=True) <= limit)
     counts = counts if limit is None else counts.head(limit)
     output.write_frame(ctx, counts, title=title, wraps=show)
@@ -324,7 +324,7 @@ def score(
     output.check_output(ctx)
     check_ends(request, dependent, head)
     assert dependent is not None and head is not None
-    for name in ("engine", "data", "master"):  # what `source` is
+    for name in ("engine", "data", "master"):  # `source` was made from these
         del options[name]
     with source as bank:
         frame = bank.score(request, dependent=dependent, head=head, run=run or None, **options)
@@ -337,7 +337,7 @@ def score(
 
 
 def _range_of_controls(controls: pl.DataFrame) -> str | None:
-    """What the best heads of several seeds of random weights find, from the worst to the best."""
+    """The lowest and highest score of the best heads of several seeds of random weights."""
     if controls.height < 2:
         return None
     ranges = []

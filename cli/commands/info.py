@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
     from attnbank.queries.contents import Contents
 
-# The value of run.reading in runs whose words all carry the white space before them.
+# run.reading from which on words are tokenized with the white space before them.
 READING = 2
 _TEXT = ("document", "sentence", "word", "mention")
 _OLD_READING = (
     "ingested by an older attnbank: unless its tokenizer is WordPiece or byte-level, words were"
     " given spaces that the text does not have; ingest it again"
 )
-# Columns of a run that stand in the line of its further options, and how.
+# How further options of a run are shown, by column.
 _CHOICES = {
     "shard": "the {} of the documents",
     "truncate": "only the first input of each document",
@@ -80,7 +80,7 @@ def _for_programs(contents: Contents) -> str:
 
 
 def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """The rows, with names and texts escaped so that a terminal can show them safely."""
+    """Rows with control characters in texts escaped, safe for a terminal."""
     for row in frame.iter_rows(named=True):
         yield {
             key: escape_control(value) if isinstance(value, str) else value
@@ -89,7 +89,7 @@ def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _for_people(contents: Contents) -> str:
-    """The contents as paragraphs of text, safe for a terminal; lines after the first indented."""
+    """The contents as paragraphs of text for a terminal; all lines but the first are indented."""
     paragraphs = [
         [
             f"{escape_control(typed_path(contents.path))}: {format_bytes(contents.bytes)}, written by attnbank"
@@ -183,7 +183,7 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
 
 
 def _shards(text: str) -> str:
-    """A shard, 3/5, or the shards that were merged, 1-2+4/5, with the word before it."""
+    """A shard with the word before it: shard 3/5, or merged shards 1-2+4/5."""
     return f"shard{'s' if {*text} & {*'+-'} else ''} {text}"
 
 
@@ -211,7 +211,7 @@ def _describe_corpus(row: dict[str, Any]) -> list[str]:
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     language = f"; language {row['language']}" if row["language"] else ""
     shard = f", which are its {_shards(row['shard'])}" if row["shard"] else ""
-    odd = []  # what a count of words or documents does not show
+    odd = []  # oddities that the counts above do not show
     if row["unspelled_tokens"]:
         odd.append(
             f"{row['unspelled_tokens']:,} of {row['multiword_tokens']:,} multiword"

@@ -69,12 +69,12 @@ def _models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return [*beginning(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
 
 
-# The most runs of random weights that one command makes: a longer range is a slip of the hand.
+# The most seeds of one command: a longer range is likely a typing error.
 MOST_SEEDS = 100
 
 
 def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> range | None:
-    """The callback of --random-weights: a seed, 3, or all from the first to the last, 1..5."""
+    """Callback of --random-weights: parse a seed (3) or a range of seeds (1..5)."""
     if value is None:
         return None
     match = re.fullmatch(r"([0-9]+)(?:\.\.([0-9]+))?", value)
@@ -203,7 +203,7 @@ def _measure_losses(options: IngestOptions, report: Report) -> None:
 
 
 def _fill_series(options: IngestOptions, *, losses: bool) -> None:
-    """Make the runs of a series, and say how large they will be, and what each of them is."""
+    """Ingest the checkpoints of a series; print first how large the bank will be, then each run."""
     from attnbank.ingest import ingest_series
     from attnbank.ingest.models.training import checkpoints
 
@@ -232,7 +232,7 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
 
 
 def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> None:
-    """Raise CallError or ModelError, before anything is done, where --losses does not fit."""
+    """Raise CallError or ModelError, before any work, if --losses cannot be used."""
     excluded = {
         "--dry-run": dry_run,
         f"--model {NO_MODEL}": options.model == NO_MODEL,
@@ -256,7 +256,7 @@ def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> N
 def measure_with_progress(
     bank: Path, run: str | None, options: LossOptions, *, replace: bool = False
 ) -> SurprisalReport:
-    """Measure surprisal, show the progress and say what was measured."""
+    """Measure surprisal with a progress display, and print what was measured."""
     from attnbank.ingest import surprisal
 
     with resumable_progress() as display:
@@ -266,14 +266,14 @@ def measure_with_progress(
 
 
 def print_estimate(seconds: float, sets: int, sentences: int) -> None:
-    """Say first how long it will take."""
+    """Print the estimated duration of a measurement."""
     without = f" and without {count_noun(sets, 'set')} of heads" if sets else ""
     about = duration(max(1.0, seconds))
     notify(f"About {about} for {count_noun(sentences, 'sentence')}, with all heads{without}")
 
 
 def print_measured(report: SurprisalReport) -> None:
-    """Say what was measured."""
+    """Print what was measured."""
     if not report.is_new:
         notify(
             f"The bank already has it for {report.run}; nothing was measured (--replace measures again)"
@@ -304,9 +304,9 @@ def print_measured(report: SurprisalReport) -> None:
 
 
 def ingest_with_progress(options: IngestOptions, checked: CheckedCorpus | None = None) -> Report:
-    """Ingest, and show the progress. Raises as `resumable_progress` and `ingest` do.
+    """Ingest with a progress display. Raises what `ingest` and `resumable_progress` raise.
 
-    The corpus may be `checked` already: several runs then read it once.
+    Pass `checked` to read the corpus once for several runs.
     """
     checked = checked or _checked(options, reads_bank=True)
     from attnbank.ingest import ingest
@@ -316,7 +316,7 @@ def ingest_with_progress(options: IngestOptions, checked: CheckedCorpus | None =
 
 
 def _checked(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | None:
-    """Read the corpus, unless --repeat makes it, before torch is imported, which takes seconds."""
+    """Read and check the corpus before torch is imported, which takes seconds; None with --repeat."""
     need("Filling a bank", "ingest", *FILLING)
     check_run(options)
     if options.repeat is not None:
@@ -329,7 +329,9 @@ def _checked(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | Non
 
 @contextmanager
 def resumable_progress() -> Iterator[ProgressDisplay]:
-    """Show progress. A Ctrl-C, and a corpus with several problems, become an AttnbankError."""
+    """Context manager that shows progress, and raises AttnbankError for Ctrl-C and for corpora with
+    several problems.
+    """
     try:
         with ProgressDisplay() as display:
             yield display
@@ -376,7 +378,7 @@ def _estimate(options: IngestOptions, runs: int) -> None:
 
 
 _FIRST = ("best_head", "table_2", "special_tokens")
-# Analyses to suggest next, each for another kind of run; the first that fits is taken.
+# Analyses to suggest after an ingest, for different kinds of run; the first suitable is taken.
 _MADE_FIRST = ("induction_head", "previous_token_head")
 
 
@@ -404,7 +406,7 @@ _STATES = {
     "resumed": "is finished; it resumed where it had stopped",
     "new": "is finished",
 }
-# Tables that a run which replaces another fills as that one did.
+# Tables that every run fills: replacing a run loses nothing of them.
 _MADE_AGAIN = frozenset(
     ("run", "sequence", "position", "attention", "attention_top", "attention_map", "peak",
      "gradient", "skipped", "ablation")
@@ -412,9 +414,10 @@ _MADE_AGAIN = frozenset(
 
 
 def print_report(report: Report, target: Path, count: str = "", *, is_first: bool = True) -> None:
-    """Say what an ingest did; `place` is the bank or export that it filled.
+    """Print what an ingest did; `target` is the bank or the export that it filled.
 
-    `count` says which of several runs it is; what all say of the corpus, the first says alone.
+    `count` tells several runs apart (" (2 of 5)"); what they share is printed for the first
+    only.
     """
     if is_first:
         _print_problems(report.problems, "skipped")
@@ -475,12 +478,12 @@ def _print_problems(problems: Sequence[Problem], what: str) -> None:
 def spark_ingest(
     options: IngestOptions, to: str, master: str | None, on_progress: OnProgress
 ) -> Report:
-    """Fill an export on Spark. Raises as `ingest_to_export` and `session_of` do."""
+    """Ingest into an export on Spark. Raises what `ingest_to_export` and `session_of` raise."""
     from attnbank.ingest import ingest_to_export
     from attnbank.ingest.engines.spark import OnSpark
     from attnbank.queries.spark.sessions import LOCAL, session_of
 
-    check_run(options)  # before a session is started, which takes seconds
+    check_run(options)  # before the Spark session, which takes seconds to start
     with session_of(master or LOCAL) as session:
         return ingest_to_export(options, to, lambda folder: OnSpark(session, folder), on_progress)
 

@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from attnbank.ingest.merge.excerpt import Keep
 
 _KEEP = ("weights", "peaks")
-# Bytes of one file that GitHub takes.
+# The largest file that GitHub accepts, in bytes.
 _MOST_OF_HOSTS = 100_000_000
 
 
 def _parse_keep(values: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
-    """What is kept of each run, by its name: of `peaks` for all, or RUN=peaks for one."""
+    """Parse --keep into what is published of each run, by its name.
+
+    Values are `peaks` for all runs, or RUN=peaks for one.
+    """
     kept: dict[str, Keep] = {}
     for value in values:
         run, sign, kind = value.rpartition("=")
@@ -107,7 +110,7 @@ def publish(
     if serves:
         from attnbank.cli.explorer.site import listening
 
-        listening(port).close()  # a port that is taken is said before the work
+        listening(port).close()  # fail before the long work if the port is taken
 
     def on_size(of_bank: int, of_programs: int) -> None:
         notify(

@@ -36,7 +36,7 @@ from attnbank.sql.registry import DIALECTS, all_analyses, faults, find_analysis
 if TYPE_CHECKING:
     from attnbank.queries import Bank
 
-# The titles of the sections of the registry, in the order in which they are listed.
+# The titles of the sections, in the order of the list.
 _TITLES = {
     "paper": "The paper's tables and figures",
     "surface": "Surface patterns (section 3)",
@@ -54,7 +54,7 @@ _TITLES = {
 
 
 def by_section() -> dict[str, list[Analysis]]:
-    """The analyses by the title of their section, or by its name if it has no title."""
+    """The analyses by the title of their section."""
     sections: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
     for analysis in all_analyses().values():
         sections.setdefault(
@@ -74,14 +74,14 @@ queries_option = option(
     metavar="DIR",
     type=click.Path(),
     envvar=VARIABLE,
-    is_eager=True,  # it must be read before the name of the analysis
+    is_eager=True,  # parsed before the name of the analysis, which may be the user's own
     expose_value=False,
     callback=_join,
 )
 
 
 class AnalysisGroup(BankGroup):
-    """A group with a command for each analysis, or for those that have something."""
+    """A group of commands, one for each analysis that it takes."""
 
     noun = "analysis"
 
@@ -89,9 +89,10 @@ class AnalysisGroup(BankGroup):
         self, name: str, run: Callable[..., None],
         describe: Callable[[Analysis], tuple[str, str]], options: Decorator, **more: Any,
     ) -> None:  # fmt: skip
-        """`run` gets the context, an analysis, its given parameters and what `options` has.
+        """`run` is called with the context, the analysis, its arguments and the values of
+        `options`.
 
-        `describe` returns the help below the title, and the example.
+        `describe` returns the help of an analysis below its title, and its example.
         """
         super().__init__(name, subcommand_metavar="NAME [OPTIONS]", **more)
         self.run, self.describe, self.options = run, describe, options
@@ -111,7 +112,7 @@ class AnalysisGroup(BankGroup):
         return {title: names for title, names in names_by_title.items() if names}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Make the command of an analysis; raises the CallError of a user's file with a fault."""
+        """Make the command of an analysis. Raises CallError for a user's file that has a fault."""
         plain = plain_name(cmd_name)
         if plain in faults() and not ctx.resilient_parsing:
             raise faults()[plain]
@@ -139,7 +140,7 @@ class AnalysisGroup(BankGroup):
 
 
 def plain_name(typed: str) -> str:
-    """The name of an analysis as the registry has it."""
+    """The name of an analysis in the registry, from what a user types."""
     return typed.removeprefix("paper.").replace("-", "_")
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from attnbank.queries.pictures.sentence import Panel
     from attnbank.queries.sentences.showing import Shown
 
-# The formats that attnbank.queries.pictures writes, repeated so that help need not load it.
+# The formats of attnbank.queries.pictures, repeated here because importing it is slow.
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
 
 
@@ -67,7 +67,7 @@ def _parse_points(ctx: click.Context, param: click.Parameter, value: str | None)
 
 
 def _paper(options: Any) -> Any:
-    """The options of a picture for a paper."""
+    """Options of pictures for a paper."""
     return stacked(
         option(
             "--column",
@@ -99,26 +99,26 @@ def _paper(options: Any) -> Any:
 def _look(
     column: float | None, font_size: float | None, title: bool, stretch: bool = False
 ) -> Look | None:
-    """How a picture is to look; None if nothing is asked for."""
+    """The Look of a picture; None for the default."""
     from attnbank.queries.pictures import Look
 
     look = Look(font_size, column, title, stretch)
     return None if look == Look() else look
 
 
-# Dots of a PNG per point of a paper.
+# Pixels of a PNG per point: 300 dpi.
 _DOTS_OF_PAPER = 300 / 72
 
 
 class Pictures(AnalysisGroup):
-    """The analyses that have a picture, as commands."""
+    """The commands of `attnbank plot`: the analyses that have a picture."""
 
     def takes(self, analysis: Analysis) -> bool:
         """Whether an analysis has a picture."""
         return analysis.plot is not None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Make the command of a picture. Raises CallError for an analysis that has none."""
+        """Make the command of an analysis. Raises CallError if it has no picture."""
         command_of_analysis, plain = super().get_command(ctx, cmd_name), plain_name(cmd_name)
         names = self.list_commands(ctx)
         if command_of_analysis is None or plain in names:
@@ -214,9 +214,9 @@ plot = Pictures(
 
 
 PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".html": "html"}
-# Columns of a terminal that the bar of a weight of 1 takes.
+# Width of the bar of the largest weight, in columns of the terminal.
 _BAR = 20
-# A terminal with fewer columns has no room for bars.
+# Narrower terminals get no bars.
 _NARROW = 80
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -410,7 +410,7 @@ def _letters(panel: Panel, positions: Iterable[int]) -> list[str]:
     ]
 
 
-# The port if none is named: always the same, so that bookmarks stay valid.
+# The default port, always the same so that bookmarks stay valid.
 PORT = 8417
 
 
@@ -443,7 +443,7 @@ def report(ctx: click.Context, run: tuple[str, ...]) -> None:
 
 
 class _Explore(GuardedCommand):
-    grace = 4.0  # requests have two seconds to end
+    grace = 4.0  # requests get two seconds to end
 
 
 @command("explore", "--port 0", cls=_Explore)

@@ -80,14 +80,14 @@ def shell(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 
     binary = find_shell()
     path = bank_file(bank_path(ctx))
-    with open_named_bank(ctx) as bank:  # its errors say more than those of the shell
+    with open_named_bank(ctx) as bank:  # for clearer errors than the shell's
         check_carried(bank.connection, path, "the shell")
     sys.stdout.flush()
     os.execv(binary, [binary, "-readonly", str(path), *arguments])
 
 
 def find_shell() -> str:
-    """The path of the duckdb program, beside this Python or on the PATH; AttnbankError if none."""
+    """Find the duckdb program, beside this Python or on the PATH. Raises AttnbankError."""
     beside = Path(sys.executable).parent / "duckdb"
     path = str(beside) if beside.exists() else shutil.which("duckdb")
     if path is None:

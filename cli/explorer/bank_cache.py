@@ -1,7 +1,7 @@
-"""The open bank that all requests share, and what it has answered already.
+"""The open bank that all requests share, and cached answers.
 
-A bank may be replaced by another file while people look at it: every request sees which file is
-there now, and a request that has begun keeps the one that it began with.
+The file may be replaced while the explorer runs: a new request reads the new file, and a running
+one keeps the file that it started with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from attnbank.sql.bank.paths import address_of
 from attnbank.sql.errors import AttnbankWarning, BankError
 
 _MOST_ANSWERS = 256
-# Answers that are kept in memory: so many, and so many bytes of their rows.
+# Limits of the cache: the number of answers, and the bytes of their rows.
 _MOST_BYTES = 64_000_000
 
 _Mark = tuple[int, int, int, int]
@@ -33,14 +33,14 @@ _thread = threading.local()
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """The rows of an analysis; `notes` are the warnings, whole sentences, that came with them."""
+    """The rows of an analysis; `notes` are the warnings that came with them."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
     @property
     def run_name(self) -> str | None:
-        """The name of the run that answered; None if the rows name none."""
+        """The run that was read; None if the rows name none."""
         if "run" not in self.frame.columns or not self.frame.height:
             return None
         name: str | None = self.frame["run"][0]
@@ -49,7 +49,9 @@ class CachedAnswer:
 
 @dataclass
 class BankHandle:
-    """One open file; `users` are requests that read it, `sizes` the bytes of complete `answers`."""
+    """One open file; `users` is the number of requests that read it, `sizes` the bytes of
+    `answers`.
+    """
 
     bank: Bank
     mark: _Mark
@@ -61,11 +63,11 @@ class BankHandle:
 
     @property
     def size(self) -> int:
-        """The bytes of all answers."""
+        """The total bytes of the cached answers."""
         return sum(self.sizes.values())
 
     def cached_rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> CachedAnswer:
-        """The rows that `make` gives, made once for a key; its warnings are repeated every time."""
+        """Return the rows of `make`, cached by key; repeat its warnings every time."""
 
         def compute() -> CachedAnswer:
             with collecting_warnings() as notes:
@@ -80,7 +82,9 @@ class BankHandle:
     def once(
         self, key: Any, make: Callable[[], _Made], size: Callable[[_Made], float] = lambda _: 1000
     ) -> _Made:
-        """What `make` gives, called once for a key, and kept unless it raises; `size` in bytes."""
+        """Return the value of `make`, called once for a key, and cached unless it raises; `size` in
+        bytes.
+        """
         with self._lock:
             future = self.answers.pop(key, None)
             is_new = future is None
@@ -98,7 +102,7 @@ class BankHandle:
         return answer
 
     def forget(self, key: Any) -> None:
-        """Forget the answer of a key, so that it is made anew when it is asked for again."""
+        """Remove a key from the cache."""
         with self._lock:
             self.answers.pop(key, None)
             self.sizes.pop(key, None)
@@ -114,13 +118,14 @@ class BankHandle:
 
 
 class BankCache:
-    """The bank at a path, for many requests at once; each has `seconds` and `memory` in bytes.
+    """The bank at a path, for concurrent requests; each is limited by `seconds` and `memory`
+    (bytes).
 
-    The `model` is the one that reads what people type; None for that of a run.
+    `model` reads the sentences that users type; None for the model of the run.
     """
 
     def __init__(self, path: Path, seconds: float, memory: int, model: str | None = None) -> None:
-        """Open the bank. Raises BankError if it cannot be opened, CallError for odd limits."""
+        """Open the bank. Raises BankError, or CallError for invalid limits."""
         self.path = path
         self.seconds = seconds
         self.memory = memory
@@ -130,7 +135,7 @@ class BankCache:
 
     @contextmanager
     def open(self) -> Iterator[BankHandle]:
-        """Give the bank that is at the path now. Raises BankError if there is none."""
+        """Context manager that yields the bank now at the path. Raises BankError if there is none."""
         with self._lock:
             if _mark(self.path) != self._now.mark:
                 replaced, self._now = self._now, self._open()
@@ -158,7 +163,7 @@ class BankCache:
 
 def _mark(path: Path) -> _Mark:
     if address_of(path) is not None:
-        return 0, 0, 0, 0  # what it reads says if it was replaced
+        return 0, 0, 0, 0  # a remote file: reading it tells if it was replaced
     try:
         status = path.stat()
     except OSError as error:
@@ -171,9 +176,9 @@ def _mark(path: Path) -> _Mark:
 
 @contextmanager
 def collecting_warnings() -> Iterator[list[str]]:
-    """Within, what this package warns of in this thread is collected, each thing once.
+    """Context manager that collects the package's warnings of this thread, each once.
 
-    Warnings are of the whole process: one function hears all, and gives each to its thread.
+    The hook for warnings is global: one function receives all, and sorts them by thread.
     """
     if warnings.showwarning is not _show_warning:
         _other_handlers.append(warnings.showwarning)
@@ -189,7 +194,7 @@ def collecting_warnings() -> Iterator[list[str]]:
 
 
 def notify(text: str) -> None:
-    """Make the page that this thread answers say a warning, once."""
+    """Show a warning on the page that this thread renders, once."""
     notes = getattr(_thread, "notes", None)
     if notes is not None and text not in notes:
         notes.append(text)

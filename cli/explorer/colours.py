@@ -1,6 +1,6 @@
-"""The colours of the pages, made of those of the pictures, for light and for dark ground.
+"""The colours of the pages, from the themes of the pictures, for light and dark backgrounds.
 
-They are classes and rules of a style sheet, since the pages allow no style within themselves.
+They are CSS classes in a style sheet, since the content security policy forbids inline styles.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from attnbank.queries.pictures.encodings import Encoding
 from attnbank.queries.pictures.sentence import LIVE
 from attnbank.queries.pictures.theme import THEMES, Theme
 
-# Colours of a scale: the classes v0 to v20, and d0 to d20 where 0 is in the middle.
+# Steps of a colour scale: classes v0 to v20, and d0 to d20 for diverging scales.
 STEPS = 21
-# The luminance from which black contrasts better than white, by the formula of WCAG 2.
+# The luminance above which black text contrasts better than white: where (L + 0.05) / 0.05 and
+# 1.05 / (L + 0.05), the contrast ratios of WCAG 2, are equal.
 _MIDDLE = 0.0525**0.5 - 0.05
 
 
 def step(value: float | None, ends: Sequence[float]) -> str:
-    """The class of a value on a scale between its ends; that of no value if it is None.
+    """The CSS class of a value on a scale between its ends; "none" for None.
 
-    A scale of three ends goes from one colour to another, with 0 in the middle.
+    A scale with three ends is diverging, with 0 in the middle.
     """
     if value is None:
         return "none"
@@ -31,13 +32,13 @@ def step(value: float | None, ends: Sequence[float]) -> str:
 
 
 def kind(look: Encoding) -> str:
-    """The class of how a category looks."""
+    """The CSS class of a category."""
     return "rest" if look.slot is None else f"k{look.slot % len(THEMES['light'].palette)}"
 
 
 @cache
 def stylesheet() -> str:
-    """The rules: scales and kinds for both grounds, what makes drawn sentences live or dark."""
+    """The style sheet: scales and categories for both backgrounds, and colours of drawn sentences."""
     light, dark = THEMES["light"], THEMES["dark"]
     inner = "\n".join([*_scales(dark), *_css_rules()])
     return "\n".join(
@@ -80,7 +81,7 @@ def _rgb(colour: str) -> tuple[int, ...]:
 
 
 def _luminance(colour: str) -> float:
-    """How light a colour is, in [0, 1], as the accessibility guidelines (WCAG 2) count it."""
+    """The relative luminance of a colour in [0, 1] (WCAG 2)."""
     linear = (
         value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
         for value in (component / 255 for component in _rgb(colour))

@@ -1,4 +1,4 @@
-"""One head: what it finds, how it looks, which heads are like it, and examples right and wrong."""
+"""One head: its relations, its patterns, its nearest heads, and examples right and wrong."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from attnbank.sql.subtypes import DIRECTIONS
 _Made = TypeVar("_Made")
 _EXAMPLES = 12
 _BEST = 10
-# Values of each breakdown of the errors that are shown.
+# Rows shown of each breakdown of errors.
 _VALUES = 5
-# What is said of how a head looks: analyses, and their columns.
+# The surface patterns on the page: analyses and their columns.
 _SURFACE = (
     ("relative_position", ("previous", "self", "next")),
     ("special_tokens", ("cls", "sep", "punctuation", "other", "first")),
@@ -33,18 +33,22 @@ _SURFACE = (
     ("head_pattern", ("pattern",)),
     ("head_function", ("confidence", "offset", "positional")),
 )
-# The analysis that counts the errors of the page, and so reads the same runs and relations.
+# The analysis behind the error counts: the page must read the same run and relations.
 _COUNTED_AS = "head_error"
 
 
 def head_view(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show a head. Raises CallError if the model lacks it, QueryError if nothing is known of it."""
+    """Show a head. Raises CallError if the model has no such head, QueryError if there are no
+    results.
+    """
     layer, head = pair = layer_and_head(context.parts["head"])
     name = f"{layer}-{head}"
     missing: list[tuple[str, str]] = []
 
     def answer_or_reason(what: str, make: Callable[[], _Made]) -> _Made | None:
-        """What `make` gives; if the bank has no answer (a run may lack trees), the reason."""
+        """Return the value of `make`; if the bank has no data for it, note the reason and return
+        None.
+        """
         try:
             return make()
         except AttnbankError as error:
@@ -131,12 +135,14 @@ def _measure_line(value: Any, values: pl.Series) -> tuple[str, str, str]:
 _COLUMNS = (
     "relation", "direction", "n", "accuracy", "offset", "offset_accuracy", "gain", "p_corrected",
 )  # fmt: skip
-# Dependents of a relation that the page of a head names, as in best_head.
+# The fewest dependents of a relation on the page, as in best_head.
 _MIN_COUNT = 10
 
 
 def _relations(context: RequestContext, pair: tuple[int, int]) -> CachedAnswer:
-    """Relations by gain over the offset; held out where it was chosen on the other half."""
+    """The relations of a head by gain over the offset, with its held-out accuracy where it was
+    chosen.
+    """
     keys = ["relation", "direction"]
     scores = context.query("best_relation", run=context.run_name, most=_BEST, min_count=_MIN_COUNT)
     held_out = (
@@ -153,7 +159,7 @@ def _relations(context: RequestContext, pair: tuple[int, int]) -> CachedAnswer:
 
 
 def _select_relations(run: str | None, pair: tuple[int, int]) -> str:
-    """What gives the rows of `_relations`: both analyses are functions of the bank."""
+    """A SELECT with the rows of `_relations`, for the command shown on the page."""
     layer, head = pair
     columns = ", ".join(f"best.{quoted(name)}" for name in _COLUMNS)
     return (
@@ -167,7 +173,7 @@ def _select_relations(run: str | None, pair: tuple[int, int]) -> str:
 
 
 def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
-    """The heads that attend most alike, by the distance of section 6."""
+    """The heads with the most similar attention (section 6)."""
     frame = context.query("head_distance", run=context.run_name).frame
     sides = [
         frame.filter(**{f"layer_{this}": pair[0], f"head_{this}": pair[1]}).select(
@@ -182,7 +188,7 @@ def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
 
 
 def _disabled(context: RequestContext, name: str) -> Any:
-    """What got worse without sets that have this head; None where no such set was disabled."""
+    """The effects of ablated sets that contain this head; None if there are none."""
     try:
         frame = context.query("ablation_effect", run=context.run_name).frame
     except AttnbankError:  # the run has no ablation, and most have none
@@ -198,7 +204,7 @@ def _disabled(context: RequestContext, name: str) -> Any:
 def _at_work(
     context: RequestContext, pair: tuple[int, int], relation: str, direction: str, run: str | None
 ) -> dict[str, Any]:
-    """Words whose head is found or missed, and breakdowns of the errors. Raises CallError."""
+    """Examples right and wrong, and breakdowns of the errors. Raises CallError."""
     bank = context.bank
     run_read = bank.run_of(_COUNTED_AS, run=run)
     assert run_read is not None, "the analysis reads one run"
@@ -248,7 +254,7 @@ _THUMBNAILS = 8
 def _thumbnails(
     context: RequestContext, pair: tuple[int, int], examples: pl.DataFrame, run: str
 ) -> list[tuple[str, str, dict[str, Any]]]:
-    """The head on sentences of the examples, as small maps: their names, addresses and lines."""
+    """The head on example sentences, as small maps: name, address and lines of each."""
     name = f"{pair[0]}-{pair[1]}"
     rows = examples.filter(pl.col("sentence").is_not_null()).unique("sentence", maintain_order=True)
     thumbnails = []
@@ -266,9 +272,9 @@ _BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
 
 
 def examples(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show all that a head finds, or misses, or mistakes for one thing, page by page.
+    """Show the examples of one kind (right, wrong, or one kind of error), page by page.
 
-    In each sentence the dependent is marked, and beside it what the head finds. Raises CallError.
+    Mark the dependent in each sentence, and show what the head found. Raises CallError.
     """
     layer, head = pair = layer_and_head(context.parts["head"])
     breakdown = context.choice_parameter("breakdown", _BREAKDOWNS)

@@ -1,4 +1,4 @@
-"""All heads: a grid of layers by heads, the map in which like heads are near, two runs compared."""
+"""All heads: the grid of layers by heads, the map of similar heads, and two runs compared."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from attnbank.sql.registry import analyses
 from attnbank.sql.subtypes import DIRECTIONS
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
-# Half the width of a mark, in pixels.
+# Half the width of a mark in pixels.
 _MARK = 6.5
 
 
 @dataclass(frozen=True)
 class HeadMeasure:
-    """What a grid can be coloured by: a column of an analysis that is drawn as a grid of heads.
+    """What a grid can be coloured by: a column of an analysis that is plotted as a grid of heads.
 
-    Its scale is that of the picture: the fixed `domain`, or what the `columns` of the picture
-    reach. Values from 0 to 1 are shares. A relation is chosen where the analysis takes one
-    (`has_relation`), a direction where it has a row for each (`has_direction`).
+    The scale is that of the plot: its fixed `domain`, or the range of its `columns`. Values
+    from 0 to 1 are shares. `has_relation` and `has_direction` say whether the analysis takes a
+    relation and has a row for each direction.
     """
 
     title: str
@@ -48,7 +48,7 @@ class HeadMeasure:
         return self.domain == (0.0, 1.0)
 
 
-# The usual measures by the name that they have in an address.
+# The usual measures, by their names in an address.
 MEASURES = {
     "relation": HeadMeasure("Accuracy for a relation", "head_accuracy", "accuracy"),
     "previous": HeadMeasure("Attention to the previous token", "relative_position", "previous"),
@@ -65,7 +65,7 @@ MEASURES = {
 
 @cache
 def measures() -> dict[str, HeadMeasure]:
-    """Every measure: the usual ones, then each column that an analysis draws as a grid of heads."""
+    """All measures: the usual ones, then each column that an analysis plots as a grid of heads."""
     by_name = dict(MEASURES)
     usual = {(measure.analysis, measure.column) for measure in MEASURES.values()}
     for name, analysis in analyses().items():
@@ -73,7 +73,7 @@ def measures() -> dict[str, HeadMeasure]:
         if plot is None or plot.kind != "grid" or {*plot.panel} - {"direction"}:
             continue
         if not any(parameter.name == "run" for parameter in analysis.parameters):
-            continue  # a grid is that of a run
+            continue  # a grid shows one run
         if plot.x not in ((), ("head",)) or plot.y not in ((), ("layer",)):
             continue
         columns = {column.name: column for column in analysis.columns}
@@ -105,9 +105,9 @@ def _titles() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Colouring:
-    """What the address asks heads to be coloured by; relation and direction count for relations.
+    """The colouring of heads that the address requests.
 
-    To `stretch` colours is to spread them over the values there are, which cannot be compared.
+    `stretch` spreads the colours over the values present, so that grids cannot be compared.
     """
 
     by: str
@@ -117,7 +117,7 @@ class Colouring:
 
     @classmethod
     def from_address(cls, context: RequestContext) -> Colouring:
-        """What the address says. Raises CallError for what is not a choice."""
+        """Read the colouring from the address. Raises CallError for an invalid choice."""
         return cls(
             context.choice_parameter("by", measures()),
             context.text_parameter("relation", "all"),
@@ -127,19 +127,19 @@ class Colouring:
 
     @property
     def measure(self) -> HeadMeasure:
-        """What heads are coloured by."""
+        """The measure that heads are coloured by."""
         return measures()[self.by]
 
     @property
     def heading(self) -> str:
-        """What stands above a grid."""
+        """The heading of a grid."""
         of = f" for {self.relation}" if self.measure.has_relation else ""
         direction = f", {self.direction.replace('_', ' ')}" if self.measure.has_direction else ""
         title = "Accuracy" if self.by == "relation" else self.measure.title
         return f"{title}{of}{direction}"
 
     def to_head(self, run: str | None) -> Callable[[str], str]:
-        """The address of a head's page by its name, for the same relation if there is one."""
+        """Return a function from the name of a head to its address, for the same relation if any."""
         arguments = {"relation": self.relation, "direction": self.direction}
         return lambda name: link(
             f"/head/{name}", run=run, **(arguments if self.measure.has_relation else {})
@@ -148,10 +148,11 @@ class Colouring:
 
 @dataclass(frozen=True)
 class Grid:
-    """A row a layer (number, a value a head); `best` is the head of the highest value, `top`.
+    """A grid of heads; `layers` are (layer, a value for each head); `best` has the largest value,
+    `top`.
 
-    `amounts` are what the scale of the picture has to hold. The `rows` are those of the analysis
-    for these `arguments`, of one direction where it has several.
+    `amounts` are the values that the colour scale must cover. `rows` are those of the analysis
+    for these `arguments`, in one direction if it has several.
     """
 
     measure: HeadMeasure
@@ -165,7 +166,7 @@ class Grid:
 
 
 def scale_of_grids(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
-    """The ends of one scale of colours for grids, as `attnbank plot` has it for the picture."""
+    """The ends of the colour scale that grids share, as in `attnbank plot`."""
     if colouring.stretch:
         values = [value for grid in grids for _, row in grid.layers for value in row]
         return ends_of([value for value in values if value is not None], None, stretch=True)
@@ -174,7 +175,9 @@ def scale_of_grids(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
 
 
 def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid:
-    """The grid of a run. Raises as `Bank.query`, CallError if no head has a value."""
+    """Make the grid of a run. Raises what `Bank.query` raises, and CallError if no head has a
+    value.
+    """
     measure = colouring.measure
     arguments: dict[str, str | None] = {"kind": "all"} if colouring.by == "coreference" else {}
     if colouring.by != "probe" and run is not None:
@@ -185,7 +188,7 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
     frame = answer.frame
     if colouring.by == "relation":
         arguments["relation"] = colouring.relation
-        # All relations at once are what `attnbank compute` keeps; a saved one is not among them.
+        # `attnbank compute` caches all relations of the trees at once; saved ones are not among them.
         frame = frame.filter(pl.col("relation") == colouring.relation)
         if not frame.height:
             answer = context.query(measure.analysis, **arguments)
@@ -223,7 +226,7 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
 
 
 def heads_view(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show the grid of heads, coloured by what the address names."""
+    """Show the grid of heads."""
     colouring = Colouring.from_address(context)
     variables |= {"measures": list(measures()), "titles": _titles(), "colouring": colouring}
     try:
@@ -231,7 +234,7 @@ def heads_view(context: RequestContext, variables: dict[str, Any]) -> None:
     except AttnbankError:
         if "by" in context.parameters or "relation" in context.parameters:
             raise
-        # Nobody asked for trees: without them, what every run has is shown.
+        # No relation was requested, and the corpus has no trees: show what every run has.
         colouring = replace(colouring, by="previous")
         head_grid = grid(context, context.run_name, colouring)
     variables |= {"ends": scale_of_grids([head_grid], colouring), "rows": head_grid.rows}
@@ -252,7 +255,7 @@ def heads_view(context: RequestContext, variables: dict[str, Any]) -> None:
 def _figure(
     context: RequestContext, name: str, arguments: Mapping[str, Any], *, stretch: bool = False
 ) -> dict[str, Any]:
-    """What makes a file of the picture of an analysis, and the command that does."""
+    """The template variables of a plot: a function that renders it, and the command that does."""
     look = Look(stretch=stretch)
     return {
         "figure": lambda ending: context.bank.picture(name, look=look, **arguments).as_bytes(
@@ -263,7 +266,7 @@ def _figure(
 
 
 def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
-    """The checkpoints of the training that the run is of, and the place of its own among them."""
+    """The checkpoints of the run's training, and the index of the run among them."""
     rows = context.bank.connection.execute(
         registry.internal_statement("contents/checkpoints"), {"run": run}
     ).fetchall()
@@ -275,7 +278,7 @@ def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
 
 
 def view_map(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show the map of figure 6, on which each head is a link."""
+    """Show the heads in the plane of figure 6, each with a link."""
     variables |= {"wide": _WIDE, "high": _HIGH, "points": []}
     answer = context.query("figure_6", run=context.run_name)
     arguments = {"run": answer.run_name}
@@ -298,7 +301,7 @@ def view_map(context: RequestContext, variables: dict[str, Any]) -> None:
 def _by_layer(
     rows: list[dict[str, Any]], marks: dict[str, tuple[str, str]]
 ) -> list[tuple[int, list[tuple[str, str, str, str]]]]:
-    """Each layer with its heads: name, behaviour, colour class and shape."""
+    """Group heads by layer: name, behaviour, colour class and shape of each."""
     heads_by_layer: dict[int, list[tuple[str, str, str, str]]] = {}
     for row in sorted(rows, key=lambda row: (row["layer"], row["head"])):
         kind = str(row["behaviour"])
@@ -356,7 +359,9 @@ def overview(context: RequestContext, variables: dict[str, Any]) -> None:
 def _points_of_heads(
     rows: list[dict[str, Any]], marks: dict[str, tuple[str, str]]
 ) -> list[tuple[str, str, float, float, str, str]]:
-    """Each head: name, behaviour, x and y in pixels of one scale, colour class and shape."""
+    """The marks of the map: name, behaviour, x and y in pixels, colour class and shape of each
+    head.
+    """
     if not rows:
         return []
     xs, ys = [row["x"] for row in rows], [row["y"] for row in rows]
@@ -376,7 +381,7 @@ def _points_of_heads(
 
 
 def compare(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show the two runs that the address names, or the bank's own choice, side by side."""
+    """Show two runs side by side: those of the address, or the defaults."""
     runs = [context.text_parameter(name) or None for name in ("run_a", "run_b")]
     colouring = Colouring.from_address(context)
     variables |= {
@@ -397,7 +402,7 @@ def compare(context: RequestContext, variables: dict[str, Any]) -> None:
     except AttnbankError as error:
         variables["error"] = error
     variables["sides"] = sides = [_grid_of_run(context, run, colouring) for run in runs]
-    # One scale for both, so that the colours can be compared.
+    # One scale for both grids makes colours comparable.
     variables["ends"] = scale_of_grids(
         [side["grid"] for side in sides if "grid" in side], colouring
     )

@@ -1,4 +1,4 @@
-"""What one request asks, and what pages are made of: values of the address, links and tables."""
+"""A request to the explorer: its parameters, links, and paged tables."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from attnbank.sql.quoting import sql_literal as value_of
 from attnbank.sql.registry import find_analysis
 
 _LONGEST_VALUE = 20_000
-# Characters of a cell that a page shows.
+# Characters of a cell on a page.
 _LONGEST_CELL = 2000
-# Rows of a table that one page shows.
+# Rows of a table on one page.
 ROWS = 500
 
-# The address that a cell leads to, made from the values of its row.
+# Makes the address that a cell links to from the values of its row.
 Link = Callable[[Mapping[str, Any]], str | None]
 
 
 @dataclass(frozen=True)
 class Paging:
-    """Rows `first` to `last` (from 1) of `total`; `has_more`: there are more that none shows."""
+    """Rows `first` to `last` (from 1) of `total`; `has_more`: the total is cut off."""
 
     first: int
     last: int
@@ -47,7 +47,7 @@ class Paging:
 
 @dataclass(frozen=True)
 class PagedTable:
-    """The rows that a page shows; a cell is a text, and the address that it leads to."""
+    """The rows on a page; a cell is its text and the address of its link, or None."""
 
     columns: list[FormattedColumn]
     rows: list[tuple[tuple[str, str | None], ...]]
@@ -56,9 +56,9 @@ class PagedTable:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """One request: the bank and the parts of the address; `parameters` are those that are not empty.
+    """One request: the bank, the parts of the path, and the non-empty parameters.
 
-    What is not `is_live` is written into a file, and leads to no view that asks the bank anew.
+    If not `is_live`, the page is written to a file and links to no view that queries the bank.
     """
 
     cache: BankCache
@@ -76,17 +76,17 @@ class RequestContext:
 
     @property
     def run_name(self) -> str | None:
-        """The run that the address names, by name or id."""
+        """The run in the address, by name or id."""
         return self.text_parameter("run") or None
 
     def query(self, name: str, /, **values: Any) -> CachedAnswer:
-        """The rows of an analysis, computed once for the same values. Raises as `Bank.query`."""
+        """The rows of an analysis, cached. Raises what `Bank.query` raises."""
         arguments = {key: value for key, value in values.items() if value is not None}
         key = ("query", name, repr(sorted(arguments.items())))
         return self.handle.cached_rows(key, lambda: self.bank.query(name, **arguments))
 
     def command(self, what: str, **options: Any) -> str:
-        """The command that gives what a view shows; options that are None or empty are left out."""
+        """The command that prints what a view shows; options that are None or empty are left out."""
         parts = [f"attnbank -b {shlex.quote(str(self.cache.path))} {what}"]
         for name, value in options.items():
             flag = f"--{name.replace('_', '-')}"
@@ -97,10 +97,10 @@ class RequestContext:
         return " ".join(parts)
 
     def rows_command(self, name: str, arguments: Mapping[str, Any], **column_values: Any) -> str:
-        """The command that gives the rows of an analysis, or those of them that have some values.
+        """The command that prints the rows of an analysis, or only the rows with these column
+        values.
 
-        `given` are its parameters, as `Bank.query` or the address has them; the values that rows
-        are `kept` by are those of a column each.
+        `arguments` are those of `Bank.query`, or texts from the address.
         """
         if not any(value is not None for value in column_values.values()):
             return self.command(f"query {name}", **_as_options(name, arguments))
@@ -112,12 +112,12 @@ class RequestContext:
         return self.command(f"sql {shlex.quote(statement)}")
 
     def plot_command(self, name: str, arguments: Mapping[str, Any], **options: Any) -> str:
-        """The command that draws the picture of an analysis; its parameters are `given`."""
+        """The command that draws the picture of an analysis with these arguments."""
         all_options = _as_options(name, arguments) | options
         return self.command(f"plot {name}", **all_options, output=f"{name}.svg")
 
     def text_parameter(self, name: str, default: str = "") -> str:
-        """A parameter. Raises CallError if it has more characters than anyone types."""
+        """A parameter as text. Raises CallError if it is too long."""
         value = self.parameters.get(name, default)
         if len(value) > _LONGEST_VALUE:
             raise CallError(
@@ -126,14 +126,14 @@ class RequestContext:
         return value
 
     def choice_parameter(self, name: str, choices: Collection[str]) -> str:
-        """One of some values, by default the first. Raises CallError for another one."""
+        """A parameter with choices; the first is the default. Raises CallError for any other value."""
         choice = self.text_parameter(name, next(iter(choices)))
         if choice not in choices:
             raise CallError(f"{name} cannot be {choice}.", f"Use one of: {', '.join(choices)}.")
         return choice
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
-        """A whole number from `least` to `most`. Raises CallError for anything else."""
+        """A parameter that is an integer from `least` to `most`. Raises CallError."""
         text = self.text_parameter(name, str(default))
         if not (text.isascii() and text.isdecimal() and least <= int(text[:9]) <= most):
             raise CallError(f"{name} cannot be {text}.", f"Give a number from {least} to {most}.")
@@ -144,11 +144,11 @@ class RequestContext:
         return self.parameters.get(name, "") not in ("", "0", "no", "false")
 
     def run_choices(self) -> list[dict[str, Any]]:
-        """The rows of `Bank.choices`, for the box that chooses a run."""
+        """The rows of `Bank.choices`, for the menu of runs."""
         return self.handle.once("choices", lambda: self.bank.choices().to_dicts())
 
     def relations(self) -> list[str]:
-        """The relations of the trees, without their subtypes, and those that are saved."""
+        """The relations of the trees, without subtypes, and the saved ones."""
 
         def query_relations() -> list[str]:
             rows = self.bank.connection.execute(
@@ -161,13 +161,13 @@ class RequestContext:
         return self.handle.once("relations", query_relations)
 
     def page_number(self, name: str = "page") -> int:
-        """The page that the address asks for, from 1. Raises CallError if it is not a number."""
+        """The requested page, from 1. Raises CallError for anything but a number."""
         return self.number(name, 1, 1, 1_000_000)
 
     def paging(
         self, total: int, *, size: int = ROWS, name: str = "page", has_more: bool = False
     ) -> Paging:
-        """The page of `total` rows that the address asks for by `name`. Raises CallError."""
+        """The requested page of `total` rows; `name` is its parameter. Raises CallError."""
         page = self.page_number(name)
         pages = max(1, -(-total // size))
         if page > pages:
@@ -192,9 +192,9 @@ class RequestContext:
         name: str = "page",
         has_more: bool = False,
     ) -> PagedTable:
-        """The page of a frame that the address asks for by `name`, as `paging` finds it.
+        """The requested page of a frame; `name` is the parameter with the page number.
 
-        Heads and sentences lead to their page, unless `links` says otherwise. The columns in
+        Heads and sentences link to their pages, unless `links` overrides it. Columns in
         `hides` are left out, and `run` if it has one value.
         """
         paging = self.paging(frame.height, name=name, has_more=has_more)
@@ -217,7 +217,7 @@ class RequestContext:
 
 
 def _as_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an analysis as options of the command; a switch has no value."""
+    """The arguments of an analysis as command-line options; switches have no value."""
     switches = {
         parameter.name
         for parameter in find_analysis(name).parameters
@@ -233,7 +233,7 @@ def _as_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def link(path: str, **values: Any) -> str:
-    """An address of the explorer; values that are None, empty or False are left out."""
+    """Make an address of the explorer; None, empty and False values are left out."""
     query = {
         name: "1" if value is True else str(value)
         for name, value in values.items()
@@ -243,7 +243,7 @@ def link(path: str, **values: Any) -> str:
 
 
 def hit_of(row: Mapping[str, Any], nodes: Collection[str]) -> str:
-    """The words of a hit as the address of a sentence says which are marked: SENTENCE:WORDS."""
+    """The words of a hit, as an address marks them: SENTENCE:WORDS."""
     words = sorted({row[node] for node in nodes if row[node]})
     return f"{row['sentence']}:{','.join(map(str, words))}" if words else ""
 

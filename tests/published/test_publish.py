@@ -80,7 +80,7 @@ def test_a_text_that_may_not_be_passed_on_stays(
         (["--name", "Page"], "Page cannot be the name of a published bank."),
         (["--name", "../up"], "../up cannot be the name of a published bank."),
         (["--run", "none"], "no run none"),
-        (["--keep", "maps"], "--keep cannot be maps."),
+        (["--keep", "maps"], "'maps' is not a valid value of --keep."),
         (["--keep", "none=peaks"], "--keep none=peaks names no run that is published."),
         (["--sentences", "0"], "0 is not in the range"),
     ],
