@@ -170,7 +170,7 @@ def error_message(error: BaseException, bank: Path | None = None) -> tuple[str, 
 
 
 def _damage_in(bank: Path) -> BankError | None:
-    """The error that describes damaged rows of a bank; None if they are intact or cannot be read."""
+    """The error for damaged rows of a bank; None if they are intact or cannot be read."""
     from attnbank.sql.bank.integrity import fault_of_rows
     from attnbank.sql.bank.opening import open_to_read
 

@@ -43,7 +43,7 @@ class Decorator(Protocol):
 
 
 def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Callback of shared options: store the value, so that `remembered` finds it in any subcommand."""
+    """Callback of shared options: store the value for `remembered`."""
     if value is not None and value is not False:
         ctx.meta[f"attnbank.{param.name}"] = value
 
@@ -60,7 +60,7 @@ def requested(ctx: click.Context) -> tuple[str | None, str | None]:
 
 
 def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
-    """Return the path of the bank: -b, else ATTNBANK, else `default`. Raises CallError, BankError."""
+    """The path of the bank: -b, else ATTNBANK, else `default`. Raises CallError, BankError."""
     bank = remembered(ctx, "bank")
     if bank is None:
         bank = os.environ.get("ATTNBANK") or default
@@ -401,7 +401,7 @@ class BankCommand(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, and remember them as typed. Raises CallError for a misplaced bank."""
+        """Parse the arguments, and remember them. Raises CallError for a misplaced bank."""
         ctx.meta[_TYPED] = tuple(args)
         if not (self.takes_banks or {*args} & {*ctx.help_option_names}):
             self._check_first(ctx, args)
@@ -482,7 +482,7 @@ class BankGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the first argument names. Raises click.UsageError if there is none."""
+        """Find the command named by the first argument. Raises click.UsageError."""
         name = args[0]
         if not (self.get_command(ctx, name) or name.startswith("-") or ctx.resilient_parsing):
             _refuse_bank(ctx, name, ["info"] if ctx.parent is None and len(args) == 1 else [])

@@ -245,7 +245,7 @@ def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO, origin: str |
 
 
 def choose_format(ctx: click.Context, endings: Mapping[str, str] = ENDINGS) -> str:
-    """Return the format of -f, or of the extension of -o. Raises CallError for another extension."""
+    """The format of -f, or of the extension of -o. Raises CallError for another extension."""
     format_, output = requested(ctx)
     if format_ is not None or output is None:
         return format_ or "table"
@@ -260,7 +260,7 @@ def choose_format(ctx: click.Context, endings: Mapping[str, str] = ENDINGS) -> s
 
 
 def check_output(ctx: click.Context) -> str:
-    """Return the format of the result. Raises CallError, before any work, if -o cannot be written."""
+    """Return the format. Raises CallError, before any work, if -o cannot be written."""
     chosen, output = choose_format(ctx), requested(ctx)[1]
     _check_provenance(ctx)
     if output is not None:

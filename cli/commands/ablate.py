@@ -112,7 +112,8 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
 @quiet_option()
 def ablate(
     ctx: click.Context, /, name: str, run: str | None, heads: Sequence[str], query: Sequence[str],
-    best: Sequence[str], top: int | None, each_head: bool, together: bool, replace: bool, **options: Any,
+    best: Sequence[str], top: int | None, each_head: bool, together: bool, replace: bool,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Disable sets of heads and measure what gets worse, compared with random sets of the same
     size.

@@ -81,7 +81,8 @@ def _describe_annotated(annotated: Annotated) -> list[str]:
     if annotated.repeated:
         have = "have" if annotated.repeated > 1 else "has"
         lines.append(
-            f"{count_noun(annotated.repeated, 'word')} {have} several rows, up to {annotated.most:,}."
+            f"{count_noun(annotated.repeated, 'word')} {have} several rows, up to"
+            f" {annotated.most:,}."
         )
     lines += [
         f"Skipped: {count_noun(n, 'row')} {reason}." for reason, n in annotated.left_out.items()
@@ -161,7 +162,8 @@ def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **names: Any) -> Non
     if not (asks or is_quiet()):
         _print_deletion(deletion, "Deleted")
     notify(
-        f"{path} is now {format_bytes(path.stat().st_size)}, {format_bytes(max(deletion.freed, 0))} smaller",
+        f"{path} is now {format_bytes(path.stat().st_size)},"
+        f" {format_bytes(max(deletion.freed, 0))} smaller",
         *(
             f"No run uses the {kind} {name} any more; to delete it:"
             f" attnbank delete --{kind} {quote(name)}"
@@ -251,7 +253,8 @@ def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None
     rows = sum(report.rows.values())
     notify(
         *report.notes,
-        f"{bank} has {rows:,} rows in {len(report.rows):,} tables, {format_bytes(bank.stat().st_size)}.",
+        f"{bank} has {rows:,} rows in {len(report.rows):,} tables,"
+        f" {format_bytes(bank.stat().st_size)}.",
         f"Next: {typed_for(bank)} info",
     )
 

@@ -71,7 +71,9 @@ class Computations(AnalysisGroup):
         with formatter.section("What SQL alone cannot compute"):
             formatter.write_dl([(step.name, f"{step.title}.") for step in STEPS.values()])
         with formatter.section("Cached analyses"):
-            formatter.write_text("Every analysis, by its name and with its own options: see attnbank queries.")  # fmt: skip
+            formatter.write_text(
+                "Every analysis, by its name and with its own options: see attnbank queries."
+            )
 
 
 @cache
@@ -89,8 +91,8 @@ def _command_of_computation(step: Computation) -> click.Command:
     @command(
         step.name,
         group="attnbank compute",
-        help=f"{step.title}.\n\nThe analysis of the same name reads the result. A result that the bank"
-        " already has, of the same run and options, is not computed again.",
+        help=f"{step.title}.\n\nThe analysis of the same name reads the result. A result that the"
+        " bank already has, of the same run and options, is not computed again.",
         short_help=f"{step.title}.",
     )
     @stacked(_run_option, *step_options, _common_options)
@@ -112,8 +114,8 @@ def _command_of_computation(step: Computation) -> click.Command:
 
 def _describe(analysis: Analysis) -> tuple[str, str]:
     text = (
-        f"Cache the rows of attnbank query {analysis.name} with these options in the bank. query, plot"
-        " and bank.query then return them, until something that they depend on has changed."
+        f"Cache the rows of attnbank query {analysis.name} with these options in the bank. query,"
+        " plot and bank.query then return them, until something that they depend on has changed."
     )
     return text, ""
 
@@ -266,7 +268,7 @@ def _answer_analysis(
     answer = to_ipc(rows)
     if len(answer) > MOST_BYTES:
         raise CallError(
-            f"The answer of {name} has {len(answer):,} bytes; at most {MOST_BYTES:,} can be cached.",
+            f"The answer of {name} has {len(answer):,} bytes; the cache takes {MOST_BYTES:,}.",
             "Query it when you need it: it is large, not slow.",
         )
     number = None if run is None else run.id

@@ -206,8 +206,8 @@ def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     right = max(5, room - hit - left)
     lefts, rights = [], []
     for before, after, turned in zip(frame["left"], frame["right"], right_to_left, strict=True):
-        # In right-to-left text the left column holds the words after the hit. Always cut on the side
-        # that is farther from the hit.
+        # In right-to-left text the left column holds the words after the hit. Always cut on the
+        # side that is farther from the hit.
         cut_text = (cut if turned else cut_start)(before, left)
         lefts.append(" " * (left - display_width(cut_text)) + cut_text)
         rights.append((cut_start if turned else cut)(after, right))

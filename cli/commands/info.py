@@ -92,8 +92,8 @@ def _for_people(contents: Contents) -> str:
     """The contents as paragraphs of text for a terminal; all lines but the first are indented."""
     paragraphs = [
         [
-            f"{escape_control(typed_path(contents.path))}: {format_bytes(contents.bytes)}, written by attnbank"
-            f" {escape_control(contents.created_by)}"
+            f"{escape_control(typed_path(contents.path))}: {format_bytes(contents.bytes)}, written"
+            f" by attnbank {escape_control(contents.created_by)}"
         ],
         *([] if contents.runs.height else [["No runs yet: attnbank ingest CORPUS..."]]),
         *map(_describe_run, _escaped_rows(contents.runs)),

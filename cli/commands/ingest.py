@@ -276,7 +276,7 @@ def print_measured(report: SurprisalReport) -> None:
     """Print what was measured."""
     if not report.is_new:
         notify(
-            f"The bank already has it for {report.run}; nothing was measured (--replace measures again)"
+            f"The bank already has it for {report.run}; nothing was measured (--replace repeats it)"
         )
         return
     parts = [count_noun(report.words, "word")]
@@ -292,14 +292,14 @@ def print_measured(report: SurprisalReport) -> None:
         notify(f"tokens that end a text: {join_names(report.ends)}")
     if report.unasked:
         notify(
-            f"{count_noun(report.unasked, 'pair')} could not be measured: nothing precedes the verb, a"
-            " causal model has not seen its subject yet, or the text is too long"
+            f"{count_noun(report.unasked, 'pair')} could not be measured: nothing precedes the"
+            " verb, a causal model has not seen its subject yet, or the text is too long"
         )
     if report.outdated:
+        be, them = ("was", "it") if len(report.outdated) == 1 else ("were", "them")
         notify(
-            f"warning: {join_names(report.outdated)} {'was' if len(report.outdated) == 1 else 'were'}"
-            " compared with earlier surprisals of the words, which have changed: measure"
-            f" {'it' if len(report.outdated) == 1 else 'them'} again (attnbank ablate ... --replace)"
+            f"warning: {join_names(report.outdated)} {be} compared with earlier surprisals of the"
+            f" words, which have changed: measure {them} again (attnbank ablate ... --replace)"
         )
 
 
@@ -316,7 +316,7 @@ def ingest_with_progress(options: IngestOptions, checked: CheckedCorpus | None =
 
 
 def _checked(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | None:
-    """Read and check the corpus before torch is imported, which takes seconds; None with --repeat."""
+    """Read and check the corpus, before torch is imported, which is slow; None with --repeat."""
     need("Filling a bank", "ingest", *FILLING)
     check_run(options)
     if options.repeat is not None:

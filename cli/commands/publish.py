@@ -73,9 +73,12 @@ def _parse_keep(values: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep
         metavar="NAME")  # fmt: skip
 @option("--add adds", "Add the bank to those already in DIR.", False)
 @option("--force", "Replace a bank of the same name.", False)
-@option("--i-may may", "Confirm that you have permission to publish the text of a corpus whose licence does not give"
+@option(
+    "--i-may may",
+    "Confirm that you have permission to publish the text of a corpus whose licence does not give"
     " it.",
-        False)  # fmt: skip
+    False,
+)
 @option("--serve serves", "Then serve DIR on this machine, and open it in the browser.", False)
 @option("--port", "Port of --serve; 0 takes any free one.", 8418, least=0, most=65535)
 @quiet_option()
@@ -103,8 +106,8 @@ def publish(
 
     bank = bank_path(ctx)
     publication = Publication(
-        bank, _title_of_bank(bank) if name is None else name, runs, _parse_keep(keep, chosen_runs(bank, runs)),
-        inputs, may,
+        bank, _title_of_bank(bank) if name is None else name, runs,
+        _parse_keep(keep, chosen_runs(bank, runs)), inputs, may,
     )  # fmt: skip
 
     if serves:
@@ -114,8 +117,8 @@ def publish(
 
     def on_size(of_bank: int, of_programs: int) -> None:
         notify(
-            f"The bank is {format_bytes(of_bank)}, of which a page loads only what it shows; DuckDB and"
-            f" Python for browsers are {format_bytes(of_programs)}."
+            f"The bank is {format_bytes(of_bank)}, of which a page loads only what it shows; DuckDB"
+            f" and Python for browsers are {format_bytes(of_programs)}."
         )
         if of_bank > _MOST_OF_HOSTS:
             notify(

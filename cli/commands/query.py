@@ -184,8 +184,8 @@ def _shown_default(parameter: Parameter) -> str:
 
 
 def _run_analysis(
-    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, fresh: bool, show_sql: bool,
-    dialect: str | None, engine: str, **_: Any,
+    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, fresh: bool,
+    show_sql: bool, dialect: str | None, engine: str, **_: Any,
 ) -> None:  # fmt: skip
     if dialect is not None:
         from attnbank.queries.dialects import to_dialect

@@ -135,7 +135,7 @@ class BankCache:
 
     @contextmanager
     def open(self) -> Iterator[BankHandle]:
-        """Context manager that yields the bank now at the path. Raises BankError if there is none."""
+        """Context manager that yields the bank at the path. Raises BankError if there is none."""
         with self._lock:
             if _mark(self.path) != self._now.mark:
                 replaced, self._now = self._now, self._open()

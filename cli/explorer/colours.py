@@ -38,7 +38,7 @@ def kind(look: Encoding) -> str:
 
 @cache
 def stylesheet() -> str:
-    """The style sheet: scales and categories for both backgrounds, and colours of drawn sentences."""
+    """The style sheet: scales and categories for both backgrounds, and drawn sentences."""
     light, dark = THEMES["light"], THEMES["dark"]
     inner = "\n".join([*_scales(dark), *_css_rules()])
     return "\n".join(

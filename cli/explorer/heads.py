@@ -139,7 +139,7 @@ class Colouring:
         return f"{title}{of}{direction}"
 
     def to_head(self, run: str | None) -> Callable[[str], str]:
-        """Return a function from the name of a head to its address, for the same relation if any."""
+        """Return a function from a head's name to its address, for the same relation if any."""
         arguments = {"relation": self.relation, "direction": self.direction}
         return lambda name: link(
             f"/head/{name}", run=run, **(arguments if self.measure.has_relation else {})
@@ -188,7 +188,7 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
     frame = answer.frame
     if colouring.by == "relation":
         arguments["relation"] = colouring.relation
-        # `attnbank compute` caches all relations of the trees at once; saved ones are not among them.
+        # `attnbank compute` caches all relations of the trees at once, but no saved ones.
         frame = frame.filter(pl.col("relation") == colouring.relation)
         if not frame.height:
             answer = context.query(measure.analysis, **arguments)

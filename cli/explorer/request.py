@@ -86,7 +86,7 @@ class RequestContext:
         return self.handle.cached_rows(key, lambda: self.bank.query(name, **arguments))
 
     def command(self, what: str, **options: Any) -> str:
-        """The command that prints what a view shows; options that are None or empty are left out."""
+        """The command that prints what a view shows; None and empty options are left out."""
         parts = [f"attnbank -b {shlex.quote(str(self.cache.path))} {what}"]
         for name, value in options.items():
             flag = f"--{name.replace('_', '-')}"
@@ -126,7 +126,7 @@ class RequestContext:
         return value
 
     def choice_parameter(self, name: str, choices: Collection[str]) -> str:
-        """A parameter with choices; the first is the default. Raises CallError for any other value."""
+        """A parameter with choices, by default the first. Raises CallError for another value."""
         choice = self.text_parameter(name, next(iter(choices)))
         if choice not in choices:
             raise CallError(f"{name} cannot be {choice}.", f"Use one of: {', '.join(choices)}.")

@@ -1,4 +1,4 @@
-"""Sentences: the hits of a request, or their counts by a key; and one, with what heads look at."""
+"""Sentences: the hits of a request, or their counts, and one sentence with its attention."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.subtypes import DIRECTIONS
 
-# Hits that can be paged through; the command line has all of them.
+# The most hits on pages; the command line shows all.
 MOST_HITS = 10_000
-# Words that stand left and right of a hit.
+# Words left and right of a hit.
 _CONTEXT = 10
 
 
 def request_view(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show the box for a request, and below it what the request finds, if there is one."""
+    """Show the form for a request, and its hits or counts."""
     request, by = context.text_parameter("pattern").strip(), context.text_parameter("by").strip()
     limit = context.number("limit", 50, 1, 500)
 
@@ -69,19 +69,19 @@ def request_view(context: RequestContext, variables: dict[str, Any]) -> None:
 
 
 def _attention_keys(request: str, heads: str) -> str:
-    """The keys that say what heads look at in the hits; none for a request that has no edge."""
+    """Columns with what heads attend to in the hits; none if the request has no edge."""
     if not heads:
         return ""
     try:
         return head_keys(request, heads, None, None)
-    except CallError:  # the heads are shown on the sentences alone
+    except CallError:  # the pages of the sentences still show the heads
         return ""
 
 
 def _hits(
     context: RequestContext, request: str, choice: HitOptions, keys: str, limit: int
 ) -> dict[str, Any]:
-    """A page of the hits, found once and kept for the other pages, or some hits at random."""
+    """One page of the hits, which are cached for the other pages; or a random sample."""
     most_hits, sample = (None, limit) if context.flag("sample") else (MOST_HITS + 1, None)
     choice = replace(choice, limit=most_hits, sample=sample, keys=True)
     matches = context.handle.cached_rows(
@@ -120,11 +120,11 @@ def _hits(
 
 
 def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
-    """The run that shows sentences, and those (sentence.id) of its corpus that it has not read."""
+    """The run that shows sentences, and which of them (by sentence.id) it has not read."""
     bank = context.bank
     try:
         run = run_over(bank, context.run_name, None, None)
-    except AttnbankError:  # none answers: the page of the sentence says why
+    except AttnbankError:  # no suitable run; the page of the sentence says why
         return None, set()
     rows = bank.connection.execute(
         "select sentence.id from sentence inner join document on document.id = sentence.document"
@@ -146,7 +146,7 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
         return {"table": context.table(crosstab(counts, *keys)), "rows": counts}
 
     def link_to_hits(row: Mapping[str, Any]) -> str | None:
-        """The sentences that a count is of."""
+        """The address of the hits that a count is made of."""
         with suppress(AttnbankError):
             narrowed = listing(request, by, [row[key] for key in keys])
             return link("/sentences", pattern=narrowed, run=context.run_name,
@@ -157,7 +157,7 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
     return {"table": context.table(counts, links), "rows": counts}
 
 
-# From which weight on a line of a small map is as strong as its class says.
+# Smallest weights of the classes of lines in a small map.
 _BINS = ((0.05, 1), (0.15, 2), (0.4, 3), (0.7, 4))
 _WIDE, _STEP, _HIGHEST = 84.0, 5.0, 150.0
 
@@ -179,7 +179,7 @@ def small_map(panel: Panel, measure: str) -> dict[str, Any]:
 
 
 def model_view(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show all heads on one sentence as small maps, each of which leads to its head."""
+    """Show all heads on one sentence as small maps that link to their heads."""
     name = context.text_parameter("sentence").strip()
     variables |= {"sentence": name}
     if not name:
@@ -210,7 +210,7 @@ def model_view(context: RequestContext, variables: dict[str, Any]) -> None:
         "words": _marked_words(context, chosen.id, []),
         "around": _around(context, chosen.id),
         "rows": pl.concat(view.rows for view in views),
-        # Of more heads than one command shows there is none.
+        # One command cannot show more heads than that.
         "command": len(views) == 1
         and context.command(f"show {shlex.quote(name)}", head=",".join(heads), run=run.name),
     }
@@ -220,7 +220,7 @@ _MOST_PANELS = 16
 
 
 def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show the sentence that the address names, or the box that asks for one."""
+    """Show the sentence in the address, or the form for one."""
     name, heads = context.text_parameter("sentence").strip(), context.text_parameter("head").strip()
     relation = context.text_parameter("relation") or None
     options: dict[str, Any] = {
@@ -248,7 +248,9 @@ def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
             timeout=context.cache.seconds,
             **options,
         )
-    except SentenceNotReadError as error:  # its words are there, and can be walked through
+    except (
+        SentenceNotReadError
+    ) as error:  # the run has no attention for it, but its words can be shown
         number = error.sentence
         marked: Collection[int] = _matched(str(number), context.text_parameter("hit"))
         variables["unread"] = error
@@ -261,8 +263,8 @@ def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
             "mean": options["mean"], "no_special": not options["special"],
         }  # fmt: skip
         variables |= {
-            # The picture escapes every word itself, since it is written to files as it is. Styles
-            # within its tree are refused by the browser; those of the page take their place.
+            # The picture escapes every word itself, since it is also written to files. The browser
+            # ignores inline styles in its tree; the style sheet of the pages has them.
             "drawn": markupsafe.Markup(view.draw("light")),
             "table": context.table(view.rows, {"sent_id": lambda row: None}),
             "answered": view.run.name,
@@ -271,8 +273,8 @@ def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
             "command": context.command(f"show {shlex.quote(name)}", **rows),
             "plot_command": context.command(
                 f"show {shlex.quote(name)}", **rows,
-                coreference=options["coreference"], tree=options["tree"], decoded=options["decoded"],
-                before=options["before"], output="sentence.svg",
+                coreference=options["coreference"], tree=options["tree"],
+                decoded=options["decoded"], before=options["before"], output="sentence.svg",
             ),
         }  # fmt: skip
     variables |= {
@@ -282,9 +284,9 @@ def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
 
 
 def _matched(name: str, hit: str) -> list[int]:
-    """The words of the hit SENTENCE:WORDS (12:3,5) that the address has, if of this sentence.
+    """Parse the words to mark, SENTENCE:WORDS (12:3,5), if they are of the sentence `name`.
 
-    The sentence is its id, words are counted from 1. Raises CallError for anything else.
+    SENTENCE is its id; words count from 1. Raises CallError for anything else.
     """
     number, _, words = hit.partition(":")
     indexes = words.split(",")
@@ -300,7 +302,7 @@ def _matched(name: str, hit: str) -> list[int]:
 def _marked_words(
     context: RequestContext, number: int, marked: Collection[int]
 ) -> list[tuple[str, bool]]:
-    """The text of a sentence in parts, each with whether it is a word that is marked."""
+    """The text of a sentence in parts, each with whether it is marked."""
     rows = context.bank.connection.execute(
         registry.internal_statement("sentences/words"), {"sentence": number}
     ).fetchall()
@@ -313,9 +315,9 @@ def _marked_words(
 
 
 def _best(context: RequestContext, relation: str | None) -> str:
-    """The head that is shown if none is named: the best of the relation, else the first."""
+    """The default head: the best for the relation, else 1-1."""
     try:
-        best_heads = context.query("best_head", run=context.run_name).frame  # which may be kept
+        best_heads = context.query("best_head", run=context.run_name).frame  # may be cached
         rows = best_heads.filter(pl.col("relation") == (relation or "all"))
         if relation and not rows.height:
             rows = context.query(
@@ -327,7 +329,7 @@ def _best(context: RequestContext, relation: str | None) -> str:
 
 
 def _around(context: RequestContext, number: int) -> list[str | None]:
-    """The addresses of the sentences before and after a number (sentence.id); they keep the hit."""
+    """The addresses of the sentences before and after this one; they keep the other parameters."""
     neighbours = context.bank.connection.execute(
         "select max(sentence.id) filter (where sentence.id < $id),"
         " min(sentence.id) filter (where sentence.id > $id) from sentence",

@@ -1,4 +1,4 @@
-"""The explorer as a server: its addresses, each answered in a thread, and the port."""
+"""The explorer's server: its routes, each answered in a thread, and the port."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.subtypes import DIRECTIONS
 
 _HERE = Path(__file__).resolve().parent
-# Requests that are answered at once; the others wait.
+# Requests answered concurrently; others wait.
 _AT_ONCE = 12
-# Statements of people that run at once, each in a process with memory of its own.
+# SQL statements that run concurrently, each in its own process with its own memory limit.
 _STATEMENTS_AT_ONCE = 2
 
-# The most requests, and statements, that wait for their turn; more are answered with 503.
+# The most requests, and statements, in the queue; further ones get status 503.
 _MOST_WAITING, _MOST_STATEMENTS_WAITING = 60, 4
 _BUSY = {
     "title": "Busy",
@@ -52,10 +52,10 @@ _BUSY = {
     },
 }
 
-# Seconds that requests have to end when the explorer is closed.
+# Seconds that requests get to end when the explorer is closed.
 _PATIENCE = 2
 
-# Puts what its template shows into a dictionary, beside an error if it raises, or returns SVG.
+# Fills in the variables of its template, even if it then raises; or returns an SVG.
 View = Callable[[RequestContext, dict[str, Any]], bytes | None]
 _VIEWS: dict[str, tuple[View, str, str]] = {
     "/": (heads.heads_view, "heads.html", "Heads"),
@@ -84,7 +84,7 @@ NAV = (
     ("/sql", "SQL"),
     ("/bank", "Bank"),
 )
-# What the templates call beside Jinja's own filters: the published page has the same.
+# Filters of the templates, besides Jinja's own; published pages have the same in JavaScript.
 FILTERS: dict[str, Callable[..., str]] = {
     "thousands": lambda number: f"{number:,}",
     "fixed": lambda number, decimals: f"{number:.{decimals}f}",
@@ -100,7 +100,7 @@ _TYPES = {
 
 
 def make_site(cache: BankCache, token: str, port: int) -> Starlette:
-    """The application: every page on a bank, for those who have the token."""
+    """Make the application with all pages, for users who have the token."""
     site = Starlette(
         routes=[
             *(Route(path, _endpoint(*view)) for path, view in _VIEWS.items()),
@@ -130,14 +130,14 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
 
 
 def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awaitable[Response]]:
-    """A view as what Starlette calls: it runs in a thread, and its errors become a page."""
+    """Make an endpoint of a view: it runs in a thread, and its errors become a page."""
 
     async def answer(request: Request) -> Response:
         limiter, most = request.app.state.limits["sql" if view is tables.sql_view else "pages"]
         if limiter.statistics().tasks_waiting >= most:
             return _html(request, "base.html", _BUSY, 503)
         visit = Visit()
-        response = Response(status_code=499)  # to nobody, who has left
+        response = Response(status_code=499)  # the client has disconnected
         async with anyio.create_task_group() as group:
             group.start_soon(_watch, request, visit, group.cancel_scope)
             response = await anyio.to_thread.run_sync(
@@ -152,9 +152,9 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
 
 
 async def _watch(request: Request, visit: Visit, scope: anyio.CancelScope) -> None:
-    """Wait until the client disconnects, and end the work that only it waits for.
+    """Wait until the client disconnects, and stop work that only it waits for.
 
-    Work that has begun keeps its place until it has ended: places count what this machine does.
+    Work that has begun keeps its slot of the limiter until it ends: slots limit the load.
     """
     while (await request.receive())["type"] != "http.disconnect":
         pass
@@ -205,9 +205,15 @@ def _render_view(view: View, template: str, title: str, request: Request, visit:
                     "has_rows": rows is not None,
                     "rows_address": link(request.url.path, **parameters, **{"as": "csv"}),
                 }
-                # The boxes that choose a run or a relation read them where they stand.
-                common = {"title": title, "given": parameters, "run": context.run_name, "notes": notes,
-                         "runs": context.run_choices, "relations": context.relations}  # fmt: skip
+                # `runs` and `relations` are functions: only templates with their menus call them.
+                common = {
+                    "title": title,
+                    "given": parameters,
+                    "run": context.run_name,
+                    "notes": notes,
+                    "runs": context.run_choices,
+                    "relations": context.relations,
+                }
                 return _html(request, template, common | variables, status)
         except Exception as error:
             return _error_page(request, error, notes)
@@ -220,14 +226,16 @@ _OF_ONE_RUN = ("/", "/map", "/overview", "/sentence", "/model")
 def _permalink(
     path: str, parameters: Mapping[str, str], variables: Mapping[str, Any]
 ) -> str | None:
-    """The address with the run that answered, which shows the same when another one would."""
+    """The address with the run that was read, which later shows the same even if the default
+    changes.
+    """
     answered = variables.get("answered") or (variables["grid"].run if "grid" in variables else None)
     is_of_run = path in _OF_ONE_RUN or path.startswith("/head/")
     return link(path, **{**parameters, "run": answered}) if answered and is_of_run else None
 
 
 def _file(content: bytes, path: str, kind: str) -> Response:
-    """What a view shows as a file that the browser keeps."""
+    """A response that the browser saves as a file."""
     name = "_".join(filter(str.isidentifier, path.split("/"))) or "heads"
     headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
     return Response(content, media_type=_TYPES[f".{kind}"], headers=headers)
@@ -277,7 +285,7 @@ async def _failed(request: Request, error: Exception) -> Response:
 def serve(
     path: Path, port: int, seconds: float, memory: int, *, opens_browser: bool, model: str | None
 ) -> None:
-    """Answer on a port (0: any) until an interrupt. Raises BankError, CallError if it is taken."""
+    """Serve on a port (0: any) until interrupted. Raises BankError, and CallError for the port."""
     cache = BankCache(path, seconds, memory, model)
     try:
         with listening(port) as listener:
@@ -286,7 +294,7 @@ def serve(
             address = f"http://{HOST}:{number}/?token={token}"
             config = uvicorn.Config(
                 make_site(cache, token, number),
-                log_level="critical",  # requests that closing ends need not be logged
+                log_level="critical",  # do not log requests cut off by closing
                 access_log=False,
                 ws="none",
                 lifespan="off",
@@ -297,11 +305,11 @@ def serve(
                 h11_max_incomplete_event_size=65_536,
             )
 
-            # The server gives a signal on when it has closed; either then ends here.
+            # Uvicorn raises a signal again after its shutdown; make SIGTERM end here like Ctrl-C.
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, signal.default_int_handler)
             with suppress(KeyboardInterrupt):
-                # The socket listens already: who comes before the server has begun waits for it.
+                # The socket already listens: early connections wait for the server to start.
                 safe_echo(f"The explorer is at {address}")
                 safe_echo("Anyone with this address can read the bank, from this machine only.")
                 safe_echo("Press Ctrl-C to stop.")
@@ -317,7 +325,7 @@ def serve(
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on this machine alone that listens on a port (0: any). Raises CallError."""
+    """Listen on a port of this machine (0: any). Raises CallError."""
     try:
         return socket.create_server((HOST, port), backlog=128)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Tables: every analysis with its picture, anyone's SELECT, and what is in the bank."""
+"""Tables: every analysis with its plot, SQL statements, and the contents of the bank."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import find_analysis
 
-# Parameters of an address that belong to the explorer, not to the analysis.
+# Parameters of an address that are not the analysis's.
 _OWN = ("theme", "page")
 
 
 def index(context: RequestContext, variables: dict[str, Any]) -> None:
-    """List all analyses by what their section is about."""
+    """List all analyses by section."""
     variables["sections"] = by_section()
 
 
 def analysis(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show the form, the picture and the rows of one analysis. Raises CallError for another."""
+    """Show the form, the plot and the rows of an analysis. Raises CallError for an unknown name."""
     chosen_analysis = find_analysis(context.parts["name"])
     variables |= {"analysis": chosen_analysis, "title": chosen_analysis.name}
     arguments = {key: value for key, value in context.parameters.items() if key not in _OWN}
@@ -55,7 +55,7 @@ def analysis(context: RequestContext, variables: dict[str, Any]) -> None:
 
 
 def picture(context: RequestContext, variables: dict[str, Any]) -> bytes:
-    """Draw an analysis as SVG, so that the page needs no script. Raises as `Bank.plot`."""
+    """Render the plot of an analysis as SVG. Raises what `Bank.plot` raises."""
     chosen_analysis = find_analysis(context.parts["name"])
     theme = context.choice_parameter("theme", SCREENS)
     values = _parameters_of_address(context, chosen_analysis)
@@ -81,7 +81,7 @@ def _parameters_of_address(context: RequestContext, analysis: Analysis) -> dict[
 
 
 def contents(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show what is in the bank, as `attnbank info` does."""
+    """Show the contents of the bank, as `attnbank info` does."""
     info = context.handle.once("info", context.bank.info)
     to_heads = {"name": lambda row: link("/", run=row["name"])}
     variables |= {
@@ -102,14 +102,15 @@ def contents(context: RequestContext, variables: dict[str, Any]) -> None:
     }
 
 
-# Bytes of the rows of a statement; the cache keeps no more of one answer.
+# The most bytes of rows of a statement; the cache takes no larger answer.
 _MOST_BYTES = 15_000_000
 
 
 def sql_view(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show the box for a statement, which runs as `attnbank sql` runs it, and its rows below.
+    """Show the form for a SQL statement, run as by `attnbank sql`, and its rows.
 
-    Only the first page runs it: without ORDER BY the rows of another run may have another order.
+    Only the first page runs it: without ORDER BY, running it again could return the rows in
+    another order.
     """
     variables["example"] = "select upos, count(*) as n from word group by upos order by n desc"
     text = context.text_parameter("statement").strip()
@@ -126,7 +127,7 @@ def sql_view(context: RequestContext, variables: dict[str, Any]) -> None:
 
 
 def _first_rows(context: RequestContext, statement: str) -> tuple[pl.DataFrame, bool]:
-    """The first rows of a statement, which is then ended; and whether there are more."""
+    """Return the first rows of a statement, then stop it, and whether there are more."""
     parts: list[pl.DataFrame] = []
     rows, size, is_cut = 0, 0.0, False
     cache = context.cache

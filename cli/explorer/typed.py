@@ -1,4 +1,4 @@
-"""A sentence that somebody types: the bank's model reads it, and nothing of it is kept."""
+"""A sentence that a user types: the model reads it, and nothing of it is stored."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from attnbank.sql.errors import CallError
 if TYPE_CHECKING:
     from attnbank.ingest.models.loading import Model
 
-# Characters of a sentence that is read.
+# The longest sentence, in characters.
 _LONGEST = 1000
 _MOST_HEADS = 16
-# What models write for a word that they are not to see.
+# Mask tokens of common models.
 _MASKS = ("[MASK]", "<mask>")
-_reading = threading.Lock()  # a model that is read by two threads would hand over maps of both
+_reading = threading.Lock()  # two threads in one model would mix up their attention maps
 
 
 def typed_view(context: RequestContext, variables: dict[str, Any]) -> None:
-    """Show what heads look at in a text, beside a sentence of the bank if one is named."""
+    """Show what heads attend to in a text, next to a sentence of the bank if one is named."""
     text = " ".join(context.text_parameter("text").split())
     heads, sentence = (
         context.text_parameter("head", "1-1").strip(),
@@ -68,7 +68,7 @@ def typed_view(context: RequestContext, variables: dict[str, Any]) -> None:
 
 
 class _ModelChoice(NamedTuple):
-    """The model to load: that of a run, or the one that the explorer was given."""
+    """The model to load: the run's, or that of --model."""
 
     name: str
     random_seed: int | None
@@ -79,13 +79,13 @@ class _ModelChoice(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The model for people."""
+        """The name of the model to show."""
         name = self.requested or self.name
         return name if self.seed is None else f"{name} (random weights, seed {self.seed})"
 
     @property
     def seed(self) -> int | None:
-        """The seed of the run's weights; of another model than the run's they are its own."""
+        """The seed of the run's weights; None if another model is requested."""
         return self.random_seed if self.requested in (None, self.name) else None
 
 
@@ -100,12 +100,12 @@ def _choose_model(context: RequestContext) -> _ModelChoice:
 
 
 def _model(context: RequestContext, choice: _ModelChoice) -> Model:
-    """The model, loaded once until another is asked for.
+    """Load the model; it is cached until another is requested.
 
-    Raises ModelError where it is not here, CallError for a folder that the bank names, or if the
-    model of that name is another one.
+    Raises ModelError if it is not on this machine; CallError for a folder named by the bank, or
+    if the model of that name has different weights.
     """
-    import attnbank.ingest as ingesting  # late, as it imports torch
+    import attnbank.ingest as ingesting  # late: imports torch
 
     ingesting.wait_passively()
     from attnbank.ingest.models.files import model_of_run
@@ -120,7 +120,7 @@ def _model(context: RequestContext, choice: _ModelChoice) -> Model:
 
     def loaded() -> Model:
         model = load(name, random_seed=choice.seed, revision=revision)
-        model.input_tokenizer.read_special_tokens()  # a mask is typed
+        model.input_tokenizer.read_special_tokens()  # so that a typed mask is a mask
         return model
 
     loaded_model = handle.once(key, loaded)
@@ -135,9 +135,9 @@ def _model(context: RequestContext, choice: _ModelChoice) -> Model:
 
 
 def _run_model_on_text(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
-    """What heads look at in a text, in which a mask stands for a word that is not seen.
+    """Run the model on a text, in which a mask may hide a word.
 
-    Its words are those between white space: as lines of text `[MASK]` would be three.
+    Words are split at white space: the reader of plain text would split `[MASK]` into three.
     """
     from attnbank.ingest import IngestOptions, ingest
 
@@ -152,12 +152,12 @@ def _run_model_on_text(text: str, heads: list[str], mean: bool, model: Model) ->
         corpus.write_text("\n".join([*rows, "", ""]), encoding="utf-8")
         ingest(IngestOptions((str(corpus),), bank, model.facts.name, unit="token"), loaded=model)
         with open_bank(bank) as opened:
-            # By its id: a run of random weights answers only if it is named.
+            # Name the run: one with random weights is never the default.
             return opened.show(1, heads, mean=mean, run=1)
 
 
 def _split_words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:
-    """The words between white space, a mask apart from what it touches; does white space follow."""
+    """Yield the words between white space, masks split off, and whether white space follows."""
     for word in text.split():
         parts = [word] if mask is None else re.split(f"({re.escape(mask)})", word)
         parts = [part for part in parts if part]
@@ -166,5 +166,5 @@ def _split_words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:
 
 
 def _picture(view: Shown) -> markupsafe.Markup:
-    # The picture escapes every word itself; the page allows no style within it.
+    # The picture escapes every word itself; inline styles are blocked by the page.
     return markupsafe.Markup(view.draw("light"))

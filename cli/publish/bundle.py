@@ -1,7 +1,7 @@
-"""The programs that a published page runs: DuckDB and Python for browsers, from npm and PyPI.
+"""The programs of a published page: DuckDB and Python for browsers, from npm and PyPI.
 
-They are not in git: `make web` fetches them, each by its version and digest, and puts them and the
-page's own scripts into one folder, which a wheel has. `web.json` there says what each file is.
+They are not in git: `make web` downloads them by version and digest into one folder, with the
+page's own scripts; wheels contain it. Its `web.json` lists the files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attnbank.sql.errors import MissingPackageError
 WEB = Path(__file__).resolve().parent / "web"
 LIST = "web.json"
 _ARCHIVE, _VERSION = "pyodide/attnbank.zip", "version.txt"
-# The files of the package that a request is compiled with, beside folders of them.
+# Modules that compile requests in the browser, besides the folders below.
 _COMPILER = ("__init__.py", "cli/__init__.py", "cli/publish/__init__.py",
              "cli/publish/in_browser.py", "queries/__init__.py",
              "queries/directions.py")  # fmt: skip
@@ -28,7 +28,7 @@ _SUFFIXES = (".py", ".sql", ".lark", ".json")
 
 
 def need_bundle() -> dict[str, Any]:
-    """What `web.json` says. Raises MissingPackageError if the bundle is not there, or not whole."""
+    """Read `web.json`. Raises MissingPackageError if the bundle is missing or incomplete."""
     try:
         manifest: dict[str, Any] = json.loads((WEB / LIST).read_text(encoding="utf-8"))
         is_complete = all(
@@ -45,12 +45,12 @@ def need_bundle() -> dict[str, Any]:
 
 
 def bundle_files() -> list[str]:
-    """The files that `write` makes, by their paths."""
+    """The paths of the files that `write_bundle` writes."""
     return [*need_bundle()["files"], LIST, _ARCHIVE, _VERSION]
 
 
 def write_bundle(folder: Path, version: str) -> int:
-    """Copy the bundle and the compiler of this package into a folder; the bytes of all files."""
+    """Copy the bundle and the request compiler into a folder; return the bytes of all files."""
     manifest = need_bundle()
     for name in (*manifest["files"], LIST):
         target = folder / name
@@ -62,7 +62,7 @@ def write_bundle(folder: Path, version: str) -> int:
 
 
 def _compiler() -> bytes:
-    """The package's compiler of requests as a zip file, the same from the same sources."""
+    """The modules that compile requests, as a zip file that is the same for the same sources."""
     import io
 
     package = files("attnbank")

@@ -1,6 +1,6 @@
-"""Requests in Grew's language, compiled in a browser by the package's own compiler, text to text.
+"""Compile requests in the browser, with the package's own compiler, from JSON to JSON.
 
-It runs where there is no DuckDB; what it must know of the runs stands in what it is given.
+There is no DuckDB here: what the compiler needs to know of the runs is in its input.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from attnbank.sql.suggest import unknown_name
 
 
 def compiled(request_json: str) -> str:
-    """The statement of a request, or what is wrong with it: JSON from JSON.
+    """Compile a request to a statement; return that, or the error, as JSON.
 
-    Given are `bank` (its name), `request`, `by` (keys to count by, or nothing), `corpus`, `limit`,
-    `sample`, `run` (a name or an id, or nothing), `runs` (what a Run has, and `keep`) and `usual`:
-    the id of the run that answers for `attention`, `weights` and `surprisal`, null where none does.
+    The input has `bank` (its name), `request`, `by` (keys to count by, or nothing), `corpus`,
+    `limit`, `sample`, `run` (a name or an id, or nothing), `runs` (the fields of Run, and
+    `keep`) and `usual`: the id of the default run for `attention`, `weights` and `surprisal`,
+    or null.
     """
     try:
         return json.dumps(_compiled(json.loads(request_json)))
@@ -49,7 +50,7 @@ def _compiled(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run_of_published_request(options: dict[str, Any], request: str, by: str) -> Run | None:
-    """The run that the request reads; None if it reads none. Raises CallError as `find` does."""
+    """The run that the request reads; None if it reads none. Raises CallError."""
     checked = run_request.resolved(request, by)
     if not checked.reads_run():
         return None
@@ -70,18 +71,19 @@ def _run_of_published_request(options: dict[str, Any], request: str, by: str) ->
         facts = runs.get(options["usual"][about])
         if facts is None:
             raise CallError(
-                f"No run of this bank answers requests about {about}.", "Choose another request."
+                f"No run of this bank is suitable for requests about {about}.",
+                "Use another request.",
             )
     if about == "weights" and facts["keep"] == "peaks":
         raise CallError(
             f"The run {facts['name']} has no weights here, only its peaks and sums.",
-            "Ask without a threshold: A =[3-1]=> B.",
+            "Leave the threshold out: A =[3-1]=> B.",
         )
     if about == "weights" and facts["largest"] is not None:
         raise CallError(
             f"The run {facts['name']} keeps the {facts['largest']} largest weights, and this page"
             " cannot tell whether they suffice.",
-            "Ask attnbank find, which can.",
+            "Run this request with: attnbank find.",
         )
     fields = {name: facts[name] for name in Run.__dataclass_fields__ if name in facts}
     if fields.get("numbered"):

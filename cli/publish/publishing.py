@@ -1,4 +1,4 @@
-"""From a bank to a folder that any file host serves: its runs, their answers, and the pages."""
+"""Write a bank as a folder of static pages: its runs, their results, and the programs."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
 )  # fmt: skip
 _FOLDERS = ("answers", "sheets")
 _OF_A_BANK = (BANK, MANIFEST, ANALYSES, PAGE, DIGEST, *_FOLDERS)
-# The folder of the programs, which all banks of a publication share.
+# The folder of the programs, shared by all banks of a publication.
 PROGRAMS = "page"
-# What tells GitHub Pages to serve the files as they are.
+# Tells GitHub Pages to serve the files unchanged.
 NO_JEKYLL = ".nojekyll"
 FORMAT = 1
 _WRITTEN = '<meta name="generator" content="attnbank publish">'
@@ -63,7 +63,7 @@ _EXPLORER = _HERE.parent / "explorer"
 _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-# The statements that the page runs itself.
+# Statements that the page runs.
 _STATEMENTS = (
     "examples/head_examples", "patterns/surface_tokens", "sentences/maps", "sentences/peaks",
     "sentences/saved_pairs",
@@ -73,19 +73,20 @@ _EXAMPLES = (
     "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
     "pattern { N -[det]-> D; D.form <> lex.form }",
 )
-# Bytes before the first block of a DuckDB file.
+# The headers of a DuckDB file: three of 4096 bytes, before the first block.
 _HEADERS = 3 * 4096
-# Bytes that DuckDB in a browser reads at least, from a multiple of them.
+# DuckDB in a browser reads in units of this many bytes.
 _PAGE = 16_384
 _SECONDS, _MEMORY = 3600.0, 4_000_000_000
 
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published: which runs of a bank, and how much of each.
+    """What to publish: which runs of a bank, and how much of each.
 
-    `name` is the folder of the bank within the publication. `keep` says by the name of a run that
-    its single weights stay at home; `inputs` is how many inputs of each run go.
+    `name` is the bank's folder in the publication; `keep` says for each run whether its weights
+    or only peaks are published; `inputs` is the number of inputs of each run; `may` is the
+    user's word that they have permission.
     """
 
     bank: Path
@@ -98,7 +99,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Published:
-    """What was written: the folder of the bank, the bytes of the bank and of all, and notes."""
+    """What `publish` wrote: the bank's folder, the bytes of the bank and in all, and notes."""
 
     folder: Path
     bank: int
@@ -115,23 +116,23 @@ def publish(
     adds: bool = False,
     force: bool = False,
 ) -> Published:
-    """Write a publication: the pages, their programs, and a bank in a folder of its own.
+    """Write a publication: the pages, their programs, and a bank in its own folder.
 
-    With `adds` the folder may hold other banks, which stay; with `force` a bank of the same name is
-    replaced. `on_size` is told the bytes of the bank and of the programs before the long work
-    begins. The bank's folder appears when it is whole.
+    With `adds`, other banks in the folder stay; with `force`, replace a bank of the same name.
+    `on_size` is called with the bytes of the bank and of the programs before the long work. The
+    bank's folder appears only when it is complete.
 
-    Raises CallError for runs, names and folders that cannot be, and for a corpus whose licence does
-    not let its text be passed on, unless `asked.may`; MissingPackageError without the programs;
+    Raises CallError for invalid runs, names and folders, and for a corpus whose licence does
+    not permit publication, unless `publication.may`; MissingPackageError without the programs;
     BankError if the bank cannot be read.
     """
     need("Publishing", "explore", "jinja2", "vl_convert")
     bundle_manifest = bundle.need_bundle()
-    # There are disks on which Page and page are one folder.
+    # On some file systems, Page and page are the same folder.
     if not _NAME.fullmatch(publication.name) or publication.name.casefold() in (PROGRAMS, PAGE):
         raise CallError(
             f"{publication.name} cannot be the name of a published bank.",
-            "Give one of letters, digits, - and _: --name NAME.",
+            "Use letters, digits, - and _: --name NAME.",
         )
     _check_place(target, publication.name, adds=adds)
     run_names = chosen_runs(publication.bank, publication.runs)
@@ -166,23 +167,23 @@ def publish(
 
 
 def _check_place(target: Path, name: str, *, adds: bool) -> None:
-    """Raise CallError if what is in the folder is not a publication, or one with other banks."""
+    """Raise CallError if the folder holds anything but a publication, or other banks without
+    `adds`.
+    """
     if not target.is_dir():
         if target.exists() or target.is_symlink():
-            raise CallError(
-                f"{target} is not a folder.", "Name a folder, or one that is not there."
-            )
+            raise CallError(f"{target} is not a folder.", "Name a folder, which need not exist.")
         return
     banks = _banks(target)
     index = check_output(target / PAGE)
     if index.exists() and _WRITTEN not in index.read_text(encoding="utf-8", errors="replace"):
         raise CallError(f"{index} was not written by attnbank publish.", "Name another folder.")
     if banks:
-        write_gallery(target)  # a publication that was killed may have lacked the time
+        write_gallery(target)  # an interrupted publication may not have written it
     if not adds and any(bank != name for bank in banks):
         raise CallError(
             f"The folder {target} has other banks: {', '.join(banks)}.",
-            "Name another, or put the bank beside them: --add",
+            "Name another folder, or add the bank to it: --add",
         )
     if (
         not adds
@@ -191,17 +192,17 @@ def _check_place(target: Path, name: str, *, adds: bool) -> None:
     ):
         raise CallError(
             f"The folder {target} is not empty.",
-            "Name another, or put the bank beside what is there: --add",
+            "Name another folder, or add the bank to it: --add",
         )
 
 
 def _is_unfinished_publication(path: Path) -> bool:
-    """Whether it is what a publication that was killed leaves: programs, or half of a folder."""
+    """Whether a path is left over from a publication that was killed."""
     return path.name.startswith(".") or (path / bundle.LIST).is_file()
 
 
 def _owns(folder: Path) -> Callable[[Path], bool]:
-    """Which files of a bank's folder, or of that of the programs, were written by this command."""
+    """Return a function that tells which files of a folder this command wrote."""
     if (folder / MANIFEST).is_file():
         return lambda path: path.parts[0] in _OF_A_BANK
     is_programs = (folder / bundle.LIST).is_file()
@@ -216,17 +217,17 @@ def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
         if name in of_runs and not may and (reason := forbids(licence)) is not None:
             raise CallError(
                 f"Refusing to publish the text of {name}: {reason}.",
-                "If you have permission, add --i-may. Its licence is what the README beside it"
-                " says, or attnbank ingest ... --licence TEXT.",
+                "If you have permission, add --i-may. The licence is read from the README beside"
+                " the corpus; attnbank ingest --licence TEXT sets it.",
             )
 
 
 def _paths(bank_copy: Path) -> Iterator[str]:
-    """What the bank says of this machine, where a model was a folder."""
+    """Notes on model folders of this machine that the bank names."""
     with Bank(bank_copy) as bank:
         for name in bank.info().models["name"]:
             if Path(name).is_absolute():
-                yield f"The bank says where its model was on this machine: {name}."
+                yield f"The bank contains the path of its model on this machine: {name}."
 
 
 def _names_runs(runs: Sequence[str]) -> Any:
@@ -236,7 +237,7 @@ def _names_runs(runs: Sequence[str]) -> Any:
 
 
 def _fill(folder: Path, name: str, on_progress: OnProgress) -> None:
-    """Compute what the pages show at once, then write it beside the bank."""
+    """Compute the results that pages show at once, and write them next to the bank."""
     bank_file = folder / BANK
     with Bank(bank_file) as bank:
         names = bank.runs()["name"].to_list()
@@ -262,12 +263,13 @@ def _fill(folder: Path, name: str, on_progress: OnProgress) -> None:
     digest = manifest["bank"]["sha256"]
     (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
     variables = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
-             "colours": _line_colours(), "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
+             "colours": _line_colours(),
+                 "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
     (folder / PAGE).write_text(_templates().get_template("page.html").render(variables), "utf-8")
 
 
 def _get_run(bank: Bank, name: str) -> Run:
-    """A run by its name, whatever it keeps."""
+    """Find a run by name, whatever it stores."""
     return chosen_run(bank.connection, RunChoice(), name)
 
 
@@ -326,7 +328,10 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
 
 
 def _opening(bank: Bank) -> list[tuple[int, int]]:
-    """The first and last bytes of what DuckDB reads to open the bank: its headers and catalog."""
+    """The byte ranges that DuckDB reads to open the bank: headers and catalog.
+
+    The page requests them in advance, in one go.
+    """
     with bank.answering():
         ((size,),) = bank.connection.execute(
             "select block_size from pragma_database_size() where database_name = current_catalog()"
@@ -346,7 +351,7 @@ def _opening(bank: Bank) -> list[tuple[int, int]]:
 
 
 def _default(bank: Bank, name: str) -> int | None:
-    """The run that answers an analysis if none is named; None if none does."""
+    """The default run of an analysis; None if there is none."""
     with suppress(AttnbankError):
         run = bank.run_of(name)
         return None if run is None else run.id
@@ -354,7 +359,7 @@ def _default(bank: Bank, name: str) -> int | None:
 
 
 def _usual(bank: Bank, about: str) -> int | None:
-    """The run that answers a request about attention, its weights, or surprisal."""
+    """The default run for requests about attention, weights or surprisal; None if there is none."""
     with suppress(AttnbankError), bank.answering():
         return run_request.choose_run_of_request(
             bank.connection, bank.path, None, wide=False, weights=about == "weights",
@@ -364,7 +369,7 @@ def _usual(bank: Bank, about: str) -> int | None:
 
 
 def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page must know of a run, and what is said below a sentence that it has read."""
+    """The facts of a run that the page needs, and the notes below its sentences."""
     run_fields = {field.name: getattr(run, field.name) for field in fields(run)}
     with bank.answering():
         facts = _facts(bank, run)
@@ -404,14 +409,14 @@ def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
 
 
 def _with_variables(name: str) -> str:
-    """A statement whose parameters are variables, which a page sets before it runs it."""
+    """A statement with DuckDB variables for parameters; the page sets them."""
     return statements.with_references(
         registry.internal_statement(name), lambda variable: f"getvariable('{variable}')"
     )
 
 
 def _requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The requests that are compiled ahead: those of saved relations, and some to begin with."""
+    """Requests compiled in advance: those of saved relations, and the examples."""
     requests = [(row["name"], row["request"]) for row in saved]
     requests += [(None, request) for request in _EXAMPLES]
     for name, request in requests:
@@ -431,14 +436,17 @@ def _requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[s
 
 
 def _catalogue() -> dict[str, Any]:
-    """The analyses, as the page lists them and makes forms of, and what a grid is coloured by."""
+    """The analyses with their parameters, and the measures of grids."""
     listed = {
         analysis.name: {
-            "name": analysis.name, "title": analysis.title, "paper": analysis.paper, "section": section,
-            "schema": "paper" if analysis.section == "paper" else "main",
+            "name": analysis.name, "title": analysis.title, "paper": analysis.paper,
+            "section": section, "schema": "paper" if analysis.section == "paper" else "main",
             "run": analysis.run is not None, "empty": analysis.empty, "notes": list(analysis.notes),
             "plot": analysis.plot is not None,
-            "parameters": [asdict(parameter) | {"names_run": parameter.names_run} for parameter in analysis.parameters],
+            "parameters": [
+                asdict(parameter) | {"names_run": parameter.names_run}
+                for parameter in analysis.parameters
+            ],
         }
         for section, section_analyses in by_section().items()
         for analysis in section_analyses
@@ -465,7 +473,7 @@ def _templates() -> Environment:
 
 
 def write_programs(folder: Path) -> None:
-    """Put the programs of the pages into the folder of a publication."""
+    """Write the programs of the pages into a folder."""
     bundle.write_bundle(folder, provenance.version())
     (folder / _HOVER).write_text(pictures.script(), encoding="utf-8")
     for name in _STATIC:
@@ -474,14 +482,14 @@ def write_programs(folder: Path) -> None:
 
 
 def program_paths() -> Iterator[tuple[Path, bool]]:
-    """What `write_programs` makes, and whether it is a folder."""
+    """The paths that `write_programs` writes, each with whether it is a folder."""
     for name in (*bundle.bundle_files(), _HOVER, *_STATIC, _COLOURS):
         yield from ((folder, True) for folder in Path(name).parents if folder.name)
         yield Path(name), False
 
 
 def _banks(target: Path) -> dict[str, dict[str, Any]]:
-    """The manifests of the banks of a publication, by the names of their folders."""
+    """The manifests of the banks in a publication, by folder name."""
     manifests = {}
     for file in sorted(target.glob(f"*/{MANIFEST}")):
         with suppress(OSError, ValueError):

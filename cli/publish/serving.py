@@ -1,4 +1,4 @@
-"""A publication as its host would serve it, on this machine alone, for a look before it is sent."""
+"""Serve a publication on this machine only, as its host would, for a look before uploading."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attnbank.cli.safe_echo import safe_echo
 
 
 def site_of(folder: Path) -> Starlette:
-    """The files of a publication, and parts of them (Range), for this machine's own names."""
+    """An application that serves a folder, with range requests, to this machine's own names."""
     return Starlette(
         routes=[Mount("/", StaticFiles(directory=folder, html=True))],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],
@@ -29,7 +29,7 @@ def site_of(folder: Path) -> Starlette:
 
 
 def serve(folder: Path, port: int, *, opens_browser: bool) -> None:
-    """Answer on a port (0: any) until an interrupt. Raises CallError if the port is taken."""
+    """Serve on a port (0: any) until interrupted. Raises CallError if the port is taken."""
     with listening(port) as listener:
         address = f"http://{HOST}:{listener.getsockname()[1]}/"
         config = uvicorn.Config(

@@ -1,7 +1,6 @@
-"""The sentences of a published bank as files: words, trees, and the panel that lines are drawn on.
+"""The sentences of a published bank as files: words, trees, and the panels for attention lines.
 
-All but the lines is drawn here, by the code of `attnbank show`; which lines a head has, the page
-asks the bank.
+The code of `attnbank show` draws all but the lines; the page queries these for each head.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from attnbank.queries.sentences.choosing import Chosen
 from attnbank.sql import registry
 from attnbank.sql.run_choice import Run
 
-# Sentences of one file: that of a sentence is its number divided by this.
+# Sentences in a file; its name is their number divided by this.
 IN_A_FILE = 4
 _NO_LINES = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
                                  "weight": pl.Float64})  # fmt: skip
@@ -38,9 +37,9 @@ _POSITION = (
 
 
 def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
-    """Write the sentences that a run has read, `IN_A_FILE` in a file; yields how many so far.
+    """Write the sentences of a run, `IN_A_FILE` in a file; yield the number written so far.
 
-    `names.json` has the number and the name of each, in the order of the text.
+    `names.json` has the number and name of each, in the order of the text.
     """
     with bank.answering():
         rows = bank.connection.execute(
@@ -95,5 +94,5 @@ def _tree(records: SentenceRecords) -> str | None:
     )  # fmt: skip
 
 
-# Pixels that a tree may take from left to right.
+# Width of a tree in pixels.
 _ROOM = 1208.0

@@ -84,7 +84,8 @@ class AblateOptions(LossOptions):
     )
     controls: int | None = _of_sets(
         None,
-        f"Random sets of the same size for each set. Default: {USUAL_CONTROLS}, or all there are; with --each, 0.",
+        f"Random sets of the same size for each set. Default: {USUAL_CONTROLS}, or all there are;"
+        " with --each, 0.",
         least=0,
         most=_MOST_SETS,
         metavar="N",

@@ -56,7 +56,7 @@ def _with_licence(bank: Path, made: Path, licence: str | None) -> Path:
     [
         ("LDC User Agreement", "its licence is LDC User Agreement"),
         ("CC BY-NC-SA 4.0, without text", "its licence is CC BY-NC-SA 4.0, without text"),
-        (None, "no licence of it is known"),
+        (None, "its licence is unknown"),
     ],
 )
 def test_a_text_that_may_not_be_passed_on_stays(
