@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import click
 
-from attnbank.cli.exit_status import print_warnings, status_of
+from attnbank.cli.exit_status import exit_status_of, print_warnings
 from attnbank.cli.options import BankGroup
 from attnbank.cli.safe_echo import closed
 
@@ -127,4 +127,4 @@ def run_command_line(args: Sequence[str]) -> int:
             app.invoke(ctx)
 
     with print_warnings(debug):
-        return status_of(invoke, debug)
+        return exit_status_of(invoke, debug)

@@ -14,14 +14,14 @@ from typing import Any
 
 import click
 
-from attnbank.cli.options import BankCommand, bank_path, remembered
+from attnbank.cli.options import BankCommand, bank_path, shared_value
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.sql.bank.error_messages import cause_of, damaged
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, first_line
 from attnbank.sql.subprocess_guard import INTERRUPT_GRACE, Guarded, can_fork
 
 
-def status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -> int:
+def exit_status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -> int:
     """Call `work`, print its error if it fails, and return the exit status.
 
     With `debug` also print the traceback. `bank` is the bank that `work` reads, as for
@@ -51,7 +51,7 @@ def status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -
     return 0
 
 
-def guarded(
+def run_guarded(
     ctx: click.Context,
     work: Callable[[], Any],
     *,
@@ -65,12 +65,12 @@ def guarded(
     statement that DuckDB does not interrupt, after `grace` seconds. `path` is what `work`
     reads, if not the named bank.
     """
-    debug, child, read = bool(remembered(ctx, "debug")), None, path or bank_path(ctx)
+    debug, child, read = bool(shared_value(ctx, "debug")), None, path or bank_path(ctx)
     if can_fork():
         with suppress(OSError):  # no more processes, or no memory for one
-            child = Guarded(read, lambda _: status_of(work, debug, read), forks=True)
+            child = Guarded(read, lambda _: exit_status_of(work, debug, read), forks=True)
     if child is None:
-        ctx.exit(status_of(work, debug, read))
+        ctx.exit(exit_status_of(work, debug, read))
     with child:
         try:
             for _ in child.messages():
@@ -86,7 +86,7 @@ def guarded(
 
 
 class GuardedCommand(BankCommand):
-    """A command that runs in a fork of this process (see `guarded`), except where a fork is
+    """A command that runs in a fork of this process (see `run_guarded`), except where a fork is
     useless.
 
     Spark's JVM needs longer to shut down than an interrupt allows, and --show-sql runs nothing.
@@ -99,7 +99,7 @@ class GuardedCommand(BankCommand):
         if ctx.params.get("engine") == "spark" or ctx.params.get("show_sql"):
             super().invoke(ctx)
         else:
-            guarded(ctx, lambda: super(GuardedCommand, self).invoke(ctx), grace=self.grace)
+            run_guarded(ctx, lambda: super(GuardedCommand, self).invoke(ctx), grace=self.grace)
 
 
 def command(

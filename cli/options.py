@@ -42,26 +42,26 @@ class Decorator(Protocol):
         """Add the options to a function, or to a command."""
 
 
-def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Callback of shared options: store the value for `remembered`."""
+def store_shared(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Callback of shared options: store the value for `shared_value`."""
     if value is not None and value is not False:
         ctx.meta[f"attnbank.{param.name}"] = value
 
 
-def remembered(ctx: click.Context, name: str) -> Any:
+def shared_value(ctx: click.Context, name: str) -> Any:
     """The value of a shared option, given before or after the subcommand; None if not given."""
     return ctx.meta.get(f"attnbank.{name}")
 
 
-def requested(ctx: click.Context) -> tuple[str | None, str | None]:
+def requested_output(ctx: click.Context) -> tuple[str | None, str | None]:
     """The values of -f and -o; that of -o is None for standard output."""
-    output = remembered(ctx, "output")
-    return remembered(ctx, "format_"), None if output == "-" else output
+    output = shared_value(ctx, "output")
+    return shared_value(ctx, "format_"), None if output == "-" else output
 
 
 def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     """The path of the bank: -b, else ATTNBANK, else `default`. Raises CallError, BankError."""
-    bank = remembered(ctx, "bank")
+    bank = shared_value(ctx, "bank")
     if bank is None:
         bank = os.environ.get("ATTNBANK") or default
     path = paths.printable_path(bank)
@@ -72,15 +72,15 @@ def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
     return path.expanduser()
 
 
-def typed_for(bank: Path) -> str:
+def command_prefix(bank: Path) -> str:
     """The start of a command on this bank, to be typed: attnbank -b gum.duckdb."""
     is_named = bank != Path(DEFAULT_BANK) and str(bank) != os.environ.get("ATTNBANK")
     return f"attnbank -b {quote(typed_path(bank))}" if is_named else "attnbank"
 
 
-def retyped(ctx: click.Context) -> str:
+def command_as_typed(ctx: click.Context) -> str:
     """The command as it was typed, for a caption, with files by name and without their folders."""
-    bank = remembered(ctx, "bank")
+    bank = shared_value(ctx, "bank")
     parts = [*ctx.command_path.split(), *([] if bank is None else ["-b", Path(bank).name])]
     words = iter(ctx.meta[_TYPED])
     for word in words:
@@ -135,17 +135,17 @@ def check_engine(ctx: click.Context) -> bool:
     return True
 
 
-def source_of(
+def open_source(
     ctx: click.Context, seconds: float | None = None
 ) -> AbstractContextManager[Bank | Exported]:
     """Context manager that opens the named bank, or the exports of --data. Raises CallError at
     once.
     """
-    return _opened(ctx, seconds, on_spark=check_engine(ctx))
+    return _open_source(ctx, seconds, on_spark=check_engine(ctx))
 
 
 @contextmanager
-def _opened(
+def _open_source(
     ctx: click.Context, seconds: float | None, *, on_spark: bool
 ) -> Iterator[Bank | Exported]:
     if not on_spark:
@@ -196,17 +196,17 @@ def complete_names(kind: str) -> _Completer:
             path = bank_path(ctx)
         except AttnbankError:  # no usable bank, but the names of analyses are known without one
             path = Path()
-        return beginning(suggestions(path, kind), incomplete)
+        return complete_prefix(suggestions(path, kind), incomplete)
 
     return complete
 
 
-def beginning(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
+def complete_prefix(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """The known names that begin with `incomplete`, as completions."""
     return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
 
-def stacked(*options: Decorator) -> Decorator:
+def compose(*options: Decorator) -> Decorator:
     """Combine decorators into one; the first is the outermost."""
 
     def decorate(function: Decorated) -> Decorated:
@@ -258,7 +258,7 @@ def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
             flags = f"--{flag} {attributes.pop('short', '')} {field.name}"
             attributes.pop("group")
             options.append(option(flags, default=field.default, **attributes))
-    return stacked(*options)
+    return compose(*options)
 
 
 def text_argument(name: str) -> Decorator:
@@ -270,8 +270,8 @@ def text_argument(name: str) -> Decorator:
     return click.argument(name, callback=decode)
 
 
-REMEMBERED: dict[str, Any] = {"expose_value": False, "callback": remember}
-_shared_options = stacked(
+REMEMBERED: dict[str, Any] = {"expose_value": False, "callback": store_shared}
+_shared_options = compose(
     option(
         "-b --bank",
         f"The bank. Default: $ATTNBANK, else {DEFAULT_BANK}.",
@@ -284,14 +284,14 @@ _shared_options = stacked(
 
 
 def output_option(help: str) -> Decorator:
-    """The option -o, whose value `requested` returns."""
+    """The option -o, whose value `requested_output` returns."""
     return option("-o --output", help, type=click.Path(), metavar="FILE", **REMEMBERED)
 
 
 def file_options(formats: Sequence[str], endings: Iterable[str], help: str) -> Decorator:
-    """The options -f and -o, whose values `requested` returns; `help` is that of -f."""
+    """The options -f and -o, whose values `requested_output` returns; `help` is that of -f."""
     chooses = f"Write to this file; its extension sets the format ({', '.join(endings)})."
-    return stacked(
+    return compose(
         option("-f --format format_", help, choices=formats, **REMEMBERED), output_option(chooses)
     )
 
@@ -352,7 +352,7 @@ def engine_options(
         " read as one."
     )
     master = "URL of the Spark cluster. Default: this machine."
-    return stacked(
+    return compose(
         option("--engine", what, "duckdb", choices=("duckdb", "spark")),
         option("--to", to, metavar="DIR")
         if writes
@@ -386,7 +386,7 @@ def _refuse_bank(ctx: click.Context, typed: str, missing: Sequence[str] = ()) ->
 
     `missing` are the arguments that the command still needs.
     """
-    if remembered(ctx, "bank") is not None or ctx.resilient_parsing or not _is_bank(typed):
+    if shared_value(ctx, "bank") is not None or ctx.resilient_parsing or not _is_bank(typed):
         return
     line = list(ctx.meta[_LINE])
     line.remove(typed)

@@ -16,11 +16,11 @@ import click
 from attnbank.cli.options import (
     REMEMBERED,
     bank_path,
+    compose,
     file_options,
     option,
-    remembered,
-    requested,
-    stacked,
+    requested_output,
+    shared_value,
 )
 from attnbank.cli.safe_echo import Terminal, closed, safe_echo
 from attnbank.queries.table_formats import csv_text, json_rows, why_p_is_empty
@@ -63,7 +63,7 @@ provenance_option = option(
     False,
     **REMEMBERED,
 )
-output_options = stacked(
+output_options = compose(
     file_options(
         FORMATS,
         ENDINGS,
@@ -155,7 +155,7 @@ def _first_rows(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 def check_reader(ctx: click.Context) -> None:
     """Raise BrokenPipeError if standard output has no reader any more (| head)."""
-    if requested(ctx)[1] is not None or not hasattr(select, "poll"):
+    if requested_output(ctx)[1] is not None or not hasattr(select, "poll"):
         return
     poll = select.poll()
     try:
@@ -246,7 +246,7 @@ def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO, origin: str |
 
 def choose_format(ctx: click.Context, endings: Mapping[str, str] = ENDINGS) -> str:
     """The format of -f, or of the extension of -o. Raises CallError for another extension."""
-    format_, output = requested(ctx)
+    format_, output = requested_output(ctx)
     if format_ is not None or output is None:
         return format_ or "table"
     ending = Path(output).suffix.lower()
@@ -261,7 +261,7 @@ def choose_format(ctx: click.Context, endings: Mapping[str, str] = ENDINGS) -> s
 
 def check_output(ctx: click.Context) -> str:
     """Return the format. Raises CallError, before any work, if -o cannot be written."""
-    chosen, output = choose_format(ctx), requested(ctx)[1]
+    chosen, output = choose_format(ctx), requested_output(ctx)[1]
     _check_provenance(ctx)
     if output is not None:
         atomic.check_output(output, bank_path(ctx))
@@ -276,7 +276,7 @@ def destination(ctx: click.Context, *, binary: bool) -> Iterator[BinaryIO]:
     With --provenance, a file that is not `binary` gets a second file that describes it. Raises
     CallError for binary data on a terminal, AttnbankError if nothing can be written.
     """
-    output = requested(ctx)[1]
+    output = requested_output(ctx)[1]
     _check_provenance(ctx)
     if output is None:
         if "stdout" in closed:
@@ -311,7 +311,7 @@ def _json_lines(parts: Iterator[pl.DataFrame]) -> Iterator[str]:
 
 def terminal_width(ctx: click.Context) -> int | None:
     """The width of the terminal in columns; None if the result goes to a file or a pipe."""
-    goes_there = requested(ctx)[1] is None and sys.stdout.isatty()
+    goes_there = requested_output(ctx)[1] is None and sys.stdout.isatty()
     return shutil.get_terminal_size().columns if goes_there else None
 
 
@@ -326,11 +326,11 @@ _FACTS = "attnbank.facts"
 
 def has_provenance(ctx: click.Context) -> bool:
     """Whether --provenance was given."""
-    return bool(remembered(ctx, "provenance"))
+    return bool(shared_value(ctx, "provenance"))
 
 
 def _check_provenance(ctx: click.Context) -> None:
-    output = requested(ctx)[1]
+    output = requested_output(ctx)[1]
     if has_provenance(ctx) and output is None:
         raise CallError("--provenance describes a file, and no file is written.", "Give -o FILE.")
     if has_provenance(ctx):

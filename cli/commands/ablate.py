@@ -21,13 +21,13 @@ from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
+    command_prefix,
     complete_names,
     field_options,
     open_named_bank,
     option,
     quiet_option,
     run_option,
-    typed_for,
 )
 from attnbank.cli.safe_echo import notify
 from attnbank.ingest.losses.head_sets import (
@@ -69,7 +69,7 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     """
     path = bank_path(ctx)
     report = measure_with_progress(path, run, LossOptions(**options), replace=replace)
-    notify(f"Next: {typed_for(path)} query surprisal_by_class --run {quote(report.run)}")
+    notify(f"Next: {command_prefix(path)} query surprisal_by_class --run {quote(report.run)}")
 
 
 @command(
@@ -139,7 +139,7 @@ def ablate(
             called = "query" if len(query) == 1 else f"query {number}"
             sets.append(HeadSet(called, _heads_of_query(bank, statement), f"--query {statement}"))
         for relation in dict.fromkeys(best):
-            best_heads = _best(bank, relation, top or _USUAL_TOP, read.name)
+            best_heads = _best_heads(bank, relation, top or _USUAL_TOP, read.name)
             sets.append(
                 HeadSet(relation, best_heads, f"--best {relation} --top {top or _USUAL_TOP}")
             )
@@ -164,7 +164,7 @@ def ablate(
         )
     print_measured(report)
     arguments = f"--ablation {quote(name)} --run {quote(report.run)}"
-    notify(f"Next: {typed_for(path)} query ablation_effect {arguments}")
+    notify(f"Next: {command_prefix(path)} query ablation_effect {arguments}")
 
 
 def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
@@ -185,7 +185,7 @@ def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
     return tuple((int(layer), int(head)) for layer, head in heads.rows())
 
 
-def _best(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
+def _best_heads(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
     """The `top` heads by accuracy on a relation, each in its better direction."""
     accuracies = bank.query("head_accuracy", relation=relation, run=run)
     ranked = accuracies.sort(["accuracy", "layer", "head"], descending=[True, False, False])

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnbank.cli.exit_status import command, guarded
+from attnbank.cli.exit_status import command, run_guarded
 from attnbank.cli.humanize import count_noun, format_bytes
 from attnbank.cli.options import (
     BankCommand,
     Decorator,
     bank_path,
+    command_prefix,
     complete_names,
     corpus_option,
     open_named_bank,
     option,
     quiet_option,
-    remembered,
     run_option,
-    typed_for,
+    shared_value,
 )
 from attnbank.cli.output import (
     output_options,
@@ -70,7 +70,8 @@ def annotate(ctx: click.Context, file: Path, **options: Any) -> None:
     path = bank_path(ctx)
     annotated = annotate(path, file, **options)
     notify(
-        *_describe_annotated(annotated), f"Next: {typed_for(path)} sql {quote(_join(annotated))}"
+        *_describe_annotated(annotated),
+        f"Next: {command_prefix(path)} sql {quote(_example_select(annotated))}",
     )
 
 
@@ -94,7 +95,7 @@ def _describe_annotated(annotated: Annotated) -> list[str]:
     return lines
 
 
-def _join(annotated: Annotated) -> str:
+def _example_select(annotated: Annotated) -> str:
     """An example SELECT that shows the first column of a new table beside the words."""
     from attnbank.sql.quoting import quoted
 
@@ -255,7 +256,7 @@ def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None
         *report.notes,
         f"{bank} has {rows:,} rows in {len(report.rows):,} tables,"
         f" {format_bytes(bank.stat().st_size)}.",
-        f"Next: {typed_for(bank)} info",
+        f"Next: {command_prefix(bank)} info",
     )
 
 
@@ -272,7 +273,7 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
     wrote. Without -b the first argument is the new bank, which must not exist: attnbank merge
     OUT BANK...
     """
-    bank = remembered(ctx, "bank")
+    bank = shared_value(ctx, "bank")
     out = Path(banks[0] if bank is None else bank).expanduser()
     sources = banks[1:] if bank is None else banks
     if bank is None and out.exists() and (out.is_dir() or out.stat().st_size):
@@ -292,7 +293,7 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
             *report.notes,
             f"{out} has {runs:,} run{'s' * (runs != 1)}, {report.rows['word']:,} words,"
             f" {format_bytes(out.stat().st_size)}.",
-            f"Next: {typed_for(out)} info",
+            f"Next: {command_prefix(out)} info",
         )
 
-    guarded(ctx, merge_banks, path=Path(", ".join(sources)))
+    run_guarded(ctx, merge_banks, path=Path(", ".join(sources)))

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnbank.cli.commands.query import AnalysisGroup, plain_name
-from attnbank.cli.exit_status import command, guarded
+from attnbank.cli.commands.query import AnalysisGroup, registry_name
+from attnbank.cli.exit_status import command, run_guarded
 from attnbank.cli.humanize import duration
 from attnbank.cli.options import (
     bank_path,
+    command_prefix,
+    compose,
     field_options,
     option,
     quiet_option,
     run_option,
-    stacked,
-    typed_for,
 )
 from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _run_option = run_option(
     "Name or id of the run. Default: the default run of each analysis.", metavar="RUN"
 )
-_common_options = stacked(
+_common_options = compose(
     option("--replace", "Compute again what the bank already has.", False), quiet_option()
 )
 # A placeholder for the name of a computation, so that equal reasons can be grouped.
@@ -59,7 +59,7 @@ class Computations(AnalysisGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the command of a computation or an analysis; None if there is none."""
-        plain = plain_name(cmd_name)
+        plain = registry_name(cmd_name)
         return (
             _command_of_computation(STEPS[plain])
             if plain in STEPS
@@ -95,7 +95,7 @@ def _command_of_computation(step: Computation) -> click.Command:
         " bank already has, of the same run and options, is not computed again.",
         short_help=f"{step.title}.",
     )
-    @stacked(_run_option, *step_options, _common_options)
+    @compose(_run_option, *step_options, _common_options)
     def run_step(ctx: click.Context, /, run: str | None, replace: bool, **values: Any) -> None:
         from attnbank.ingest.derived.computations import compute
 
@@ -107,7 +107,7 @@ def _command_of_computation(step: Computation) -> click.Command:
             what = f"{rows:,} rows of the run {computed.run}"
             new = f"Table {table} now has {what}"
             notify(new if computed.is_new else f"Table {table} already has {what}{_NOT_COMPUTED}")
-        notify(f"Next: {typed_for(path)} query {step.name}")
+        notify(f"Next: {command_prefix(path)} query {step.name}")
 
     return run_step
 
@@ -129,7 +129,7 @@ def _compute_answer(
         notify(f"The bank already has the answer of {name}{_NOT_COMPUTED}")
     else:
         notify(f"Saved {answer.row_count:,} rows of {name} in the bank ({answer.seconds:.1f} s)")
-    notify(f"Next: {typed_for(path)} query {name}")
+    notify(f"Next: {command_prefix(path)} query {name}")
 
 
 @click.pass_context
@@ -150,7 +150,7 @@ def _compute_everything(
                 "--all and --run cannot come before a name; put --run after it.", ctx
             )
     elif everything:
-        guarded(ctx, compute_all)
+        run_guarded(ctx, compute_all)
     else:
         safe_echo(*ctx.get_help().split("\n"))
 
@@ -175,7 +175,7 @@ _WRITES_AFTER = 15.0
 
 
 @dataclass
-class Done:
+class ComputeReport:
     """What `compute_and_cache_all` did: `kept` were cached now, `already` is the number cached
     before.
     """
@@ -204,7 +204,7 @@ def compute_and_cache(
 
 def compute_and_cache_all(
     path: Path, run: str | None, on_progress: OnProgress, *, replace: bool
-) -> Done:
+) -> ComputeReport:
     """Run every computation, then cache every analysis with its defaults, for one run or all.
 
     Skip what the bank has no data for. Raises BankError; CallError if there is no such run.
@@ -215,7 +215,7 @@ def compute_and_cache_all(
     with open_bank(path) as bank:
         if run is not None and run not in {*bank.runs()["name"], *map(str, bank.runs()["id"])}:
             bank.run_of("best_head", run=run)  # raises the CallError for an unknown run
-    outcome = Done()
+    outcome = ComputeReport()
     for step in STEPS:
         try:
             compute(path, step, run, replace=replace)
@@ -290,7 +290,7 @@ compute = Computations(
     short_help="Compute what SQL alone cannot, or cache an analysis.",
     callback=_compute_everything,
 )
-stacked(
+compose(
     option(
         "--all everything",
         "Cache the rows of every analysis that has any, with its default options.",

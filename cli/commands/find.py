@@ -13,17 +13,17 @@ from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     Decorator,
     bank_path,
+    command_prefix,
+    compose,
     corpus_option,
     engine_options,
     open_named_bank,
+    open_source,
     option,
     quiet_option,
     run_option,
-    source_of,
-    stacked,
     text_argument,
     timeout_option,
-    typed_for,
 )
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.sql.errors import CallError
@@ -54,7 +54,7 @@ def _within_option(help: str) -> Decorator:
     return option("--within", help, "sentence", choices=["sentence", "document"])
 
 
-_hit_options = stacked(
+_hit_options = compose(
     corpus_option("Search only this corpus, by name."),
     run_option(
         "Run whose attention or surprisal is read, by name or id. Default: the bank's default run."
@@ -69,7 +69,7 @@ _hit_options = stacked(
     engine_options(),
     output.output_options,
 )
-_pair_options = stacked(
+_pair_options = compose(
     option("--from dependent", "The node that is the dependent (required).", metavar="NODE"),
     option("--to head", "The node that is its head (required).", metavar="NODE"),
     _within_option(
@@ -120,7 +120,7 @@ def find(
     """
     from attnbank.queries.patterns import HitOptions, head_keys
 
-    source = source_of(ctx, shared["timeout"])
+    source = open_source(ctx, shared["timeout"])
     if heads:
         columns = ", ".join(filter(None, (columns, head_keys(request, heads, node, target))))
     elif node or target:
@@ -236,7 +236,7 @@ def count(
     from attnbank.queries.patterns import HitOptions
     from attnbank.queries.table_formats import crosstab, fits_crosstab
 
-    source = source_of(ctx, shared["timeout"])
+    source = open_source(ctx, shared["timeout"])
     is_read = output.check_output(ctx) in output.FOR_PEOPLE and not show
     hits = HitOptions(shared["corpus"], limit, cross_sentence=shared["within"] == "document")
     keys = {"columns": by, "counts": True}
@@ -320,7 +320,7 @@ def score(
     """
     from attnbank.queries.patterns import check_ends
 
-    source = source_of(ctx)
+    source = open_source(ctx)
     output.check_output(ctx)
     check_ends(request, dependent, head)
     assert dependent is not None and head is not None
@@ -385,7 +385,7 @@ def save(
         pairs = save_relation(bank, name, request, dependent=dependent, head=head, **options)
     notify(
         f"{name} has {pairs:,} pairs.",
-        f"Next: {typed_for(bank_path(ctx))} query best_head --relation {shlex.quote(name)}",
+        f"Next: {command_prefix(bank_path(ctx))} query best_head --relation {shlex.quote(name)}",
     )
 
 

@@ -64,12 +64,12 @@ def info(ctx: click.Context) -> None:
     if chosen not in ("table", "json"):
         write_frame(ctx, contents.runs)
         return
-    text = _for_people(contents) if chosen == "table" else _for_programs(contents)
+    text = _format_contents(contents) if chosen == "table" else _contents_json(contents)
     with destination(ctx, binary=False) as file:
         file.write(text.encode(errors="backslashreplace"))
 
 
-def _for_programs(contents: Contents) -> str:
+def _contents_json(contents: Contents) -> str:
     contents_json: dict[str, Any] = {"path": typed_path(contents.path)}
     contents_json |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
     for table in ("runs", "models", "corpora", "skipped", "departures", "tables"):
@@ -88,7 +88,7 @@ def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
         }
 
 
-def _for_people(contents: Contents) -> str:
+def _format_contents(contents: Contents) -> str:
     """The contents as paragraphs of text for a terminal; all lines but the first are indented."""
     paragraphs = [
         [
@@ -97,9 +97,9 @@ def _for_people(contents: Contents) -> str:
         ],
         *([] if contents.runs.height else [["No runs yet: attnbank ingest CORPUS..."]]),
         *map(_describe_run, _escaped_rows(contents.runs)),
-        *map(_model, _escaped_rows(contents.models)),
+        *map(_describe_model, _escaped_rows(contents.models)),
         *map(_describe_corpus, _escaped_rows(contents.corpora)),
-        ["skipped", *map(_skipped, _escaped_rows(contents.skipped))]
+        ["skipped", *map(_describe_skipped, _escaped_rows(contents.skipped))]
         if contents.skipped.height
         else ["skipped  nothing"],
     ]
@@ -116,7 +116,7 @@ def _for_people(contents: Contents) -> str:
     return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
 
 
-def _skipped(row: dict[str, Any]) -> str:
+def _describe_skipped(row: dict[str, Any]) -> str:
     scope = row["run"] or f"corpus {row['corpus']}, every run"
     location = f" ({row['place']})" if row["place"] else ""
     return f"{row['n']:,} {row['reason']}  {scope}; e.g. {row['example']}{location}"
@@ -136,7 +136,7 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
         f"batches of {row['batch_tokens']:,} tokens on {row['device']}",
     ]
     choices = [
-        template.format(_shards(row[name]) if name == "shard" else row[name])
+        template.format(_describe_shard(row[name]) if name == "shard" else row[name])
         for name, template in _CHOICES.items()
         if row[name] is not None
     ]
@@ -182,12 +182,12 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _shards(text: str) -> str:
+def _describe_shard(text: str) -> str:
     """A shard with the word before it: shard 3/5, or merged shards 1-2+4/5."""
     return f"shard{'s' if {*text} & {*'+-'} else ''} {text}"
 
 
-def _model(row: dict[str, Any]) -> list[str]:
+def _describe_model(row: dict[str, Any]) -> list[str]:
     seed = row["random_seed"]
     weights = "trained weights" if seed is None else f"random weights, seed {seed}"
     revision = f", revision {row['revision']}" if row["revision"] else ""
@@ -210,7 +210,7 @@ def _describe_corpus(row: dict[str, Any]) -> list[str]:
     silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     language = f"; language {row['language']}" if row["language"] else ""
-    shard = f", which are its {_shards(row['shard'])}" if row["shard"] else ""
+    shard = f", which are its {_describe_shard(row['shard'])}" if row["shard"] else ""
     odd = []  # oddities that the counts above do not show
     if row["unspelled_tokens"]:
         odd.append(

@@ -27,13 +27,13 @@ from attnbank.cli.humanize import (
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
-    beginning,
     check_engine,
+    command_prefix,
+    complete_prefix,
     engine_options,
     field_options,
     option,
     quiet_option,
-    typed_for,
 )
 from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
@@ -65,15 +65,17 @@ if TYPE_CHECKING:
     from attnbank.ingest.store.corpus import CheckedCorpus
 
 
-def _models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [*beginning(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
+def _complete_models(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return [*complete_prefix(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
 
 
 # The most seeds of one command: a longer range is likely a typing error.
 MOST_SEEDS = 100
 
 
-def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> range | None:
+def _parse_seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> range | None:
     """Callback of --random-weights: parse a seed (3) or a range of seeds (1..5)."""
     if value is None:
         return None
@@ -117,9 +119,9 @@ _GROUPS = {
 @click.argument("corpora", nargs=-1, metavar="[CORPUS...]", type=click.Path())
 @field_options(
     IngestOptions,
-    model={"shell_complete": _models},
+    model={"shell_complete": _complete_models},
     format={"type": click.Choice(list(formats()))},
-    random_weights={"callback": _seeds, "least": None, "most": None},
+    random_weights={"callback": _parse_seeds, "least": None, "most": None},
 )
 @option("--dry-run", "Print what would be written, and its size, and stop.", False)
 @option(
@@ -184,7 +186,7 @@ def ingest(
             f"To query it on Spark: attnbank query best_head --engine spark --data {to}",
         )
     else:
-        checked = _checked(options, reads_bank=True)
+        checked = _check_corpus(options, reads_bank=True)
         for number, run in enumerate(runs, start=1):
             report = ingest_with_progress(run, checked)
             count = f" ({number} of {len(runs)})" if len(runs) > 1 else ""
@@ -192,7 +194,7 @@ def ingest(
             if losses:
                 _measure_losses(run, report)
         if not is_quiet():
-            notify(f"Next: {typed_for(options.bank)} {_next(report, options)}")
+            notify(f"Next: {command_prefix(options.bank)} {_next_command(report, options)}")
 
 
 def _measure_losses(options: IngestOptions, report: Report) -> None:
@@ -228,7 +230,7 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
                 _measure_losses(replace(options, model=models[at - 1]), report)
     assert report is not None
     if not is_quiet():
-        notify(f"Next: {typed_for(options.bank)} query head_history --run {quote(report.run)}")
+        notify(f"Next: {command_prefix(options.bank)} query head_history --run {quote(report.run)}")
 
 
 def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> None:
@@ -308,14 +310,14 @@ def ingest_with_progress(options: IngestOptions, checked: CheckedCorpus | None =
 
     Pass `checked` to read the corpus once for several runs.
     """
-    checked = checked or _checked(options, reads_bank=True)
+    checked = checked or _check_corpus(options, reads_bank=True)
     from attnbank.ingest import ingest
 
     with resumable_progress() as display:
         return ingest(options, display, checked=checked)
 
 
-def _checked(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | None:
+def _check_corpus(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | None:
     """Read and check the corpus, before torch is imported, which is slow; None with --repeat."""
     need("Filling a bank", "ingest", *FILLING)
     check_run(options)
@@ -351,7 +353,7 @@ def resumable_progress() -> Iterator[ProgressDisplay]:
 
 
 def _estimate(options: IngestOptions, runs: int) -> None:
-    checked = _checked(options, reads_bank=False)
+    checked = _check_corpus(options, reads_bank=False)
     with resumable_progress() as display:
         from attnbank.ingest import estimate, estimate_series
 
@@ -382,7 +384,7 @@ _FIRST = ("best_head", "table_2", "special_tokens")
 _MADE_FIRST = ("induction_head", "previous_token_head")
 
 
-def _next(report: Report, options: IngestOptions) -> str:
+def _next_command(report: Report, options: IngestOptions) -> str:
     from attnbank.queries import open_bank
     from attnbank.sql.registry import find_analysis
     from attnbank.sql.run_choice import resolve_weights, run_candidates
@@ -523,8 +525,8 @@ def demo(ctx: click.Context) -> None:
     notify(
         "",
         "Next:",
-        f"  {typed_for(bank)} query best_head --relation obj",
-        f"  {typed_for(bank)} info",
+        f"  {command_prefix(bank)} query best_head --relation obj",
+        f"  {command_prefix(bank)} info",
         "  attnbank queries",
         "  attnbank ingest YOUR.conllu --model google-bert/bert-base-uncased",
     )

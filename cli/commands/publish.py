@@ -15,11 +15,11 @@ from attnbank.cli.humanize import format_bytes
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
+    command_prefix,
     option,
     quiet_option,
-    remembered,
     run_option,
-    typed_for,
+    shared_value,
 )
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify
@@ -98,7 +98,9 @@ def publish(
     from attnbank.sql.extras import need
 
     need("Publishing", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
-    has_options = runs or keep or inputs or name or adds or force or may or remembered(ctx, "bank")
+    has_options = (
+        runs or keep or inputs or name or adds or force or may or shared_value(ctx, "bank")
+    )
     if serves and not has_options and (folder / "index.html").is_file():
         _serve(folder, port)
         return
@@ -111,9 +113,9 @@ def publish(
     )  # fmt: skip
 
     if serves:
-        from attnbank.cli.explorer.site import listening
+        from attnbank.cli.explorer.site import listen
 
-        listening(port).close()  # fail before the long work if the port is taken
+        listen(port).close()  # fail before the long work if the port is taken
 
     def on_size(of_bank: int, of_programs: int) -> None:
         notify(
@@ -161,7 +163,7 @@ def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
     from attnbank.ingest.progress import Progress
     from attnbank.sql.bank.fetching import fetch, file_of
 
-    output = file or remembered(ctx, "bank")
+    output = file or shared_value(ctx, "bank")
     target = file_of(url) if output is None else Path(output).expanduser()
     with ProgressDisplay() as display:
 
@@ -175,5 +177,5 @@ def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
     )
     notify(
         f"Downloaded {target} ({format_bytes(target.stat().st_size)}); {verified}.",
-        f"Next: {typed_for(target)} info",
+        f"Next: {command_prefix(target)} info",
     )

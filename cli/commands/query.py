@@ -16,14 +16,14 @@ from attnbank.cli.options import (
     BankCommand,
     BankGroup,
     Decorator,
-    beginning,
     complete_names,
+    complete_prefix,
+    compose,
     engine_options,
     fresh_option,
+    open_source,
     option,
-    requested,
-    source_of,
-    stacked,
+    requested_output,
 )
 from attnbank.cli.output import check_output, output_options, record, run_title, write_frame
 from attnbank.cli.safe_echo import safe_echo
@@ -53,7 +53,7 @@ _TITLES = {
 }
 
 
-def by_section() -> dict[str, list[Analysis]]:
+def analyses_by_section() -> dict[str, list[Analysis]]:
     """The analyses by the title of their section."""
     sections: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
     for analysis in all_analyses().values():
@@ -63,7 +63,7 @@ def by_section() -> dict[str, list[Analysis]]:
     return {title: analyses for title, analyses in sections.items() if analyses}
 
 
-def _join(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+def _load_user_queries(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None and not ctx.resilient_parsing:
         join(value)
 
@@ -76,7 +76,7 @@ queries_option = option(
     envvar=VARIABLE,
     is_eager=True,  # parsed before the name of the analysis, which may be the user's own
     expose_value=False,
-    callback=_join,
+    callback=_load_user_queries,
 )
 
 
@@ -96,7 +96,7 @@ class AnalysisGroup(BankGroup):
         """
         super().__init__(name, subcommand_metavar="NAME [OPTIONS]", **more)
         self.run, self.describe, self.options = run, describe, options
-        self.made = cache(self._make)
+        self.make_cached = cache(self._make)
         queries_option(self)
 
     def takes(self, analysis: Analysis) -> bool:
@@ -107,16 +107,16 @@ class AnalysisGroup(BankGroup):
         """The names of the analyses by section."""
         names_by_title = {
             title: [analysis.name for analysis in analyses if self.takes(analysis)]
-            for title, analyses in by_section().items()
+            for title, analyses in analyses_by_section().items()
         }
         return {title: names for title, names in names_by_title.items() if names}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the command of an analysis. Raises CallError for a user's file that has a fault."""
-        plain = plain_name(cmd_name)
+        plain = registry_name(cmd_name)
         if plain in faults() and not ctx.resilient_parsing:
             raise faults()[plain]
-        return self.made(find_analysis(plain)) if plain in all_analyses() else None
+        return self.make_cached(find_analysis(plain)) if plain in all_analyses() else None
 
     def _make(self, analysis: Analysis) -> click.Command:
         text, example = self.describe(analysis)
@@ -128,7 +128,7 @@ class AnalysisGroup(BankGroup):
             help=f"{analysis.title}.\n\n{text}",
             short_help=f"{analysis.title}.",
         )
-        @stacked(*map(_option_of, analysis.parameters), self.options)
+        @compose(*map(_option_of, analysis.parameters), self.options)
         def callback(ctx: click.Context, /, **values: Any) -> None:
             arguments = {
                 parameter.name: values.pop(parameter.name) for parameter in analysis.parameters
@@ -139,7 +139,7 @@ class AnalysisGroup(BankGroup):
         return callback
 
 
-def plain_name(typed: str) -> str:
+def registry_name(typed: str) -> str:
     """The name of an analysis in the registry, from what a user types."""
     return typed.removeprefix("paper.").replace("-", "_")
 
@@ -157,7 +157,7 @@ def _option_of(parameter: Parameter) -> Decorator:
         if parameter.names_run or parameter.name == "relation":
             kind = "run" if parameter.names_run else "relation"
             return complete_names(kind)(ctx, param, incomplete)
-        return beginning(parameter.choices or (), incomplete)
+        return complete_prefix(parameter.choices or (), incomplete)
 
     flag = parameter.name.replace("_", "-")
     default = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
@@ -202,7 +202,7 @@ def _run_analysis(
     }
     facts: dict[str, Any] = {"analysis": analysis.name, "parameters": all_arguments}
     cached = None
-    with source_of(ctx) as source:
+    with open_source(ctx) as source:
         if engine == "duckdb":
             bank = cast("Bank", source)
             bank.reads_cache = not fresh
@@ -245,7 +245,7 @@ query = AnalysisGroup(
     "query",
     _run_analysis,
     _describe,
-    stacked(
+    compose(
         fresh_option,
         option("--show-sql", "Print the SQL instead of running it.", False),
         option(
@@ -270,13 +270,13 @@ def queries(ctx: click.Context) -> None:
     """List the analyses."""
     for fault in faults().values():
         warnings.warn(f"{fault.fact} {fault.remedy}", AttnbankWarning, stacklevel=2)
-    if requested(ctx) != (None, None):
+    if requested_output(ctx) != (None, None):
         from attnbank.queries.bank import list_analyses
 
         write_frame(ctx, list_analyses())
         return
     width = max(map(len, all_analyses()))
-    for title, analyses in by_section().items():
+    for title, analyses in analyses_by_section().items():
         safe_echo(title)
         for analysis in analyses:
             safe_echo(f"  {analysis.name:<{width}}  {analysis.title}")

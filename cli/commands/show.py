@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli import output
-from attnbank.cli.commands.query import AnalysisGroup, plain_name
+from attnbank.cli.commands.query import AnalysisGroup, registry_name
 from attnbank.cli.exit_status import GuardedCommand, command
 from attnbank.cli.options import (
     bank_path,
+    command_as_typed,
     complete_names,
+    compose,
     corpus_option,
     file_options,
     fresh_option,
@@ -23,10 +25,8 @@ from attnbank.cli.options import (
     option,
     output_option,
     quiet_option,
-    requested,
-    retyped,
+    requested_output,
     run_option,
-    stacked,
     theme_option,
     timeout_option,
 )
@@ -66,9 +66,9 @@ def _parse_points(ctx: click.Context, param: click.Parameter, value: str | None)
     return points
 
 
-def _paper(options: Any) -> Any:
+def _paper_options(options: Any) -> Any:
     """Options of pictures for a paper."""
-    return stacked(
+    return compose(
         option(
             "--column",
             "Make the picture as wide as a column of a paper: 3.25in, 8.3cm, 234pt. A PNG then"
@@ -96,7 +96,7 @@ def _paper(options: Any) -> Any:
     )(options)
 
 
-def _look(
+def _look_of_options(
     column: float | None, font_size: float | None, title: bool, stretch: bool = False
 ) -> Look | None:
     """The Look of a picture; None for the default."""
@@ -119,7 +119,7 @@ class Pictures(AnalysisGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the command of an analysis. Raises CallError if it has no picture."""
-        command_of_analysis, plain = super().get_command(ctx, cmd_name), plain_name(cmd_name)
+        command_of_analysis, plain = super().get_command(ctx, cmd_name), registry_name(cmd_name)
         names = self.list_commands(ctx)
         if command_of_analysis is None or plain in names:
             return command_of_analysis
@@ -142,7 +142,7 @@ def _plot(
     theme: str, width: int | None, height: int | None, scale: float | None, stretch: bool,
     caption: bool, **paper: Any,
 ) -> None:  # fmt: skip
-    name, file = analysis.name, requested(ctx)[1]
+    name, file = analysis.name, requested_output(ctx)[1]
     if file is None:
         raise CallError("plot needs -o FILE.", f"Type: attnbank plot {name} -o {name}.svg")
     ending = output.choose_format(ctx, {ending: ending for ending in ENDINGS})
@@ -152,7 +152,7 @@ def _plot(
 
     from attnbank.queries.pictures import Size
 
-    look = _look(**paper, stretch=stretch)
+    look = _look_of_options(**paper, stretch=stretch)
     column = paper["column"]
     if column and (width or height):
         raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
@@ -166,7 +166,7 @@ def _plot(
     with atomic.output_file(file, bank_path(ctx)) as opened:
         opened.write(data)
     if caption:
-        safe_echo(plot_picture.caption(retyped(ctx)).rstrip())
+        safe_echo(plot_picture.caption(command_as_typed(ctx)).rstrip())
     if cached is not None:
         notify(f"Its rows are {cached.message}.")
 
@@ -175,7 +175,7 @@ plot = Pictures(
     "plot",
     _plot,
     _describe_picture,
-    stacked(
+    compose(
         output_option(
             f"The file to write (required); its extension sets the format ({', '.join(ENDINGS)})."
             " json is the Vega-Lite specification."
@@ -204,7 +204,7 @@ plot = Pictures(
             " makes pictures comparable.",
             False,
         ),
-        _paper,
+        _paper_options,
     ),
     help=(
         "Draw the picture of an analysis.\n\nEach picture has the options of its analysis:"
@@ -277,7 +277,7 @@ def _parse_word_range(
 @run_option("Run, by name or id. Default: the default run among those over the corpus.")
 @timeout_option("Time limit of a request in seconds.")
 @theme_option
-@_paper
+@_paper_options
 @file_options(
     [*output.FORMATS, *PICTURES.values()],
     (*PICTURES, *output.ENDINGS),
@@ -295,7 +295,7 @@ def show(
     tokens and the word itself), the weight, and whether that is its gold head. As a picture:
     two columns of words, joined by lines as strong as the weights.
     """
-    chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested(ctx)[1]
+    chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested_output(ctx)[1]
     if chosen not in PICTURES.values():
         output.check_output(ctx)
         if tree or decoded:
@@ -317,9 +317,9 @@ def show(
     with open_named_bank(ctx) as bank:
         view = bank.show(sentence, heads, tree=tree, decoded=decoded, **options)
     if chosen in PICTURES.values():
-        _write_picture(ctx, view, chosen, theme, _look(column, font_size, title))
+        _write_picture(ctx, view, chosen, theme, _look_of_options(column, font_size, title))
         if caption:
-            safe_echo(view.caption(retyped(ctx)).rstrip())
+            safe_echo(view.caption(command_as_typed(ctx)).rstrip())
     elif chosen in output.FOR_PEOPLE:
         _write_tables(ctx, view, chosen)
     else:
@@ -331,7 +331,7 @@ def _write_picture(
 ) -> None:
     is_paper = look is not None and look.width is not None
     data = view.as_bytes(f".{format_}", theme, look, _DOTS_OF_PAPER if is_paper else 2.0)
-    if format_ in ("png", "pdf") and requested(ctx)[1] is None and sys.stdout.isatty():
+    if format_ in ("png", "pdf") and requested_output(ctx)[1] is None and sys.stdout.isatty():
         raise CallError(f"A terminal cannot show {format_.upper()}.", "Give -o FILE.")
     with output.destination(ctx, binary=False) as file:
         file.write(data)
@@ -345,7 +345,7 @@ def _write_tables(ctx: click.Context, view: Shown, format_: str) -> None:
             output.write_heading(
                 ["", f"{panel.full_name.capitalize()} on {panel.sentence}"], format_, file
             )
-            table = _for_people(view, panel)
+            table = _panel_table(view, panel)
             if width is not None and width < _NARROW:
                 table = table.drop(" ")
             output.encode_frame(table, format_, file, width)
@@ -361,7 +361,7 @@ def _heading(view: Shown) -> Iterator[str]:
     yield from view.facts.notes
 
 
-def _for_people(view: Shown, panel: Panel) -> pl.DataFrame:
+def _panel_table(view: Shown, panel: Panel) -> pl.DataFrame:
     import polars as pl
 
     rows = view.rows.filter(
@@ -384,7 +384,7 @@ def _for_people(view: Shown, panel: Panel) -> pl.DataFrame:
         pl.Series(" ", [_bar(weight, largest) for weight in rows["weight"]], pl.String),
     ]
     if view.facts.coreference:
-        columns.append(pl.Series("mention", _letters(panel, rows["position"]), pl.String))
+        columns.append(pl.Series("mention", _mention_letters(panel, rows["position"]), pl.String))
     if rows["gold_head"].null_count() < rows.height:
         columns += [
             pl.when(pl.col("correct") & is_requested).then(pl.lit("✓")).alias("found"),
@@ -400,7 +400,7 @@ def _bar(weight: float | None, largest: float) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def _letters(panel: Panel, positions: Iterable[int]) -> list[str]:
+def _mention_letters(panel: Panel, positions: Iterable[int]) -> list[str]:
     from attnbank.queries.pictures.sentence import letter
 
     spans = panel.mentions.rows()
@@ -427,7 +427,7 @@ def report(ctx: click.Context, run: tuple[str, ...]) -> None:
 
     The report is one HTML file without scripts, which loads nothing else and can be printed.
     """
-    file = requested(ctx)[1]
+    file = requested_output(ctx)[1]
     if file is None:
         raise CallError("report needs -o FILE.", "Type: attnbank report -o report.html")
     from attnbank.queries.report.page import check_place, need_packages

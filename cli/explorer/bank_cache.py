@@ -26,7 +26,7 @@ _MOST_ANSWERS = 256
 # Limits of the cache: the number of answers, and the bytes of their rows.
 _MOST_BYTES = 64_000_000
 
-_Mark = tuple[int, int, int, int]
+_FileIdentity = tuple[int, int, int, int]
 _Made = TypeVar("_Made")
 _thread = threading.local()
 
@@ -54,7 +54,7 @@ class BankHandle:
     """
 
     bank: Bank
-    mark: _Mark
+    identity: _FileIdentity
     users: int = 0
     is_replaced: bool = False
     answers: dict[Any, Future[Any]] = field(default_factory=dict)
@@ -74,12 +74,12 @@ class BankHandle:
                 frame = make()
             return CachedAnswer(frame, tuple(notes))
 
-        answer = self.once(key, compute, lambda answer: answer.frame.estimated_size())
+        answer = self.compute_once(key, compute, lambda answer: answer.frame.estimated_size())
         for note in answer.notes:
             notify(note)
         return answer
 
-    def once(
+    def compute_once(
         self, key: Any, make: Callable[[], _Made], size: Callable[[_Made], float] = lambda _: 1000
     ) -> _Made:
         """Return the value of `make`, called once for a key, and cached unless it raises; `size` in
@@ -137,7 +137,7 @@ class BankCache:
     def open(self) -> Iterator[BankHandle]:
         """Context manager that yields the bank at the path. Raises BankError if there is none."""
         with self._lock:
-            if _mark(self.path) != self._now.mark:
+            if _file_identity(self.path) != self._now.identity:
                 replaced, self._now = self._now, self._open()
                 replaced.is_replaced = True
                 if not replaced.users:
@@ -157,11 +157,11 @@ class BankCache:
         self._now.bank.close()
 
     def _open(self) -> BankHandle:
-        mark = _mark(self.path)
+        mark = _file_identity(self.path)
         return BankHandle(open_for_requests(self.path, self.seconds, self.memory), mark)
 
 
-def _mark(path: Path) -> _Mark:
+def _file_identity(path: Path) -> _FileIdentity:
     if address_of(path) is not None:
         return 0, 0, 0, 0  # a remote file: reading it tells if it was replaced
     try:

@@ -84,9 +84,9 @@ def head_view(context: RequestContext, variables: dict[str, Any]) -> None:
         "direction": direction,
         "surface": surface,
         "nearest": answer_or_reason(
-            "Nearest heads", lambda: context.table(_nearest(context, pair))
+            "Nearest heads", lambda: context.table(_nearest_heads(context, pair))
         ),
-        "disabled": _disabled(context, name),
+        "disabled": _ablation_effects(context, name),
         "missing": missing,
     }
     if best is not None:
@@ -103,10 +103,10 @@ def head_view(context: RequestContext, variables: dict[str, Any]) -> None:
             },
         )  # fmt: skip
         key = pair, variables["relation"], direction, best.run_name
-        make = partial(_at_work, context, *key)
+        make = partial(_examples_and_errors, context, *key)
         cache_key = ("at work", *key, context.is_live)
         variables |= (
-            answer_or_reason("Examples", lambda: context.handle.once(cache_key, make)) or {}
+            answer_or_reason("Examples", lambda: context.handle.compute_once(cache_key, make)) or {}
         )
 
 
@@ -172,7 +172,7 @@ def _select_relations(run: str | None, pair: tuple[int, int]) -> str:
     )
 
 
-def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
+def _nearest_heads(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
     """The heads with the most similar attention (section 6)."""
     frame = context.query("head_distance", run=context.run_name).frame
     sides = [
@@ -187,7 +187,7 @@ def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
     return pl.concat(sides).sort("nats_a_token", "layer", "head").head(5)
 
 
-def _disabled(context: RequestContext, name: str) -> Any:
+def _ablation_effects(context: RequestContext, name: str) -> Any:
     """The effects of ablated sets that contain this head; None if there are none."""
     try:
         frame = context.query("ablation_effect", run=context.run_name).frame
@@ -201,7 +201,7 @@ def _disabled(context: RequestContext, name: str) -> Any:
     return context.table(rows.select(columns)) if rows.height else None
 
 
-def _at_work(
+def _examples_and_errors(
     context: RequestContext, pair: tuple[int, int], relation: str, direction: str, run: str | None
 ) -> dict[str, Any]:
     """Examples right and wrong, and breakdowns of the errors. Raises CallError."""

@@ -83,10 +83,10 @@ def measures() -> dict[str, HeadMeasure]:
                 unit = unit_of(columns[column].help)
                 title += f" ({unit})" if unit and plot.domain is None else ""
                 by_name[f"{name}.{column}"] = HeadMeasure(title, name, column)
-    return {name: _scaled(measure) for name, measure in by_name.items()}
+    return {name: _with_scale(measure) for name, measure in by_name.items()}
 
 
-def _scaled(measure: HeadMeasure) -> HeadMeasure:
+def _with_scale(measure: HeadMeasure) -> HeadMeasure:
     analysis = analyses()[measure.analysis]
     plot = analysis.plot
     assert plot is not None, "a measure is one that is drawn"
@@ -249,7 +249,7 @@ def heads_view(context: RequestContext, variables: dict[str, Any]) -> None:
     variables["command"] = context.rows_command(name, arguments, direction=direction)
     if why_not_drawn(analyses()[name], head_grid.rows) is None:
         variables |= _figure(context, name, arguments, stretch=colouring.stretch)
-    variables |= _steps(context, head_grid.run)
+    variables |= _checkpoints(context, head_grid.run)
 
 
 def _figure(
@@ -265,7 +265,7 @@ def _figure(
     }
 
 
-def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
+def _checkpoints(context: RequestContext, run: str | None) -> dict[str, Any]:
     """The checkpoints of the run's training, and the index of the run among them."""
     rows = context.bank.connection.execute(
         registry.internal_statement("contents/checkpoints"), {"run": run}

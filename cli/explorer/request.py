@@ -145,7 +145,7 @@ class RequestContext:
 
     def run_choices(self) -> list[dict[str, Any]]:
         """The rows of `Bank.choices`, for the menu of runs."""
-        return self.handle.once("choices", lambda: self.bank.choices().to_dicts())
+        return self.handle.compute_once("choices", lambda: self.bank.choices().to_dicts())
 
     def relations(self) -> list[str]:
         """The relations of the trees, without subtypes, and the saved ones."""
@@ -158,7 +158,7 @@ class RequestContext:
             names = [name for (name,) in rows if name]
             return ["all", *names, *self.bank.saved()["name"]]
 
-        return self.handle.once("relations", query_relations)
+        return self.handle.compute_once("relations", query_relations)
 
     def page_number(self, name: str = "page") -> int:
         """The requested page, from 1. Raises CallError for anything but a number."""

@@ -102,9 +102,9 @@ class Guard:
             return _text_response(403, "Requests from other pages are not allowed.")
         if scope["method"] not in _METHODS:
             return _text_response(405, "Only GET is allowed.", {"Allow": ", ".join(_METHODS)})
-        return self._without_token(scope, headers)
+        return self._refuse_without_token(scope, headers)
 
-    def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
+    def _refuse_without_token(self, scope: Scope, headers: Headers) -> Response | None:
         """Return a refusal if neither the address nor the cookie has the token; None if the cookie
         does.
 
@@ -116,8 +116,8 @@ class Guard:
         if tokens:
             # Users may paste the whole address into the form.
             token = tokens[0].rpartition("token=")[2]
-            if not self._is_right(token):
-                return self._question(scope, query)
+            if not self._is_token(token):
+                return self._token_form(scope, query)
             other_parameters = urlencode(
                 [(name, value) for name, value in query if name != "token"]
             )
@@ -139,11 +139,11 @@ class Guard:
         # http.cookies would stop at the first cookie of another program that it cannot parse.
         pairs = ";".join(headers.getlist("cookie")).split(";")
         cookie = dict(pair.strip().partition("=")[::2] for pair in pairs).get(self._cookie)
-        if cookie is not None and self._is_right(cookie):
+        if cookie is not None and self._is_token(cookie):
             return None
-        return self._question(scope, query)
+        return self._token_form(scope, query)
 
-    def _question(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
+    def _token_form(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
         """The page that asks for the token and then goes on to the requested address."""
         if scope["raw_path"].startswith(b"/static/"):
             return _text_response(403, _NO_TOKEN)
@@ -155,7 +155,7 @@ class Guard:
         )
         return HTMLResponse(_QUESTION.format(path=escape(path), fields=fields, hint=_NO_TOKEN), 403)
 
-    def _is_right(self, token: str) -> bool:
+    def _is_token(self, token: str) -> bool:
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._token)
 
 

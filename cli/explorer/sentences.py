@@ -44,7 +44,7 @@ def request_view(context: RequestContext, variables: dict[str, Any]) -> None:
 
     variables |= {
         "pattern": request,
-        "corpora": context.handle.once("corpora", corpora),
+        "corpora": context.handle.compute_once("corpora", corpora),
         "limit": limit,
         "sample": context.flag("sample"),
         "example": "pattern { V -[obj]-> O }",
@@ -98,7 +98,7 @@ def _hits(
     lines = context.bank.concordance(matches.drop("run", strict=False), _CONTEXT)
     more = columns_as_text(lines.drop("sent_id", "left", "hit", "right"))
     nodes = nodes_of(matches)
-    default, unread = _unread(context, matches["sentence"].to_list())
+    default, unread = _unread_sentences(context, matches["sentence"].to_list())
     hits = []
     for at, (line, row) in enumerate(zip(lines.to_dicts(), matches.to_dicts(), strict=True)):
         href = link(
@@ -119,7 +119,7 @@ def _hits(
     }  # fmt: skip
 
 
-def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
+def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
     """The run that shows sentences, and which of them (by sentence.id) it has not read."""
     bank = context.bank
     try:
@@ -208,7 +208,7 @@ def model_view(context: RequestContext, variables: dict[str, Any]) -> None:
         ],
         "to_head": lambda head: link("/sentence", sentence=name, head=head, run=run.name),
         "words": _marked_words(context, chosen.id, []),
-        "around": _around(context, chosen.id),
+        "around": _neighbour_links(context, chosen.id),
         "rows": pl.concat(view.rows for view in views),
         # One command cannot show more heads than that.
         "command": len(views) == 1
@@ -236,7 +236,7 @@ def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
     if not name:
         return
     variables |= {"title": f"Sentence {name[:60]}"}
-    variables["heads"] = heads = heads or _best(context, relation)
+    variables["heads"] = heads = heads or _default_head(context, relation)
     try:
         view = context.bank.show(
             name,
@@ -244,7 +244,7 @@ def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
             run=context.run_name,
             corpus=context.text_parameter("corpus") or None,
             relation=relation,
-            matched=_matched(name, context.text_parameter("hit")),
+            matched=_words_to_mark(name, context.text_parameter("hit")),
             timeout=context.cache.seconds,
             **options,
         )
@@ -252,7 +252,7 @@ def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
         SentenceNotReadError
     ) as error:  # the run has no attention for it, but its words can be shown
         number = error.sentence
-        marked: Collection[int] = _matched(str(number), context.text_parameter("hit"))
+        marked: Collection[int] = _words_to_mark(str(number), context.text_parameter("hit"))
         variables["unread"] = error
     else:
         number, marked = next(iter(view.marked.items()))
@@ -279,11 +279,11 @@ def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
         }  # fmt: skip
     variables |= {
         "words": _marked_words(context, number, marked),
-        "around": _around(context, number),
+        "around": _neighbour_links(context, number),
     }
 
 
-def _matched(name: str, hit: str) -> list[int]:
+def _words_to_mark(name: str, hit: str) -> list[int]:
     """Parse the words to mark, SENTENCE:WORDS (12:3,5), if they are of the sentence `name`.
 
     SENTENCE is its id; words count from 1. Raises CallError for anything else.
@@ -314,7 +314,7 @@ def _marked_words(
     return parts
 
 
-def _best(context: RequestContext, relation: str | None) -> str:
+def _default_head(context: RequestContext, relation: str | None) -> str:
     """The default head: the best for the relation, else 1-1."""
     try:
         best_heads = context.query("best_head", run=context.run_name).frame  # may be cached
@@ -328,7 +328,7 @@ def _best(context: RequestContext, relation: str | None) -> str:
     return f"{rows['layer'][0]}-{rows['head'][0]}" if rows.height else "1-1"
 
 
-def _around(context: RequestContext, number: int) -> list[str | None]:
+def _neighbour_links(context: RequestContext, number: int) -> list[str | None]:
     """The addresses of the sentences before and after this one; they keep the other parameters."""
     neighbours = context.bank.connection.execute(
         "select max(sentence.id) filter (where sentence.id < $id),"

@@ -288,7 +288,7 @@ def serve(
     """Serve on a port (0: any) until interrupted. Raises BankError, and CallError for the port."""
     cache = BankCache(path, seconds, memory, model)
     try:
-        with listening(port) as listener:
+        with listen(port) as listener:
             number = listener.getsockname()[1]
             token = secrets.token_urlsafe(24)
             address = f"http://{HOST}:{number}/?token={token}"
@@ -324,7 +324,7 @@ def serve(
         cache.close()
 
 
-def listening(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
     """Listen on a port of this machine (0: any). Raises CallError."""
     try:
         return socket.create_server((HOST, port), backlog=128)

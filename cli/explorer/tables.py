@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.cli.commands.query import by_section
+from attnbank.cli.commands.query import analyses_by_section
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.output import MOST_ROWS
 from attnbank.queries import parameters
@@ -24,7 +24,7 @@ _OWN = ("theme", "page")
 
 def index(context: RequestContext, variables: dict[str, Any]) -> None:
     """List all analyses by section."""
-    variables["sections"] = by_section()
+    variables["sections"] = analyses_by_section()
 
 
 def analysis(context: RequestContext, variables: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ def picture(context: RequestContext, variables: dict[str, Any]) -> bytes:
     def render_picture() -> bytes:
         return context.bank.picture(chosen_analysis.name, theme=theme, **values).as_bytes(".svg")
 
-    return context.handle.once(key, render_picture, len)
+    return context.handle.compute_once(key, render_picture, len)
 
 
 def _parameters_of_address(context: RequestContext, analysis: Analysis) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _parameters_of_address(context: RequestContext, analysis: Analysis) -> dict[
 
 def contents(context: RequestContext, variables: dict[str, Any]) -> None:
     """Show the contents of the bank, as `attnbank info` does."""
-    info = context.handle.once("info", context.bank.info)
+    info = context.handle.compute_once("info", context.bank.info)
     to_heads = {"name": lambda row: link("/", run=row["name"])}
     variables |= {
         "command": context.command("info"),
@@ -120,7 +120,7 @@ def sql_view(context: RequestContext, variables: dict[str, Any]) -> None:
     key = ("statement", text)
     if context.page_number() == 1:
         context.handle.forget(key)
-    frame, is_cut = context.handle.once(
+    frame, is_cut = context.handle.compute_once(
         key, lambda: _first_rows(context, text), lambda result: result[0].estimated_size()
     )
     variables |= {"table": context.table(frame, has_more=is_cut), "cut": is_cut, "rows": frame}

@@ -45,13 +45,13 @@ def typed_view(context: RequestContext, variables: dict[str, Any]) -> None:
     if len(text) > _LONGEST:
         raise CallError(f"The text has {len(text):,} characters.", f"Give at most {_LONGEST:,}.")
     names = heads.split(",")[:_MOST_HEADS]
-    model = _model(context, choice)
+    model = _load_model(context, choice)
     mask = model.input_tokenizer.mask
     for other_mask in _MASKS:
         if other_mask in text and other_mask != mask:
             has = "no mask" if mask is None else f"{mask} for a mask"
             notify(f"The model has {has}: {other_mask} was read as text.")
-    view = context.handle.once(
+    view = context.handle.compute_once(
         ("typed", text, heads, mean, choice), lambda: _run_model_on_text(text, names, mean, model)
     )
     variables |= {
@@ -99,7 +99,7 @@ def _choose_model(context: RequestContext) -> _ModelChoice:
     return _ModelChoice(name, seed, revision, sha256, run.name, context.cache.model)
 
 
-def _model(context: RequestContext, choice: _ModelChoice) -> Model:
+def _load_model(context: RequestContext, choice: _ModelChoice) -> Model:
     """Load the model; it is cached until another is requested.
 
     Raises ModelError if it is not on this machine; CallError for a folder named by the bank, or
@@ -123,7 +123,7 @@ def _model(context: RequestContext, choice: _ModelChoice) -> Model:
         model.input_tokenizer.read_special_tokens()  # so that a typed mask is a mask
         return model
 
-    loaded_model = handle.once(key, loaded)
+    loaded_model = handle.compute_once(key, loaded)
     if loaded_model.facts.sha256 != choice.sha256:
         differs = (
             f"The model {name} is not the one that the run {choice.run} read: its weights differ."

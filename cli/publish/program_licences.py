@@ -17,7 +17,7 @@ _CLOSED = re.compile(
 )
 
 
-def forbids(licence: str | None) -> str | None:
+def why_forbidden(licence: str | None) -> str | None:
     """Why the text of a corpus with this licence may not be published; None if it may."""
     if licence is None:
         return "its licence is unknown"

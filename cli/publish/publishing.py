@@ -14,14 +14,14 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from attnbank.cli.commands.compute import compute_and_cache_all
-from attnbank.cli.commands.query import by_section
+from attnbank.cli.commands.query import analyses_by_section
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.heads import measures
 from attnbank.cli.explorer.site import NAV
 from attnbank.cli.humanize import format_bytes
 from attnbank.cli.publish import answers, bundle, sheets
-from attnbank.cli.publish.program_licences import forbids
+from attnbank.cli.publish.program_licences import why_forbidden
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
@@ -94,7 +94,7 @@ class Publication:
     runs: tuple[str, ...] = ()
     keep: Mapping[str, Keep] | None = None
     inputs: int | None = None
-    may: bool = False
+    has_permission: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ def publish(
             f"{publication.name} cannot be the name of a published bank.",
             "Use letters, digits, - and _: --name NAME.",
         )
-    _check_place(target, publication.name, adds=adds)
+    _check_target(target, publication.name, adds=adds)
     run_names = chosen_runs(publication.bank, publication.runs)
-    _check_licences(publication.bank, [*run_names.values()], may=publication.may)
+    _check_licences(publication.bank, [*run_names.values()], may=publication.has_permission)
     home = check_folder(
         target / publication.name,
         last=MANIFEST,
@@ -156,9 +156,9 @@ def publish(
             keep=publication.keep,
             inputs=publication.inputs,
         )
-        notes += [*excerpt.notes, *_paths(bank_copy)]
+        notes += [*excerpt.notes, *_notes_on_paths(bank_copy)]
         on_size(bank_copy.stat().st_size, sum(bundle_manifest["files"].values()))
-        _fill(part.path, publication.name, on_progress)
+        _write_pages(part.path, publication.name, on_progress)
         with output_folder(programs, owns=_owns) as programs_part:
             write_programs(programs_part.path)
     write_gallery(target)
@@ -166,7 +166,7 @@ def publish(
     return Published(target / publication.name, (home / BANK).stat().st_size, total, tuple(notes))
 
 
-def _check_place(target: Path, name: str, *, adds: bool) -> None:
+def _check_target(target: Path, name: str, *, adds: bool) -> None:
     """Raise CallError if the folder holds anything but a publication, or other banks without
     `adds`.
     """
@@ -174,7 +174,7 @@ def _check_place(target: Path, name: str, *, adds: bool) -> None:
         if target.exists() or target.is_symlink():
             raise CallError(f"{target} is not a folder.", "Name a folder, which need not exist.")
         return
-    banks = _banks(target)
+    banks = _read_manifests(target)
     index = check_output(target / PAGE)
     if index.exists() and _WRITTEN not in index.read_text(encoding="utf-8", errors="replace"):
         raise CallError(f"{index} was not written by attnbank publish.", "Name another folder.")
@@ -214,7 +214,7 @@ def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
         of_runs = opened.runs().filter(_names_runs(runs))["corpus"].to_list()
         rows = opened.info().corpora.select("name", "licence").rows()
     for name, licence in rows:
-        if name in of_runs and not may and (reason := forbids(licence)) is not None:
+        if name in of_runs and not may and (reason := why_forbidden(licence)) is not None:
             raise CallError(
                 f"Refusing to publish the text of {name}: {reason}.",
                 "If you have permission, add --i-may. The licence is read from the README beside"
@@ -222,7 +222,7 @@ def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
             )
 
 
-def _paths(bank_copy: Path) -> Iterator[str]:
+def _notes_on_paths(bank_copy: Path) -> Iterator[str]:
     """Notes on model folders of this machine that the bank names."""
     with Bank(bank_copy) as bank:
         for name in bank.info().models["name"]:
@@ -236,7 +236,7 @@ def _names_runs(runs: Sequence[str]) -> Any:
     return pl.col("name").is_in(list(runs))
 
 
-def _fill(folder: Path, name: str, on_progress: OnProgress) -> None:
+def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
     """Compute the results that pages show at once, and write them next to the bank."""
     bank_file = folder / BANK
     with Bank(bank_file) as bank:
@@ -277,7 +277,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
     info = bank.info()
     rows = {row["id"]: row for row in info.runs.to_dicts()}
     file = folder / BANK
-    defaults = {analysis: _default(bank, analysis) for analysis in analyses()}
+    defaults = {analysis: _default_run(bank, analysis) for analysis in analyses()}
     pictures_of = [
         f"{file.parent.name}/{file.name.removesuffix('.light.svg')}"
         for file in sorted((folder / "answers").rglob("*.light.svg"))
@@ -301,7 +301,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "bank": {
             "bytes": file.stat().st_size,
             "sha256": file_digest(file),
-            "opening": _opening(bank),
+            "opening": _ranges_to_open(bank),
         },
         "runs": [_run_facts(bank, run, rows[run.id]) for run in runs.values()],
         "choices": bank.choices().to_dicts(),
@@ -313,7 +313,8 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "shown": default_run,
         "directions": DIRECTIONS,
         "usual": {
-            subject: _usual(bank, subject) for subject in ("attention", "weights", "surprisal")
+            subject: _default_run_of_requests(bank, subject)
+            for subject in ("attention", "weights", "surprisal")
         },
         "relations": [
             "all",
@@ -323,11 +324,11 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "saved": [_saved(row, circular=row["name"] in circular) for row in saved],
         "pictures": pictures_of,
         "statements": {name: _with_variables(name) for name in _STATEMENTS},
-        "requests": [*_requests(bank, saved)],
+        "requests": [*_compiled_requests(bank, saved)],
     }
 
 
-def _opening(bank: Bank) -> list[tuple[int, int]]:
+def _ranges_to_open(bank: Bank) -> list[tuple[int, int]]:
     """The byte ranges that DuckDB reads to open the bank: headers and catalog.
 
     The page requests them in advance, in one go.
@@ -350,7 +351,7 @@ def _opening(bank: Bank) -> list[tuple[int, int]]:
     return [(start, min(end, bank.path.stat().st_size) - 1) for start, end in ranges]
 
 
-def _default(bank: Bank, name: str) -> int | None:
+def _default_run(bank: Bank, name: str) -> int | None:
     """The default run of an analysis; None if there is none."""
     with suppress(AttnbankError):
         run = bank.run_of(name)
@@ -358,7 +359,7 @@ def _default(bank: Bank, name: str) -> int | None:
     return None
 
 
-def _usual(bank: Bank, about: str) -> int | None:
+def _default_run_of_requests(bank: Bank, about: str) -> int | None:
     """The default run for requests about attention, weights or surprisal; None if there is none."""
     with suppress(AttnbankError), bank.answering():
         return run_request.choose_run_of_request(
@@ -415,7 +416,7 @@ def _with_variables(name: str) -> str:
     )
 
 
-def _requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Requests compiled in advance: those of saved relations, and the examples."""
     requests = [(row["name"], row["request"]) for row in saved]
     requests += [(None, request) for request in _EXAMPLES]
@@ -448,7 +449,7 @@ def _catalogue() -> dict[str, Any]:
                 for parameter in analysis.parameters
             ],
         }
-        for section, section_analyses in by_section().items()
+        for section, section_analyses in analyses_by_section().items()
         for analysis in section_analyses
         if not analysis.is_own
     }  # fmt: skip
@@ -488,7 +489,7 @@ def program_paths() -> Iterator[tuple[Path, bool]]:
         yield Path(name), False
 
 
-def _banks(target: Path) -> dict[str, dict[str, Any]]:
+def _read_manifests(target: Path) -> dict[str, dict[str, Any]]:
     """The manifests of the banks in a publication, by folder name."""
     manifests = {}
     for file in sorted(target.glob(f"*/{MANIFEST}")):
@@ -501,7 +502,11 @@ def _banks(target: Path) -> dict[str, dict[str, Any]]:
 
 def write_gallery(target: Path) -> None:
     """Write the page that lists the banks of a publication."""
-    variables = {"banks": _banks(target), "programs": f"{PROGRAMS}/", "written": Markup(_WRITTEN)}
+    variables = {
+        "banks": _read_manifests(target),
+        "programs": f"{PROGRAMS}/",
+        "written": Markup(_WRITTEN),
+    }
     text = _templates().get_template("gallery.html").render(variables)
     (target / NO_JEKYLL).touch()
     with output_file(target / PAGE) as part:

@@ -16,11 +16,11 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from attnbank.cli.explorer.security import HOST
-from attnbank.cli.explorer.site import listening
+from attnbank.cli.explorer.site import listen
 from attnbank.cli.safe_echo import safe_echo
 
 
-def site_of(folder: Path) -> Starlette:
+def make_app(folder: Path) -> Starlette:
     """An application that serves a folder, with range requests, to this machine's own names."""
     return Starlette(
         routes=[Mount("/", StaticFiles(directory=folder, html=True))],
@@ -30,10 +30,10 @@ def site_of(folder: Path) -> Starlette:
 
 def serve(folder: Path, port: int, *, opens_browser: bool) -> None:
     """Serve on a port (0: any) until interrupted. Raises CallError if the port is taken."""
-    with listening(port) as listener:
+    with listen(port) as listener:
         address = f"http://{HOST}:{listener.getsockname()[1]}/"
         config = uvicorn.Config(
-            site_of(folder), log_level="critical", access_log=False, ws="none", lifespan="off",
+            make_app(folder), log_level="critical", access_log=False, ws="none", lifespan="off",
             server_header=False, timeout_graceful_shutdown=1,
         )  # fmt: skip
         if threading.current_thread() is threading.main_thread():
