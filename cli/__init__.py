@@ -10,8 +10,8 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run `attnbank` with the arguments of the process, and exit with its status.
 
-    SIGTERM is taken as an interrupt too. One that comes while another one is reported, or while the
-    interpreter shuts down, is ignored: otherwise libraries that clean up would print a traceback.
+    Treat SIGTERM like an interrupt. Ignore further signals while one is reported and while the
+    interpreter shuts down: libraries that clean up would print a traceback.
     """
     try:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:

@@ -8,38 +8,37 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from keyword import iskeyword
 from typing import NoReturn
 
 import click
 
-from attnbank.cli.exit_status import print_warnings, status_of
+from attnbank.cli.exit_status import exit_status_of, print_warnings
 from attnbank.cli.options import BankGroup
 from attnbank.cli.safe_echo import closed
 
+# The modules of commands by the headings of the help, each with its commands.
 SECTIONS = {
     "Fill a bank": {
         "ingest": ["demo", "ingest"], "compute": ["compute", "probe"], "banks": ["annotate"]
     },
-    "Ask the model again": {"ablate": ["surprisal", "ablate"]},
-    "Ask what is in it": {
+    "Run the model again": {"ablate": ["surprisal", "ablate"]},
+    "Query a bank": {
         "info": ["info"], "query": ["queries", "query"], "sql": ["sql", "shell", "schema"]
     },
-    "Ask with a request": {"find": ["find", "count", "score"]},
-    "Keep what a request finds": {"find": ["save", "saved"]},
-    "See it": {"show": ["plot", "show", "report", "explore"], "publish": ["publish"]},
-    "Look after banks": {
+    "Search with requests": {"find": ["find", "count", "score"]},
+    "Save requests as relations": {"find": ["save", "saved"]},
+    "Pictures and pages": {"show": ["plot", "show", "report", "explore"], "publish": ["publish"]},
+    "Manage banks": {
         "banks": ["use", "delete", "upgrade", "export", "import", "merge"], "publish": ["fetch"],
     },
 }  # fmt: skip
-"""The commands by module, below the headings of the help."""
 
 
 class App(BankGroup):
     """A group that imports the module of a command only when the command is needed."""
 
     def sections(self) -> dict[str, list[str]]:
-        """The names of the commands below their headings."""
+        """The names of the commands by heading."""
         return {
             title: [name for names in modules.values() for name in names]
             for title, modules in SECTIONS.items()
@@ -47,12 +46,12 @@ class App(BankGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command with that name; None if there is none."""
-        for module, names in (each for part in SECTIONS.values() for each in part.items()):
-            if cmd_name in names:
-                name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-                command = getattr(import_module(f"attnbank.cli.commands.{module}"), name)
-                assert isinstance(command, click.Command)
-                return command
+        for modules in SECTIONS.values():
+            for module, names in modules.items():
+                if cmd_name in names:
+                    values = vars(import_module(f"attnbank.cli.commands.{module}")).values()
+                    commands = (value for value in values if isinstance(value, click.Command))
+                    return next(command for command in commands if command.name == cmd_name)
         return None
 
 
@@ -61,14 +60,14 @@ app = App(
     help=(
         "Ask a database what the attention heads of a transformer look at.\n\n"
         "A bank is one DuckDB file. `ingest` fills it from annotated text and a model; "
-        "`query` answers from it.\n\n"
+        "`query` runs analyses on it.\n\n"
         "\b\nExample:\n  attnbank demo\n\n"
         "\b\nFormats of results (-f, or the name of the file of -o):\n"
         "  table, markdown, latex     rounded, for people; latex needs booktabs\n"
-        "  csv, tsv                   every text as it is, even one that a spreadsheet takes\n"
-        "                             for a formula (=, +, -, @)\n"
-        "  json, jsonl, parquet       all digits; json has null for NaN and infinity\n\n"
-        "\b\nThe tab key completes commands, options, runs, relations and tables after\n"
+        "  csv, tsv                   text unchanged, even where a spreadsheet reads a formula\n"
+        "                             (=, +, -, @)\n"
+        "  json, jsonl, parquet       full precision; json has null for NaN and infinity\n\n"
+        "\b\nTo complete commands, options, runs, relations and tables with the tab key:\n"
         '  bash  eval "$(_ATTNBANK_COMPLETE=bash_source attnbank)"\n'
         '  zsh   eval "$(_ATTNBANK_COMPLETE=zsh_source attnbank)"\n'
         "  fish  _ATTNBANK_COMPLETE=fish_source attnbank | source"
@@ -93,12 +92,12 @@ def main() -> NoReturn:
 
 
 def _leave(status: int) -> NoReturn:
-    """End the process, without taking torch down, which takes seconds on a busy machine."""
+    """End the process without shutting torch down, which takes seconds on a busy machine."""
     if "torch" not in sys.modules:
         sys.exit(status)
-    atexit._run_exitfuncs()  # those of libraries; all files of ours are closed
+    atexit._run_exitfuncs()  # os._exit skips them, and libraries rely on them
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # whoever read it has gone
+        with suppress(OSError, ValueError):  # the reader has gone
             stream.flush()
     os._exit(status)
 
@@ -106,7 +105,8 @@ def _leave(status: int) -> NoReturn:
 def _open_closed() -> None:
     """Open the null device for standard input, output or error if it is closed.
 
-    Otherwise the bank would get its number, and what is printed would be written into the bank.
+    The next file that is opened takes the number of a closed stream: that would be the bank,
+    and what is printed would be written into it.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -127,4 +127,4 @@ def run_command_line(args: Sequence[str]) -> int:
             app.invoke(ctx)
 
     with print_warnings(debug):
-        return status_of(invoke, debug)
+        return exit_status_of(invoke, debug)

@@ -14,17 +14,18 @@ from typing import Any
 
 import click
 
-from attnbank.cli.options import BankCommand, bank_path, remembered
+from attnbank.cli.options import BankCommand, bank_path, shared_value
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.sql.bank.error_messages import cause_of, damaged
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, first_line
 from attnbank.sql.subprocess_guard import INTERRUPT_GRACE, Guarded, can_fork
 
 
-def status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -> int:
-    """Call a function, print what goes wrong, `debug` also the traceback; the exit status.
+def exit_status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -> int:
+    """Call `work`, print its error if it fails, and return the exit status.
 
-    `bank` is the one that it reads, as for `error_message`.
+    With `debug` also print the traceback. `bank` is the bank that `work` reads, as for
+    `error_message`.
     """
     try:
         work()
@@ -50,24 +51,26 @@ def status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -
     return 0
 
 
-def guarded(
+def run_guarded(
     ctx: click.Context,
     work: Callable[[], Any],
     *,
     path: Path | None = None,
     grace: float = INTERRUPT_GRACE,
 ) -> None:
-    """Run `work`, which uses the named bank and prints, in a copy of this process; exit as it does.
+    """Run `work`, which uses the named bank and prints, in a fork of this process; exit with its
+    status.
 
-    So a crash on a damaged bank becomes a message, and an interrupt ends what DuckDB does not
-    interrupt, `grace` seconds later. `path` is what it reads, if not the named bank.
+    A crash of DuckDB on a damaged bank then becomes a message, and an interrupt can end a
+    statement that DuckDB does not interrupt, after `grace` seconds. `path` is what `work`
+    reads, if not the named bank.
     """
-    debug, child, read = bool(remembered(ctx, "debug")), None, path or bank_path(ctx)
+    debug, child, read = bool(shared_value(ctx, "debug")), None, path or bank_path(ctx)
     if can_fork():
         with suppress(OSError):  # no more processes, or no memory for one
-            child = Guarded(read, lambda _: status_of(work, debug, read), forks=True)
+            child = Guarded(read, lambda _: exit_status_of(work, debug, read), forks=True)
     if child is None:
-        ctx.exit(status_of(work, debug, read))
+        ctx.exit(exit_status_of(work, debug, read))
     with child:
         try:
             for _ in child.messages():
@@ -83,26 +86,27 @@ def guarded(
 
 
 class GuardedCommand(BankCommand):
-    """A command that runs in a copy of this process (see `guarded`), unless that is of no use.
+    """A command that runs in a fork of this process (see `run_guarded`), except where a fork is
+    useless.
 
-    The Java of Spark needs longer to end than an interrupt leaves, and --show-sql runs nothing.
+    Spark's JVM needs longer to shut down than an interrupt allows, and --show-sql runs nothing.
     """
 
     grace = INTERRUPT_GRACE
 
     def invoke(self, ctx: click.Context) -> None:
-        """Run the command, and exit as it does."""
+        """Run the command and exit with its status."""
         if ctx.params.get("engine") == "spark" or ctx.params.get("show_sql"):
             super().invoke(ctx)
         else:
-            guarded(ctx, lambda: super(GuardedCommand, self).invoke(ctx), grace=self.grace)
+            run_guarded(ctx, lambda: super(GuardedCommand, self).invoke(ctx), grace=self.grace)
 
 
 def command(
     name: str, example: str = "", cls: type[BankCommand] = GuardedCommand, *,
     help: str | None = None, group: str = "attnbank", **more: Any,
 ) -> Callable[[Callable[..., None]], BankCommand]:  # fmt: skip
-    """Make a command of a function; its help is the docstring, and `example` after its name."""
+    """Make a command of a function; its help is the docstring, followed by an example."""
 
     def make_command(function: Callable[..., None]) -> BankCommand:
         text = inspect.cleandoc(help or function.__doc__ or "")
@@ -114,7 +118,9 @@ def command(
 
 @contextmanager
 def print_warnings(debug: bool) -> Iterator[None]:
-    """Within, warnings of this package are printed as one line; others only with `debug`."""
+    """Context manager that prints the package's warnings as one line each; others only with
+    `debug`.
+    """
     with warnings.catch_warnings():
         show_other = warnings.showwarning
 
@@ -130,9 +136,9 @@ def print_warnings(debug: bool) -> Iterator[None]:
 
 
 def error_message(error: BaseException, bank: Path | None = None) -> tuple[str, str, int]:
-    """What an error means, what to type, and the exit status of a command that fails with it.
+    """Return the message of an error, what to type, and the exit status of the command.
 
-    Of an error that nobody expected, the rows of the `bank` that was read may be the cause.
+    An unexpected error may be due to damaged rows of `bank`, which are then checked.
     """
     if isinstance(error, AttnbankError):
         return error.fact, error.remedy, error.status
@@ -164,7 +170,7 @@ def error_message(error: BaseException, bank: Path | None = None) -> tuple[str, 
 
 
 def _damage_in(bank: Path) -> BankError | None:
-    """What is wrong with the rows of a bank, if they can be read."""
+    """The error for damaged rows of a bank; None if they are intact or cannot be read."""
     from attnbank.sql.bank.integrity import fault_of_rows
     from attnbank.sql.bank.opening import open_to_read
 

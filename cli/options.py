@@ -1,4 +1,4 @@
-"""Options that commands share, the classes of commands that have them, and what they name."""
+"""Options shared by commands, and the classes of commands and groups that have them."""
 
 from __future__ import annotations
 
@@ -36,68 +36,70 @@ _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem
 
 
 class Decorator(Protocol):
-    """A function that adds options to a command."""
+    """A decorator that adds options to a command."""
 
     def __call__(self, function: Decorated, /) -> Decorated:
-        """Add them to a function, or to the command that was made of it."""
+        """Add the options to a function, or to a command."""
 
 
-def remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """The callback of options that all commands share: the value is kept for `remembered`."""
+def store_shared(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Callback of shared options: store the value for `shared_value`."""
     if value is not None and value is not False:
         ctx.meta[f"attnbank.{param.name}"] = value
 
 
-def remembered(ctx: click.Context, name: str) -> Any:
-    """The value of a shared option, wherever on the command line it stands; None without it."""
+def shared_value(ctx: click.Context, name: str) -> Any:
+    """The value of a shared option, given before or after the subcommand; None if not given."""
     return ctx.meta.get(f"attnbank.{name}")
 
 
-def requested(ctx: click.Context) -> tuple[str | None, str | None]:
+def requested_output(ctx: click.Context) -> tuple[str | None, str | None]:
     """The values of -f and -o; that of -o is None for standard output."""
-    output = remembered(ctx, "output")
-    return remembered(ctx, "format_"), None if output == "-" else output
+    output = shared_value(ctx, "output")
+    return shared_value(ctx, "format_"), None if output == "-" else output
 
 
 def bank_path(ctx: click.Context, default: str = DEFAULT_BANK) -> Path:
-    """The path of the bank: of -b, else ATTNBANK, else the default. Raises CallError, BankError."""
-    named = remembered(ctx, "bank")
-    if named is None:
-        named = os.environ.get("ATTNBANK") or default
-    path = paths.printable_path(named)
-    # A default of the command's own is then known later, too, and no secret of an address.
-    ctx.meta["attnbank.bank"] = named if address_of(named) is None else typed_path(path)
-    if address_of(named) is None:
-        bank_file(named)
+    """The path of the bank: -b, else ATTNBANK, else `default`. Raises CallError, BankError."""
+    bank = shared_value(ctx, "bank")
+    if bank is None:
+        bank = os.environ.get("ATTNBANK") or default
+    path = paths.printable_path(bank)
+    # Remember the bank for later calls, which may not know this default; secrets in a URL are cut.
+    ctx.meta["attnbank.bank"] = bank if address_of(bank) is None else typed_path(path)
+    if address_of(bank) is None:
+        bank_file(bank)
     return path.expanduser()
 
 
-def typed_for(bank: Path) -> str:
-    """How a command on this bank begins, to be typed: attnbank -b gum.duckdb."""
+def command_prefix(bank: Path) -> str:
+    """The start of a command on this bank, to be typed: attnbank -b gum.duckdb."""
     is_named = bank != Path(DEFAULT_BANK) and str(bank) != os.environ.get("ATTNBANK")
     return f"attnbank -b {quote(typed_path(bank))}" if is_named else "attnbank"
 
 
-def retyped(ctx: click.Context) -> str:
-    """The command as it was typed, for a caption: files by their names, without their folders."""
-    named = remembered(ctx, "bank")
-    parts = [*ctx.command_path.split(), *([] if named is None else ["-b", Path(named).name])]
-    typed = iter(ctx.meta[_TYPED])
-    for each in typed:
-        flag, _, value = each.partition("=")
-        if each in ("-b", "--bank"):
-            next(typed)
-        elif each in ("-o", "--output"):
-            parts += ["-o", Path(next(typed)).name]
-        elif flag == "--output" or (each.startswith("-o") and not each.startswith("--")):
-            parts += ["-o", Path(value or each[2:]).name]
-        elif flag not in ("--bank", "--caption") and not each.startswith("-b"):
-            parts.append(each)
+def command_as_typed(ctx: click.Context) -> str:
+    """The command as it was typed, for a caption, with files by name and without their folders."""
+    bank = shared_value(ctx, "bank")
+    parts = [*ctx.command_path.split(), *([] if bank is None else ["-b", Path(bank).name])]
+    words = iter(ctx.meta[_TYPED])
+    for word in words:
+        flag, _, value = word.partition("=")
+        if word in ("-b", "--bank"):
+            next(words)
+        elif word in ("-o", "--output"):
+            parts += ["-o", Path(next(words)).name]
+        elif flag == "--output" or (word.startswith("-o") and not word.startswith("--")):
+            parts += ["-o", Path(value or word[2:]).name]
+        elif flag not in ("--bank", "--caption") and not word.startswith("-b"):
+            parts.append(word)
     return join(parts)
 
 
 def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
-    """Open the named bank for reading; `seconds` limit a request. Raises CallError or BankError."""
+    """Open the named bank to read; `seconds` is the time limit of requests. Raises CallError,
+    BankError.
+    """
     path = bank_path(ctx)
     from attnbank import queries
 
@@ -107,35 +109,43 @@ def open_named_bank(ctx: click.Context, seconds: float | None = None) -> Bank:
 
 
 def check_engine(ctx: click.Context) -> bool:
-    """Whether Spark answers. Raises CallError if --engine, --data or --to, and --master misfit."""
-    given = ctx.params
-    name = "to" if "to" in given else "data"
-    if given["engine"] == "duckdb":
-        for each in (name, "master"):
-            if given[each]:
-                raise CallError(f"--{each} is for Spark.", "Add --engine spark, or leave it out.")
+    """Return whether the command runs on Spark.
+
+    Raises CallError if --engine, --data or --to, and --master do not go together.
+    """
+    params = ctx.params
+    name = "to" if "to" in params else "data"
+    if params["engine"] == "duckdb":
+        for spark_option in (name, "master"):
+            if params[spark_option]:
+                raise CallError(
+                    f"--{spark_option} needs --engine spark.",
+                    f"Add it, or leave --{spark_option} out.",
+                )
         return False
-    if not given[name] and name == "to":
-        raise CallError("--engine spark fills a folder: --to is missing.", "Add --to DIR.")
-    if not given[name]:
+    if not params[name] and name == "to":
+        raise CallError("--engine spark needs --to DIR.", "Name the folder to fill: --to DIR.")
+    if not params[name]:
         raise CallError(
-            "--engine spark reads an export: --data is missing.",
-            "Make one, attnbank export DIR, and name it: --data DIR.",
+            "--engine spark needs --data DIR.",
+            "Write an export, attnbank export DIR, and name it: --data DIR.",
         )
     if ctx.get_parameter_source("timeout") is ParameterSource.COMMANDLINE:
-        raise CallError("--timeout is for DuckDB.", "Leave it out: Spark ends when it is done.")
+        raise CallError("--timeout cannot be combined with --engine spark.", "Leave it out.")
     return True
 
 
-def source_of(
+def open_source(
     ctx: click.Context, seconds: float | None = None
 ) -> AbstractContextManager[Bank | Exported]:
-    """The named bank, or the exports of --data, for `with`. Raises as `check_engine`, at once."""
-    return _opened(ctx, seconds, on_spark=check_engine(ctx))
+    """Context manager that opens the named bank, or the exports of --data. Raises CallError at
+    once.
+    """
+    return _open_source(ctx, seconds, on_spark=check_engine(ctx))
 
 
 @contextmanager
-def _opened(
+def _open_source(
     ctx: click.Context, seconds: float | None, *, on_spark: bool
 ) -> Iterator[Bank | Exported]:
     if not on_spark:
@@ -157,7 +167,7 @@ _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 def _size_callback(least: int) -> Callable[[click.Context, click.Parameter, str], int]:
-    """A callback that reads a size in bytes: 500MB, 2GB, or a number; at least `least`."""
+    """Make a callback that parses a size in bytes (500MB, 2GB, or a number) of at least `least`."""
 
     def parse_size(ctx: click.Context, param: click.Parameter, value: str) -> int:
         text = value.strip().lower()
@@ -167,15 +177,15 @@ def _size_callback(least: int) -> Callable[[click.Context, click.Parameter, str]
         except (KeyError, ValueError):
             raise click.BadParameter(f"{value!r} is not a valid size (500MB, 2GB).") from None
         if not least <= size <= 10**15:  # false for NaN too
-            told = f"{value} is not in the range {least // 10**6}MB to 1000TB."
-            raise click.BadParameter(told)
+            message = f"{value} is not in the range {least // 10**6}MB to 1000TB."
+            raise click.BadParameter(message)
         return round(size)
 
     return parse_size
 
 
 def complete_names(kind: str) -> _Completer:
-    """A completer for the names of one kind (run, corpus, relation or table) in the bank."""
+    """Make a completer for names of one kind in the bank: run, corpus, relation or table."""
 
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
@@ -184,37 +194,38 @@ def complete_names(kind: str) -> _Completer:
 
         try:
             path = bank_path(ctx)
-        except AttnbankError:  # it names no file, but the names of analyses are known without one
+        except AttnbankError:  # no usable bank, but the names of analyses are known without one
             path = Path()
-        return beginning(suggestions(path, kind), incomplete)
+        return complete_prefix(suggestions(path, kind), incomplete)
 
     return complete
 
 
-def beginning(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """The completions: the known names that begin with what is typed so far."""
+def complete_prefix(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """The known names that begin with `incomplete`, as completions."""
     return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
 
-def stacked(*options: Decorator) -> Decorator:
-    """Several decorators as one, the first on top."""
+def compose(*options: Decorator) -> Decorator:
+    """Combine decorators into one; the first is the outermost."""
 
     def decorate(function: Decorated) -> Decorated:
         # Click lists the options of a function in reverse, those of a command as they are added.
         is_made = isinstance(function, click.Command)
-        for each in options if is_made else reversed(options):
-            function = each(function)
+        for decorator in options if is_made else reversed(options):
+            function = decorator(function)
         return function
 
     return decorate
 
 
 def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator:
-    """An option in the words of `attnbank.ingest.options.option`, beside those of click.
+    """An option of click, described as in `attnbank.ingest.options.option`.
 
-    `flags` are separated by spaces, and may end in the name that the function has for the value.
-    The default is shown; if it is False, the option is a flag. `more` may have `choices`; the
-    bounds `least` and `most`, or `above` and `below`, of a number; and `is_bytes` for a size.
+    `flags` are separated by spaces and may end in the name of the function's parameter. The
+    default is shown in the help; if it is False, the option is a flag. `more` may have
+    `choices`; for numbers the bounds `least` and `most`, or `above` and `below` (exclusive);
+    `is_bytes` for a size; and what click takes.
     """
     if default is False:
         return click.option(*flags.split(), is_flag=True, help=help, **more)
@@ -236,20 +247,22 @@ def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator
 
 
 def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
-    """The options of a dataclass: every field that has help; `more` adds to those of a name."""
+    """Options for the fields of a dataclass that have help; `more` overrides attributes by field
+    name.
+    """
     options = []
     for field in fields(kind):
         if field.metadata:
-            given = {**field.metadata, **more.get(field.name, {})}
-            flag = given.pop("flag", field.name.replace("_", "-"))
-            flags = f"--{flag} {given.pop('short', '')} {field.name}"
-            given.pop("group")
-            options.append(option(flags, default=field.default, **given))
-    return stacked(*options)
+            attributes = {**field.metadata, **more.get(field.name, {})}
+            flag = attributes.pop("flag", field.name.replace("_", "-"))
+            flags = f"--{flag} {attributes.pop('short', '')} {field.name}"
+            attributes.pop("group")
+            options.append(option(flags, default=field.default, **attributes))
+    return compose(*options)
 
 
 def text_argument(name: str) -> Decorator:
-    """An argument that is text, or - for what stands on standard input."""
+    """A text argument; - reads standard input."""
 
     def decode(ctx: click.Context, param: click.Parameter, value: str) -> str:
         return sys.stdin.read() if value == "-" and not ctx.resilient_parsing else value
@@ -257,11 +270,11 @@ def text_argument(name: str) -> Decorator:
     return click.argument(name, callback=decode)
 
 
-REMEMBERED: dict[str, Any] = {"expose_value": False, "callback": remember}
-_shared_options = stacked(
+REMEMBERED: dict[str, Any] = {"expose_value": False, "callback": store_shared}
+_shared_options = compose(
     option(
         "-b --bank",
-        f"The bank. Otherwise the variable ATTNBANK, or {DEFAULT_BANK}.",
+        f"The bank. Default: $ATTNBANK, else {DEFAULT_BANK}.",
         type=click.Path(),
         metavar="FILE",
         **REMEMBERED,
@@ -271,30 +284,30 @@ _shared_options = stacked(
 
 
 def output_option(help: str) -> Decorator:
-    """The option -o of a command, which `requested` returns."""
+    """The option -o, whose value `requested_output` returns."""
     return option("-o --output", help, type=click.Path(), metavar="FILE", **REMEMBERED)
 
 
 def file_options(formats: Sequence[str], endings: Iterable[str], help: str) -> Decorator:
-    """The options -f and -o, which `requested` returns; `help` is that of -f."""
-    chooses = f"Write to a file; its ending chooses the format ({', '.join(endings)})."
-    return stacked(
+    """The options -f and -o, whose values `requested_output` returns; `help` is that of -f."""
+    chooses = f"Write to this file; its extension sets the format ({', '.join(endings)})."
+    return compose(
         option("-f --format format_", help, choices=formats, **REMEMBERED), output_option(chooses)
     )
 
 
 def run_option(help: str, flag: str = "--run", **more: Any) -> Decorator:
-    """An option that names a run of the bank."""
+    """An option that takes a run, completed from the bank."""
     return option(flag, help, shell_complete=complete_names("run"), **more)
 
 
 def corpus_option(help: str) -> Decorator:
-    """The option of commands that read one corpus."""
+    """The option --corpus, completed from the bank."""
     return option("--corpus", help, shell_complete=complete_names("corpus"))
 
 
 def timeout_option(help: str, default: float = 30.0, most: float = LONGEST) -> Decorator:
-    """The option of commands that end what takes too long."""
+    """The option --timeout, in seconds, above 0 and up to `most`."""
 
     def parse_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
         try:
@@ -309,37 +322,37 @@ def timeout_option(help: str, default: float = 30.0, most: float = LONGEST) -> D
 
 
 def memory_option(help: str) -> Decorator:
-    """The option of commands that end what takes too much memory."""
+    """The option --memory, in bytes."""
     return option("--memory", help, 2 * 10**9, is_bytes=True, least=10**7)
 
 
 theme_option = option(
     "--theme",
-    "Light or dark ground, or print: black on white.",
+    "Light or dark background, or print: black on white.",
     "light",
     choices=("light", "dark", "print"),
 )
-fresh_option = option("--fresh", "Compute it anew, whatever attnbank compute has kept.", False)
+fresh_option = option("--fresh", "Compute it again, even if attnbank compute has cached it.", False)
 
 
-def quiet_option(help: str = "Print nothing but errors.") -> Decorator:
-    """The option of commands that say what they do, which `notify` obeys."""
+def quiet_option(help: str = "Print only errors.") -> Decorator:
+    """The option -q, which silences `notify`."""
     return option("-q --quiet", help, False, **REMEMBERED)
 
 
 def engine_options(
-    what: str = "What answers: DuckDB over the bank, or Spark over an export of one (--data).",
+    what: str = "What runs it: DuckDB on the bank, or Spark on an export of it (--data).",
     *,
     writes: bool = False,
 ) -> Decorator:
-    """The options --engine, whose help is `what`, --master, and --data or (`writes`) --to."""
-    to = "The folder to fill, which all executors see under this path, for Spark."
+    """The options --engine (with help `what`), --master, and --data or, with `writes`, --to."""
+    to = "Folder to fill, for Spark; all executors must see it under this path."
     data = (
-        "A folder that attnbank export wrote, or its address (s3a://...), for Spark; several are"
+        "Folder that attnbank export wrote, or its address (s3a://...), for Spark; several are"
         " read as one."
     )
-    master = "The Spark cluster, as Spark names it; by default this machine."
-    return stacked(
+    master = "URL of the Spark cluster. Default: this machine."
+    return compose(
         option("--engine", what, "duckdb", choices=("duckdb", "spark")),
         option("--to", to, metavar="DIR")
         if writes
@@ -348,17 +361,17 @@ def engine_options(
     )
 
 
+# Headings of the help of every command, with the names of their options.
 SECTIONS = {
     "Output": ("output", "format_", "provenance"),
     "Spark": ("engine", "data", "to", "master"),
     "General": ("quiet", "debug", "bank", "help"),
 }
-"""The options that stand below a heading of their own in the help of every command, by name."""
 
 
 def _is_bank(typed: str) -> bool:
-    """Whether an argument is a file that is a bank, or is called as one."""
-    with suppress(OSError, ValueError):  # a sentence is longer than the name of a file may be
+    """Whether an argument is the path of a bank, by its name or its magic bytes."""
+    with suppress(OSError, ValueError):  # an argument may be longer than a file name can be
         path = Path(typed).expanduser()
         if path.is_file():
             if path.suffix == ".duckdb":
@@ -369,8 +382,11 @@ def _is_bank(typed: str) -> bool:
 
 
 def _refuse_bank(ctx: click.Context, typed: str, missing: Sequence[str] = ()) -> None:
-    """Raise CallError if an argument is a bank, which no -b names; `missing` are to be added."""
-    if remembered(ctx, "bank") is not None or ctx.resilient_parsing or not _is_bank(typed):
+    """Raise CallError if an argument is a bank and -b is not given; suggest the right command.
+
+    `missing` are the arguments that the command still needs.
+    """
+    if shared_value(ctx, "bank") is not None or ctx.resilient_parsing or not _is_bank(typed):
         return
     line = list(ctx.meta[_LINE])
     line.remove(typed)
@@ -379,13 +395,13 @@ def _refuse_bank(ctx: click.Context, typed: str, missing: Sequence[str] = ()) ->
 
 
 class BankCommand(click.Command):
-    """A command with -b and --debug; `sections` are headings of its help, with names of options.
+    """A command with -b and --debug; `sections` are the headings of its help with option names.
 
-    `takes_banks` is true if its arguments may be banks, and -b is one that it makes.
+    `takes_banks`: its arguments may be banks, and -b names a bank that it makes.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments, and keep them as they were typed. Raises CallError for a bank."""
+        """Parse the arguments, and remember them. Raises CallError for a misplaced bank."""
         ctx.meta[_TYPED] = tuple(args)
         if not (self.takes_banks or {*args} & {*ctx.help_option_names}):
             self._check_first(ctx, args)
@@ -395,15 +411,16 @@ class BankCommand(click.Command):
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
         try:
-            values, rest, _ = parser.parse_args([*args])
-        except click.UsageError:  # which is told when the arguments are read
+            values, extra, _ = parser.parse_args([*args])
+        except click.UsageError:  # reported when click parses the arguments
             return
         arguments = [param for param in self.params if isinstance(param, click.Argument)]
-        typed: list[str] = []
+        typed: list[Any] = []
         for argument in arguments:
             value = values.get(str(argument.name))
-            typed += value if isinstance(value, tuple) else [] if value is None else [value]
-        typed += [value for value in rest if isinstance(value, str)]
+            typed += value if isinstance(value, tuple) else [value]
+        # Where an argument is missing, click has None or a sentinel of its own, by its version.
+        typed = [text for text in [*typed, *extra] if isinstance(text, str)]
         if typed and values.get("bank") is None:
             needed = [argument.make_metavar(ctx) for argument in arguments if argument.required]
             _refuse_bank(ctx, typed[0], needed[len(typed) - 1 :])
@@ -418,19 +435,20 @@ class BankCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options by section."""
-        left = {
-            "help" if "--help" in each.opts else str(each.name): record
-            for each in self.get_params(ctx)
-            if isinstance(each, click.Option) and (record := each.get_help_record(ctx)) is not None
+        records = {
+            "help" if "--help" in param.opts else str(param.name): record
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option)
+            and (record := param.get_help_record(ctx)) is not None
         }
         parts = {
-            title: [left.pop(name) for name in names if name in left]
+            title: [records.pop(name) for name in names if name in records]
             for title, names in {**self.sections, **SECTIONS}.items()
         }
-        for title, records in {"Options": list(left.values()), **parts}.items():
-            if records:
+        for title, rows in {"Options": list(records.values()), **parts}.items():
+            if rows:
                 with formatter.section(title):
-                    formatter.write_dl(records)
+                    formatter.write_dl(rows)
 
 
 @click.pass_context
@@ -440,7 +458,7 @@ def _help_if_alone(ctx: click.Context) -> None:
 
 
 class BankGroup(click.Group):
-    """A group with the options -b and --debug that suggests a command for a mistyped one."""
+    """A group with -b and --debug that suggests a command for a mistyped one."""
 
     noun = "command"
 
@@ -449,7 +467,7 @@ class BankGroup(click.Group):
         _shared_options(self)
 
     def sections(self) -> Mapping[str, Iterable[str]]:
-        """The names of its commands below the headings under which the help lists them."""
+        """The names of the commands by heading of the help."""
         raise NotImplementedError
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -457,14 +475,14 @@ class BankGroup(click.Group):
         return [name for names in self.sections().values() for name in names]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; those of the first group are the whole line."""
+        """Parse the arguments; the outermost group remembers the whole line."""
         ctx.meta.setdefault(_LINE, tuple(args))
         return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names. Raises click.UsageError if there is none."""
+        """Find the command named by the first argument. Raises click.UsageError."""
         name = args[0]
         if not (self.get_command(ctx, name) or name.startswith("-") or ctx.resilient_parsing):
             _refuse_bank(ctx, name, ["info"] if ctx.parent is None and len(args) == 1 else [])
@@ -473,10 +491,14 @@ class BankGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands, each with its whole first sentence, which click would cut."""
+        """List the commands, each with its whole first sentence, which click would truncate."""
         for title, names in self.sections().items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
-                    [(name, each.get_short_help_str(200)) for name, each in commands if each]
+                    [
+                        (name, command.get_short_help_str(200))
+                        for name, command in commands
+                        if command
+                    ]
                 )

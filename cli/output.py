@@ -1,4 +1,4 @@
-"""Where results go, in which format, and with --provenance what made them."""
+"""Write results: where, in which format, and with --provenance how they were made."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import click
 from attnbank.cli.options import (
     REMEMBERED,
     bank_path,
+    compose,
     file_options,
     option,
-    remembered,
-    requested,
-    stacked,
+    requested_output,
+    shared_value,
 )
 from attnbank.cli.safe_echo import Terminal, closed, safe_echo
 from attnbank.queries.table_formats import csv_text, json_rows, why_p_is_empty
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from attnbank.queries.spark import Exported
     from attnbank.sql.run_choice import Run
 
+# Formats that are rounded and have at most MOST_ROWS rows.
 FOR_PEOPLE = frozenset({"table", "markdown", "latex"})
-"""The formats that are rounded, and have no more than MOST_ROWS rows."""
+# Rows in a format for people; programs get all rows.
 MOST_ROWS = 10_000
-"""The most rows that people are shown; programs get all of them."""
 MOST_BYTES = 64_000_000
+# Rows that are formatted at once, before they are written.
 _ROWS_AT_ONCE = 50_000
-"""The most rows that are formatted before they are written."""
 ENDINGS = {
     ".txt": "table",
     ".csv": "csv",
@@ -58,17 +58,17 @@ FORMATS = tuple(ENDINGS.values())
 
 provenance_option = option(
     "--provenance",
-    "Let the file say what made it: in the metadata of Parquet, else in a file beside it"
+    "Record how the file was made: in the metadata of Parquet, else in a file beside it"
     " (rows.csv.provenance.json).",
     False,
     **REMEMBERED,
 )
-output_options = stacked(
+output_options = compose(
     file_options(
         FORMATS,
         ENDINGS,
-        "Format of the result (attnbank --help explains them). Otherwise from the name of the file,"
-        " or table.",
+        "Format of the result (attnbank --help explains them). Default: from the extension of -o,"
+        " else table.",
     ),
     provenance_option,
 )
@@ -78,11 +78,11 @@ def write_frame(
     ctx: click.Context, frame: pl.DataFrame, *, wraps: bool = False, title: str | None = None,
     note: str | None = None, hint: str | None = None,
 ) -> None:  # fmt: skip
-    """Write a result to standard output, or to the file that -o names. Raises as `destination`.
+    """Write a frame to standard output, or to the file of -o. Raises as `destination` does.
 
-    With `wraps` the last column is wrapped in a narrow terminal. People see `title` above the
-    rows, in place of a column `run` with one value, and `note` below them. `hint` is why there may
-    be no rows.
+    `wraps` wraps the last column in a narrow terminal. Formats for people show `title` above
+    the rows (and drop a column `run` that has one value), and `note` below them. `hint` says
+    why there may be no rows.
     """
     has_title = title is not None and choose_format(ctx) in FOR_PEOPLE
     if has_title and "run" in frame.columns and frame["run"].n_unique() < 2:
@@ -97,27 +97,30 @@ def write_frames(
     wraps: bool = False, title: str | None = None, note: str | None = None,
     hint: str | None = None,
 ) -> None:  # fmt: skip
-    """Write a result that comes in parts, of which one is in memory, like `write_frame`.
+    """Write a result that comes in parts, one of them in memory at a time; see `write_frame`.
 
-    `count` is called at the end for the number of rows. Raises also what the iteration raises.
+    `count` is called at the end and returns the number of rows. Also raises what the iterator
+    raises.
     """
     chosen = choose_format(ctx)
     parts = iter(frames)
-    first = next(parts, None)  # before a file is made, since most errors come with the first part
-    whole = itertools.chain([] if first is None else [first], parts)
+    first = next(parts, None)  # before the file is created: most errors come with the first part
+    all_parts = itertools.chain([] if first is None else [first], parts)
     with destination(ctx, binary=chosen == "parquet") as file:
         if chosen not in FOR_PEOPLE:
-            _write_for_programs(whole, chosen, file, provenance_text(ctx))
+            _write_for_programs(all_parts, chosen, file, provenance_text(ctx))
         else:
             if title is not None:
                 write_heading([title], chosen, file)
-            part = _first_rows(whole)
+            part = _first_rows(all_parts)
             encode_frame(part, chosen, file, terminal_width(ctx), wraps=wraps)
             if note is not None:
-                _write_lines([""] if chosen == "markdown" else [], file)  # else it is a row
+                _write_lines(
+                    [""] if chosen == "markdown" else [], file
+                )  # or Markdown reads it as a row
                 write_heading([note], chosen, file)
             file.flush()
-            for _ in whole:  # the rest is not shown, but counted
+            for _ in all_parts:  # the other parts are counted, not shown
                 check_reader(ctx)
     rows = count()
     if chosen in FOR_PEOPLE and (note := why_p_is_empty(part)) is not None:
@@ -133,33 +136,33 @@ def write_frames(
 
 
 def _first_rows(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """The first MOST_ROWS rows, or fewer if these have more than MOST_BYTES.
+    """Return the first MOST_ROWS rows, or fewer if these have more than MOST_BYTES.
 
-    No further part is waited for: a statement without end would then show nothing.
+    Do not wait for a further part: a statement that never ends would show nothing.
     """
     import polars as pl
 
-    kept: list[pl.DataFrame] = []
+    parts: list[pl.DataFrame] = []
     rows, size = 0, 0.0
     for frame in frames:
-        kept.append(frame.head(MOST_ROWS - rows))
-        rows += kept[-1].height
-        size += kept[-1].estimated_size()
+        parts.append(frame.head(MOST_ROWS - rows))
+        rows += parts[-1].height
+        size += parts[-1].estimated_size()
         if rows >= MOST_ROWS or size > MOST_BYTES:
             break
-    return pl.concat(kept) if kept else pl.DataFrame()
+    return pl.concat(parts) if parts else pl.DataFrame()
 
 
 def check_reader(ctx: click.Context) -> None:
-    """Raise BrokenPipeError if nobody reads standard output any more."""
-    if requested(ctx)[1] is not None or not hasattr(select, "poll"):
+    """Raise BrokenPipeError if standard output has no reader any more (| head)."""
+    if requested_output(ctx)[1] is not None or not hasattr(select, "poll"):
         return
-    looked = select.poll()
+    poll = select.poll()
     try:
-        looked.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):  # it is kept in memory, not in a file, as in a notebook
+        poll.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # in memory, as in a notebook: no file descriptor
         return
-    if any(event & (select.POLLERR | select.POLLHUP) for _, event in looked.poll(0)):
+    if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
         raise BrokenPipeError
 
 
@@ -167,7 +170,9 @@ def write_heading(lines: Iterable[str], format_: str, file: BinaryIO) -> None:
     """Write lines above a table: LaTeX comments, or Markdown paragraphs without markup."""
     for line in map(escape_control, lines):
         if format_ == "markdown":
-            plain = "".join(f"\\{each}" if each in "\\|<&*`_[" else each for each in line)
+            plain = "".join(
+                f"\\{character}" if character in "\\|<&*`_[" else character for character in line
+            )
             _write_lines([plain, ""] if line else [], file)
         else:
             _write_lines([f"% {line}" if format_ == "latex" and line else line], file)
@@ -181,7 +186,7 @@ def encode_frame(
     *,
     wraps: bool = False,
 ) -> None:
-    """Write a frame in one of FORMATS; `width` is that of the terminal in columns, for a table."""
+    """Write a frame in one of FORMATS; `width` is the terminal's in columns, for a table."""
     from attnbank.queries.table_formats import latex, markdown, table_lines
 
     if format_ not in FOR_PEOPLE:
@@ -240,8 +245,8 @@ def _write_parquet(frames: Iterator[pl.DataFrame], file: BinaryIO, origin: str |
 
 
 def choose_format(ctx: click.Context, endings: Mapping[str, str] = ENDINGS) -> str:
-    """The format of -f, or of the ending of -o; raises CallError for one not in `endings`."""
-    format_, output = requested(ctx)
+    """The format of -f, or of the extension of -o. Raises CallError for another extension."""
+    format_, output = requested_output(ctx)
     if format_ is not None or output is None:
         return format_ or "table"
     ending = Path(output).suffix.lower()
@@ -255,8 +260,8 @@ def choose_format(ctx: click.Context, endings: Mapping[str, str] = ENDINGS) -> s
 
 
 def check_output(ctx: click.Context) -> str:
-    """The format of a result. Raises CallError, before any work, for what -o cannot be."""
-    chosen, output = choose_format(ctx), requested(ctx)[1]
+    """Return the format. Raises CallError, before any work, if -o cannot be written."""
+    chosen, output = choose_format(ctx), requested_output(ctx)[1]
     _check_provenance(ctx)
     if output is not None:
         atomic.check_output(output, bank_path(ctx))
@@ -265,12 +270,13 @@ def check_output(ctx: click.Context) -> str:
 
 @contextmanager
 def destination(ctx: click.Context, *, binary: bool) -> Iterator[BinaryIO]:
-    """Standard output, or the file of -o, which is replaced only when it is complete.
+    """Context manager that yields standard output, or the file of -o, which is replaced when
+    complete.
 
-    With --provenance a file that is not `binary` gets one beside it that says what made it. Raises
-    CallError if a terminal would get binary data; AttnbankError if nothing can be written there.
+    With --provenance, a file that is not `binary` gets a second file that describes it. Raises
+    CallError for binary data on a terminal, AttnbankError if nothing can be written.
     """
-    output = requested(ctx)[1]
+    output = requested_output(ctx)[1]
     _check_provenance(ctx)
     if output is None:
         if "stdout" in closed:
@@ -304,13 +310,13 @@ def _json_lines(parts: Iterator[pl.DataFrame]) -> Iterator[str]:
 
 
 def terminal_width(ctx: click.Context) -> int | None:
-    """The width in columns of the terminal that a result is written to; None for a file or pipe."""
-    goes_there = requested(ctx)[1] is None and sys.stdout.isatty()
+    """The width of the terminal in columns; None if the result goes to a file or a pipe."""
+    goes_there = requested_output(ctx)[1] is None and sys.stdout.isatty()
     return shutil.get_terminal_size().columns if goes_there else None
 
 
 def run_title(run: Run) -> str:
-    """The name of the run that answered, and among how many it was chosen, if it was not named."""
+    """The name of the run that was read, and how many it was chosen from if none was named."""
     choice = f" ({run.among} runs match; choose with --run or attnbank use)"
     return f"Run: {run.name}{choice if run.among > 1 else ''}"
 
@@ -320,11 +326,11 @@ _FACTS = "attnbank.facts"
 
 def has_provenance(ctx: click.Context) -> bool:
     """Whether --provenance was given."""
-    return bool(remembered(ctx, "provenance"))
+    return bool(shared_value(ctx, "provenance"))
 
 
 def _check_provenance(ctx: click.Context) -> None:
-    output = requested(ctx)[1]
+    output = requested_output(ctx)[1]
     if has_provenance(ctx) and output is None:
         raise CallError("--provenance describes a file, and no file is written.", "Give -o FILE.")
     if has_provenance(ctx):
@@ -338,7 +344,7 @@ def record(
     statement: str | None = None,
     **facts: Any,
 ) -> None:
-    """Note for --provenance what made an answer: a run by its name, the SQL, and `facts`."""
+    """Record for --provenance how a result was made: its run, its SQL and `facts`."""
     if not has_provenance(ctx):
         return
     from attnbank.queries import Bank
@@ -347,30 +353,32 @@ def record(
         facts["run"] = None if run is None else provenance.provenance_of_run(source.connection, run)
     else:
         facts["run"] = None if run is None else {"name": run}
-        facts["exports"] = [provenance.provenance_of_export(each) for each in ctx.params["data"]]
+        facts["exports"] = [
+            provenance.provenance_of_export(export) for export in ctx.params["data"]
+        ]
     if statement is not None:
         facts["statement_sha256"] = provenance.digest_text(statement)
     ctx.meta[_FACTS] = facts
 
 
 def record_runs(ctx: click.Context, bank: Bank, run: str | None) -> None:
-    """Note what each run of a bank was made of, or the one of a name or id."""
+    """Record for --provenance how each run of a bank was made, or the run of this name or id."""
     if has_provenance(ctx):
         rows = bank.runs().select("id", "name").rows()
         names = [name for id, name in rows if run in (None, name, str(id))]
         ctx.meta[_FACTS] = {
-            "runs": [provenance.provenance_of_run(bank.connection, each) for each in names]
+            "runs": [provenance.provenance_of_run(bank.connection, name) for name in names]
         }
 
 
 def _facts(ctx: click.Context) -> dict[str, Any]:
-    given = {
+    options = {
         name: _without_secrets(value)
         for name, value in ctx.params.items()
         if name != "force" and value not in (None, False, ())
     }
-    known = {"command": ctx.command_path, "options": given, **ctx.meta.get(_FACTS, {})}
-    return provenance.whole(known, None if "exports" in known else bank_path(ctx))
+    facts = {"command": ctx.command_path, "options": options, **ctx.meta.get(_FACTS, {})}
+    return provenance.whole(facts, None if "exports" in facts else bank_path(ctx))
 
 
 def _without_secrets(value: Any) -> Any:
@@ -380,5 +388,5 @@ def _without_secrets(value: Any) -> Any:
 
 
 def provenance_text(ctx: click.Context) -> str | None:
-    """All that is known of what made a file, as JSON; None without --provenance."""
+    """The recorded facts as JSON; None without --provenance."""
     return provenance.json_of_facts(_facts(ctx)) if has_provenance(ctx) else None

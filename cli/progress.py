@@ -1,4 +1,4 @@
-"""The progress of a long step: a bar on a terminal, otherwise one line per tenth of the work."""
+"""Show the progress of a long step: a bar on a terminal, else one line per tenth of the work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EPOCHS_IN_A_LINE = 10
 
 
 class ProgressDisplay:
-    """Shows the progress of a long step on standard error. Use it in a `with` statement."""
+    """Shows the progress of a long step on standard error; use it in a `with` statement."""
 
     def __init__(self) -> None:
         self._quiet = is_quiet()
@@ -48,7 +48,7 @@ class ProgressDisplay:
         self._close()
 
     def __call__(self, progress: Progress) -> None:
-        """Show the progress that a step reports; on the training of a probe, its last epoch."""
+        """Show progress; while a probe is trained, its last epoch."""
         if self._quiet:
             return
         if isinstance(progress, Epoch):
@@ -76,18 +76,18 @@ class ProgressDisplay:
             safe_echo(f"{name}: {total}{begun}", err=True)
 
     def _print_line(self, progress: Progress) -> None:
-        """Print a line when a further tenth is done, with the rate and the time that is left."""
-        done = _done(progress)
-        tenth = int(10 * done + 1e-9)
-        if not progress.total or tenth <= self._tenth or done == self._first:
+        """Print a line for every tenth of the work, with the time that is left."""
+        share = _done(progress)
+        tenth = int(10 * share + 1e-9)
+        if not progress.total or tenth <= self._tenth or share == self._first:
             return
         self._tenth = tenth
-        left = (1 - done) * (time.monotonic() - self._started) / (done - self._first)
+        left = (1 - share) * (time.monotonic() - self._started) / (share - self._first)
         name = _STAGES[progress.stage][0]
         safe_echo(f"{name}: {_count_done(progress)}, {duration(left)} left", err=True)
 
     def _epoch(self, epoch: Epoch) -> None:
-        """Show the losses of an epoch: in place on a terminal, else one line per ten epochs."""
+        """Show the losses of an epoch: in place on a terminal, else every tenth epoch on a line."""
         if not (self._is_terminal or epoch.done % _EPOCHS_IN_A_LINE == 1):
             return
         held_out = "" if epoch.held_out_loss is None else f", held out {epoch.held_out_loss:.3f}"
@@ -105,7 +105,7 @@ class ProgressDisplay:
 
 
 def _done(progress: Progress) -> float:
-    """The share of a step that is done, in [0, 1]: of its time, where that is known."""
+    """The share of a step that is done, in [0, 1]; of its time if that is known."""
     if progress.share is not None:
         return progress.share
     return progress.done / progress.total if progress.total else 0.0
@@ -120,7 +120,7 @@ def _count_done(progress: Progress) -> str:
 
 
 def _bar(name: str, unit: str, progress: Progress) -> Any:
-    """A progress bar; None if tqdm, which only an ingest needs, is not installed."""
+    """Make a progress bar; None if tqdm, which only ingests need, is not installed."""
     try:
         from tqdm import tqdm
     except ImportError:

@@ -1,6 +1,6 @@
-"""The only way in which a command prints what people read.
+"""Print to the terminal; no command prints in any other way.
 
-Names and texts come from corpora, models and banks of other people, and a terminal obeys control
+Names and texts come from other people's corpora, models and banks, and a terminal obeys control
 characters: they can make it show a different text, or type one.
 """
 
@@ -13,35 +13,35 @@ import click
 from attnbank.queries.directions import END, ISOLATE
 from attnbank.sql.suggest import escape_control
 
+# Which of stdout and stderr were closed when the program started.
 closed: set[str] = set()
-"""Which of stdout and stderr were closed when the program began."""
 
 
 def safe_echo(*lines: str, err: bool = False, nl: bool = True) -> None:
-    """Print lines, control characters and line breaks escaped; `nl` ends the last one."""
+    """Print lines, with control characters and line breaks escaped; `nl` ends the last one."""
     click.echo("\n".join(map(escape_control, lines)), err=err, nl=nl)
 
 
 def notify(*lines: str) -> None:
-    """Print lines for people on standard error, unless the command was given -q."""
+    """Print lines on standard error, unless -q was given."""
     if not is_quiet():
         safe_echo(*lines, err=True)
 
 
 def is_quiet() -> bool:
-    """Whether the command that runs was given -q."""
+    """Whether -q was given."""
     ctx = click.get_current_context(silent=True)
     return ctx is not None and "attnbank.quiet" in ctx.meta
 
 
 class Terminal:
-    """A terminal: control characters are escaped, but for line breaks and tabs of formats."""
+    """A terminal that gets control characters escaped, except line breaks and tabs."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     def write(self, data: bytes) -> int:
-        """Write text in UTF-8; the number of bytes that were given."""
+        """Write text in UTF-8, and return the number of bytes given."""
         lines = data.decode(errors="replace").split("\n")
         text = "\n".join("\t".join(map(_escape_but_isolates, line.split("\t"))) for line in lines)
         self._file.write(text.encode())
@@ -53,12 +53,12 @@ class Terminal:
 
 
 def _escape_but_isolates(text: str) -> str:
-    """As `shown`, but with the isolates of tables from right to left, if each of them closes."""
+    """Escape control characters, but keep the isolates of right-to-left cells if each is closed."""
     parts = text.split(ISOLATE)
     if END in parts[0] or any(part.count(END) != 1 for part in parts[1:]):
         return escape_control(text)
-    found = escape_control(parts[0])
+    escaped = escape_control(parts[0])
     for part in parts[1:]:
         inside, _, after = part.partition(END)
-        found += f"{ISOLATE}{escape_control(inside)}{END}{escape_control(after)}"
-    return found
+        escaped += f"{ISOLATE}{escape_control(inside)}{END}{escape_control(after)}"
+    return escaped

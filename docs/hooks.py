@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from attnbank.cli.commands.query import by_section
+from attnbank.cli.commands.query import analyses_by_section
 
 FOLDER = "analyses/"
 _MADE_FROM = {
@@ -59,5 +59,5 @@ def on_post_build(config: Any) -> None:
 def _sections() -> list[dict[str, list[dict[str, str]]]]:
     return [
         {title: [{each.name: f"{FOLDER}{each.name}.md"} for each in those]}
-        for title, those in by_section().items()
+        for title, those in analyses_by_section().items()
     ]

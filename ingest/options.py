@@ -55,11 +55,11 @@ def option(default: Any, help: str, group: str = "", **more: Any) -> Any:
 
 
 TRUST_HELP = (
-    "Run the Python code that some models come with, to load them. Only for models whose authors"
-    " you trust: the code can do whatever you can."
+    "Run the Python code that comes with some models, to load them. Only for models whose authors"
+    " you trust: that code can do anything that you can."
 )
 CORPUS, MODEL, INPUTS = "Corpus", "Model", "Inputs"
-PART, KEEP = "Part of the corpus", "What is kept"
+PART, KEEP = "Part of the corpus", "What to store"
 _of_corpus, _of_model, _of_inputs, _of_part, _of_result = (
     partial(option, group=heading) for heading in (CORPUS, MODEL, INPUTS, PART, KEEP)
 )
@@ -79,33 +79,33 @@ class IngestOptions:
     bank: Path
     model: str = _of_model(
         DEFAULT_MODEL,
-        "A model of the Hugging Face hub, the folder of one, or minilm (no download); none: write"
-        " the text alone.",
+        "A model of the Hugging Face hub, a folder that contains one, or minilm (no download)."
+        " With none, write only the text and run no model.",
         short="-m",
         metavar="NAME",
     )
     format: str | None = _of_corpus(
-        None, "Format of the corpus. Default: recognised from its content."
+        None, "Format of the corpus. Default: detected from its contents."
     )
     spacy: str | None = _of_corpus(
         None,
-        "Annotate plain text with this spaCy pipeline (en_core_web_trf); the bank calls such"
-        " annotation silver.",
+        "Annotate plain text with this spaCy pipeline (en_core_web_trf); the bank marks such"
+        " annotation as silver.",
         metavar="PIPELINE",
     )
     name: str | None = _of_corpus(
-        None, "Name of the corpus. Default: the stem of its file.", metavar="NAME"
+        None, "Name of the corpus. Default: its file name without the extension.", metavar="NAME"
     )
     language: str | None = _of_corpus(
         None,
-        "Language of the corpus: fr, he, zh-Hant. Default: from the name of its file, if that is"
-        " like those of Universal Dependencies (fr_gsd-ud-dev.conllu) or like fr-dev.conllu.",
+        "Language of the corpus: fr, he, zh-Hant. Default: from its file name, if it is named as"
+        " in Universal Dependencies (fr_gsd-ud-dev.conllu) or like fr-dev.conllu.",
         metavar="TAG",
     )
     licence: str | None = _of_corpus(
         None,
         "Licence of the corpus (CC BY-SA 4.0), which decides whether its text may be published."
-        " Default: the licence in the README beside its files.",
+        " Default: as stated in the README beside its files.",
         metavar="TEXT",
     )
     citation: str | None = _of_corpus(
@@ -115,164 +115,170 @@ class IngestOptions:
     )
     split: str | None = _of_corpus(
         None,
-        "Split of the documents: train, dev or test. Default: from the names of the files.",
+        "Split of its documents: train, dev or test. Default: from the file names.",
         metavar="SPLIT",
     )
     repeat: int | None = _of_corpus(
         None,
-        "Make a corpus instead of reading one: inputs of N random tokens of the model's"
-        " vocabulary, repeated once. --limit is the number of inputs (default: 100), --seed the"
-        " seed.",
+        "Generate the corpus instead of reading one: inputs of N random tokens from the model's"
+        " vocabulary, each repeated once. --limit sets the number of inputs (default 100), --seed"
+        " the seed.",
         least=1,
         most=15_000,
         metavar="N",
     )
-    skip_bad: bool = _of_corpus(False, "Skip sentences and files that cannot be read; list them.")
+    skip_bad: bool = _of_corpus(False, "Skip what cannot be read, and list it.")
     strict: bool = _of_corpus(
         False,
-        "Treat warnings about the corpus as errors: for example, a # text line that differs from"
-        " its words.",
+        "Treat warnings about the corpus as errors (for example, a # text line that differs from"
+        " its words).",
     )
     revision: str | None = _of_model(
         None, "Commit, branch or tag of the model on the hub.", metavar="COMMIT"
     )
     series: str | None = _of_model(
         None,
-        "Make a run of each checkpoint of a training whose name matches this pattern ('step*'), in"
-        " the order of steps: of the folders in --model, or of the branches of a model of the hub.",
+        "Ingest each checkpoint of a training as a run of its own: those whose names match this"
+        " pattern ('step*'), ordered by step. They are subfolders of the folder --model, or"
+        " branches of a model of the hub.",
         metavar="PATTERN",
     )
     trust_remote_code: bool = _of_model(False, TRUST_HELP)
     random_weights: int | None = _of_model(
         None,
         "Give the model random weights from this seed, as a control. 1..5 makes a run for each of"
-        " the five seeds.",
+        " five seeds.",
         least=0,
         metavar="SEED|FIRST..LAST",
     )
     device: str = _of_model(
         "auto",
-        "Device of the model: cpu, cuda, cuda:1, mps; auto is cuda if available, else cpu.",
+        "Device for the model: cpu, cuda, cuda:1 or mps; auto is cuda if available, else cpu.",
         metavar="DEVICE",
     )
     batch_tokens: int = _of_model(
-        1024, "Tokens in one forward pass, including padding.", least=1, metavar="N"
+        1024, "Tokens per forward pass, padding included.", least=1, metavar="N"
     )
     context: str = _of_inputs(
         "sentence",
-        "The inputs of the model: sentences, whole sentences of a document, or pairs of segments of"
+        "Input of the model: a sentence, whole sentences of a document, or a pair of segments of"
         " a document ([CLS] A [SEP] B [SEP]).",
         choices=("sentence", "document", "pair"),
     )
     unit: Unit = _of_inputs(
         "word",
-        "Store attention between words (their pieces merged) or between tokens.",
+        "Store attention between words (subword pieces merged) or between tokens.",
         choices=get_args(Unit),
     )
     subword: Subword = _of_inputs(
         "mean",
-        "Attention from a split word: the mean over its pieces (the paper) or its first piece (the"
-        " published code).",
+        "Attention from a word of several pieces: the mean over the pieces (as in the paper), or"
+        " that of the first piece (as in the published code).",
         choices=get_args(Subword),
     )
     multiword: Multiword = _of_inputs(
         "written",
         "How to read a multiword token that its words do not spell (French du: de + le): as"
-        " written (its words share a position) or as its parts.",
+        " written, with its words at one position, or in parts, word by word.",
         choices=get_args(Multiword),
     )
     edges: Edges = _of_inputs(
         "cut",
-        "Where the tokenizer would read across a word boundary: cut (tokenize each word by itself)"
-        " or share (tokenize the text; words that a piece joins share a position).",
+        "What to do where the tokenizer, given the text, would cross a word boundary: cut"
+        " (tokenize each word by itself) or share (tokenize the text; words joined by a token"
+        " share a position).",
         choices=get_args(Edges),
     )
     bos: bool = _of_inputs(
         False,
-        "Put the tokenizer's BOS token before each input. For tokenizers that have one but do not"
-        " add it, such as those of many decoders.",
+        "Add the tokenizer's beginning-of-text token before each input, if the tokenizer does not"
+        " do so by default (as with many decoders).",
     )
     bos_token: str | None = _of_inputs(
-        None, "Like --bos, with this token of the vocabulary (<|endoftext|>).", metavar="TOKEN"
+        None, "Add this token of the vocabulary instead (<|endoftext|>).", metavar="TOKEN"
     )
     first_word: FirstWord = _of_inputs(
         "special",
-        "How to treat the first word of an input of a causal model without a token before the text:"
-        " special (excluded from maxima like [CLS], since heads attend to it by default) or word.",
+        "How to treat the first word of an input if a causal model gets no token before it:"
+        " special, excluded from maxima like [CLS], since heads rest on it; or word, like any"
+        " other.",
         choices=get_args(FirstWord),
     )
     max_tokens: int | None = _of_inputs(
         None,
-        "Longest input, including special tokens: longer sentences are skipped, documents and pairs"
-        " are cut to it. Default: 128 for documents and pairs; the model's limit for sentences.",
+        "Longest input in tokens, special tokens included: longer sentences are skipped,"
+        " documents and pairs are cut. Default: 128 for documents and pairs, the model's limit"
+        " for sentences.",
         least=1,
         metavar="N",
     )
     truncate: bool = _of_inputs(
         False,
-        "With --context document: only the first input of each document, as in the paper.",
+        "With --context document: keep only the first input of each document, as in the paper.",
     )
     shard: str | None = _of_part(
         None,
-        "Read one shard of the documents: 3/16 is every sixteenth, from the third on. Write each"
-        " shard to its own bank.",
+        "Ingest one part of the documents, always the same ones: 3/16 is every sixteenth document"
+        " from the third on. Write each shard into its own bank.",
         metavar="K/N",
     )
     limit: int | None = _of_part(
         None,
-        "Use N inputs, drawn at random. Default: all. With --repeat: make N inputs.",
+        "Ingest a random sample of N inputs. Default: all. With --repeat: the number of inputs.",
         least=1,
         most=MOST_SEED,
         metavar="N",
     )
     seed: int = _of_part(
         0,
-        "Seed of --limit, of --repeat, and of the segments of --context pair.",
+        "Seed of --limit, of --repeat, and of where --context pair splits its segments.",
         least=0,
         most=MOST_SEED,
         metavar="SEED",
     )
     measure: Measure = _of_result(
         "weights",
-        "What to store: attention weights; norms of the weighted value vectors (Kobayashi et al."
-        " 2020); or, for whole layers, residual-norms (with the residual connection, and the layer"
-        " norm if it follows; 2021), rollout (Abnar and Zuidema 2020; needs --unit token) or"
-        " value-zeroing (Mohebbi et al. 2023; one forward pass per word, so add --limit).",
+        "Attention to store: weights; norms, the lengths of the weighted value vectors (Kobayashi"
+        " et al. 2020); or, for whole layers, residual-norms (with the residual connection, and"
+        " the layer norm if it comes after it, 2021), rollout (Abnar and Zuidema 2020; --unit"
+        " token) or value-zeroing (Mohebbi et al. 2023; one pass per word, so use a sample:"
+        " --limit).",
         choices=get_args(Measure),
     )
     keep: str = _of_result(
         "weights",
-        "What to keep of each attention map: all weights; peaks and sums only, which are much"
-        " smaller for long inputs and enough for almost all analyses; or, with top:8, also the 8"
-        " largest weights from each position, for find, show and plot.",
+        "How much of each attention map to store: all weights; only its peaks and sums, which are"
+        " far smaller for long inputs and enough for all but a few analyses; or, as in top:8,"
+        " these and the largest weights from each position, for requests and pictures.",
         metavar="weights|peaks|top:K",
     )
     decimals: int | None = _of_result(
         None,
-        "Round the weights; 5 makes the bank a third smaller. Default: not rounded.",
+        "Decimals to round weights to; 5 makes the bank a third smaller. Default: no rounding.",
         least=1,
         most=7,
         metavar="N",
     )
     gradients: bool = _of_result(
         False,
-        "Also store the gradient of the masked-language-model loss with respect to every attention"
+        "Also store the gradient of the masked-language-model loss with respect to each attention"
         " weight (needs a model with that head, and --unit token).",
     )
     ablate: Ablate | None = _of_result(
         None,
-        "Also store the masked-language-model loss with each head (each layer) disabled.",
+        "Also store the masked-language-model loss with each head (or each layer) disabled.",
         choices=get_args(Ablate),
     )
     replacement: Replacement = _of_result(
         "uniform",
-        "Replace the weights of a disabled head by 1/L, over the L tokens of the input, or by 0.",
+        "What replaces the weights of a disabled head: uniform, 1/L over the L tokens of the"
+        " input; or zero.",
         choices=get_args(Replacement),
     )
     mask_seed: int = _of_result(
         0, "Seed of the masks of --gradients and --ablate.", least=0, most=MOST_SEED, metavar="SEED"
     )
-    replace: bool = _of_result(False, "Delete the run if the bank has it, and start over.")
+    replace: bool = _of_result(False, "Start the run over if it is already in the bank.")
 
     def __post_init__(self) -> None:
         # Callers in Python may pass a Path, or one corpus without a tuple around it.

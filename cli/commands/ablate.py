@@ -1,4 +1,6 @@
-"""`attnbank surprisal` and `attnbank ablate`: what a model makes of words, without heads too."""
+"""`attnbank surprisal` and `attnbank ablate`: what a model predicts, with all heads and without
+some.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,13 @@ from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
+    command_prefix,
     complete_names,
     field_options,
     open_named_bank,
     option,
     quiet_option,
     run_option,
-    typed_for,
 )
 from attnbank.cli.safe_echo import notify
 from attnbank.ingest.losses.head_sets import (
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from attnbank.queries import Bank
 
 _USUAL_TOP = 5
-_replace_option = option("--replace", "Measure it anew if the bank has it already.", False)
+_replace_option = option("--replace", "Measure again what the bank already has.", False)
 
 
 @command(
@@ -56,17 +58,18 @@ _replace_option = option("--replace", "Measure it anew if the bank has it alread
 @_replace_option
 @quiet_option()
 def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: Any) -> None:
-    """Ask the model of a run how improbable it finds each word that it read, in nats.
+    """Measure the surprisal, in nats, that the model of a run has for each word.
 
-    The model needs the language-modelling head that it was trained with. A causal model predicts a
-    word from those before it, a masked model from the rest of the input, its own pieces masked.
-    The words are kept in table surprisal, pairs in minimal_pair: see surprisal_by_class,
-    agreement_accuracy and minimal_pair. Requests know the first, V.surprisal > 8. What was
-    interrupted goes on where it stopped.
+    The model needs the language-modelling head that it was trained with. A causal model
+    predicts a word from those before it; a masked model from the rest of the input, with the
+    pieces of the word masked. Words are stored in table surprisal, minimal pairs in table
+    minimal_pair: see the analyses surprisal_by_class, agreement_accuracy and minimal_pair.
+    Requests can read surprisal: V.surprisal > 8. To resume an interrupted measurement, type the
+    same command again.
     """
     path = bank_path(ctx)
-    done = measure_with_progress(path, run, LossOptions(**options), replace=replace)
-    notify(f"Next: {typed_for(path)} query surprisal_by_class --run {quote(done.run)}")
+    report = measure_with_progress(path, run, LossOptions(**options), replace=replace)
+    notify(f"Next: {command_prefix(path)} query surprisal_by_class --run {quote(report.run)}")
 
 
 @command(
@@ -74,55 +77,58 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
     "objects --best obj --top 5 --controls 20",
     cls=BankCommand,
     sections={
-        "Sets of heads": ("heads", "query", "best", "top", "each", "together"),
+        "Sets of heads": ("heads", "query", "best", "top", "each_head", "together"),
         "Controls": ("replacement", "controls", "controls_from", "seed"),
         "Outcomes": ("agreement", "pairs"),
         "Model": ("model", "device", "trust_remote_code", "batch_tokens"),
     },
 )
 @click.argument("name")
-@run_option("Name or id of the run. Otherwise the bank's own choice.", metavar="RUN")
+@run_option("Name or id of the run. Default: the bank's default run.", metavar="RUN")
 @option(
     "--heads",
-    "A set: heads as layer-head, counted from 1 (19-7,3-1). May be given several times.",
+    "A set: heads as layer-head, counted from 1 (19-7,3-1). Can be repeated.",
     multiple=True,
     metavar="HEADS",
 )
 @option(
     "--query",
-    "A set: the columns layer and head of a SELECT over the bank. May be given several times.",
+    "A set: the columns layer and head of a SELECT on the bank. Can be repeated.",
     multiple=True,
     metavar="SQL",
 )
 @option(
     "--best",
-    "A set: the heads that find most of a relation, a saved one too. May be given several times.",
+    "A set: the heads that find most of a relation (a saved one too). Can be repeated.",
     multiple=True,
     metavar="RELATION",
     shell_complete=complete_names("relation"),
 )
 @option("--top", f"How many heads --best takes. Default: {_USUAL_TOP}.", type=click.IntRange(1))
-@option("--each", "Each head of the model by itself, without controls.", False)
-@option("--together", "Also one set of all heads of the sets.", False)
+@option("--each each_head", "A set for each head of the model, without controls.", False)
+@option("--together", "Also one set with the heads of all other sets.", False)
 @field_options(AblateOptions)
 @_replace_option
 @quiet_option()
 def ablate(
     ctx: click.Context, /, name: str, run: str | None, heads: Sequence[str], query: Sequence[str],
-    best: Sequence[str], top: int | None, each: bool, together: bool, replace: bool, **options: Any,
+    best: Sequence[str], top: int | None, each_head: bool, together: bool, replace: bool,
+    **options: Any,
 ) -> None:  # fmt: skip
-    """Disable sets of heads and measure what gets worse, beside random sets of the same size.
+    """Disable sets of heads and measure what gets worse, compared with random sets of the same
+    size.
 
-    NAME is what the ablation is called in the bank. Heads are disabled between attention and the
-    output projection, and the model reads the inputs of the run again: for each word its surprisal,
-    with --agreement and --pairs which of two is the more probable. See ablation_effect,
-    agreement_accuracy and minimal_pair. What was interrupted goes on where it stopped.
+    NAME is the name of the ablation in the bank. Heads are disabled between attention and the
+    output projection, and the model reads the inputs of the run again. This measures the
+    surprisal of each word and, with --agreement and --pairs, which sentence of each pair is
+    more probable. See the analyses ablation_effect, agreement_accuracy and minimal_pair. To
+    resume an interrupted measurement, type the same command again.
     """
     path = bank_path(ctx)
-    asked = AblateOptions(**options)
+    ablate_options = AblateOptions(**options)
     if top is not None and not best:
-        raise CallError("--top says how many heads --best takes.", "Give --best RELATION too.")
-    if not (heads or query or best or each):
+        raise CallError("--top needs --best.", "Add --best RELATION, or leave --top out.")
+    if not (heads or query or best or each_head):
         raise CallError(
             "No set of heads was named.", "Give --heads, --query, --best or --each: --heads 3-1,4-2"
         )
@@ -133,9 +139,11 @@ def ablate(
             called = "query" if len(query) == 1 else f"query {number}"
             sets.append(HeadSet(called, _heads_of_query(bank, statement), f"--query {statement}"))
         for relation in dict.fromkeys(best):
-            found = _best(bank, relation, top or _USUAL_TOP, read.name)
-            sets.append(HeadSet(relation, found, f"--best {relation} --top {top or _USUAL_TOP}"))
-        if each:
+            best_heads = _best_heads(bank, relation, top or _USUAL_TOP, read.name)
+            sets.append(
+                HeadSet(relation, best_heads, f"--best {relation} --top {top or _USUAL_TOP}")
+            )
+        if each_head:
             sets += [
                 HeadSet(f"{layer}-{head}", ((layer, head),), "--each")
                 for layer in read.numbers
@@ -143,39 +151,43 @@ def ablate(
             ]
     if together:
         if len(sets) < 2:
-            raise CallError("--together joins sets, and there is one.", "Leave it out.")
-        every = tuple(sorted({head for own in sets for head in own.heads}))
-        sets.append(HeadSet("together", every, "--together"))
-    if each and asked.controls is None:
-        asked = dataclasses.replace(asked, controls=0)
+            raise CallError("--together needs at least two sets of heads.", "Leave it out.")
+        all_heads = tuple(sorted({head for head_set in sets for head in head_set.heads}))
+        sets.append(HeadSet("together", all_heads, "--together"))
+    if each_head and ablate_options.controls is None:
+        ablate_options = dataclasses.replace(ablate_options, controls=0)
     from attnbank.ingest import ablate as disable
 
     with resumable_progress() as display:
-        done = disable(path, name, sets, read.name, asked, display, print_estimate, replace=replace)
-    print_measured(done)
-    asked_for = f"--ablation {quote(name)} --run {quote(done.run)}"
-    notify(f"Next: {typed_for(path)} query ablation_effect {asked_for}")
+        report = disable(
+            path, name, sets, read.name, ablate_options, display, print_estimate, replace=replace
+        )
+    print_measured(report)
+    arguments = f"--ablation {quote(name)} --run {quote(report.run)}"
+    notify(f"Next: {command_prefix(path)} query ablation_effect {arguments}")
 
 
 def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
-    """The heads that a SELECT of the user finds, each once. Raises CallError for other columns."""
-    found = bank.sql(statement, isolated=True)
-    if not {"layer", "head"} <= set(found.columns):
+    """Run the SELECT of --query and return its heads, each once. Raises CallError for other
+    columns.
+    """
+    rows = bank.sql(statement, isolated=True)
+    if not {"layer", "head"} <= set(rows.columns):
         raise CallError(
             "The SELECT of --query has no columns layer and head.",
             'Name them: --query "select layer, head from best_head() limit 5"',
         )
-    heads = found.select("layer", "head").drop_nulls().unique(maintain_order=True)
-    if not all(each.is_integer() for each in heads.dtypes):
+    heads = rows.select("layer", "head").drop_nulls().unique(maintain_order=True)
+    if not all(dtype.is_integer() for dtype in heads.dtypes):
         raise CallError(
             "The columns layer and head of --query are not whole numbers.", "Cast them: layer::int"
         )
     return tuple((int(layer), int(head)) for layer, head in heads.rows())
 
 
-def _best(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
-    """The heads that find most dependents of a relation, in their better direction."""
-    found = bank.query("head_accuracy", relation=relation, run=run)
-    best = found.sort(["accuracy", "layer", "head"], descending=[True, False, False])
-    heads = best.select("layer", "head").unique(maintain_order=True).head(top)
+def _best_heads(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
+    """The `top` heads by accuracy on a relation, each in its better direction."""
+    accuracies = bank.query("head_accuracy", relation=relation, run=run)
+    ranked = accuracies.sort(["accuracy", "layer", "head"], descending=[True, False, False])
+    heads = ranked.select("layer", "head").unique(maintain_order=True).head(top)
     return tuple((int(layer), int(head)) for layer, head in heads.rows())

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnbank.cli.exit_status import command, guarded
+from attnbank.cli.exit_status import command, run_guarded
 from attnbank.cli.humanize import count_noun, format_bytes
 from attnbank.cli.options import (
     BankCommand,
     Decorator,
     bank_path,
+    command_prefix,
     complete_names,
     corpus_option,
     open_named_bank,
     option,
     quiet_option,
-    remembered,
     run_option,
-    typed_for,
+    shared_value,
 )
 from attnbank.cli.output import (
     output_options,
@@ -40,78 +40,84 @@ if TYPE_CHECKING:
 
 _partial_option = option(
     "--partial",
-    "Merge shards although some are missing; the corpus then says which ones it has.",
+    "Merge shards even if some are missing; the corpus then records which ones it has.",
     False,
 )
 
 
 def _also_option(kind: str, several: str) -> Decorator:
-    text = f"Delete this {kind} too, by name or id; no other run may use it. May be given again."
+    text = f"Also delete this {kind}, by name or id; no other run may use it. Can be repeated."
     return option(f"--{kind} {several}", text, multiple=True, metavar="NAME")
 
 
 @command("annotate", "reading_times.csv")
 @click.argument("file", type=click.Path(path_type=Path))
-@option("--name", "The name of the table. Otherwise that of the file.", metavar="TABLE")
-@corpus_option("The corpus whose sentences are meant, if several have one name.")
-@option("--replace", "Replace a table of yours that has the name.", False)
-@option("--skip-bad", "Leave out rows that fit no word of the bank, and say how many.", False)
+@option("--name", "Name of the table. Default: the name of the file.", metavar="TABLE")
+@corpus_option("Corpus of the sentences, if several corpora have sentences of these names.")
+@option("--replace", "Replace your table of this name.", False)
+@option("--skip-bad", "Skip rows that match no word of the bank, and count them.", False)
 @quiet_option()
 def annotate(ctx: click.Context, file: Path, **options: Any) -> None:
-    """Keep columns of your own for each word: reading times, ratings, any measure.
+    """Add columns of your own for each word: reading times, ratings, any measure.
 
-    FILE is CSV, TSV, Parquet or JSON. It names each word by sent_id and index (its 1-based place in
-    the sentence; also word_index or id), within a document if it has that column; or by word, the
-    id of the table word. A column form is checked against the text. All other columns become a
-    table of the bank, which joins with word. A word may have several rows.
+    FILE is CSV, TSV, Parquet or JSON. It names each word by sent_id and index (its 1-based
+    position in the sentence; also word_index or id), within a document if it has that column;
+    or by word, the id in table word. A column form is checked against the text. All other
+    columns become a table of the bank, to be joined with word. A word may have several rows.
     """
     from attnbank.ingest import annotate
 
     path = bank_path(ctx)
-    done = annotate(path, file, **options)
-    notify(*_describe_annotated(done), f"Next: {typed_for(path)} sql {quote(_join(done))}")
+    annotated = annotate(path, file, **options)
+    notify(
+        *_describe_annotated(annotated),
+        f"Next: {command_prefix(path)} sql {quote(_example_select(annotated))}",
+    )
 
 
-def _describe_annotated(done: Annotated) -> list[str]:
-    columns = ", ".join(f"{name} ({type_.lower()})" for name, type_ in done.columns.items())
-    rows, words = count_noun(done.rows, "row"), count_noun(done.words, "word")
-    told = [f"{done.name} has {rows} for {words}: {columns}."]
-    if done.repeated:
-        have = "have" if done.repeated > 1 else "has"
-        told.append(
-            f"{count_noun(done.repeated, 'word')} {have} several rows, up to {done.most:,}."
+def _describe_annotated(annotated: Annotated) -> list[str]:
+    columns = ", ".join(f"{name} ({type_.lower()})" for name, type_ in annotated.columns.items())
+    rows, words = count_noun(annotated.rows, "row"), count_noun(annotated.words, "word")
+    lines = [f"{annotated.name} has {rows} for {words}: {columns}."]
+    if annotated.repeated:
+        have = "have" if annotated.repeated > 1 else "has"
+        lines.append(
+            f"{count_noun(annotated.repeated, 'word')} {have} several rows, up to"
+            f" {annotated.most:,}."
         )
-    told += [f"Left out: {count_noun(n, 'row')} {reason}." for reason, n in done.left_out.items()]
-    told += [
-        f"The values of {name} are those of the bank: a row goes where its {name} is deleted."
-        for name in done.references
+    lines += [
+        f"Skipped: {count_noun(n, 'row')} {reason}." for reason, n in annotated.left_out.items()
     ]
-    return told
+    lines += [
+        f"Column {name} refers to the bank: rows are deleted with their {name}."
+        for name in annotated.references
+    ]
+    return lines
 
 
-def _join(done: Annotated) -> str:
-    """A SELECT that puts the first column of a new table beside the forms of the words."""
+def _example_select(annotated: Annotated) -> str:
+    """An example SELECT that shows the first column of a new table beside the words."""
     from attnbank.sql.quoting import quoted
 
-    name = next(iter(done.columns))
+    name = next(iter(annotated.columns))
     column = name if name.replace("_", "a").isalnum() and name.isascii() else quoted(name)
     return (
-        f"select word.form, {done.name}.{column} from {done.name}"
-        f" inner join word on word.id = {done.name}.word limit 10"
+        f"select word.form, {annotated.name}.{column} from {annotated.name}"
+        f" inner join word on word.id = {annotated.name}.word limit 10"
     )
 
 
 @command("use", "gum-dev/minilm")
 @click.argument("run", required=False, shell_complete=complete_names("run"))
-@option("--none forgets", "Let the newest run that fits answer again.", False)
+@option("--none forgets", "Clear the default: analyses use the newest suitable run again.", False)
 @output_options
 def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
-    """Choose the run that answers if none is named, or list the runs.
+    """Set the default run, or list the runs.
 
-    RUN is the name or the number of a finished run of trained weights. The bank keeps one choice
-    for each context and unit (sentence/word, pair/token). An analysis takes it if it fits, and
-    otherwise the newest run that fits. Without RUN, list the runs, and whether each may answer if
-    none is named (column unasked).
+    RUN is the name or the id of a finished run of trained weights. The bank has one default run
+    for each context and unit (sentence/word, pair/token). An analysis uses it if it is
+    suitable, else the newest suitable run. Without RUN, list the runs, and whether each can be
+    used when no run is named (column unasked).
     """
     from attnbank.ingest.store.preferences import prefer, prefer_none
 
@@ -119,7 +125,7 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
         raise CallError("RUN and --none are mutually exclusive.", "Give one of them.")
     if forgets:
         prefer_none(bank_path(ctx))
-        notify("No run is the default now; the newest suitable run answers.")
+        notify("There is no default run now; analyses use the newest suitable run.")
     elif run is not None:
         notify(f"{prefer(bank_path(ctx), run)} is now the default run.")
     else:
@@ -132,50 +138,51 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
 @click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_names("run"))
 @_also_option("corpus", "corpora")
 @_also_option("model", "models")
-@option("--dry-run", "Print what would go, and stop there.", False)
+@option("--dry-run", "Print what would be deleted, and stop.", False)
 @option("-y --yes", "Do not ask for confirmation.", False)
-@quiet_option("Print nothing but errors; do not ask for confirmation.")
-def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **named: Any) -> None:
-    """Delete runs, by name or id, and free the space that they take.
+@quiet_option("Print only errors; do not ask for confirmation.")
+def delete(ctx: click.Context, /, dry_run: bool, yes: bool, **names: Any) -> None:
+    """Delete runs, by name or id, and free their space.
 
-    What was computed from a run goes with it, and so do the probes that learnt from it or were
+    What was computed from a run is deleted with it, and so are the probes that were trained or
     scored on it. Its corpus and its model stay, unless they are named too.
     """
     from attnbank.ingest.store.deleting import delete
 
-    if not any(named.values()):
+    if not any(names.values()):
         raise click.UsageError("Name a run, or give --corpus or --model.", ctx)
     path = bank_path(ctx)
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not (yes or is_quiet())
     if dry_run or asks:
-        found = delete(path, **named, dry_run=True)
-        _print_deletion(found, "Would delete" if dry_run else "Will delete")
+        deletion = delete(path, **names, dry_run=True)
+        _print_deletion(deletion, "Would delete" if dry_run else "Will delete")
         if dry_run:
             return
         click.confirm("Delete all of this?", abort=True, err=True)
-    done = delete(path, **named)
+    deletion = delete(path, **names)
     if not (asks or is_quiet()):
-        _print_deletion(done, "Deleted")
+        _print_deletion(deletion, "Deleted")
     notify(
-        f"{path} is now {format_bytes(path.stat().st_size)}, {format_bytes(max(done.freed, 0))} smaller",
+        f"{path} is now {format_bytes(path.stat().st_size)},"
+        f" {format_bytes(max(deletion.freed, 0))} smaller",
         *(
             f"No run uses the {kind} {name} any more; to delete it:"
             f" attnbank delete --{kind} {quote(name)}"
-            for kind, name in done.unused
+            for kind, name in deletion.unused
         ),
     )
 
 
-def _print_deletion(found: Deletion, what: str) -> None:
+def _print_deletion(deletion: Deletion, what: str) -> None:
     parts = {
-        "run": found.runs,
-        "corpus": found.corpora,
-        "model": found.models,
-        "probe": found.probes,
+        "run": deletion.runs,
+        "corpus": deletion.corpora,
+        "model": deletion.models,
+        "probe": deletion.probes,
     }
     safe_echo(
-        *(f"{what}: the {kind} {name}" for kind, those in parts.items() for name in those),
-        f"Rows: {', '.join(f'{table} {rows:,}' for table, rows in found.rows.items())}",
+        *(f"{what}: the {kind} {name}" for kind, names in parts.items() for name in names),
+        f"Rows: {', '.join(f'{table} {rows:,}' for table, rows in deletion.rows.items())}",
         err=True,
     )
 
@@ -183,38 +190,38 @@ def _print_deletion(found: Deletion, what: str) -> None:
 @command("upgrade", "-b old.duckdb", cls=BankCommand)
 @quiet_option()
 def upgrade(ctx: click.Context) -> None:
-    """Bring a bank that an earlier attnbank wrote up to date.
+    """Upgrade a bank that an earlier version of attnbank wrote.
 
-    Its tables get the columns that this version's have, its analyses become this version's, and
-    its rows stay. All of it or nothing is done. An earlier attnbank cannot read the bank
-    afterwards: keep a copy if you need that.
+    Adds the columns of this version's tables, replaces views and analyses by this version's,
+    and keeps all rows. Either all of it is done or nothing. Earlier versions cannot read the
+    bank afterwards: keep a copy if you need that.
     """
     from attnbank.sql.bank.opening import upgrade
 
     path = bank_path(ctx)
-    done = upgrade(path)
-    if not done.changed:
-        notify(f"{path} is already up to date (format {done.after})")
+    upgraded = upgrade(path)
+    if not upgraded.changed:
+        notify(f"{path} is already up to date (format {upgraded.after})")
         return
-    if done.before != done.after:
-        notify(f"Upgraded {path} from format {done.before} to {done.after}")
-    if done.added:
-        notify(f"Added: {', '.join(done.added)}")
-    if done.analyses:
+    if upgraded.before != upgraded.after:
+        notify(f"Upgraded {path} from format {upgraded.before} to {upgraded.after}")
+    if upgraded.added:
+        notify(f"Added: {', '.join(upgraded.added)}")
+    if upgraded.analyses:
         notify("Its views and analyses are now those of this version")
 
 
 @command("export", "parquet/")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @run_option("Export only this run, by name or id.", metavar="NAME")
-@option("--force", "Replace an earlier export in DIR; other files there stay.", False)
+@option("--force", "Replace an earlier export in DIR; other files in it stay.", False)
 @provenance_option
 @quiet_option()
 def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> None:
-    """Write the bank as Parquet files, of which `import` makes a bank again.
+    """Write the bank as Parquet files, which `import` makes into a bank again.
 
-    The big tables are divided by run (attention/run=1/...), the others are a file each. With them
-    go a manifest, and the SQL that makes a bank of them in the DuckDB shell.
+    Large tables are partitioned by run (attention/run=1/...), the others are one file each. The
+    folder also gets a manifest, and the SQL that makes a bank of the files in the DuckDB shell.
     """
     from attnbank.queries.export import check_export, export
 
@@ -222,7 +229,7 @@ def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> No
     with open_named_bank(ctx) as bank:
         record_runs(ctx, bank, run)
         written = export(bank, folder, run=run, force=force, origin=provenance_text(ctx))
-    total = format_bytes(sum(each.stat().st_size for each in written))
+    total = format_bytes(sum(file.stat().st_size for file in written))
     notify(
         f"Wrote {len(written):,} files, {total}, to {folder}.",
         f"To make a bank of it again: attnbank -b new.duckdb import {quote(str(folder))}",
@@ -234,21 +241,22 @@ def export(ctx: click.Context, folder: Path, run: str | None, force: bool) -> No
 @_partial_option
 @quiet_option()
 def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None:
-    """Make a new bank of a folder that `export` wrote, or of several.
+    """Make a new bank from folders that `export` wrote.
 
-    Every file is checked against the manifest of the export: what is missing, cut off or changed
-    is said, and then no bank is made. Of the folder no SQL is run. Several become one as with
-    `merge`, which takes banks, too.
+    Every file is checked against the manifest of its export: if one is missing, truncated or
+    changed, no bank is made. No SQL from the folders is run. Several folders are merged as by
+    `merge`, which also takes banks.
     """
     from attnbank.ingest import import_exports
 
     bank = bank_path(ctx)
-    done = import_exports(folders, bank, partial=partial)
-    rows = sum(done.rows.values())
+    report = import_exports(folders, bank, partial=partial)
+    rows = sum(report.rows.values())
     notify(
-        *done.notes,
-        f"{bank} has {rows:,} rows in {len(done.rows):,} tables, {format_bytes(bank.stat().st_size)}.",
-        f"Next: {typed_for(bank)} info",
+        *report.notes,
+        f"{bank} has {rows:,} rows in {len(report.rows):,} tables,"
+        f" {format_bytes(bank.stat().st_size)}.",
+        f"Next: {command_prefix(bank)} info",
     )
 
 
@@ -257,17 +265,18 @@ def import_(ctx: click.Context, folders: tuple[str, ...], partial: bool) -> None
 @_partial_option
 @quiet_option()
 def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
-    """Make a new bank of several, of shards of one run, say.
+    """Merge several banks, such as the shards of a run, into a new one.
 
-    The same corpus, model and run are recognised by their digests and options, whatever they are
-    called, and are there once; the shards of a run become that run. All ids are given anew, in the
-    order of the text. The banks stay as they are. Folders that `export` wrote may stand among them.
-    Without -b the first argument is the new bank, which must not exist: attnbank merge OUT BANK...
+    The same corpus, model and run are recognised by their digests and options, whatever their
+    names, and stored once; the shards of a run become that run. All ids are assigned anew, in
+    the order of the text. The banks are not changed. BANK can also be a folder that `export`
+    wrote. Without -b the first argument is the new bank, which must not exist: attnbank merge
+    OUT BANK...
     """
-    named = remembered(ctx, "bank")
-    out = Path(banks[0] if named is None else named).expanduser()
-    sources = banks[1:] if named is None else banks
-    if named is None and out.exists() and (out.is_dir() or out.stat().st_size):
+    bank = shared_value(ctx, "bank")
+    out = Path(banks[0] if bank is None else bank).expanduser()
+    sources = banks[1:] if bank is None else banks
+    if bank is None and out.exists() and (out.is_dir() or out.stat().st_size):
         raise CallError(
             f"Without -b the first argument is the new bank, and {banks[0]} already exists.",
             f"Name the new bank: attnbank merge {' '.join(map(quote, banks))} -b OUT",
@@ -278,13 +287,13 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
     def merge_banks() -> None:
         from attnbank.ingest import merge_banks
 
-        done = merge_banks(out, sources, partial=partial)
-        runs = done.rows["run"]
+        report = merge_banks(out, sources, partial=partial)
+        runs = report.rows["run"]
         notify(
-            *done.notes,
-            f"{out} has {runs:,} run{'s' * (runs != 1)}, {done.rows['word']:,} words,"
+            *report.notes,
+            f"{out} has {runs:,} run{'s' * (runs != 1)}, {report.rows['word']:,} words,"
             f" {format_bytes(out.stat().st_size)}.",
-            f"Next: {typed_for(out)} info",
+            f"Next: {command_prefix(out)} info",
         )
 
-    guarded(ctx, merge_banks, path=Path(", ".join(sources)))
+    run_guarded(ctx, merge_banks, path=Path(", ".join(sources)))

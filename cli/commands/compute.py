@@ -1,4 +1,4 @@
-"""`attnbank compute` and `attnbank probe`: what is computed from a run and kept in the bank."""
+"""`attnbank compute` and `attnbank probe`: results computed from a run and stored in the bank."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from attnbank.cli.commands.query import AnalysisGroup, plain_name
-from attnbank.cli.exit_status import command, guarded
+from attnbank.cli.commands.query import AnalysisGroup, registry_name
+from attnbank.cli.exit_status import command, run_guarded
 from attnbank.cli.humanize import duration
 from attnbank.cli.options import (
     bank_path,
+    command_prefix,
+    compose,
     field_options,
     option,
     quiet_option,
     run_option,
-    stacked,
-    typed_for,
 )
 from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
@@ -37,27 +37,29 @@ from attnbank.sql.suggest import join_names
 if TYPE_CHECKING:
     from attnbank.queries import Bank
 
-_run_option = run_option("Name or id of the run. Otherwise the one that answers.", metavar="RUN")
-_common_options = stacked(
-    option("--replace", "Compute it anew if the bank has it already.", False), quiet_option()
+_run_option = run_option(
+    "Name or id of the run. Default: the default run of each analysis.", metavar="RUN"
 )
+_common_options = compose(
+    option("--replace", "Compute again what the bank already has.", False), quiet_option()
+)
+# A placeholder for the name of a computation, so that equal reasons can be grouped.
 _NAMES = "{names}"
-"""What stands for the name of a computation in the reason why it was skipped."""
 _NOT_COMPUTED = "; nothing was computed (--replace recomputes)"
 
 
 class Computations(AnalysisGroup):
-    """What can be computed and kept: the steps, and every analysis."""
+    """The commands of `attnbank compute`: computations in Python, and every analysis."""
 
     noun = "computation"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of the steps and of all analyses."""
+        """List the names of the computations and the analyses."""
         return list(dict.fromkeys([*STEPS, *all_analyses()]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Make the command of a step or an analysis; None if there is none."""
-        plain = plain_name(cmd_name)
+        """Make the command of a computation or an analysis; None if there is none."""
+        plain = registry_name(cmd_name)
         return (
             _command_of_computation(STEPS[plain])
             if plain in STEPS
@@ -65,68 +67,69 @@ class Computations(AnalysisGroup):
         )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the steps; the analyses are those of `attnbank queries`."""
+        """List the computations, and refer to `attnbank queries` for the analyses."""
         with formatter.section("What SQL alone cannot compute"):
-            formatter.write_dl([(each.name, f"{each.title}.") for each in STEPS.values()])
-        with formatter.section("Answers that are kept"):
-            formatter.write_text("Every analysis by its name, with its own options: see attnbank"
-                                 " queries.")  # fmt: skip
+            formatter.write_dl([(step.name, f"{step.title}.") for step in STEPS.values()])
+        with formatter.section("Cached analyses"):
+            formatter.write_text(
+                "Every analysis, by its name and with its own options: see attnbank queries."
+            )
 
 
 @cache
 def _command_of_computation(step: Computation) -> click.Command:
-    options = (
+    step_options = (
         option(
-            f"--{each.name}",
-            f"{each.help[0].upper()}{each.help[1:]}. Default: {each.default}.",
-            type=click.Choice(each.choices) if each.choices else type(each.default),
-            metavar=None if each.choices else "N",
+            f"--{parameter.name}",
+            f"{parameter.help[0].upper()}{parameter.help[1:]}. Default: {parameter.default}.",
+            type=click.Choice(parameter.choices) if parameter.choices else type(parameter.default),
+            metavar=None if parameter.choices else "N",
         )
-        for each in step.options
+        for parameter in step.options
     )
 
     @command(
         step.name,
         group="attnbank compute",
-        help=f"{step.title}.\n\nThe analysis of the same name reads what was computed. What the"
-        " bank has already, of the same run and options, is not computed again.",
+        help=f"{step.title}.\n\nThe analysis of the same name reads the result. A result that the"
+        " bank already has, of the same run and options, is not computed again.",
         short_help=f"{step.title}.",
     )
-    @stacked(_run_option, *options, _common_options)
+    @compose(_run_option, *step_options, _common_options)
     def run_step(ctx: click.Context, /, run: str | None, replace: bool, **values: Any) -> None:
         from attnbank.ingest.derived.computations import compute
 
         path = bank_path(ctx)
-        given = {name: value for name, value in values.items() if value is not None}
+        arguments = {name: value for name, value in values.items() if value is not None}
         with ProgressDisplay() as display:
-            found = compute(path, step.name, run, display, replace=replace, **given)
-        for table, rows in found.rows.items():
-            what = f"{rows:,} rows of the run {found.run}"
+            computed = compute(path, step.name, run, display, replace=replace, **arguments)
+        for table, rows in computed.rows.items():
+            what = f"{rows:,} rows of the run {computed.run}"
             new = f"Table {table} now has {what}"
-            notify(new if found.is_new else f"Table {table} already has {what}{_NOT_COMPUTED}")
-        notify(f"Next: {typed_for(path)} query {step.name}")
+            notify(new if computed.is_new else f"Table {table} already has {what}{_NOT_COMPUTED}")
+        notify(f"Next: {command_prefix(path)} query {step.name}")
 
     return run_step
 
 
 def _describe(analysis: Analysis) -> tuple[str, str]:
     text = (
-        f"Keep the answer of attnbank query {analysis.name} with these options in the bank. query,"
-        " plot and bank.query give it again, until something has changed that it was computed from."
+        f"Cache the rows of attnbank query {analysis.name} with these options in the bank. query,"
+        " plot and bank.query then return them, until something that they depend on has changed."
     )
     return text, ""
 
 
 def _compute_answer(
-    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, replace: bool
+    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, replace: bool
 ) -> None:
     path, name = bank_path(ctx), analysis.name
-    kept = compute_and_cache(path, name, given, replace=replace)
-    if kept is None:
+    answer = compute_and_cache(path, name, arguments, replace=replace)
+    if answer is None:
         notify(f"The bank already has the answer of {name}{_NOT_COMPUTED}")
     else:
-        notify(f"Saved {kept.row_count:,} rows of {name} in the bank ({kept.seconds:.1f} s)")
-    notify(f"Next: {typed_for(path)} query {name}")
+        notify(f"Saved {answer.row_count:,} rows of {name} in the bank ({answer.seconds:.1f} s)")
+    notify(f"Next: {command_prefix(path)} query {name}")
 
 
 @click.pass_context
@@ -135,25 +138,25 @@ def _compute_everything(
 ) -> None:
     def compute_all() -> None:
         with ProgressDisplay() as display:
-            done = compute_and_cache_all(bank_path(ctx), run, display, replace=replace)
+            outcome = compute_and_cache_all(bank_path(ctx), run, display, replace=replace)
         notify(
-            f"{len(done.kept):,} answers saved, {done.already:,} were already in the bank.",
-            *(f"Skipped: {line}" for line in _skipped_by_reason(done.skipped)),
+            f"{len(outcome.kept):,} answers saved, {outcome.already:,} were already in the bank.",
+            *(f"Skipped: {line}" for line in _skipped_by_reason(outcome.skipped)),
         )
 
     if ctx.invoked_subcommand is not None:
         if everything or run is not None:
             raise click.UsageError(
-                "--all and --run cannot stand before a name; put --run after it.", ctx
+                "--all and --run cannot come before a name; put --run after it.", ctx
             )
     elif everything:
-        guarded(ctx, compute_all)
+        run_guarded(ctx, compute_all)
     else:
         safe_echo(*ctx.get_help().split("\n"))
 
 
 def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
-    """Why computations were skipped: a line for each reason, with their names."""
+    """Summarize why computations were skipped: a line for each reason, with their names."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in skipped.items():
         by_reason.setdefault(reason.replace(name, _NAMES), []).append(name)
@@ -166,13 +169,16 @@ def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
 
 
 MOST_BYTES = 64_000_000
+# Seconds between writes of finished rows: opening the bank to write is slow, but an interrupt
+# must not lose much.
 _WRITES_AFTER = 15.0
-"""Seconds after which finished answers are written, so that an interrupt loses little."""
 
 
 @dataclass
-class Done:
-    """What `compute_and_cache_all` did: what it kept, how many were kept `already`, and why it skipped some."""
+class ComputeReport:
+    """What `compute_and_cache_all` did: `kept` were cached now, `already` is the number cached
+    before.
+    """
 
     kept: list[str] = field(default_factory=list)
     already: int = 0
@@ -180,17 +186,17 @@ class Done:
 
 
 def compute_and_cache(
-    path: Path, name: str, given: Mapping[str, Any], *, replace: bool
+    path: Path, name: str, arguments: Mapping[str, Any], *, replace: bool
 ) -> AnalysisAnswer | None:
-    """Keep the answer to an analysis; None if it is kept already, unless `replace`.
+    """Cache the rows of an analysis; return None if they already are, unless `replace`.
 
-    Raises as `Bank.query` does, CallError for an unfinished run or too large an answer,
+    Raises what `Bank.query` raises; CallError for an unfinished run or too many bytes;
     BankError if the bank cannot be written.
     """
     from attnbank.queries import open_bank
 
     with open_bank(path) as bank:
-        answer = _answer_analysis(bank, name, given, replace=replace)
+        answer = _answer_analysis(bank, name, arguments, replace=replace)
     if answer is not None:
         cache_answers(path, [answer])
     return answer
@@ -198,10 +204,10 @@ def compute_and_cache(
 
 def compute_and_cache_all(
     path: Path, run: str | None, on_progress: OnProgress, *, replace: bool
-) -> Done:
-    """Run every step, then keep the answer of every analysis with its defaults, of one run or all.
+) -> ComputeReport:
+    """Run every computation, then cache every analysis with its defaults, for one run or all.
 
-    What cannot be answered is skipped. Raises BankError, CallError if there is no such run.
+    Skip what the bank has no data for. Raises BankError; CallError if there is no such run.
     """
     from attnbank.ingest.derived.computations import compute
     from attnbank.queries import open_bank
@@ -209,47 +215,47 @@ def compute_and_cache_all(
     with open_bank(path) as bank:
         if run is not None and run not in {*bank.runs()["name"], *map(str, bank.runs()["id"])}:
             bank.run_of("best_head", run=run)  # raises the CallError for an unknown run
-    done = Done()
+    outcome = ComputeReport()
     for step in STEPS:
         try:
             compute(path, step, run, replace=replace)
         except (CallError, QueryError, ImportError) as error:
-            done.skipped[step] = str(error).split("\n")[0].rstrip(".")
-    waiting: list[AnalysisAnswer] = []
+            outcome.skipped[step] = str(error).split("\n")[0].rstrip(".")
+    unwritten: list[AnalysisAnswer] = []
     names = [name for name in all_analyses() if name not in STEPS]
-    begun = time.monotonic()
+    last_write = time.monotonic()
     for at, name in enumerate(names):
         on_progress(Progress("keeping", at, len(names)))
-        takes_run = any(each.name == "run" for each in find_analysis(name).parameters)
-        given = {"run": run} if run is not None and takes_run else {}
+        takes_run = any(parameter.name == "run" for parameter in find_analysis(name).parameters)
+        arguments = {"run": run} if run is not None and takes_run else {}
         with open_bank(path) as bank:
             try:
-                answer = _answer_analysis(bank, name, given, replace=replace)
+                answer = _answer_analysis(bank, name, arguments, replace=replace)
             except (CallError, QueryError) as error:
-                done.skipped[name] = str(error).split("\n")[0].rstrip(".")
+                outcome.skipped[name] = str(error).split("\n")[0].rstrip(".")
                 continue
         if answer is None:
-            done.already += 1
+            outcome.already += 1
             continue
-        done.kept.append(name)
-        waiting.append(answer)
-        if time.monotonic() - begun > _WRITES_AFTER:
-            cache_answers(path, waiting)
-            waiting, begun = [], time.monotonic()
-    if waiting:
-        cache_answers(path, waiting)
+        outcome.kept.append(name)
+        unwritten.append(answer)
+        if time.monotonic() - last_write > _WRITES_AFTER:
+            cache_answers(path, unwritten)
+            unwritten, last_write = [], time.monotonic()
+    if unwritten:
+        cache_answers(path, unwritten)
     on_progress(Progress("keeping", len(names), len(names)))
-    return done
+    return outcome
 
 
 def _answer_analysis(
-    bank: Bank, name: str, given: Mapping[str, Any], *, replace: bool
+    bank: Bank, name: str, arguments: Mapping[str, Any], *, replace: bool
 ) -> AnalysisAnswer | None:
     from attnbank.queries.results import to_ipc
 
-    if not replace and bank.cached(name, **given) is not None:
+    if not replace and bank.cached(name, **arguments) is not None:
         return None
-    run = bank.run_of(name, **given)
+    run = bank.run_of(name, **arguments)
     if run is not None and not run.is_finished:
         raise CallError(
             f"The run {run.name} is unfinished, so the answer would soon be out of date.",
@@ -257,16 +263,16 @@ def _answer_analysis(
         )
     bank.reads_cache = False
     start = time.perf_counter()
-    rows = bank.query(name, **given)
+    rows = bank.query(name, **arguments)
     seconds = time.perf_counter() - start
     answer = to_ipc(rows)
     if len(answer) > MOST_BYTES:
         raise CallError(
-            f"The answer of {name} has {len(answer):,} bytes; at most {MOST_BYTES:,} are kept.",
+            f"The answer of {name} has {len(answer):,} bytes; the cache takes {MOST_BYTES:,}.",
             "Query it when you need it: it is large, not slow.",
         )
     number = None if run is None else run.id
-    return AnalysisAnswer(name, number, rows.height, answer, seconds, dict(given))
+    return AnalysisAnswer(name, number, rows.height, answer, seconds, dict(arguments))
 
 
 compute = Computations(
@@ -275,20 +281,19 @@ compute = Computations(
     _describe,
     _common_options,
     help=(
-        "Compute what SQL alone cannot, or keep the answer of an analysis, in the bank.\n\n"
-        "The steps, such as head_distance, fill the tables that the analyses of their names"
-        " read. Of every other analysis the rows are kept, for the run and the options that are"
-        " given, so that they need not be computed again.\n\n"
-        "\b\nExample:\n  attnbank compute head_distance\n  attnbank compute best_head\n"
-        "  attnbank compute --all"
+        "Compute what SQL alone cannot, or cache the rows of an analysis, in the"
+        " bank.\n\nComputations such as head_distance fill the tables that the analyses of the"
+        " same names read. Of every other analysis, the rows for the given run and options are"
+        " cached, so that they need not be computed again.\n\n\b\nExample:\n  attnbank compute"
+        " head_distance\n  attnbank compute best_head\n  attnbank compute --all"
     ),
-    short_help="Compute what SQL alone cannot, or keep an answer.",
+    short_help="Compute what SQL alone cannot, or cache an analysis.",
     callback=_compute_everything,
 )
-stacked(
+compose(
     option(
         "--all everything",
-        "Keep the answer of every analysis that has one, with its defaults.",
+        "Cache the rows of every analysis that has any, with its default options.",
         False,
     ),
     _run_option,
@@ -299,14 +304,14 @@ stacked(
 @command("probe", "attention --train-run gum-train/minilm --test-run gum-dev/minilm")
 @click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
 @run_option(
-    "Name or id of the run to learn from. right_branching needs none.",
+    "Name or id of the run to train on; right_branching needs none.",
     "--train-run",
     metavar="RUN",
 )
-@run_option("Name or id of the run to be scored on.", "--test-run", required=True, metavar="RUN")
+@run_option("Name or id of the run to score on.", "--test-run", required=True, metavar="RUN")
 @field_options(ProbeOptions)
-@option("--replace", "Train it anew if the bank has it already.", False)
-@quiet_option("Print the scores and nothing else.")
+@option("--replace", "Train it again even if the bank already has it.", False)
+@quiet_option("Print only the scores.")
 @output_options
 def probe(
     ctx: click.Context, /, kind: str, train_run: str | None, test_run: str, replace: bool,
@@ -316,33 +321,42 @@ def probe(
 
     KIND is right_branching (each word's head is the next word), attention (a weight for each
     attention head and direction), attention_words (weights that depend on the two words) or
-    distance_words (the distance and the two words, no attention). The scores, by relation, are
-    printed and kept in the bank: see probe_accuracy, probe_heads and paper.table_3. A probe that
-    the bank has already, of the same runs and options, is printed and not trained again.
+    distance_words (the distance and the two words, no attention). The scores by relation are
+    printed and stored in the bank: see probe_accuracy, probe_heads and paper.table_3. If the
+    bank already has a probe with the same runs and options, that one is printed and nothing is
+    trained.
 
     The published code trains for one epoch, one sentence at a time, and lets a word be its own
-    head. Here training stops when the held-out loss falls no more, and no word is its own head;
-    --epochs 1 --batch-sentences 1 --held-out 0 trains as long as there.
+    head. Here training stops when the held-out loss stops falling, and no word is its own head;
+    --epochs 1 --batch-sentences 1 --held-out 0 trains as long as the published code.
     """
     from attnbank.ingest.derived.probes import train_probe
 
     check_output(ctx)
-    asked = ProbeOptions(**options)
-    if kind in WITH_WORDS and asked.embeddings == "model" and asked.model is not None:
+    probe_options = ProbeOptions(**options)
+    if (
+        kind in WITH_WORDS
+        and probe_options.embeddings == "model"
+        and probe_options.model is not None
+    ):
         # The same checks that ingest makes of an untrusted model, before its weights are read.
         from attnbank.ingest.models.loading import describe
 
-        describe(asked.model, trust_remote_code=asked.trust_remote_code)
+        describe(probe_options.model, trust_remote_code=probe_options.trust_remote_code)
     with ProgressDisplay() as display:
         report = train_probe(
-            bank_path(ctx), kind, train_run, test_run, asked, display, replace=replace
+            bank_path(ctx), kind, train_run, test_run, probe_options, display, replace=replace
         )
-    of_all = report.scores.row(0, named=True)
-    took = duration(report.seconds) if report.is_new else "in the bank already (--replace: anew)"
-    learnt = f", {report.epochs} epochs, best {report.best_epoch}" if report.epochs else ""
+    overall = report.scores.row(0, named=True)
+    duration_text = (
+        duration(report.seconds)
+        if report.is_new
+        else "already in the bank (--replace trains again)"
+    )
+    epochs_text = f", {report.epochs} epochs, best {report.best_epoch}" if report.epochs else ""
     notify(
-        f"Probe {report.probe}: {report.kind} finds {100 * of_all['uas']:.1f} % of the heads in"
-        f" {report.test_run} (95 % interval {100 * of_all['uas_low']:.1f} to"
-        f" {100 * of_all['uas_high']:.1f}); {took}{learnt}"
+        f"Probe {report.probe}: {report.kind} finds {100 * overall['uas']:.1f} % of the heads in"
+        f" {report.test_run} (95 % interval {100 * overall['uas_low']:.1f} to"
+        f" {100 * overall['uas_high']:.1f}); {duration_text}{epochs_text}"
     )
     write_frame(ctx, report.scores)

@@ -13,17 +13,17 @@ from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
     Decorator,
     bank_path,
+    command_prefix,
+    compose,
     corpus_option,
     engine_options,
     open_named_bank,
+    open_source,
     option,
     quiet_option,
     run_option,
-    source_of,
-    stacked,
     text_argument,
     timeout_option,
-    typed_for,
 )
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.sql.errors import CallError
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions
     from attnbank.queries.spark import Exported
 
+# Spaces between two columns of a table.
 _GAP = 2
-"""Columns of a terminal between two columns of the table."""
+# Words left and right of a hit where no terminal width applies.
 _USUAL = 10
-"""Words left and right of a hit if there is no terminal whose width could decide."""
 
 
 _request_argument = text_argument("request")
@@ -54,53 +54,55 @@ def _within_option(help: str) -> Decorator:
     return option("--within", help, "sentence", choices=["sentence", "document"])
 
 
-_hit_options = stacked(
-    corpus_option("Read only this corpus, by its name."),
+_hit_options = compose(
+    corpus_option("Search only this corpus, by name."),
     run_option(
-        "The run whose attention or surprisal is read, by name or id; by default as for an"
-        " analysis."
+        "Run whose attention or surprisal is read, by name or id. Default: the bank's default run."
     ),
     _within_option(
-        "Whether nodes that only attention or coreference ties may be in different sentences."
+        "Where to look for nodes that only attention or coreference connects: in the same"
+        " sentence, or in the same document."
     ),
-    timeout_option("How long it may take."),
+    timeout_option("Time limit in seconds."),
     option("--show-sql", "Print the SELECT instead of running it.", False),
-    option("--dialect", "The dialect of --show-sql.", "duckdb"),
+    option("--dialect", "SQL dialect of --show-sql.", "duckdb"),
     engine_options(),
     output.output_options,
 )
-_pair_options = stacked(
+_pair_options = compose(
     option("--from dependent", "The node that is the dependent (required).", metavar="NODE"),
     option("--to head", "The node that is its head (required).", metavar="NODE"),
     _within_option(
-        "Whether the two words may be in different sentences: then a run over documents is read."
+        "Whether both words must be in one sentence, or only in one document (which needs a run"
+        " over documents)."
     ),
-    timeout_option("How long finding the pairs may take."),
+    timeout_option("Time limit in seconds for finding the pairs."),
 )
 
 
 @command("find", "'pattern { V -[obj]-> O; O [upos=PRON] }'")
 @_request_argument
-@_keys_option("--columns", "Further columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.")
+@_keys_option("--columns", "Additional columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.")
 @option(
     "--head heads",
-    "For these heads (3-1,5-2): the weight from --from to --to, and what is looked at most.",
+    "For these heads (3-1,5-2): the weight from --from to --to, and the word with the largest"
+    " weight.",
     "",
     metavar="HEADS",
 )
 @option(
     "--from node",
-    "The node that --head looks from; by default the dependent of the first edge.",
+    "The node from which --head attends. Default: the dependent of the first edge.",
     metavar="NODE",
 )
-@option("--to target", "The node to which the weight is shown.", metavar="NODE")
-@_keys_option("--sort", "Sort by such keys first.")
-@option("--limit", "Only the first N hits.", least=0, metavar="N")
-@option("--sample", "N hits at random.", least=0, metavar="N")
-@option("--seed", "The seed of --sample.", 0, metavar="S")
+@option("--to target", "The node to which --head attends.", metavar="NODE")
+@_keys_option("--sort", "Sort by these keys.")
+@option("--limit", "Show only the first N hits.", least=0, metavar="N")
+@option("--sample", "Show N random hits.", least=0, metavar="N")
+@option("--seed", "Seed of --sample.", 0, metavar="S")
 @option(
     "--context",
-    "Words left and right of a hit, for people; otherwise what the terminal has room for.",
+    "Words left and right of a hit in a table. Default: as many as fit the terminal.",
     least=0,
     metavar="N",
 )
@@ -112,13 +114,13 @@ def find(
 ) -> None:  # fmt: skip
     """Find words by a request in the language of Grew.
 
-    REQUEST is in quotes, or - for standard input. People see one line per hit, the matched words in
-    brackets; programs get one row per hit, with the sentence and the index of each node (0 is the
-    node before the first word) and the label of each named edge.
+    REQUEST is in quotes, or - for standard input. A table has one line per hit, with the
+    matched words in brackets; formats for programs have one row per hit, with the sentence, the
+    index of each node (0 is the node before the first word) and the label of each named edge.
     """
     from attnbank.queries.patterns import HitOptions, head_keys
 
-    source = source_of(ctx, shared["timeout"])
+    source = open_source(ctx, shared["timeout"])
     if heads:
         columns = ", ".join(filter(None, (columns, head_keys(request, heads, node, target))))
     elif node or target:
@@ -132,14 +134,16 @@ def find(
         _print_sql(ctx, source, hits, keys)
         return
     with source as bank:
-        found, title = _hits(ctx, bank, hits, keys)
-        shown = found
+        matches, title = _hits(ctx, bank, hits, keys)
+        rows = matches
         if is_read:
             width = output.terminal_width(ctx) if chosen == "table" else None
-            beside = _USUAL if context is None and width is None else context
-            shown = bank.concordance(found.drop("run", strict=False).head(output.MOST_ROWS), beside)
-            shown = shown if width is None else _cut_context(shown, width)
-    output.write_frames(ctx, [shown], count=lambda: found.height, title=title)
+            words_beside = _USUAL if context is None and width is None else context
+            rows = bank.concordance(
+                matches.drop("run", strict=False).head(output.MOST_ROWS), words_beside
+            )
+            rows = rows if width is None else _cut_context(rows, width)
+    output.write_frames(ctx, [rows], count=lambda: matches.height, title=title)
 
 
 def _hits(
@@ -148,11 +152,11 @@ def _hits(
     from attnbank.queries.patterns import compile_to_sql
 
     request, hits = ctx.params["request"], _restrict_to_run(ctx, bank, hits, keys)
-    found = bank.run_hits(request, hits, timeout=ctx.params["timeout"], **keys)
+    rows = bank.run_hits(request, hits, timeout=ctx.params["timeout"], **keys)
     run = None if hits.run is None else hits.run.name
     if output.has_provenance(ctx):
         output.record(ctx, bank, run, compile_to_sql(request, choice=hits, **keys), request=request)
-    return found, None if run is None else f"Run: {run}"
+    return rows, None if run is None else f"Run: {run}"
 
 
 def _print_sql(
@@ -167,15 +171,17 @@ def _print_sql(
     if reads_run(request, _join_keys(keys)):
         with source as bank:
             hits = _restrict_to_run(ctx, bank, hits, keys)
-    made = compile_to_sql(request, choice=hits, dialect=ctx.params["dialect"], **keys)
-    safe_echo(*made.split("\n"))
+    sql = compile_to_sql(request, choice=hits, dialect=ctx.params["dialect"], **keys)
+    safe_echo(*sql.split("\n"))
 
 
 def _restrict_to_run(
     ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
 ) -> HitOptions:
-    given = ctx.params
-    run = bank.run_of_request(given["request"], given["run"], given["within"], _join_keys(keys))
+    options = ctx.params
+    run = bank.run_of_request(
+        options["request"], options["run"], options["within"], _join_keys(keys)
+    )
     return replace(hits, run=run)
 
 
@@ -192,18 +198,18 @@ def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     def widest(name: str) -> int:
         return max(map(display_width, [name, *map(str, frame[name])]), default=0)
 
-    ways = [is_right_to_left(hit) for hit in frame["hit"]]
+    right_to_left = [is_right_to_left(hit) for hit in frame["hit"]]
     fixed = [name for name in frame.columns if name not in ("left", "hit", "right")]
     room = width - sum(widest(name) + _GAP for name in fixed) - 2 * _GAP
     hit = min(widest("hit"), max(20, room // 2))
     left = max(4, (room - hit) // 2)
     right = max(5, room - hit - left)
     lefts, rights = [], []
-    for before, after, turned in zip(frame["left"], frame["right"], ways, strict=True):
-        # Left of a hit that runs from right to left stands what comes after it, which is cut at
-        # its end; in either case the cut is on the far side.
-        shown = (cut if turned else cut_start)(before, left)
-        lefts.append(" " * (left - display_width(shown)) + shown)
+    for before, after, turned in zip(frame["left"], frame["right"], right_to_left, strict=True):
+        # In right-to-left text the left column holds the words after the hit. Always cut on the
+        # side that is farther from the hit.
+        cut_text = (cut if turned else cut_start)(before, left)
+        lefts.append(" " * (left - display_width(cut_text)) + cut_text)
         rights.append((cut_start if turned else cut)(after, right))
     return frame.with_columns(
         pl.Series("left", lefts, pl.String), pl.Series("right", rights, pl.String)
@@ -214,23 +220,23 @@ def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
 @_request_argument
 @_keys_option(
     "--by",
-    "What to count by: V.lemma,O.upos,e.label,delta(V,O),V.surprisal,document.genre,"
-    "{ O =[3-1]=> V }.",
+    "Keys to count by: V.lemma,O.upos,e.label,delta(V,O),V.surprisal,document.genre,{ O =[3-1]=>"
+    " V }.",
 )
-@option("--limit", "Only the N most frequent.", least=0, metavar="N")
-@option("--show", "For each row, the find that lists its hits.", False)
+@option("--limit", "Show only the N most frequent rows.", least=0, metavar="N")
+@option("--show", "Add to each row the find command that lists its hits.", False)
 @_hit_options
 def count(
     ctx: click.Context, /, request: str, by: str, limit: int | None, show: bool, **shared: Any
 ) -> None:
-    """Count what a request describes.
+    """Count the hits of a request.
 
-    REQUEST is that of find. With two keys people see a cross table where it has room.
+    REQUEST is as for find. With two keys, a table is a cross table if it fits the terminal.
     """
     from attnbank.queries.patterns import HitOptions
     from attnbank.queries.table_formats import crosstab, fits_crosstab
 
-    source = source_of(ctx, shared["timeout"])
+    source = open_source(ctx, shared["timeout"])
     is_read = output.check_output(ctx) in output.FOR_PEOPLE and not show
     hits = HitOptions(shared["corpus"], limit, cross_sentence=shared["within"] == "document")
     keys = {"columns": by, "counts": True}
@@ -238,58 +244,61 @@ def count(
         _print_sql(ctx, source, hits, keys)
         return
     with source as bank:
-        if is_read:  # a limit would leave cells of a cross table at 0
+        if is_read:  # a cross table needs all cells
             hits = replace(hits, limit=None)
-        found, title = _hits(ctx, bank, hits, keys)
-    names = [name for name in found.columns if name not in ("n", "share", "run")]
+        counts, title = _hits(ctx, bank, hits, keys)
+    names = [name for name in counts.columns if name not in ("n", "share", "run")]
     if show:
-        found = _with_finds(ctx, found, names)
-    elif is_read and fits_crosstab(found, names):
-        found = crosstab(found, *names)
-    elif limit is not None:  # the most frequent, though numbers stand in their own order
-        found = found.filter(found["n"].rank("ordinal", descending=True) <= limit)
-    found = found if limit is None else found.head(limit)
-    output.write_frame(ctx, found, title=title, wraps=show)
+        counts = _with_finds(ctx, counts, names)
+    elif is_read and fits_crosstab(counts, names):
+        counts = crosstab(counts, *names)
+    elif limit is not None:  # rows of numeric keys are ordered by key, not by n
+        counts = counts.filter(counts["n"].rank("ordinal", descending=True) <= limit)
+    counts = counts if limit is None else counts.head(limit)
+    output.write_frame(ctx, counts, title=title, wraps=show)
 
 
-def _with_finds(ctx: click.Context, found: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _with_finds(ctx: click.Context, counts: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     import polars as pl
 
     from attnbank.queries.patterns import listing
 
-    given = ctx.params
-    options = [("--corpus", given["corpus"]), ("--run", given["run"])]
-    if given["within"] == "document":
+    params = ctx.params
+    options = [("--corpus", params["corpus"]), ("--run", params["run"])]
+    if params["within"] == "document":
         options.append(("--within", "document"))
     typed = [part for name, value in options if value for part in (name, value)]
-    rows = found.select(names).rows() or [()] * found.height
-    finds = [
-        shlex.join(["attnbank", "find", listing(given["request"], given["by"], row), *typed])
-        for row in rows
+    keys = counts.select(names).rows() or [()] * counts.height
+    commands = [
+        shlex.join(["attnbank", "find", listing(params["request"], params["by"], key), *typed])
+        for key in keys
     ]
-    return found.with_columns(pl.Series("find", finds, pl.String))
+    return counts.with_columns(pl.Series("find", commands, pl.String))
 
 
 @command("score", "'pattern { V -[obj]-> O }' --from O --to V")
 @_request_argument
 @_pair_options
 @_keys_option(
-    "--by", "How often the best head is right in each group: V.lemma, delta(V, O), document.genre."
+    "--by",
+    "Also the accuracy of the best head in each group: V.lemma, delta(V, O), document.genre.",
 )
-@option("--each", "With --by: the best head of each group, chosen on its own pairs.", False)
-@option("--min-count", "With --by: leave out groups with fewer pairs.", 1, least=1, metavar="N")
+@option(
+    "--each", "With --by: choose the best head of each group on the pairs of that group.", False
+)
+@option("--min-count", "With --by: skip groups with fewer pairs.", 1, least=1, metavar="N")
 @option(
     "--apart",
-    "Leave out pairs closer than N words: 2 leaves out neighbours.",
+    "Skip pairs closer than N words: 2 skips neighbours.",
     1,
     least=1,
     metavar="N",
 )
-@option("--every", "Every head, in both directions, the best first.", False)
-@corpus_option("Read only this corpus.")
+@option("--every", "Show every head, in both directions, the best first.", False)
+@corpus_option("Score only on this corpus, by name.")
 @run_option(
-    "The run whose heads are judged, by name or id; by default as for an analysis. Several: "
-    "--run A --run B.",
+    "Run whose heads are scored, by name or id; can be repeated (--run A --run B). Default: the"
+    " bank's default run.",
     multiple=True,
 )
 @engine_options()
@@ -298,23 +307,24 @@ def score(
     ctx: click.Context, /, request: str, dependent: str | None, head: str | None,
     run: tuple[str, ...], **options: Any,
 ) -> None:  # fmt: skip
-    """Judge every head on the pairs of words that a request finds.
+    """Score every head on the pairs of words that a request finds.
 
-    REQUEST is that of `attnbank find`. Each pair is judged like a dependency: the head must look
-    from --from at --to more than at any other word, or the other way round. The answer is the best
-    of all heads (how many were tried is in it), with an interval by documents, the highest accuracy
-    that a head can have, the best fixed offset, how far the head is above it (gain, with the
-    interval of this difference), and p by documents, corrected for all heads. Head and offset that
-    are best on every second document are compared on the others, without any correction. The same
-    for the controls of random weights, if the bank has any: a row for each seed, then their range.
+    REQUEST is as for find. Each pair is scored like a dependency: a head is right if it attends
+    from --from more to --to than to any other word, or the other way round. The result is the
+    best of all heads (tried is their number), its interval by documents, the highest accuracy
+    that a head could have, the best fixed offset, how far the head is above it (gain, with the
+    interval of the difference), and p by documents, corrected for the number of heads. The head
+    and the offset that are best on every second document are also compared on the others,
+    without correction. If the bank has controls with random weights, each seed has a row, and
+    their range follows.
     """
     from attnbank.queries.patterns import check_ends
 
-    source = source_of(ctx)
+    source = open_source(ctx)
     output.check_output(ctx)
     check_ends(request, dependent, head)
     assert dependent is not None and head is not None
-    for name in ("engine", "data", "master"):  # what `source` is
+    for name in ("engine", "data", "master"):  # `source` was made from these
         del options[name]
     with source as bank:
         frame = bank.score(request, dependent=dependent, head=head, run=run or None, **options)
@@ -327,7 +337,7 @@ def score(
 
 
 def _range_of_controls(controls: pl.DataFrame) -> str | None:
-    """What the best heads of several seeds of random weights find, from the worst to the best."""
+    """The lowest and highest score of the best heads of several seeds of random weights."""
     if controls.height < 2:
         return None
     ranges = []
@@ -352,9 +362,9 @@ def _title_of_scores(frame: pl.DataFrame) -> str | None:
 @click.argument("name")
 @_request_argument
 @_pair_options
-@option("--meaning", "What the relation means, in words.", metavar="TEXT")
-@run_option("The run whose attention or surprisal the request reads, by name or id.")
-@option("--replace", "Let the name mean this request from now on.", False)
+@option("--meaning", "Description of the relation.", metavar="TEXT")
+@run_option("Run whose attention or surprisal the request reads, by name or id.")
+@option("--replace", "Replace the relation of this name.", False)
 @quiet_option()
 def save(
     ctx: click.Context, /, name: str, request: str, dependent: str | None, head: str | None,
@@ -362,8 +372,9 @@ def save(
 ) -> None:  # fmt: skip
     """Save the pairs that a request finds as a relation of the bank.
 
-    Every analysis that takes --relation takes its NAME then, and any program that opens the bank
-    has the view saved.NAME. The same command again looks at the text that came since.
+    Every analysis with --relation then accepts NAME, and any program that opens the bank can
+    read the view saved.NAME. To include text that was ingested later, type the same command
+    again.
     """
     from attnbank.ingest import save_relation
     from attnbank.queries.patterns import check_ends
@@ -374,18 +385,18 @@ def save(
         pairs = save_relation(bank, name, request, dependent=dependent, head=head, **options)
     notify(
         f"{name} has {pairs:,} pairs.",
-        f"Next: {typed_for(bank_path(ctx))} query best_head --relation {shlex.quote(name)}",
+        f"Next: {command_prefix(bank_path(ctx))} query best_head --relation {shlex.quote(name)}",
     )
 
 
 @command("saved")
-@option("--delete name", "Take this relation out of the bank.", metavar="NAME")
+@option("--delete name", "Delete this relation.", metavar="NAME")
 @output.output_options
 def saved(ctx: click.Context, name: str | None) -> None:
     """List the saved relations, or delete one.
 
-    later_sentences counts the sentences that came after a relation was saved, in which it has no
-    pairs: save it again.
+    later_sentences is the number of sentences that were ingested after a relation was saved, in
+    which it has no pairs: save it again.
     """
     if name is not None:
         from attnbank.ingest.store.saved import forget

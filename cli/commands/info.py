@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
     from attnbank.queries.contents import Contents
 
+# run.reading from which on words are tokenized with the white space before them.
 READING = 2
-"""The value of run.reading in runs whose words all carry the white space before them."""
 _TEXT = ("document", "sentence", "word", "mention")
 _OLD_READING = (
     "ingested by an older attnbank: unless its tokenizer is WordPiece or byte-level, words were"
     " given spaces that the text does not have; ingest it again"
 )
+# How further options of a run are shown, by column.
 _CHOICES = {
     "shard": "the {} of the documents",
     "truncate": "only the first input of each document",
@@ -48,15 +49,14 @@ _CHOICES = {
     "mask_seed": "mask seed {}",
     "earlier_batch_tokens": "smaller batches after a lack of memory (up to batch:tokens {})",
 }
-"""Columns of a run that stand in the line of its further options, and how."""
 
 
 @command("info")
 @output_options
 def info(ctx: click.Context) -> None:
-    """Show what is in the bank: runs, models, corpora, and what was left out.
+    """Show what is in the bank: runs, models, corpora, and what was skipped.
 
-    As JSON it is one object; in the other formats for programs it is the runs.
+    -f json has all of it in one object; the other formats for programs have the runs.
     """
     chosen = check_output(ctx)
     with open_named_bank(ctx) as bank:
@@ -64,21 +64,23 @@ def info(ctx: click.Context) -> None:
     if chosen not in ("table", "json"):
         write_frame(ctx, contents.runs)
         return
-    text = _for_people(contents) if chosen == "table" else _for_programs(contents)
+    text = _format_contents(contents) if chosen == "table" else _contents_json(contents)
     with destination(ctx, binary=False) as file:
         file.write(text.encode(errors="backslashreplace"))
 
 
-def _for_programs(contents: Contents) -> str:
-    found: dict[str, Any] = {"path": typed_path(contents.path)}
-    found |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
-    for part in ("runs", "models", "corpora", "skipped", "departures", "tables"):
-        found[part] = getattr(contents, part).to_dicts()
-    return json.dumps(found, indent=2, ensure_ascii=False, default=datetime.isoformat) + "\n"
+def _contents_json(contents: Contents) -> str:
+    contents_json: dict[str, Any] = {"path": typed_path(contents.path)}
+    contents_json |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
+    for table in ("runs", "models", "corpora", "skipped", "departures", "tables"):
+        contents_json[table] = getattr(contents, table).to_dicts()
+    return (
+        json.dumps(contents_json, indent=2, ensure_ascii=False, default=datetime.isoformat) + "\n"
+    )
 
 
 def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """The rows, with names and texts escaped so that a terminal can show them safely."""
+    """Rows with control characters in texts escaped, safe for a terminal."""
     for row in frame.iter_rows(named=True):
         yield {
             key: escape_control(value) if isinstance(value, str) else value
@@ -86,18 +88,18 @@ def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
         }
 
 
-def _for_people(contents: Contents) -> str:
-    """The contents as paragraphs of text, safe for a terminal; lines after the first indented."""
+def _format_contents(contents: Contents) -> str:
+    """The contents as paragraphs of text for a terminal; all lines but the first are indented."""
     paragraphs = [
         [
-            f"{escape_control(typed_path(contents.path))}: {format_bytes(contents.bytes)}, written by attnbank"
-            f" {escape_control(contents.created_by)}"
+            f"{escape_control(typed_path(contents.path))}: {format_bytes(contents.bytes)}, written"
+            f" by attnbank {escape_control(contents.created_by)}"
         ],
         *([] if contents.runs.height else [["No runs yet: attnbank ingest CORPUS..."]]),
         *map(_describe_run, _escaped_rows(contents.runs)),
-        *map(_model, _escaped_rows(contents.models)),
+        *map(_describe_model, _escaped_rows(contents.models)),
         *map(_describe_corpus, _escaped_rows(contents.corpora)),
-        ["skipped", *map(_skipped, _escaped_rows(contents.skipped))]
+        ["skipped", *map(_describe_skipped, _escaped_rows(contents.skipped))]
         if contents.skipped.height
         else ["skipped  nothing"],
     ]
@@ -114,10 +116,10 @@ def _for_people(contents: Contents) -> str:
     return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
 
 
-def _skipped(row: dict[str, Any]) -> str:
-    whose = row["run"] or f"corpus {row['corpus']}, every run"
-    place = f" ({row['place']})" if row["place"] else ""
-    return f"{row['n']:,} {row['reason']}  {whose}; e.g. {row['example']}{place}"
+def _describe_skipped(row: dict[str, Any]) -> str:
+    scope = row["run"] or f"corpus {row['corpus']}, every run"
+    location = f" ({row['place']})" if row["place"] else ""
+    return f"{row['n']:,} {row['reason']}  {scope}; e.g. {row['example']}{location}"
 
 
 def _describe_run(row: dict[str, Any]) -> list[str]:
@@ -133,19 +135,23 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
         *([f"{row['decimals']} decimals" if row["decimals"] else "unrounded"] if is_whole else []),
         f"batches of {row['batch_tokens']:,} tokens on {row['device']}",
     ]
-    chosen = [
-        how.format(_shards(row[name]) if name == "shard" else row[name])
-        for name, how in _CHOICES.items()
+    choices = [
+        template.format(_describe_shard(row[name]) if name == "shard" else row[name])
+        for name, template in _CHOICES.items()
         if row[name] is not None
     ]
-    held = f"{row['weights']:,} {name_of_measure(row['measure'])}"
+    stored = f"{row['weights']:,} {name_of_measure(row['measure'])}"
     if (row["keep"] or "").startswith("top:"):
-        held += f" (the {row['keep'].removeprefix('top:')} largest from each position)"
-    held = held if is_whole else "peaks and sums of their attention"
-    others = [str(seed) for seed in row["sibling_seeds"]]
-    beside = f", with seed{'s' * (len(others) > 1)} {join_names(others)}" if others else ""
+        stored += f" (the {row['keep'].removeprefix('top:')} largest from each position)"
+    stored = stored if is_whole else "peaks and sums of their attention"
+    sibling_seeds = [str(seed) for seed in row["sibling_seeds"]]
+    siblings = (
+        f", with seed{'s' * (len(sibling_seeds) > 1)} {join_names(sibling_seeds)}"
+        if sibling_seeds
+        else ""
+    )
     seed = row["random_seed"]
-    weights = "" if seed is None else f" (random weights, seed {seed}{beside})"
+    weights = "" if seed is None else f" (random weights, seed {seed}{siblings})"
     end = f"finished {row['finished']} UTC"
     if row["finished"] is None:
         end = f"interrupted after {row['batches']:,} batches; run the same ingest to resume"
@@ -157,10 +163,10 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
         f"run {row['id']}  {row['name']}",
         f"model {row['model']}{weights}, corpus {row['corpus']}",
         ", ".join(shape),
-        *([", ".join(chosen)] if chosen else []),
+        *([", ".join(choices)] if choices else []),
         *behaviour_lines(row["batching"], None, None),
         f"{row['sentences']:,} sentences, {row['words']:,} words,"
-        f" {held}, about {format_bytes(row['bytes'])}",
+        f" {stored}, about {format_bytes(row['bytes'])}",
         *unknown_lines(row["words"], row["unknown_words"]),
         *tokens.get(row["multiword"], []),
         *reading_lines(row),
@@ -176,17 +182,17 @@ def _describe_run(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _shards(text: str) -> str:
-    """A shard, 3/5, or the shards that were merged, 1-2+4/5, with the word before it."""
+def _describe_shard(text: str) -> str:
+    """A shard with the word before it: shard 3/5, or merged shards 1-2+4/5."""
     return f"shard{'s' if {*text} & {*'+-'} else ''} {text}"
 
 
-def _model(row: dict[str, Any]) -> list[str]:
+def _describe_model(row: dict[str, Any]) -> list[str]:
     seed = row["random_seed"]
     weights = "trained weights" if seed is None else f"random weights, seed {seed}"
     revision = f", revision {row['revision']}" if row["revision"] else ""
-    kept = row["kv_heads"]
-    shared = "" if kept in (None, row["heads"]) else f" ({kept} of keys and values)"
+    kv_heads = row["kv_heads"]
+    shared = "" if kv_heads in (None, row["heads"]) else f" ({kv_heads} of keys and values)"
     seen = "" if row["tokens_seen"] is None else f", {row['tokens_seen']:,} tokens seen"
     step = [] if row["step"] is None else [f"step {row['step']:,} of {row['series']}{seen}"]
     return [
@@ -196,7 +202,7 @@ def _model(row: dict[str, Any]) -> list[str]:
         *step,
         *behaviour_lines(None, row["sinks"], row["layer_numbers"], row["sliding_window"]),
         f"sha256 {row['sha256']}",
-        f"{row['tokenizer']}, sha256 {row['tokenizer_sha256'] or 'not kept'}",
+        f"{row['tokenizer']}, sha256 {row['tokenizer_sha256'] or 'not recorded'}",
     ]
 
 
@@ -204,8 +210,8 @@ def _describe_corpus(row: dict[str, Any]) -> list[str]:
     silver = f", predicted by {row['annotator']}" if row["annotator"] else ""
     splits = ", ".join(row["splits"]) if row["splits"] else "none"
     language = f"; language {row['language']}" if row["language"] else ""
-    shard = f", which are its {_shards(row['shard'])}" if row["shard"] else ""
-    odd = []  # what a count of words or documents does not show
+    shard = f", which are its {_describe_shard(row['shard'])}" if row["shard"] else ""
+    odd = []  # oddities that the counts above do not show
     if row["unspelled_tokens"]:
         odd.append(
             f"{row['unspelled_tokens']:,} of {row['multiword_tokens']:,} multiword"
@@ -215,11 +221,11 @@ def _describe_corpus(row: dict[str, Any]) -> list[str]:
         odd.append(f"{row['empty_nodes']:,} empty node{'s' * (row['empty_nodes'] > 1)}")
     if row["unmarked_documents"]:
         unmarked = count_noun(row["unmarked_documents"], "document")
-        odd.append(f"{unmarked} not marked in the source: statistics go by the sentences")
+        odd.append(f"{unmarked} not marked in the source: statistics are by sentence")
     return [
         f"corpus {row['id']}  {row['name']}",
         f"{row['format']}, {row['annotation']} annotation{silver}; split {splits}{language}",
-        ", ".join(count_noun(row[f"{each}s"], each) for each in _TEXT) + shard,
+        ", ".join(count_noun(row[f"{noun}s"], noun) for noun in _TEXT) + shard,
         f"sha256 {row['sha256']}",
         *([", ".join(odd)] if odd else []),
         *([f"licence {row['licence']}"] if row["licence"] else []),

@@ -27,13 +27,13 @@ from attnbank.cli.humanize import (
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
-    beginning,
     check_engine,
+    command_prefix,
+    complete_prefix,
     engine_options,
     field_options,
     option,
     quiet_option,
-    typed_for,
 )
 from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
@@ -65,23 +65,25 @@ if TYPE_CHECKING:
     from attnbank.ingest.store.corpus import CheckedCorpus
 
 
-def _models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [*beginning(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
+def _complete_models(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return [*complete_prefix(["minilm"], incomplete), CompletionItem(incomplete, type="dir")]
 
 
+# The most seeds of one command: a longer range is likely a typing error.
 MOST_SEEDS = 100
-"""The most runs of random weights that one command makes: a longer range is a slip of the hand."""
 
 
-def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> range | None:
-    """The callback of --random-weights: a seed, 3, or all from the first to the last, 1..5."""
+def _parse_seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> range | None:
+    """Callback of --random-weights: parse a seed (3) or a range of seeds (1..5)."""
     if value is None:
         return None
     match = re.fullmatch(r"([0-9]+)(?:\.\.([0-9]+))?", value)
     if match is None:
         raise CallError(
-            f"{value[:40]!r} is not a seed of --random-weights.",
-            "Give one, as in 3, or the first and the last, as in 1..5.",
+            f"{value[:40]!r} is not a valid value of --random-weights.",
+            "Give a seed (3), or the first and the last of several (1..5).",
         )
     first, last = int(match[1][:20]), int((match[2] or match[1])[:20])
     if max(first, last) > MOST_RANDOM:
@@ -103,7 +105,7 @@ def _seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> ran
 
 
 _GROUPS = {
-    title: [each.name for each in fields(IngestOptions) if each.metadata.get("group") == title]
+    title: [field.name for field in fields(IngestOptions) if field.metadata.get("group") == title]
     for title in (CORPUS, MODEL, INPUTS, PART, KEEP)
 }
 
@@ -117,19 +119,19 @@ _GROUPS = {
 @click.argument("corpora", nargs=-1, metavar="[CORPUS...]", type=click.Path())
 @field_options(
     IngestOptions,
-    model={"shell_complete": _models},
+    model={"shell_complete": _complete_models},
     format={"type": click.Choice(list(formats()))},
-    random_weights={"callback": _seeds, "least": None, "most": None},
+    random_weights={"callback": _parse_seeds, "least": None, "most": None},
 )
-@option("--dry-run", "Print what it would write, and how big, and stop there.", False)
+@option("--dry-run", "Print what would be written, and its size, and stop.", False)
 @option(
     "--losses",
-    "Then ask the model how improbable it finds each word, as attnbank surprisal does.",
+    "Then measure the surprisal of each word, as attnbank surprisal does.",
     False,
 )
 @engine_options(
-    "What runs the model: this process, which fills the bank, or the executors of Spark,"
-    " which fill an export (--to).",
+    "Where the model runs: in this process, which fills the bank, or on Spark executors, which"
+    " fill an export (--to).",
     writes=True,
 )
 @quiet_option()
@@ -137,12 +139,13 @@ def ingest(
     ctx: click.Context, /, dry_run: bool, losses: bool, engine: str, to: str | None,
     master: str | None, random_weights: range | None, **values: Any,
 ) -> None:  # fmt: skip
-    """Fill a bank with what a model's heads look at in a corpus.
+    """Run a model over a corpus and write what its heads attend to into a bank.
 
     CORPUS is a file, a folder, or - for standard input: CoNLL-U, CoNLL-2012, "word
-    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or one sentence per line
-    without annotation; .gz of any. Instead of one, --repeat makes a corpus. The bank is made where
-    there is none. An ingest that was interrupted goes on when it is typed again.
+    head-relation" lines, spaCy's .spacy, plain text (with --spacy), or text without annotation,
+    one sentence per line; each may be gzipped (.gz). --repeat generates a corpus instead. The
+    bank is created if it does not exist. To resume an interrupted ingest, type the same command
+    again.
     """
     check_engine(ctx)
     seeds = random_weights or (None,)
@@ -165,11 +168,14 @@ def ingest(
         with resumable_progress() as display:
             from attnbank.ingest.store.corpus import write_text
 
-            written = write_text(options, display)
-        _print_problems(written.problems, "skipped")
+            text_report = write_text(options, display)
+        _print_problems(text_report.problems, "skipped")
         notify(
-            f"The bank has the text of {written.corpus}; no model was run.",
-            *(f"  {line}" for line in [*_departure_lines(written.departures), *written.notes]),
+            f"The bank has the text of {text_report.corpus}; no model was run.",
+            *(
+                f"  {line}"
+                for line in [*_departure_lines(text_report.departures), *text_report.notes]
+            ),
         )
     elif to is not None:
         with resumable_progress() as display:
@@ -180,7 +186,7 @@ def ingest(
             f"To query it on Spark: attnbank query best_head --engine spark --data {to}",
         )
     else:
-        checked = _checked(options, reads_bank=True)
+        checked = _check_corpus(options, reads_bank=True)
         for number, run in enumerate(runs, start=1):
             report = ingest_with_progress(run, checked)
             count = f" ({number} of {len(runs)})" if len(runs) > 1 else ""
@@ -188,24 +194,24 @@ def ingest(
             if losses:
                 _measure_losses(run, report)
         if not is_quiet():
-            notify(f"Next: {typed_for(options.bank)} {_next(report, options)}")
+            notify(f"Next: {command_prefix(options.bank)} {_next_command(report, options)}")
 
 
 def _measure_losses(options: IngestOptions, report: Report) -> None:
-    asked = LossOptions(
+    loss_options = LossOptions(
         model=options.model, device=options.device, trust_remote_code=options.trust_remote_code
     )
-    measure_with_progress(options.bank, report.run, asked)
+    measure_with_progress(options.bank, report.run, loss_options)
 
 
 def _fill_series(options: IngestOptions, *, losses: bool) -> None:
-    """Make the runs of a series, and say how large they will be, and what each of them is."""
+    """Ingest the checkpoints of a series; print first how large the bank will be, then each run."""
     from attnbank.ingest import ingest_series
     from attnbank.ingest.models.training import checkpoints
 
     check_run(options)
     assert options.series is not None
-    models = [each.name for each in checkpoints(options.model, options.series)]
+    models = [checkpoint.name for checkpoint in checkpoints(options.model, options.series)]
 
     def print_planned(count: int, total: int, peaks: int) -> None:
         less = (
@@ -217,27 +223,27 @@ def _fill_series(options: IngestOptions, *, losses: bool) -> None:
 
     report = None
     with resumable_progress() as display:
-        found = ingest_series(options, display, print_planned)
-        for at, report in enumerate(found, start=1):
+        reports = ingest_series(options, display, print_planned)
+        for at, report in enumerate(reports, start=1):
             notify(f"Run {report.run} {_STATES[report.state]} ({at} of {len(models)})")
             if losses:
                 _measure_losses(replace(options, model=models[at - 1]), report)
     assert report is not None
     if not is_quiet():
-        notify(f"Next: {typed_for(options.bank)} query head_history --run {quote(report.run)}")
+        notify(f"Next: {command_prefix(options.bank)} query head_history --run {quote(report.run)}")
 
 
 def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> None:
-    """Raise CallError or ModelError, before anything is done, where --losses does not fit."""
-    unfit = {
+    """Raise CallError or ModelError, before any work, if --losses cannot be used."""
+    excluded = {
         "--dry-run": dry_run,
         f"--model {NO_MODEL}": options.model == NO_MODEL,
         "--to": to is not None,
         "--context pair": options.context == "pair",
     }
-    if found := [flag for flag, is_given in unfit.items() if is_given]:
+    if conflicts := [flag for flag, is_given in excluded.items() if is_given]:
         raise CallError(
-            f"--losses asks a model for the words of a run in a bank: not with {found[0]}.",
+            f"--losses cannot be combined with {conflicts[0]}.",
             "Leave one of them out.",
         )
     from attnbank.ingest.models.loading import describe
@@ -252,65 +258,67 @@ def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> N
 def measure_with_progress(
     bank: Path, run: str | None, options: LossOptions, *, replace: bool = False
 ) -> SurprisalReport:
-    """Measure surprisal, show the progress and say what was measured."""
+    """Measure surprisal with a progress display, and print what was measured."""
     from attnbank.ingest import surprisal
 
     with resumable_progress() as display:
-        done = surprisal(bank, run, options, display, print_estimate, replace=replace)
-    print_measured(done)
-    return done
+        report = surprisal(bank, run, options, display, print_estimate, replace=replace)
+    print_measured(report)
+    return report
 
 
 def print_estimate(seconds: float, sets: int, sentences: int) -> None:
-    """Say first how long it will take."""
+    """Print the estimated duration of a measurement."""
     without = f" and without {count_noun(sets, 'set')} of heads" if sets else ""
     about = duration(max(1.0, seconds))
     notify(f"About {about} for {count_noun(sentences, 'sentence')}, with all heads{without}")
 
 
-def print_measured(done: SurprisalReport) -> None:
-    """Say what was measured."""
-    if not done.is_new:
-        notify(f"The bank has it already, of {done.run}; nothing was measured (--replace: anew)")
-        return
-    told = [count_noun(done.words, "word")]
-    told += [f"{count_noun(count, 'pair')} of {source}" for source, count in done.pairs.items()]
-    if done.sets:
-        told.append(f"without {count_noun(done.sets, 'set')} of heads")
-        if done.controls:
-            told[-1] += f" and {done.controls:,} random ones"
-    notify(f"Measured {done.run}: {', '.join(told)}")
-    for line in without_surprisal_lines(done.first_words, done.sharing_words):
-        notify(line)
-    if done.ends:
-        notify(f"a text ends with {join_names(done.ends)}")
-    if done.unmeasurable:
+def print_measured(report: SurprisalReport) -> None:
+    """Print what was measured."""
+    if not report.is_new:
         notify(
-            f"{count_noun(done.unmeasurable, 'pair')} could not be asked for: nothing stands before"
-            " the verb, a causal model has not seen its subject yet, or the text is too long"
+            f"The bank already has it for {report.run}; nothing was measured (--replace repeats it)"
         )
-    if done.outdated:
+        return
+    parts = [count_noun(report.words, "word")]
+    parts += [f"{count_noun(count, 'pair')} of {source}" for source, count in report.pairs.items()]
+    if report.sets:
+        parts.append(f"without {count_noun(report.sets, 'set')} of heads")
+        if report.controls:
+            parts[-1] += f" and {report.controls:,} random ones"
+    notify(f"Measured {report.run}: {', '.join(parts)}")
+    for line in without_surprisal_lines(report.first_words, report.sharing_words):
+        notify(line)
+    if report.ends:
+        notify(f"tokens that end a text: {join_names(report.ends)}")
+    if report.unmeasurable:
         notify(
-            f"warning: the words had other surprisals before, beside which {join_names(done.outdated)}"
-            f" {'was' if len(done.outdated) == 1 else 'were'} measured: measure"
-            f" {'it' if len(done.outdated) == 1 else 'them'} anew (attnbank ablate ... --replace)"
+            f"{count_noun(report.unmeasurable, 'pair')} could not be measured: nothing precedes the"
+            " verb, a causal model has not seen its subject yet, or the text is too long"
+        )
+    if report.outdated:
+        be, them = ("was", "it") if len(report.outdated) == 1 else ("were", "them")
+        notify(
+            f"warning: {join_names(report.outdated)} {be} compared with earlier surprisals of the"
+            f" words, which have changed: measure {them} again (attnbank ablate ... --replace)"
         )
 
 
 def ingest_with_progress(options: IngestOptions, checked: CheckedCorpus | None = None) -> Report:
-    """Ingest, and show the progress. Raises as `resumable_progress` and `ingest` do.
+    """Ingest with a progress display. Raises what `ingest` and `resumable_progress` raise.
 
-    The corpus may be `checked` already: several runs then read it once.
+    Pass `checked` to read the corpus once for several runs.
     """
-    checked = checked or _checked(options, reads_bank=True)
+    checked = checked or _check_corpus(options, reads_bank=True)
     from attnbank.ingest import ingest
 
     with resumable_progress() as display:
         return ingest(options, display, checked=checked)
 
 
-def _checked(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | None:
-    """Read the corpus, unless --repeat makes it, before torch is imported, which takes seconds."""
+def _check_corpus(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | None:
+    """Read and check the corpus, before torch is imported, which is slow; None with --repeat."""
     need("Filling a bank", "ingest", *FILLING)
     check_run(options)
     if options.repeat is not None:
@@ -323,13 +331,15 @@ def _checked(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | Non
 
 @contextmanager
 def resumable_progress() -> Iterator[ProgressDisplay]:
-    """Show progress. A Ctrl-C, and a corpus with several problems, become an AttnbankError."""
+    """Context manager that shows progress, and raises AttnbankError for Ctrl-C and for corpora with
+    several problems.
+    """
     try:
         with ProgressDisplay() as display:
             yield display
     except KeyboardInterrupt as error:
-        kept = str(error) or "no batch of this run was written yet"
-        raise AttnbankError(f"Interrupted; {kept}. Run the same command to resume.") from error
+        progress = str(error) or "no batch of this run was written yet"
+        raise AttnbankError(f"Interrupted; {progress}. Run the same command to resume.") from error
     except CorpusError as error:
         count = len(error.problems)
         if count == 1:
@@ -343,38 +353,38 @@ def resumable_progress() -> Iterator[ProgressDisplay]:
 
 
 def _estimate(options: IngestOptions, runs: int) -> None:
-    checked = _checked(options, reads_bank=False)
+    checked = _check_corpus(options, reads_bank=False)
     with resumable_progress() as display:
         from attnbank.ingest import estimate, estimate_series
 
         if options.series is None:
-            found = estimate(options, display, checked)
+            totals = estimate(options, display, checked)
         else:
-            runs, found = estimate_series(options, display)
-    _print_problems(found.problems, "would be skipped")
+            runs, totals = estimate_series(options, display)
+    _print_problems(totals.problems, "would be skipped")
     safe_echo(
         *([f"runs       {runs:,}  (what follows is of one of them)"] if runs > 1 else []),
-        f"documents  {found.documents:,}",
-        f"sentences  {found.sentences:,}",
-        f"words      {found.words:,}",
-        f"pieces     {found.pieces:,}  (special tokens counted)",
-        f"weights    {found.weights:,}",
+        f"documents  {totals.documents:,}",
+        f"sentences  {totals.sentences:,}",
+        f"words      {totals.words:,}",
+        f"pieces     {totals.pieces:,}  (special tokens counted)",
+        f"weights    {totals.weights:,}",
         *(
-            [f"passes     {found.passes:,}  (of each layer, one input each)"]
-            if found.passes
+            [f"passes     {totals.passes:,}  (of each layer, one input each)"]
+            if totals.passes
             else []
         ),
-        f"bytes      {found.bytes:,}  (about {format_bytes(found.bytes)})",
-        *_corpus_lines(found),
+        f"bytes      {totals.bytes:,}  (about {format_bytes(totals.bytes)})",
+        *_corpus_lines(totals),
     )
 
 
 _FIRST = ("best_head", "table_2", "special_tokens")
+# Analyses to suggest after an ingest, for different kinds of run; the first suitable is taken.
 _MADE_FIRST = ("induction_head", "previous_token_head")
-"""Analyses to suggest next, each for another kind of run; the first that fits is taken."""
 
 
-def _next(report: Report, options: IngestOptions) -> str:
+def _next_command(report: Report, options: IngestOptions) -> str:
     from attnbank.queries import open_bank
     from attnbank.sql.registry import find_analysis
     from attnbank.sql.run_choice import resolve_weights, run_candidates
@@ -398,49 +408,50 @@ _STATES = {
     "resumed": "is finished; it resumed where it had stopped",
     "new": "is finished",
 }
+# Tables that every run fills: replacing a run loses nothing of them.
 _MADE_AGAIN = frozenset(
     ("run", "sequence", "position", "attention", "attention_top", "attention_map", "peak",
      "gradient", "skipped", "ablation")
 )  # fmt: skip
-"""Tables that a run which replaces another fills as that one did."""
 
 
-def print_report(report: Report, place: Path, count: str = "", *, is_first: bool = True) -> None:
-    """Say what an ingest did; `place` is the bank or export that it filled.
+def print_report(report: Report, target: Path, count: str = "", *, is_first: bool = True) -> None:
+    """Print what an ingest did; `target` is the bank or the export that it filled.
 
-    `count` says which of several runs it is; what all say of the corpus, the first says alone.
+    `count` tells several runs apart (" (2 of 5)"); what they share is printed for the first
+    only.
     """
     if is_first:
         _print_problems(report.problems, "skipped")
-    written = place.rglob("*") if place.is_dir() else [place]
-    total = format_bytes(sum(each.stat().st_size for each in written if each.is_file()))
-    kept = {"weights": "", "peaks": ", of which only peaks and sums are kept"}.get(
+    paths = target.rglob("*") if target.is_dir() else [target]
+    total = format_bytes(sum(path.stat().st_size for path in paths if path.is_file()))
+    kept_note = {"weights": "", "peaks": ", of which only peaks and sums are kept"}.get(
         report.keep,
         f", of which the {report.keep.removeprefix('top:')} largest from each position are kept",
     )
     lines = [
         f"{report.sentences:,} sentence{'s' * (report.sentences != 1)}, {report.words:,} words,"
-        f" {report.weights:,} {name_of_measure(report.measure)}{kept}; {place} is {total}",
+        f" {report.weights:,} {name_of_measure(report.measure)}{kept_note}; {target} is {total}",
         *([*_corpus_lines(report), *reading_lines(vars(report))] if is_first else []),
     ]
     if report.replaced is not None:
-        gone = [f"the probe {each}" for each in report.replaced.probes] + [
+        deleted = [f"the probe {probe}" for probe in report.replaced.probes] + [
             f"{rows:,} rows of {table}"
             for table, rows in report.replaced.rows.items()
             if table not in _MADE_AGAIN and not table.startswith("probe")
         ]
-        lines += [f"deleted with the replaced run: {', '.join(gone)}"] if gone else []
-    notify(f"Run {report.run} {_STATES[report.state]}{count}:", *(f"  {each}" for each in lines))
+        lines += [f"deleted with the replaced run: {', '.join(deleted)}"] if deleted else []
+    notify(f"Run {report.run} {_STATES[report.state]}{count}:", *(f"  {line}" for line in lines))
 
 
-def _corpus_lines(found: Report | Estimate) -> list[str]:
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in found.skipped.items())
+def _corpus_lines(report: Report | Estimate) -> list[str]:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.skipped.items())
     lines = [f"skipped: {reasons}" if reasons else "no sentences skipped"]
-    if found.unknown_words:
-        lines += unknown_lines(found.words, found.unknown_words)
-    if found.empty_nodes:
-        lines.append(f"{found.empty_nodes:,} empty node{'s' * (found.empty_nodes != 1)} ignored")
-    return [*lines, *_departure_lines(found.departures), *found.notes]
+    if report.unknown_words:
+        lines += unknown_lines(report.words, report.unknown_words)
+    if report.empty_nodes:
+        lines.append(f"{report.empty_nodes:,} empty node{'s' * (report.empty_nodes != 1)} ignored")
+    return [*lines, *_departure_lines(report.departures), *report.notes]
 
 
 def _departure_lines(departures: Sequence[Departures]) -> list[str]:
@@ -469,12 +480,12 @@ def _print_problems(problems: Sequence[Problem], what: str) -> None:
 def spark_ingest(
     options: IngestOptions, to: str, master: str | None, on_progress: OnProgress
 ) -> Report:
-    """Fill an export on Spark. Raises as `ingest_to_export` and `session_of` do."""
+    """Ingest into an export on Spark. Raises what `ingest_to_export` and `session_of` raise."""
     from attnbank.ingest import ingest_to_export
     from attnbank.ingest.engines.spark import OnSpark
     from attnbank.queries.spark.sessions import LOCAL, session_of
 
-    check_run(options)  # before a session is started, which takes seconds
+    check_run(options)  # before the Spark session, which takes seconds to start
     with session_of(master or LOCAL) as session:
         return ingest_to_export(options, to, lambda folder: OnSpark(session, folder), on_progress)
 
@@ -483,12 +494,12 @@ DEMO_BANK = "attnbank-demo.duckdb"
 
 
 @command("demo", cls=BankCommand)
-@quiet_option("Print the table and nothing else.")
+@quiet_option("Print only the table.")
 @output_options
 def demo(ctx: click.Context) -> None:
-    """Fill a small bank and print the paper's table 1 of it.
+    """Fill a small bank and print table 1 of the paper from it.
 
-    The corpus and the model come with the package: ten short English texts and a BERT of 6
+    The corpus and the model come with the package: ten short English texts, and a BERT of 6
     layers with 12 heads each. Without -b the bank is attnbank-demo.duckdb.
     """
     check_output(ctx)
@@ -502,8 +513,8 @@ def demo(ctx: click.Context) -> None:
     print_report(report, bank)
     notify(
         "",
-        "The best head for each relation, as in table 1 of Clark et al. (2019): how often",
-        "it finds the syntactic head, beside the best fixed offset, in per cent.",
+        "The best head for each relation, as in table 1 of Clark et al. (2019): how often it",
+        "finds the syntactic head, and how often the best fixed offset does, in per cent.",
         "",
     )
     from attnbank.queries import open_bank
@@ -514,8 +525,8 @@ def demo(ctx: click.Context) -> None:
     notify(
         "",
         "Next:",
-        f"  {typed_for(bank)} query best_head --relation obj",
-        f"  {typed_for(bank)} info",
+        f"  {command_prefix(bank)} query best_head --relation obj",
+        f"  {command_prefix(bank)} info",
         "  attnbank queries",
         "  attnbank ingest YOUR.conllu --model google-bert/bert-base-uncased",
     )

@@ -15,11 +15,11 @@ from attnbank.cli.humanize import format_bytes
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
+    command_prefix,
     option,
     quiet_option,
-    remembered,
     run_option,
-    typed_for,
+    shared_value,
 )
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify
@@ -29,101 +29,112 @@ if TYPE_CHECKING:
     from attnbank.ingest.merge.excerpt import Keep
 
 _KEEP = ("weights", "peaks")
+# The largest file that GitHub accepts, in bytes.
 _MOST_OF_HOSTS = 100_000_000
-"""Bytes of one file that GitHub takes."""
 
 
-def _parse_keep(given: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
-    """What is kept of each run, by its name: of `peaks` for all, or RUN=peaks for one."""
-    found: dict[str, Keep] = {}
-    for each in given:
-        run, sign, kind = each.rpartition("=")
+def _parse_keep(values: tuple[str, ...], runs: dict[int, str]) -> dict[str, Keep]:
+    """Parse --keep into what is published of each run, by its name.
+
+    Values are `peaks` for all runs, or RUN=peaks for one.
+    """
+    kept: dict[str, Keep] = {}
+    for value in values:
+        run, sign, kind = value.rpartition("=")
         if kind not in _KEEP:
             raise CallError(
-                f"--keep cannot be {each}.", "Say weights or peaks, or RUN=peaks for one run."
+                f"{value!r} is not a valid value of --keep.",
+                "Use weights or peaks, or RUN=peaks for one run.",
             )
-        named = [name for number, name in runs.items() if not sign or run in (name, str(number))]
-        if not named:
+        names = [name for number, name in runs.items() if not sign or run in (name, str(number))]
+        if not names:
             raise CallError(
-                f"--keep {each} names no run that is published.",
-                f"They are: {', '.join(runs.values())}.",
+                f"--keep {value} names no run that is published.",
+                f"Published runs: {', '.join(runs.values())}.",
             )
-        found |= dict.fromkeys(named, "peaks" if kind == "peaks" else "weights")
-    return found
+        kept |= dict.fromkeys(names, "peaks" if kind == "peaks" else "weights")
+    return kept
 
 
 @command("publish", "site/", cls=BankCommand)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@run_option("Publish this run, by name or id; may be given again. Otherwise all.", "--run runs",
+@run_option("Publish this run, by name or id; can be repeated. Default: all runs.", "--run runs",
             multiple=True, metavar="NAME")  # fmt: skip
 @option(
     "--keep",
-    "What goes of single weights: weights (all that the bank has), or peaks (none, only peaks and"
-    " sums, a tenth to a third of the size); RUN=peaks for one run. May be given again.",
+    "Which weights to publish: weights (all that the bank has), or peaks (only peaks and sums, a"
+    " tenth to a third of the size); RUN=peaks sets it for one run. Can be repeated.",
     multiple=True,
     metavar="[RUN=]KIND",
 )
-@option("--sentences inputs", "Take the first N inputs of each run.", least=1, type=int,
+@option("--sentences inputs", "Publish only the first N inputs of each run.", least=1, type=int,
         metavar="N")  # fmt: skip
-@option("--name", "The name of the bank, and of its folder in DIR. Otherwise that of its file.",
+@option("--name", "Name of the bank, and of its folder in DIR. Default: that of its file.",
         metavar="NAME")  # fmt: skip
-@option("--add adds", "Put the bank beside those that are in DIR already.", False)
+@option("--add adds", "Add the bank to those already in DIR.", False)
 @option("--force", "Replace a bank of the same name.", False)
-@option("--i-may may", "Publish the text of a corpus whose licence does not say that you may.",
-        False)  # fmt: skip
-@option("--serve serves", "Then show DIR in the browser, on this machine alone.", False)
-@option("--port", "The port of --serve; 0 is any that is free.", 8418, least=0, most=65535)
+@option(
+    "--i-may may",
+    "Confirm that you have permission to publish the text of a corpus whose licence does not give"
+    " it.",
+    False,
+)
+@option("--serve serves", "Then serve DIR on this machine, and open it in the browser.", False)
+@option("--port", "Port of --serve; 0 takes any free one.", 8418, least=0, most=65535)
 @quiet_option()
 def publish(
     ctx: click.Context, /, folder: Path, runs: tuple[str, ...], keep: tuple[str, ...],
     inputs: int | None, name: str | None, adds: bool, force: bool, may: bool, serves: bool,
     port: int,
 ) -> None:  # fmt: skip
-    """Write a bank as pages that any file host serves, with no server behind them.
+    """Write a bank as static pages, which any file host can serve.
 
-    DIR gets a folder for the bank, the programs that ask it in the browser (DuckDB, and Python for
-    requests), and a page that lists all banks in it. Put DIR on a web space and send the link:
-    whoever opens it needs nothing else. All figures are computed before. With --serve alone, a
-    publication that is there already is shown.
+    DIR gets a folder for the bank, the programs that query it in the browser (DuckDB, and
+    Python for requests), and a page that lists all banks in it. Upload DIR and share the link:
+    a browser is all that readers need. All figures are computed beforehand. With --serve alone,
+    an existing publication is shown.
     """
     from attnbank.ingest.merge.excerpt import chosen_runs
     from attnbank.sql.extras import need
 
     need("Publishing", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
-    asks = runs or keep or inputs or name or adds or force or may or remembered(ctx, "bank")
-    if serves and not asks and (folder / "index.html").is_file():
+    has_options = (
+        runs or keep or inputs or name or adds or force or may or shared_value(ctx, "bank")
+    )
+    if serves and not has_options and (folder / "index.html").is_file():
         _serve(folder, port)
         return
     from attnbank.cli.publish.publishing import Publication, publish
 
     bank = bank_path(ctx)
-    asked = Publication(
-        bank, _title_of_bank(bank) if name is None else name, runs, _parse_keep(keep, chosen_runs(bank, runs)),
-        inputs, may,
+    publication = Publication(
+        bank, _title_of_bank(bank) if name is None else name, runs,
+        _parse_keep(keep, chosen_runs(bank, runs)), inputs, may,
     )  # fmt: skip
 
     if serves:
-        from attnbank.cli.explorer.site import listening
+        from attnbank.cli.explorer.site import listen
 
-        listening(port).close()  # a port that is taken is said before the work
+        listen(port).close()  # fail before the long work if the port is taken
 
     def on_size(of_bank: int, of_programs: int) -> None:
         notify(
-            f"The bank takes {format_bytes(of_bank)}, of which a page reads what it shows; DuckDB and"
-            f" Python for browsers take {format_bytes(of_programs)}."
+            f"The bank is {format_bytes(of_bank)}, of which a page loads only what it shows; DuckDB"
+            f" and Python for browsers are {format_bytes(of_programs)}."
         )
         if of_bank > _MOST_OF_HOSTS:
             notify(
-                "Some hosts, GitHub among them, take no file over 100 MB: see --keep peaks and"
+                "Some hosts, such as GitHub, reject files over 100 MB: see --keep peaks and"
                 " --sentences."
             )
 
     with ProgressDisplay() as display:
-        done = publish(asked, folder, display, on_size, adds=adds, force=force)
+        published = publish(publication, folder, display, on_size, adds=adds, force=force)
     notify(
-        *done.notes,
-        f"{done.folder} has the bank, {format_bytes(done.bank)}; all of {folder} takes {format_bytes(done.total)}.",
-        f"Look at it: attnbank publish {quote(str(folder))} --serve",
+        *published.notes,
+        f"Wrote the bank to {published.folder} ({format_bytes(published.bank)}); {folder} is"
+        f" {format_bytes(published.total)} in all.",
+        f"View it: attnbank publish {quote(str(folder))} --serve",
     )
     if serves:
         _serve(folder, port)
@@ -144,16 +155,16 @@ def _serve(folder: Path, port: int) -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @quiet_option()
 def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
-    """Download a bank that somebody published.
+    """Download a published bank.
 
-    FILE (or -b) is by default called as in the address. What breaks off goes on where it stopped
-    when the same command is typed again. The file is compared with the digest that `publish` wrote.
+    FILE (or -b) is by default the file name in the address. To resume an interrupted download,
+    type the same command again. The file is compared with the digest that `publish` wrote.
     """
     from attnbank.ingest.progress import Progress
     from attnbank.sql.bank.fetching import fetch, file_of
 
-    named = file or remembered(ctx, "bank")
-    target = file_of(url) if named is None else Path(named).expanduser()
+    output = file or shared_value(ctx, "bank")
+    target = file_of(url) if output is None else Path(output).expanduser()
     with ProgressDisplay() as display:
 
         def on_bytes(done: int, total: int | None) -> None:
@@ -161,8 +172,10 @@ def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
             display(Progress("fetching", min(done // 10**6, millions or done), millions))
 
         digest = fetch(url, target, on_bytes)
-    checked = "no digest stands beside it" if digest is None else "as it was published (SHA-256)"
+    verified = (
+        "there was no digest to check it with" if digest is None else "its SHA-256 is as published"
+    )
     notify(
-        f"{target} has {format_bytes(target.stat().st_size)}: {checked}.",
-        f"Next: {typed_for(target)} info",
+        f"Downloaded {target} ({format_bytes(target.stat().st_size)}); {verified}.",
+        f"Next: {command_prefix(target)} info",
     )

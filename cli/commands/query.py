@@ -16,14 +16,14 @@ from attnbank.cli.options import (
     BankCommand,
     BankGroup,
     Decorator,
-    beginning,
     complete_names,
+    complete_prefix,
+    compose,
     engine_options,
     fresh_option,
+    open_source,
     option,
-    requested,
-    source_of,
-    stacked,
+    requested_output,
 )
 from attnbank.cli.output import check_output, output_options, record, run_title, write_frame
 from attnbank.cli.safe_echo import safe_echo
@@ -36,6 +36,7 @@ from attnbank.sql.registry import DIALECTS, all_analyses, faults, find_analysis
 if TYPE_CHECKING:
     from attnbank.queries import Bank
 
+# The titles of the sections, in the order of the list.
 _TITLES = {
     "paper": "The paper's tables and figures",
     "surface": "Surface patterns (section 3)",
@@ -50,37 +51,37 @@ _TITLES = {
     "ablation": "Surprisal, and heads that are turned off",
     OWN: "Your own (--queries)",
 }
-"""The titles of the sections of the registry, in the order in which they are listed."""
 
 
-def by_section() -> dict[str, list[Analysis]]:
-    """The analyses by the title of their section, or by its name if it has no title."""
-    found: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
-    for each in all_analyses().values():
-        found.setdefault(_TITLES.get(each.section, each.section.capitalize()), []).append(each)
-    return {title: those for title, those in found.items() if those}
+def analyses_by_section() -> dict[str, list[Analysis]]:
+    """The analyses by the title of their section."""
+    sections: dict[str, list[Analysis]] = {title: [] for title in _TITLES.values()}
+    for analysis in all_analyses().values():
+        sections.setdefault(
+            _TITLES.get(analysis.section, analysis.section.capitalize()), []
+        ).append(analysis)
+    return {title: analyses for title, analyses in sections.items() if analyses}
 
 
-def _join(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+def _load_user_queries(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None and not ctx.resilient_parsing:
         join(value)
 
 
 queries_option = option(
     "--queries",
-    f"A folder of analyses of your own, .sql files with a header. Otherwise the variable"
-    f" {VARIABLE}.",
+    f"Folder with analyses of your own (.sql files with a header). Default: ${VARIABLE}.",
     metavar="DIR",
     type=click.Path(),
     envvar=VARIABLE,
-    is_eager=True,  # it must be read before the name of the analysis
+    is_eager=True,  # parsed before the name of the analysis, which may be the user's own
     expose_value=False,
-    callback=_join,
+    callback=_load_user_queries,
 )
 
 
 class AnalysisGroup(BankGroup):
-    """A group with a command for each analysis, or for those that have something."""
+    """A group of commands, one for each analysis that it takes."""
 
     noun = "analysis"
 
@@ -88,13 +89,14 @@ class AnalysisGroup(BankGroup):
         self, name: str, run: Callable[..., None],
         describe: Callable[[Analysis], tuple[str, str]], options: Decorator, **more: Any,
     ) -> None:  # fmt: skip
-        """`run` gets the context, an analysis, its given parameters and what `options` has.
+        """`run` is called with the context, the analysis, its arguments and the values of
+        `options`.
 
-        `describe` returns the help below the title, and the example.
+        `describe` returns the help of an analysis below its title, and its example.
         """
         super().__init__(name, subcommand_metavar="NAME [OPTIONS]", **more)
         self.run, self.describe, self.options = run, describe, options
-        self.made = cache(self._make)
+        self.make_cached = cache(self._make)
         queries_option(self)
 
     def takes(self, analysis: Analysis) -> bool:
@@ -103,18 +105,18 @@ class AnalysisGroup(BankGroup):
 
     def sections(self) -> dict[str, list[str]]:
         """The names of the analyses by section."""
-        named = {
-            title: [each.name for each in those if self.takes(each)]
-            for title, those in by_section().items()
+        names_by_title = {
+            title: [analysis.name for analysis in analyses if self.takes(analysis)]
+            for title, analyses in analyses_by_section().items()
         }
-        return {title: those for title, those in named.items() if those}
+        return {title: names for title, names in names_by_title.items() if names}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Make the command of an analysis; raises the CallError of a user's file with a fault."""
-        plain = plain_name(cmd_name)
+        """Make the command of an analysis. Raises CallError for a user's file that has a fault."""
+        plain = registry_name(cmd_name)
         if plain in faults() and not ctx.resilient_parsing:
             raise faults()[plain]
-        return self.made(find_analysis(plain)) if plain in all_analyses() else None
+        return self.make_cached(find_analysis(plain)) if plain in all_analyses() else None
 
     def _make(self, analysis: Analysis) -> click.Command:
         text, example = self.describe(analysis)
@@ -126,17 +128,19 @@ class AnalysisGroup(BankGroup):
             help=f"{analysis.title}.\n\n{text}",
             short_help=f"{analysis.title}.",
         )
-        @stacked(*map(_option_of, analysis.parameters), self.options)
+        @compose(*map(_option_of, analysis.parameters), self.options)
         def callback(ctx: click.Context, /, **values: Any) -> None:
-            own = {each.name: values.pop(each.name) for each in analysis.parameters}
-            given = {name: value for name, value in own.items() if value is not None}
-            self.run(ctx, analysis, given, **values)
+            arguments = {
+                parameter.name: values.pop(parameter.name) for parameter in analysis.parameters
+            }
+            named = {name: value for name, value in arguments.items() if value is not None}
+            self.run(ctx, analysis, named, **values)
 
         return callback
 
 
-def plain_name(typed: str) -> str:
-    """The name of an analysis as the registry has it."""
+def registry_name(typed: str) -> str:
+    """The name of an analysis in the registry, from what a user types."""
     return typed.removeprefix("paper.").replace("-", "_")
 
 
@@ -153,11 +157,11 @@ def _option_of(parameter: Parameter) -> Decorator:
         if parameter.names_run or parameter.name == "relation":
             kind = "run" if parameter.names_run else "relation"
             return complete_names(kind)(ctx, param, incomplete)
-        return beginning(parameter.choices or (), incomplete)
+        return complete_prefix(parameter.choices or (), incomplete)
 
     flag = parameter.name.replace("_", "-")
-    shown = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
-    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{shown}"
+    default = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
+    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{default}"
     if parameter.type == "boolean":
         return option(f"--{flag}/--no-{flag} {parameter.name}", text)
     element, is_list = parameters.element_type(parameter)
@@ -180,43 +184,46 @@ def _shown_default(parameter: Parameter) -> str:
 
 
 def _run_analysis(
-    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, fresh: bool, show_sql: bool,
-    dialect: str | None, engine: str, **_: Any,
+    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, fresh: bool,
+    show_sql: bool, dialect: str | None, engine: str, **_: Any,
 ) -> None:  # fmt: skip
     if dialect is not None:
         from attnbank.queries.dialects import to_dialect
 
-        safe_echo(*to_dialect(analysis.name, dialect, **given).split("\n"))
+        safe_echo(*to_dialect(analysis.name, dialect, **arguments).split("\n"))
         return
     if show_sql:
         safe_echo(*analysis.text.rstrip().split("\n"))
         return
     check_output(ctx)
-    asked = {each.name: given.get(each.name, each.default) for each in analysis.parameters}
-    facts: dict[str, Any] = {"analysis": analysis.name, "parameters": asked}
-    kept = None
-    with source_of(ctx) as source:
+    all_arguments = {
+        parameter.name: arguments.get(parameter.name, parameter.default)
+        for parameter in analysis.parameters
+    }
+    facts: dict[str, Any] = {"analysis": analysis.name, "parameters": all_arguments}
+    cached = None
+    with open_source(ctx) as source:
         if engine == "duckdb":
             bank = cast("Bank", source)
             bank.reads_cache = not fresh
-            kept = None if fresh else bank.cached(analysis.name, **given)
-            facts["kept_answer"] = None if kept is None else kept.message
-        frame = source.query(analysis.name, **given)
-        run = source.run_of(analysis.name, **given)
+            cached = None if fresh else bank.cached(analysis.name, **arguments)
+            facts["kept_answer"] = None if cached is None else cached.message
+        frame = source.query(analysis.name, **arguments)
+        run = source.run_of(analysis.name, **arguments)
         record(ctx, source, None if run is None else run.name, analysis.text, **facts)
     titles = [] if run is None else [run_title(run)]
-    if kept is not None:
-        titles.append(kept.message if titles else f"Answer: {kept.message}")
+    if cached is not None:
+        titles.append(cached.message if titles else f"Answer: {cached.message}")
     write_frame(ctx, frame, title="; ".join(titles) or None, hint=analysis.empty)
 
 
 def _describe(analysis: Analysis) -> tuple[str, str]:
     parts = [
-        " ".join(_as_sentence(each) for each in (analysis.paper, analysis.grain) if each),
+        " ".join(_as_sentence(text) for text in (analysis.paper, analysis.grain) if text),
         *(_as_sentence(note) for note in analysis.notes),
         "\b\nColumns:\n" + "\n".join(_column_lines(analysis)),
     ]
-    takes_relation = any(each.name == "relation" for each in analysis.parameters)
+    takes_relation = any(parameter.name == "relation" for parameter in analysis.parameters)
     return "\n\n".join(parts), "--relation obj" if takes_relation else ""
 
 
@@ -238,20 +245,20 @@ query = AnalysisGroup(
     "query",
     _run_analysis,
     _describe,
-    stacked(
+    compose(
         fresh_option,
-        option("--show-sql", "Print the statement and do not run it.", False),
+        option("--show-sql", "Print the SQL instead of running it.", False),
         option(
             "--dialect",
-            "Print it for this engine, with no macros and the values filled in.",
+            "Print the SQL for this engine, with macros expanded and values filled in.",
             choices=DIALECTS,
         ),
         engine_options(),
         output_options,
     ),
     help=(
-        "Run an analysis.\n\nEach has its own options: attnbank query NAME --help.\n\n"
-        "\b\nExample:\n  attnbank query best_head --relation obj"
+        "Run an analysis.\n\nEach analysis has its own options: attnbank query NAME"
+        " --help.\n\n\b\nExample:\n  attnbank query best_head --relation obj"
     ),
 )
 
@@ -263,17 +270,17 @@ def queries(ctx: click.Context) -> None:
     """List the analyses."""
     for fault in faults().values():
         warnings.warn(f"{fault.fact} {fault.remedy}", AttnbankWarning, stacklevel=2)
-    if requested(ctx) != (None, None):
+    if requested_output(ctx) != (None, None):
         from attnbank.queries.bank import list_analyses
 
         write_frame(ctx, list_analyses())
         return
     width = max(map(len, all_analyses()))
-    for title, those in by_section().items():
+    for title, analyses in analyses_by_section().items():
         safe_echo(title)
-        for each in those:
-            safe_echo(f"  {each.name:<{width}}  {each.title}")
-            if each.paper:
-                safe_echo(f"  {'':<{width}}  {each.paper}")
+        for analysis in analyses:
+            safe_echo(f"  {analysis.name:<{width}}  {analysis.title}")
+            if analysis.paper:
+                safe_echo(f"  {'':<{width}}  {analysis.paper}")
         safe_echo()
     safe_echo("Each takes options: attnbank query NAME --help")

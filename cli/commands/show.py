@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli import output
-from attnbank.cli.commands.query import AnalysisGroup, plain_name
+from attnbank.cli.commands.query import AnalysisGroup, registry_name
 from attnbank.cli.exit_status import GuardedCommand, command
 from attnbank.cli.options import (
     bank_path,
+    command_as_typed,
     complete_names,
+    compose,
     corpus_option,
     file_options,
     fresh_option,
@@ -23,10 +25,8 @@ from attnbank.cli.options import (
     option,
     output_option,
     quiet_option,
-    requested,
-    retyped,
+    requested_output,
     run_option,
-    stacked,
     theme_option,
     timeout_option,
 )
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from attnbank.queries.pictures.sentence import Panel
     from attnbank.queries.sentences.showing import Shown
 
+# The formats of attnbank.queries.pictures, repeated here because importing it is slow.
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
-"""The formats that attnbank.queries.pictures writes, repeated so that help need not load it."""
 
 
 _LENGTH = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4})?) ?(in|cm|mm|pt)")
@@ -57,8 +57,8 @@ _POINTS_OF = {"in": 72.0, "cm": 72 / 2.54, "mm": 7.2 / 2.54, "pt": 1.0}
 def _parse_points(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     if value is None:
         return None
-    found = _LENGTH.fullmatch(value.strip())
-    points = float(found[1]) * _POINTS_OF[found[2]] if found else 0.0
+    match = _LENGTH.fullmatch(value.strip())
+    points = float(match[1]) * _POINTS_OF[match[2]] if match else 0.0
     if not 72 <= points <= 1440:
         raise click.BadParameter(
             f"{value!r} is not a valid width: 3.25in, 8.3cm, 83mm or 234pt, from 1 to 20 inches."
@@ -66,60 +66,66 @@ def _parse_points(ctx: click.Context, param: click.Parameter, value: str | None)
     return points
 
 
-def _paper(options: Any) -> Any:
-    """The options of a picture for a paper."""
-    return stacked(
+def _paper_options(options: Any) -> Any:
+    """Options of pictures for a paper."""
+    return compose(
         option(
             "--column",
-            "Make it as wide as the column of a paper: 3.25in, 8.3cm, 234pt. A PNG then has 300"
-            " dots an inch.",
+            "Make the picture as wide as a column of a paper: 3.25in, 8.3cm, 234pt. A PNG then"
+            " has 300 dpi.",
             metavar="WIDTH",
             callback=_parse_points,
         ),
         option(
             "--font-size",
-            "Height of its letters, in points with --column (otherwise 8), else in pixels.",
+            "Font size: in points with --column (default 8), else in pixels.",
             least=5.0,
             most=36.0,
             metavar="SIZE",
         ),
-        option("--title/--no-title", "Say above it what it shows and of what run.", True),
         option(
-            "--caption", "Print a caption in LaTeX: what it shows, runs, n and this command.", False
+            "--title/--no-title",
+            "Put a title above the picture, with what it shows and the run.",
+            True,
+        ),
+        option(
+            "--caption",
+            "Print a LaTeX caption: what the picture shows, the runs, n and this command.",
+            False,
         ),
     )(options)
 
 
-def _look(
+def _look_of_options(
     column: float | None, font_size: float | None, title: bool, stretch: bool = False
 ) -> Look | None:
-    """How a picture is to look; None if nothing is asked for."""
+    """The Look of a picture; None for the default."""
     from attnbank.queries.pictures import Look
 
-    asked = Look(font_size, column, title, stretch)
-    return None if asked == Look() else asked
+    look = Look(font_size, column, title, stretch)
+    return None if look == Look() else look
 
 
+# Pixels of a PNG per point: 300 dpi.
 _DOTS_OF_PAPER = 300 / 72
-"""Dots of a PNG per point of a paper."""
 
 
 class Pictures(AnalysisGroup):
-    """The analyses that have a picture, as commands."""
+    """The commands of `attnbank plot`: the analyses that have a picture."""
 
     def takes(self, analysis: Analysis) -> bool:
         """Whether an analysis has a picture."""
         return analysis.plot is not None
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Make the command of a picture. Raises CallError for an analysis that has none."""
-        made, plain = super().get_command(ctx, cmd_name), plain_name(cmd_name)
-        those = self.list_commands(ctx)
-        if made is None or plain in those:
-            return made
+        """Make the command of an analysis. Raises CallError if it has no picture."""
+        command_of_analysis, plain = super().get_command(ctx, cmd_name), registry_name(cmd_name)
+        names = self.list_commands(ctx)
+        if command_of_analysis is None or plain in names:
+            return command_of_analysis
         if ctx.resilient_parsing:
             return None
-        raise CallError(f"{plain} has no picture.", f"Those that have one: {', '.join(those)}.")
+        raise CallError(f"{plain} has no picture.", f"These have one: {', '.join(names)}.")
 
 
 def _describe_picture(analysis: Analysis) -> tuple[str, str]:
@@ -132,48 +138,46 @@ def _describe_picture(analysis: Analysis) -> tuple[str, str]:
 
 
 def _plot(
-    ctx: click.Context, analysis: Analysis, given: dict[str, Any], *, fresh: bool,
+    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, fresh: bool,
     theme: str, width: int | None, height: int | None, scale: float | None, stretch: bool,
     caption: bool, **paper: Any,
 ) -> None:  # fmt: skip
-    name, file = analysis.name, requested(ctx)[1]
+    name, file = analysis.name, requested_output(ctx)[1]
     if file is None:
-        raise CallError(
-            "plot writes a file: -o is missing.", f"Type: attnbank plot {name} -o {name}.svg"
-        )
-    ending = output.choose_format(ctx, {each: each for each in ENDINGS})
+        raise CallError("plot needs -o FILE.", f"Type: attnbank plot {name} -o {name}.svg")
+    ending = output.choose_format(ctx, {ending: ending for ending in ENDINGS})
     atomic.check_output(file, bank_path(ctx))
     if ending != ".json":
         need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
 
     from attnbank.queries.pictures import Size
 
-    look = _look(**paper, stretch=stretch)
+    look = _look_of_options(**paper, stretch=stretch)
     column = paper["column"]
     if column and (width or height):
-        raise CallError(
-            "--column is the width of the whole picture.", "Leave --width and --height out."
-        )
+        raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
     with open_named_bank(ctx) as bank:
         bank.reads_cache = not fresh
-        kept = None if fresh else bank.cached(name, **given)
-        made = bank.picture(name, theme=theme, size=Size(width, height), look=look, **given)
-        written = made.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))
+        cached = None if fresh else bank.cached(name, **arguments)
+        plot_picture = bank.picture(
+            name, theme=theme, size=Size(width, height), look=look, **arguments
+        )
+        data = plot_picture.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))
     with atomic.output_file(file, bank_path(ctx)) as opened:
-        opened.write(written)
+        opened.write(data)
     if caption:
-        safe_echo(made.caption(retyped(ctx)).rstrip())
-    if kept is not None:
-        notify(f"Its rows are {kept.message}.")
+        safe_echo(plot_picture.caption(command_as_typed(ctx)).rstrip())
+    if cached is not None:
+        notify(f"Its rows are {cached.message}.")
 
 
 plot = Pictures(
     "plot",
     _plot,
     _describe_picture,
-    stacked(
+    compose(
         output_option(
-            f"The file, which is needed; its ending chooses the format ({', '.join(ENDINGS)})."
+            f"The file to write (required); its extension sets the format ({', '.join(ENDINGS)})."
             " json is the Vega-Lite specification."
         ),
         fresh_option,
@@ -190,31 +194,30 @@ plot = Pictures(
         ),
         option(
             "--scale",
-            "Pixels of a PNG for each pixel, or point, of the picture. Otherwise 2.",
+            "Pixels of a PNG for each pixel, or point, of the picture. Default: 2.",
             least=0.5,
             most=8.0,
         ),
         option(
             "--stretch",
-            "Spread the colours over the amounts there are, instead of the fixed scale on which"
-            " pictures can be compared.",
+            "Spread the colours over the values of this picture, instead of the fixed scale that"
+            " makes pictures comparable.",
             False,
         ),
-        _paper,
+        _paper_options,
     ),
     help=(
-        "Draw the picture of an analysis.\n\n"
-        "Each has the options of its analysis: attnbank plot NAME --help.\n\n"
-        "\b\nExample:\n  attnbank plot best_head -o best_head.svg"
+        "Draw the picture of an analysis.\n\nEach picture has the options of its analysis:"
+        " attnbank plot NAME --help.\n\n\b\nExample:\n  attnbank plot best_head -o best_head.svg"
     ),
 )
 
 
 PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".html": "html"}
+# Width of the bar of the largest weight, in columns of the terminal.
 _BAR = 20
-"""Columns of a terminal that the bar of a weight of 1 takes."""
+# Narrower terminals get no bars.
 _NARROW = 80
-"""A terminal with fewer columns has no room for bars."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -223,22 +226,22 @@ def _parse_word_range(
 ) -> tuple[int, int] | None:
     if value is None:
         return None
-    found = re.fullmatch("([0-9]{1,9})-([0-9]{1,9})", value)
-    if found is None:
+    match = re.fullmatch("([0-9]{1,9})-([0-9]{1,9})", value)
+    if match is None:
         raise click.BadParameter(f"{value!r} is not a valid range of words (1-20).")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 @command("show", "'pattern { V -[obj]-> O }' --head 3-1 --relation obj -o obj.svg")
 @click.argument("sentence")
 @option(
     "--head heads",
-    "The head, as 3-1; several side by side: 3-1,5-2.",
+    "The head, as in 3-1; several side by side: 3-1,5-2.",
     multiple=True,
     metavar="LAYER-HEAD",
 )
-@option("--layer", "All heads of a layer.", type=int, metavar="N")
-@option("--mean", "One panel, of the mean of the heads that are named.", False)
+@option("--layer", "Show all heads of a layer.", type=int, metavar="N")
+@option("--mean", "Show one panel with the mean of these heads.", False)
 @option(
     "--relation",
     "Show the gold arcs of this relation (obj, all, or a saved one).",
@@ -246,35 +249,35 @@ def _parse_word_range(
 )
 @option(
     "--direction",
-    "Whether the dependent should look at its head, the head at its dependent, or (causal models)"
-    " the later of the two at the earlier.",
+    "Whether the dependent should attend to its head, the head to its dependent, or (causal"
+    " models) the later of the two to the earlier.",
     TO_HEAD,
     choices=list(DIRECTIONS),
 )
 @option("--coreference", "Show the mentions of each entity.", False)
-@option("--tree", "Add the tree to a picture.", False)
+@option("--tree", "Add the dependency tree to the picture.", False)
 @option(
     "--decoded",
-    "Add the tree to a picture, and the ones that attnbank compute attention_tree decoded from each"
-    " head shown, its layer, all heads, or an ensemble.",
+    "Add the dependency tree to the picture, and the trees that attnbank compute attention_tree"
+    " decoded from each head shown, its layer, all heads, or an ensemble.",
     choices=["head", "layer", "all", "ensemble"],
 )
 @option("--special/--no-special", "Show special tokens ([CLS], [SEP]), or leave them out.", True)
-@option("--words", "Only these words, as 1-20.", callback=_parse_word_range, metavar="FROM-TO")
+@option("--words", "Show only these words: 1-20.", callback=_parse_word_range, metavar="FROM-TO")
 @option(
     "--before",
-    "Draw N sentences of the same input above it (runs over documents).",
+    "Also draw the N sentences before it in the same input (runs over documents).",
     0,
     least=0,
     metavar="N",
 )
-@option("--limit hits", "The first N sentences that a request finds.", 1, least=1, metavar="N")
-@option("--least", "Weights under it are not drawn.", 0.01, type=float, metavar="WEIGHT")
-@corpus_option("The corpus that the sentence is of.")
-@run_option("The run, by name or id; by default as for an analysis, of those over the corpus.")
-@timeout_option("How long a request may take.")
+@option("--limit hits", "Show the first N sentences that a request finds.", 1, least=1, metavar="N")
+@option("--least", "Smallest weight that is drawn.", 0.01, type=float, metavar="WEIGHT")
+@corpus_option("Corpus of the sentence, by name.")
+@run_option("Run, by name or id. Default: the default run among those over the corpus.")
+@timeout_option("Time limit of a request in seconds.")
 @theme_option
-@_paper
+@_paper_options
 @file_options(
     [*output.FORMATS, *PICTURES.values()],
     (*PICTURES, *output.ENDINGS),
@@ -285,19 +288,19 @@ def show(
     theme: str, column: float | None, font_size: float | None, title: bool, caption: bool,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Show what heads look at in one sentence.
+    """Show what heads attend to in one sentence.
 
-    SENTENCE is a sent_id, a number (sentence.id), or a request in quotes, of which the first hit is
-    shown. In the terminal: each word, what it looks at most (special tokens and the word itself
-    left out), the weight, and whether that is its gold head. As a picture: two columns of words,
-    joined by lines as strong as the weights.
+    SENTENCE is a sent_id, a number (sentence.id), or a request in quotes, whose first hit is
+    shown. In the terminal: each word, the word that it attends to most (not counting special
+    tokens and the word itself), the weight, and whether that is its gold head. As a picture:
+    two columns of words, joined by lines as strong as the weights.
     """
-    chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested(ctx)[1]
+    chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested_output(ctx)[1]
     if chosen not in PICTURES.values():
         output.check_output(ctx)
         if tree or decoded:
-            which = "--tree" if tree else "--decoded"
-            raise click.UsageError(f"{which} is only for pictures: add -o FILE.svg.", ctx)
+            flag = "--tree" if tree else "--decoded"
+            raise click.UsageError(f"{flag} is only for pictures: add -o FILE.svg.", ctx)
         if column or font_size or caption or not title:
             raise click.UsageError(
                 "--column, --font-size, --no-title and --caption are only for pictures: add"
@@ -312,79 +315,81 @@ def show(
         elif caption:
             raise click.UsageError("--caption needs a file for the picture: add -o FILE.pdf.", ctx)
     with open_named_bank(ctx) as bank:
-        shown = bank.show(sentence, heads, tree=tree, decoded=decoded, **options)
+        view = bank.show(sentence, heads, tree=tree, decoded=decoded, **options)
     if chosen in PICTURES.values():
-        _write_picture(ctx, shown, chosen, theme, _look(column, font_size, title))
+        _write_picture(ctx, view, chosen, theme, _look_of_options(column, font_size, title))
         if caption:
-            safe_echo(shown.caption(retyped(ctx)).rstrip())
+            safe_echo(view.caption(command_as_typed(ctx)).rstrip())
     elif chosen in output.FOR_PEOPLE:
-        _write_tables(ctx, shown, chosen)
+        _write_tables(ctx, view, chosen)
     else:
-        output.write_frame(ctx, shown.rows)
+        output.write_frame(ctx, view.rows)
 
 
 def _write_picture(
-    ctx: click.Context, shown: Shown, format_: str, theme: str, look: Look | None
+    ctx: click.Context, view: Shown, format_: str, theme: str, look: Look | None
 ) -> None:
     is_paper = look is not None and look.width is not None
-    made = shown.as_bytes(f".{format_}", theme, look, _DOTS_OF_PAPER if is_paper else 2.0)
-    if format_ in ("png", "pdf") and requested(ctx)[1] is None and sys.stdout.isatty():
+    data = view.as_bytes(f".{format_}", theme, look, _DOTS_OF_PAPER if is_paper else 2.0)
+    if format_ in ("png", "pdf") and requested_output(ctx)[1] is None and sys.stdout.isatty():
         raise CallError(f"A terminal cannot show {format_.upper()}.", "Give -o FILE.")
     with output.destination(ctx, binary=False) as file:
-        file.write(made)
+        file.write(data)
 
 
-def _write_tables(ctx: click.Context, shown: Shown, format_: str) -> None:
+def _write_tables(ctx: click.Context, view: Shown, format_: str) -> None:
     width = output.terminal_width(ctx)
     with output.destination(ctx, binary=False) as file:
-        output.write_heading(_heading(shown), format_, file)
-        for panel in shown.panels:
+        output.write_heading(_heading(view), format_, file)
+        for panel in view.panels:
             output.write_heading(
                 ["", f"{panel.full_name.capitalize()} on {panel.sentence}"], format_, file
             )
-            made = _for_people(shown, panel)
+            table = _panel_table(view, panel)
             if width is not None and width < _NARROW:
-                made = made.drop(" ")
-            output.encode_frame(made, format_, file, width)
+                table = table.drop(" ")
+            output.encode_frame(table, format_, file, width)
 
 
-def _heading(shown: Shown) -> Iterator[str]:
-    yield output.run_title(shown.run)
-    is_backward = shown.facts.direction == "head_to_dependent"
-    what = "What looks at each word most" if is_backward else "What each word looks at most"
-    yield f"{what}, special tokens and the word itself left out"
-    yield from shown.facts.notes
+def _heading(view: Shown) -> Iterator[str]:
+    yield output.run_title(view.run)
+    is_backward = view.facts.direction == "head_to_dependent"
+    described = (
+        "that attends most to each word" if is_backward else "that each word attends to most"
+    )
+    yield f"The word {described}, not counting special tokens and the word itself"
+    yield from view.facts.notes
 
 
-def _for_people(shown: Shown, panel: Panel) -> pl.DataFrame:
+def _panel_table(view: Shown, panel: Panel) -> pl.DataFrame:
     import polars as pl
 
-    rows = shown.rows.filter(
+    rows = view.rows.filter(
         (pl.col("sent_id") == panel.sentence)
         & pl.col("layer").eq_missing(panel.layer)
         & pl.col("head").eq_missing(panel.head)
     )
-    found = next(name for name in ("looks_at", "looked_at_by") if name in rows.columns)
-    is_here = pl.col(f"{found}_position").is_in(panel.words["position"].to_list())
-    asked, relation = shown.facts.relation, pl.col("relation")
-    is_asked = (relation == asked) | relation.str.starts_with(f"{asked}:")
-    if asked in (None, "all"):
-        is_asked = pl.lit(True)
-    largest = panel.largest(shown.facts.measure)
+    column = next(name for name in ("looks_at", "looked_at_by") if name in rows.columns)
+    is_here = pl.col(f"{column}_position").is_in(panel.words["position"].to_list())
+    requested, relation = view.facts.relation, pl.col("relation")
+    is_requested = (relation == requested) | relation.str.starts_with(f"{requested}:")
+    if requested in (None, "all"):
+        is_requested = pl.lit(True)
+    largest = panel.largest(view.facts.measure)
     columns = [
         pl.col("index").alias("n"),
         pl.col("dependent").alias("word"),
-        pl.when(is_here).then(found).otherwise(pl.col(found) + " (elsewhere)").alias(found),
-        pl.col("weight").alias(shown.facts.figure),
-        pl.Series(" ", [_bar(each, largest) for each in rows["weight"]], pl.String),
+        pl.when(is_here).then(column).otherwise(pl.col(column) + " (elsewhere)").alias(column),
+        pl.col("weight").alias(view.facts.figure),
+        pl.Series(" ", [_bar(weight, largest) for weight in rows["weight"]], pl.String),
     ]
-    if shown.facts.coreference:
-        columns.append(pl.Series("mention", _letters(panel, rows["position"]), pl.String))
+    if view.facts.coreference:
+        columns.append(pl.Series("mention", _mention_letters(panel, rows["position"]), pl.String))
     if rows["gold_head"].null_count() < rows.height:
         columns += [
-            pl.when(pl.col("correct") & is_asked).then(pl.lit("✓")).alias("found"),
-            pl.when(is_asked).then("gold_head"),
-            pl.when(is_asked).then("relation"),
+            pl.when(pl.col("correct") & is_requested).then(pl.lit("✓")).alias("found"),
+            pl.when(is_requested).then("gold_head"),
+            pl.when(is_requested).then("relation"),
         ]
     return rows.select(columns)
 
@@ -395,39 +400,36 @@ def _bar(weight: float | None, largest: float) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def _letters(panel: Panel, positions: Iterable[int]) -> list[str]:
+def _mention_letters(panel: Panel, positions: Iterable[int]) -> list[str]:
     from attnbank.queries.pictures.sentence import letter
 
     spans = panel.mentions.rows()
     return [
-        " ".join(letter(entity) for entity, first, last, _ in spans if first <= place <= last)
-        for place in positions
+        " ".join(letter(entity) for entity, first, last, _ in spans if first <= position <= last)
+        for position in positions
     ]
 
 
+# The default port, always the same so that bookmarks stay valid.
 PORT = 8417
-"""The port if none is named: always the same, so that bookmarks stay valid."""
 
 
 @command("report", "-o report.html")
-@output_option("The file, which is needed; it ends in .html.")
+@output_option("The file to write (required), ending in .html.")
 @run_option(
-    "The run of words over sentences that the sections on syntax read, by name or id; other kinds"
-    " of run are chosen among those of its model. Given again, further runs stand beside the first,"
-    " a column each.",
+    "Run of words over sentences for the sections on syntax, by name or id; other sections use"
+    " other runs of its model. Repeat it to show further runs beside the first, one column each.",
     multiple=True,
 )
 @quiet_option()
 def report(ctx: click.Context, run: tuple[str, ...]) -> None:
-    """Write a report: every table and figure of the papers that the bank can answer.
+    """Write a report: every table and figure of the papers that the bank has data for.
 
-    One HTML file that asks for nothing outside itself, has no script, and prints.
+    The report is one HTML file without scripts, which loads nothing else and can be printed.
     """
-    file = requested(ctx)[1]
+    file = requested_output(ctx)[1]
     if file is None:
-        raise CallError(
-            "report writes a file: -o is missing.", "Type: attnbank report -o report.html"
-        )
+        raise CallError("report needs -o FILE.", "Type: attnbank report -o report.html")
     from attnbank.queries.report.page import check_place, need_packages
 
     check_place(file, bank_path(ctx))
@@ -441,33 +443,32 @@ def report(ctx: click.Context, run: tuple[str, ...]) -> None:
 
 
 class _Explore(GuardedCommand):
-    grace = 4.0  # requests have two seconds to end
+    grace = 4.0  # requests get two seconds to end
 
 
 @command("explore", "--port 0", cls=_Explore)
-@option("--port", "The port on this machine; 0 is any that is free.", PORT, least=0, most=65535)
+@option("--port", "Port on this machine; 0 takes any free one.", PORT, least=0, most=65535)
 @option(
     "--browser/--no-browser opens_browser",
-    "Open the system's browser. By default only in a terminal.",
+    "Open the system's browser. Default: only if this is a terminal.",
 )
-@timeout_option("How long one request may take.", default=60.0, most=86_400)
-@memory_option("How much memory analyses may take together, and each statement besides.")
+@timeout_option("Time limit of each page in seconds.", default=60.0, most=86_400)
+@memory_option("Memory limit of all analyses together, and of each SQL statement.")
 @option(
     "-m --model",
-    "The model that reads sentences which are typed there: a name or folder as for ingest."
-    " Otherwise that of the run.",
+    "Model for sentences that you type, by name or folder as for ingest. Default: the run's.",
     metavar="NAME",
 )
 def explore(
     ctx: click.Context, port: int, opens_browser: bool | None, timeout: float, memory: int,
     model: str | None,
 ) -> None:  # fmt: skip
-    """Walk through a bank in the browser.
+    """Explore a bank in the browser.
 
-    Prints an address with a token in it, and answers only this machine until Ctrl-C: all heads in
-    a grid, one head with examples right and wrong, sentences by a request, two runs side by side,
-    every table and figure, SQL, and sentences that you type. It reads and never writes; no run can
-    be ingested meanwhile.
+    Prints an address with a secret token, which works on this machine only and until Ctrl-C:
+    all heads in a grid, one head with examples right and wrong, sentences by a request, two
+    runs side by side, every table and figure, SQL, and sentences that you type. The explorer
+    only reads the bank; nothing can be ingested into it meanwhile.
     """
     need("The explorer", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
     path = bank_path(ctx)

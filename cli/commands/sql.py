@@ -37,15 +37,15 @@ from attnbank.sql.errors import AttnbankError
     "sql", '"select upos, count(*) as n from word group by upos order by n desc"', cls=BankCommand
 )
 @text_argument("statement")
-@timeout_option("How long it may take, to its last row.", default=300.0)
-@memory_option("How much memory it may take.")
+@timeout_option("Time limit in seconds, until the last row.", default=300.0)
+@memory_option("Memory limit.")
 @output_options
 def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None:
     """Run a SELECT of your own on the bank.
 
-    STATEMENT is one statement that reads, in quotes, or - for standard input. It cannot write,
-    nor reach any file or network, and it is ended when its time or memory is over. A table shows
-    the first 10,000 rows; the formats for programs have all of them.
+    STATEMENT is one read-only statement, in quotes, or - for standard input. It cannot write,
+    nor access files or the network, and is stopped at its time or memory limit. A table shows
+    the first 10,000 rows; formats for programs have all of them.
     """
     from attnbank.queries.execution import Isolated
     from attnbank.sql.subprocess_guard import can_fork
@@ -74,29 +74,29 @@ def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None
 def shell(ctx: click.Context, arguments: tuple[str, ...]) -> None:
     """Open the DuckDB shell on the bank, read-only.
 
-    ARGUMENTS go to the shell as they are.
+    ARGUMENTS are passed to the shell.
     """
     from attnbank.sql.bank.upgrading import check_carried
 
     binary = find_shell()
     path = bank_file(bank_path(ctx))
-    with open_named_bank(ctx) as bank:  # its errors say more than those of the shell
+    with open_named_bank(ctx) as bank:  # for clearer errors than the shell's
         check_carried(bank.connection, path, "the shell")
     sys.stdout.flush()
     os.execv(binary, [binary, "-readonly", str(path), *arguments])
 
 
 def find_shell() -> str:
-    """The path of the duckdb program, beside this Python or on the PATH; AttnbankError if none."""
+    """Find the duckdb program, beside this Python or on the PATH. Raises AttnbankError."""
     beside = Path(sys.executable).parent / "duckdb"
-    found = str(beside) if beside.exists() else shutil.which("duckdb")
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which("duckdb")
+    if path is None:
         raise AttnbankError(
             "The DuckDB shell is not installed.",
             "In a clone of attnbank, type: pip install '.[shell]' (or take it from duckdb.org, 1.5"
             " or newer).",
         )
-    return found
+    return path
 
 
 @command("schema", "attention")
@@ -105,7 +105,7 @@ def find_shell() -> str:
 def schema(ctx: click.Context, table: str | None) -> None:
     """Show the tables, views and analyses of the bank, or the columns of one.
 
-    If a table and an analysis have the same name, it means the table; for the analysis type
+    If a table and an analysis have the same name, TABLE is the table; for the analysis, type
     'head_distance()', in quotes.
     """
     with open_named_bank(ctx) as bank:

@@ -1,7 +1,7 @@
-"""The open bank that all requests share, and what it has answered already.
+"""The open bank that all requests share, and cached answers.
 
-A bank may be replaced by another file while people look at it: every request sees which file is
-there now, and a request that has begun keeps the one that it began with.
+The file may be replaced while the explorer runs: a new request reads the new file, and a running
+one keeps the file that it started with.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from attnbank.sql.bank.paths import address_of
 from attnbank.sql.errors import AttnbankWarning, BankError
 
 _MOST_ANSWERS = 256
+# Limits of the cache: the number of answers, and the bytes of their rows.
 _MOST_BYTES = 64_000_000
-"""Answers that are kept in memory: so many, and so many bytes of their rows."""
 
-_Mark = tuple[int, int, int, int]
+_FileIdentity = tuple[int, int, int, int]
 _Made = TypeVar("_Made")
 _thread = threading.local()
 
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """The rows of an analysis; `notes` are the warnings, whole sentences, that came with them."""
+    """The rows of an analysis; `notes` are the warnings that came with them."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
     @property
     def run_name(self) -> str | None:
-        """The name of the run that answered; None if the rows name none."""
+        """The run that was read; None if the rows name none."""
         if "run" not in self.frame.columns or not self.frame.height:
             return None
         name: str | None = self.frame["run"][0]
@@ -49,10 +49,12 @@ class CachedAnswer:
 
 @dataclass
 class BankHandle:
-    """One open file; `users` are requests that read it, `sizes` the bytes of complete `answers`."""
+    """One open file; `users` is the number of requests that read it, `sizes` the bytes of
+    `answers`.
+    """
 
     bank: Bank
-    mark: _Mark
+    identity: _FileIdentity
     users: int = 0
     is_replaced: bool = False
     answers: dict[Any, Future[Any]] = field(default_factory=dict)
@@ -61,44 +63,46 @@ class BankHandle:
 
     @property
     def size(self) -> int:
-        """The bytes of all answers."""
+        """The total bytes of the cached answers."""
         return sum(self.sizes.values())
 
     def cached_rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> CachedAnswer:
-        """The rows that `make` gives, made once for a key; its warnings are repeated every time."""
+        """Return the rows of `make`, cached by key; repeat its warnings every time."""
 
         def compute() -> CachedAnswer:
             with collecting_warnings() as notes:
                 frame = make()
             return CachedAnswer(frame, tuple(notes))
 
-        found = self.once(key, compute, lambda made: made.frame.estimated_size())
-        for note in found.notes:
+        answer = self.compute_once(key, compute, lambda answer: answer.frame.estimated_size())
+        for note in answer.notes:
             notify(note)
-        return found
+        return answer
 
-    def once(
+    def compute_once(
         self, key: Any, make: Callable[[], _Made], size: Callable[[_Made], float] = lambda _: 1000
     ) -> _Made:
-        """What `make` gives, called once for a key, and kept unless it raises; `size` in bytes."""
+        """Return the value of `make`, called once for a key, and cached unless it raises; `size` in
+        bytes.
+        """
         with self._lock:
             future = self.answers.pop(key, None)
             is_new = future is None
             future = self.answers[key] = future or Future()
         if is_new:
             try:
-                made = make()
+                value = make()
             except BaseException as error:
                 self.forget(key)
                 future.set_exception(error)
             else:
-                future.set_result(made)
-                self._cache_answer(key, int(size(made)))
-        found: _Made = future.result()
-        return found
+                future.set_result(value)
+                self._cache_answer(key, int(size(value)))
+        answer: _Made = future.result()
+        return answer
 
     def forget(self, key: Any) -> None:
-        """Forget the answer of a key, so that it is made anew when it is asked for again."""
+        """Remove a key from the cache."""
         with self._lock:
             self.answers.pop(key, None)
             self.sizes.pop(key, None)
@@ -110,17 +114,18 @@ class BankHandle:
             elif key in self.answers:
                 self.sizes[key] = size
             while len(self.sizes) > _MOST_ANSWERS or self.size > _MOST_BYTES:
-                self.forget(next(each for each in self.answers if each in self.sizes))
+                self.forget(next(key for key in self.answers if key in self.sizes))
 
 
 class BankCache:
-    """The bank at a path, for many requests at once; each has `seconds` and `memory` in bytes.
+    """The bank at a path, for concurrent requests; each is limited by `seconds` and `memory`
+    (bytes).
 
-    The `model` is the one that reads what people type; None for that of a run.
+    `model` reads the sentences that users type; None for the model of the run.
     """
 
     def __init__(self, path: Path, seconds: float, memory: int, model: str | None = None) -> None:
-        """Open the bank. Raises BankError if it cannot be opened, CallError for odd limits."""
+        """Open the bank. Raises BankError, or CallError for invalid limits."""
         self.path = path
         self.seconds = seconds
         self.memory = memory
@@ -130,78 +135,78 @@ class BankCache:
 
     @contextmanager
     def open(self) -> Iterator[BankHandle]:
-        """Give the bank that is at the path now. Raises BankError if there is none."""
+        """Context manager that yields the bank at the path. Raises BankError if there is none."""
         with self._lock:
-            if _mark(self.path) != self._now.mark:
-                before, self._now = self._now, self._open()
-                before.is_replaced = True
-                if not before.users:
-                    before.bank.close()
-            now = self._now
-            now.users += 1
+            if _file_identity(self.path) != self._now.identity:
+                replaced, self._now = self._now, self._open()
+                replaced.is_replaced = True
+                if not replaced.users:
+                    replaced.bank.close()
+            current = self._now
+            current.users += 1
         try:
-            yield now
+            yield current
         finally:
             with self._lock:
-                now.users -= 1
-                if now.is_replaced and not now.users:
-                    now.bank.close()
+                current.users -= 1
+                if current.is_replaced and not current.users:
+                    current.bank.close()
 
     def close(self) -> None:
         """Close the bank, and stop the statements that still run."""
         self._now.bank.close()
 
     def _open(self) -> BankHandle:
-        mark = _mark(self.path)
+        mark = _file_identity(self.path)
         return BankHandle(open_for_requests(self.path, self.seconds, self.memory), mark)
 
 
-def _mark(path: Path) -> _Mark:
+def _file_identity(path: Path) -> _FileIdentity:
     if address_of(path) is not None:
-        return 0, 0, 0, 0  # what it reads says if it was replaced
+        return 0, 0, 0, 0  # a remote file: reading it tells if it was replaced
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise BankError(
             f"There is no bank {path}.",
             "Restore it, or stop the explorer (Ctrl-C) and open another bank (-b FILE).",
         ) from error
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @contextmanager
 def collecting_warnings() -> Iterator[list[str]]:
-    """Within, what this package warns of in this thread is collected, each thing once.
+    """Context manager that collects the package's warnings of this thread, each once.
 
-    Warnings are of the whole process: one function hears all, and gives each to its thread.
+    The hook for warnings is global: one function receives all, and sorts them by thread.
     """
     if warnings.showwarning is not _show_warning:
-        _others.append(warnings.showwarning)
+        _other_handlers.append(warnings.showwarning)
         warnings.showwarning = _show_warning
     warnings.simplefilter("always", AttnbankWarning)
-    before = getattr(_thread, "notes", None)
+    outer_notes = getattr(_thread, "notes", None)
     notes: list[str] = []
     _thread.notes = notes
     try:
         yield notes
     finally:
-        _thread.notes = before
+        _thread.notes = outer_notes
 
 
 def notify(text: str) -> None:
-    """Make the page that this thread answers say a warning, once."""
+    """Show a warning on the page that this thread renders, once."""
     notes = getattr(_thread, "notes", None)
     if notes is not None and text not in notes:
         notes.append(text)
 
 
-_others: list[Callable[..., None]] = []
+_other_handlers: list[Callable[..., None]] = []
 
 
 def _show_warning(
-    message: Warning | str, category: type[Warning], *rest: Any, **named: Any
+    message: Warning | str, category: type[Warning], *arguments: Any, **keywords: Any
 ) -> None:
     if issubclass(category, AttnbankWarning) and getattr(_thread, "notes", None) is not None:
         notify(str(message))
-    elif _others:
-        _others[-1](message, category, *rest, **named)
+    elif _other_handlers:
+        _other_handlers[-1](message, category, *arguments, **keywords)

@@ -1,6 +1,6 @@
-"""The colours of the pages, made of those of the pictures, for light and for dark ground.
+"""The colours of the pages, from the themes of the pictures, for light and dark backgrounds.
 
-They are classes and rules of a style sheet, since the pages allow no style within themselves.
+They are CSS classes in a style sheet, since the content security policy forbids inline styles.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from attnbank.queries.pictures.encodings import Encoding
 from attnbank.queries.pictures.sentence import LIVE
 from attnbank.queries.pictures.theme import THEMES, Theme
 
+# Steps of a colour scale: classes v0 to v20, and d0 to d20 for diverging scales.
 STEPS = 21
-"""Colours of a scale: the classes v0 to v20, and d0 to d20 where 0 is in the middle."""
+# The luminance above which black text contrasts better than white: where (L + 0.05) / 0.05 and
+# 1.05 / (L + 0.05), the contrast ratios of WCAG 2, are equal.
 _MIDDLE = 0.0525**0.5 - 0.05
-"""The luminance from which black contrasts better than white, by the formula of WCAG 2."""
 
 
 def step(value: float | None, ends: Sequence[float]) -> str:
-    """The class of a value on a scale between its ends; that of no value if it is None.
+    """The CSS class of a value on a scale between its ends; "none" for None.
 
-    A scale of three ends goes from one colour to another, with 0 in the middle.
+    A scale with three ends is diverging, with 0 in the middle.
     """
     if value is None:
         return "none"
@@ -31,13 +32,13 @@ def step(value: float | None, ends: Sequence[float]) -> str:
 
 
 def kind(look: Encoding) -> str:
-    """The class of how a category looks."""
+    """The CSS class of a category."""
     return "rest" if look.slot is None else f"k{look.slot % len(THEMES['light'].palette)}"
 
 
 @cache
 def stylesheet() -> str:
-    """The rules: scales and kinds for both grounds, what makes drawn sentences live or dark."""
+    """The style sheet: scales and categories for both backgrounds, and drawn sentences."""
     light, dark = THEMES["light"], THEMES["dark"]
     inner = "\n".join([*_scales(dark), *_css_rules()])
     return "\n".join(
@@ -48,9 +49,9 @@ def stylesheet() -> str:
 def _scales(theme: Theme) -> Iterator[str]:
     for name, scale in (("v", theme.sequence), ("d", theme.diverging)):
         for at in range(STEPS):
-            ground = _between(scale, at / (STEPS - 1))
-            ink = "#000000" if _luminance(ground) >= _MIDDLE else "#ffffff"
-            yield f".{name}{at} {{ background: {ground}; color: {ink}; fill: {ground}; }}"
+            background = _between(scale, at / (STEPS - 1))
+            ink = "#000000" if _luminance(background) >= _MIDDLE else "#ffffff"
+            yield f".{name}{at} {{ background: {background}; color: {ink}; fill: {background}; }}"
     yield f".none {{ background: {theme.missing}; color: {theme.ink}; fill: {theme.missing}; }}"
     for at, colour in enumerate(theme.palette):
         yield f".k{at} {{ fill: {colour}; }}"
@@ -62,17 +63,17 @@ def _css_rules() -> Iterator[str]:
     names = ("ground", "text", "faint", "line", "faint_line", "gold", "mark")
     pairs = [(getattr(light, name), getattr(dark, name)) for name in names]
     pairs += zip(light.entities, dark.entities, strict=True)
-    for before, after in pairs:
+    for light_colour, dark_colour in pairs:
         for kind in ("fill", "stroke"):
-            yield f'.drawn [{kind}="{before}"] {{ {kind}: {after}; }}'
+            yield f'.drawn [{kind}="{light_colour}"] {{ {kind}: {dark_colour}; }}'
 
 
 def _between(colours: tuple[str, ...], share: float) -> str:
-    place = share * (len(colours) - 1)
-    at = min(int(place), len(colours) - 2)
-    first, second = (_rgb(each) for each in colours[at : at + 2])
-    mixed = (a + (b - a) * (place - at) for a, b in zip(first, second, strict=True))
-    return "#" + "".join(f"{round(each):02x}" for each in mixed)
+    position = share * (len(colours) - 1)
+    lower = min(int(position), len(colours) - 2)
+    first, second = (_rgb(colour) for colour in colours[lower : lower + 2])
+    mixed = (a + (b - a) * (position - lower) for a, b in zip(first, second, strict=True))
+    return "#" + "".join(f"{round(component):02x}" for component in mixed)
 
 
 def _rgb(colour: str) -> tuple[int, ...]:
@@ -80,9 +81,11 @@ def _rgb(colour: str) -> tuple[int, ...]:
 
 
 def _luminance(colour: str) -> float:
-    """How light a colour is, in [0, 1], as the accessibility guidelines (WCAG 2) count it."""
+    """The relative luminance of a colour in [0, 1] (WCAG 2)."""
     linear = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (each / 255 for each in _rgb(colour))
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in (component / 255 for component in _rgb(colour))
     )
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return sum(
+        weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    )

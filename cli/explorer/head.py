@@ -1,4 +1,4 @@
-"""One head: what it finds, how it looks, which heads are like it, and examples right and wrong."""
+"""One head: its relations, its patterns, its nearest heads, and examples right and wrong."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from attnbank.sql.subtypes import DIRECTIONS
 _Made = TypeVar("_Made")
 _EXAMPLES = 12
 _BEST = 10
+# Rows shown of each breakdown of errors.
 _VALUES = 5
-"""Values of each breakdown of the errors that are shown."""
+# The surface patterns on the page: analyses and their columns.
 _SURFACE = (
     ("relative_position", ("previous", "self", "next")),
     ("special_tokens", ("cls", "sep", "punctuation", "other", "first")),
@@ -32,19 +33,22 @@ _SURFACE = (
     ("head_pattern", ("pattern",)),
     ("head_function", ("confidence", "offset", "positional")),
 )
-"""What is said of how a head looks: analyses, and their columns."""
+# The analysis behind the error counts: the page must read the same run and relations.
 _COUNTED_AS = "head_error"
-"""The analysis that counts the errors of the page, and so reads the same runs and relations."""
 
 
-def head_view(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show a head. Raises CallError if the model lacks it, QueryError if nothing is known of it."""
+def head_view(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show a head. Raises CallError if the model has no such head, QueryError if there are no
+    results.
+    """
     layer, head = pair = layer_and_head(context.parts["head"])
     name = f"{layer}-{head}"
     missing: list[tuple[str, str]] = []
 
     def answer_or_reason(what: str, make: Callable[[], _Made]) -> _Made | None:
-        """What `make` gives; if the bank has no answer (a run may lack trees), the reason."""
+        """Return the value of `make`; if the bank has no data for it, note the reason and return
+        None.
+        """
         try:
             return make()
         except AttnbankError as error:
@@ -57,8 +61,10 @@ def head_view(context: RequestContext, shown: dict[str, Any]) -> None:
         answer = answer_or_reason(
             "Patterns", partial(context.query, analysis, run=context.run_name)
         )
-        if answer is not None and (own := _rows_of_head(answer.frame, pair)).height:
-            lines = (_measure_line(own[column][0], answer.frame[column]) for column in columns)
+        if answer is not None and (head_rows := _rows_of_head(answer.frame, pair)).height:
+            lines = (
+                _measure_line(head_rows[column][0], answer.frame[column]) for column in columns
+            )
             surface.setdefault(answer.run_name or "", []).extend(lines)
     best = answer_or_reason("Relations", lambda: _relations(context, pair))
     if best is None and not surface:
@@ -70,7 +76,7 @@ def head_view(context: RequestContext, shown: dict[str, Any]) -> None:
     if best is not None and best.frame.height and not relation:
         relation = best.frame["relation"][0]
         direction = context.text_parameter("direction", best.frame["direction"][0])
-    shown |= {
+    variables |= {
         "title": f"Head {name}",
         "name": name,
         "answered": context.run_name if best is None else best.run_name,
@@ -78,16 +84,16 @@ def head_view(context: RequestContext, shown: dict[str, Any]) -> None:
         "direction": direction,
         "surface": surface,
         "nearest": answer_or_reason(
-            "Nearest heads", lambda: context.table(_nearest(context, pair))
+            "Nearest heads", lambda: context.table(_nearest_heads(context, pair))
         ),
-        "disabled": _disabled(context, name),
+        "disabled": _ablation_effects(context, name),
         "missing": missing,
     }
     if best is not None:
-        shown["rows"] = best.frame
-        shown["statement"] = statement = _select_relations(best.run_name, pair)
-        shown["command"] = context.command(f"sql {shlex.quote(statement)}")
-        shown["best"] = context.table(
+        variables["rows"] = best.frame
+        variables["statement"] = statement = _select_relations(best.run_name, pair)
+        variables["command"] = context.command(f"sql {shlex.quote(statement)}")
+        variables["best"] = context.table(
             best.frame,
             {
                 "relation": lambda row: link(
@@ -96,10 +102,12 @@ def head_view(context: RequestContext, shown: dict[str, Any]) -> None:
                 )
             },
         )  # fmt: skip
-        key = pair, shown["relation"], direction, best.run_name
-        make = partial(_at_work, context, *key)
-        kept = ("at work", *key, context.is_live)
-        shown |= answer_or_reason("Examples", lambda: context.handle.once(kept, make)) or {}
+        key = pair, variables["relation"], direction, best.run_name
+        make = partial(_examples_and_errors, context, *key)
+        cache_key = ("at work", *key, context.is_live)
+        variables |= (
+            answer_or_reason("Examples", lambda: context.handle.compute_once(cache_key, make)) or {}
+        )
 
 
 def _rows_of_head(frame: pl.DataFrame, pair: tuple[int, int]) -> pl.DataFrame:
@@ -114,25 +122,27 @@ def _rows_of_head(frame: pl.DataFrame, pair: tuple[int, int]) -> pl.DataFrame:
     return rows
 
 
-def _measure_line(value: Any, every: pl.Series) -> tuple[str, str, str]:
+def _measure_line(value: Any, values: pl.Series) -> tuple[str, str, str]:
     """The name of a column, its value for a head, and the mean over all heads if it is a number."""
     mean = ""
-    if every.dtype.is_float():
-        known = every.drop_nulls()
+    if values.dtype.is_float():
+        known = values.drop_nulls()
         mean = f"{fmean(known):.3f}" if known.len() else ""
         value = None if value is None else f"{value:.3f}"
-    return every.name.replace("_", " "), "" if value is None else str(value), mean
+    return values.name.replace("_", " "), "" if value is None else str(value), mean
 
 
 _COLUMNS = (
     "relation", "direction", "n", "accuracy", "offset", "offset_accuracy", "gain", "p_corrected",
 )  # fmt: skip
+# The fewest dependents of a relation on the page, as in best_head.
 _MIN_COUNT = 10
-"""Dependents of a relation that the page of a head names, as in best_head."""
 
 
 def _relations(context: RequestContext, pair: tuple[int, int]) -> CachedAnswer:
-    """Relations by gain over the offset; held out where it was chosen on the other half."""
+    """The relations of a head by gain over the offset, with its held-out accuracy where it was
+    chosen.
+    """
     keys = ["relation", "direction"]
     scores = context.query("best_relation", run=context.run_name, most=_BEST, min_count=_MIN_COUNT)
     held_out = (
@@ -140,16 +150,16 @@ def _relations(context: RequestContext, pair: tuple[int, int]) -> CachedAnswer:
         .frame.filter(layer=pair[0], head=pair[1])
         .select(*keys, pl.col("accuracy").alias("held_out"))
     )
-    found = (
+    joined = (
         _rows_of_head(scores.frame, pair)
         .join(held_out, on=keys, how="left", maintain_order="left")
         .select(*_COLUMNS, "held_out", "findable", "run")
     )
-    return CachedAnswer(found, scores.notes)
+    return CachedAnswer(joined, scores.notes)
 
 
 def _select_relations(run: str | None, pair: tuple[int, int]) -> str:
-    """What gives the rows of `_relations`: both analyses are functions of the bank."""
+    """A SELECT with the rows of `_relations`, for the command shown on the page."""
     layer, head = pair
     columns = ", ".join(f"best.{quoted(name)}" for name in _COLUMNS)
     return (
@@ -162,73 +172,73 @@ def _select_relations(run: str | None, pair: tuple[int, int]) -> str:
     )
 
 
-def _nearest(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
-    """The heads that attend most alike, by the distance of section 6."""
+def _nearest_heads(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
+    """The heads with the most similar attention (section 6)."""
     frame = context.query("head_distance", run=context.run_name).frame
     sides = [
-        frame.filter(**{f"layer_{own}": pair[0], f"head_{own}": pair[1]}).select(
-            pl.col(f"layer_{other}").alias("layer"),
-            pl.col(f"head_{other}").alias("head"),
+        frame.filter(**{f"layer_{this}": pair[0], f"head_{this}": pair[1]}).select(
+            pl.col(f"layer_{that}").alias("layer"),
+            pl.col(f"head_{that}").alias("head"),
             (pl.col("js_divergence") / pl.col("n_tokens")).alias("nats_a_token"),
             "run",
         )
-        for own, other in (("a", "b"), ("b", "a"))
+        for this, that in (("a", "b"), ("b", "a"))
     ]
     return pl.concat(sides).sort("nats_a_token", "layer", "head").head(5)
 
 
-def _disabled(context: RequestContext, name: str) -> Any:
-    """What got worse without sets that have this head; None where no such set was disabled."""
+def _ablation_effects(context: RequestContext, name: str) -> Any:
+    """The effects of ablated sets that contain this head; None if there are none."""
     try:
         frame = context.query("ablation_effect", run=context.run_name).frame
     except AttnbankError:  # the run has no ablation, and most have none
         return None
-    own = frame.filter(pl.col("heads").str.split(", ").list.contains(name))
+    rows = frame.filter(pl.col("heads").str.split(", ").list.contains(name))
     columns = (
         "ablation", "name", "heads", "replacement", "outcome", "n", "whole", "without",
         "difference", "low", "high", "controls", "control_mean", "p", "run",
     )  # fmt: skip
-    return context.table(own.select(columns)) if own.height else None
+    return context.table(rows.select(columns)) if rows.height else None
 
 
-def _at_work(
+def _examples_and_errors(
     context: RequestContext, pair: tuple[int, int], relation: str, direction: str, run: str | None
 ) -> dict[str, Any]:
-    """Words whose head is found or missed, and breakdowns of the errors. Raises CallError."""
+    """Examples right and wrong, and breakdowns of the errors. Raises CallError."""
     bank = context.bank
-    of = bank.run_of(_COUNTED_AS, run=run)
-    assert of is not None, "the analysis reads one run"
+    run_read = bank.run_of(_COUNTED_AS, run=run)
+    assert run_read is not None, "the analysis reads one run"
     with bank.answering():
         run_choice.check_relation(
-            bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, of
+            bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, run_read
         )
-        found = bank.fetch(
+        examples = bank.fetch(
             registry.internal_statement("examples/head_examples"),
-            {"run": of.name, "relation": relation, "layer": pair[0], "head": pair[1],
+            {"run": run_read.name, "relation": relation, "layer": pair[0], "head": pair[1],
              "direction": direction, "most": _EXAMPLES},
         )  # fmt: skip
-    extent = found.head(1).select("dependents", "errors").rows()
-    errors = found.filter(pl.col("breakdown").is_in(["right", "wrong"]).not_())
+    extent = examples.head(1).select("dependents", "errors").rows()
+    errors = examples.filter(pl.col("breakdown").is_in(["right", "wrong"]).not_())
     errors = errors.group_by("breakdown", maintain_order=True).head(_VALUES)
 
     def to_examples(breakdown: str, value: str | None = None) -> str:
         return link(
             f"/head/{pair[0]}-{pair[1]}/examples", relation=relation, direction=direction,
-            breakdown=breakdown, value=value, run=of.name,
+            breakdown=breakdown, value=value, run=run_read.name,
         )  # fmt: skip
 
     links: dict[str, Link] = {"n": lambda row: to_examples(row["breakdown"], row["value"])}
-    shown: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     if context.is_live:
         dependents, wrong = extent[0] if extent else (0, 0)
-        shown["more"] = {
+        variables["more"] = {
             "Right": (to_examples("right"), dependents - wrong),
             "Wrong": (to_examples("wrong"), wrong),
         }
-        shown["thumbnails"] = _thumbnails(context, pair, found, of.name)
-    return shown | {
+        variables["thumbnails"] = _thumbnails(context, pair, examples, run_read.name)
+    return variables | {
         "examples": {
-            kind.capitalize(): _examples(context, found.filter(breakdown=kind))
+            kind.capitalize(): _examples(context, examples.filter(breakdown=kind))
             for kind in ("right", "wrong")
         },
         "errors": context.table(
@@ -242,29 +252,29 @@ _THUMBNAILS = 8
 
 
 def _thumbnails(
-    context: RequestContext, pair: tuple[int, int], found: pl.DataFrame, run: str
+    context: RequestContext, pair: tuple[int, int], examples: pl.DataFrame, run: str
 ) -> list[tuple[str, str, dict[str, Any]]]:
-    """The head on sentences of the examples, as small maps: their names, addresses and lines."""
+    """The head on example sentences, as small maps: name, address and lines of each."""
     name = f"{pair[0]}-{pair[1]}"
-    rows = found.filter(pl.col("sentence").is_not_null()).unique("sentence", maintain_order=True)
-    made = []
+    rows = examples.filter(pl.col("sentence").is_not_null()).unique("sentence", maintain_order=True)
+    thumbnails = []
     for row in rows.head(_THUMBNAILS).iter_rows(named=True):
         with suppress(AttnbankError):  # the run may keep no weights
-            shown = context.bank.show(row["sentence"], name, run=run)
+            view = context.bank.show(row["sentence"], name, run=run)
             address = link("/sentence", sentence=row["sentence"], head=name, run=run)
-            made.append((row["sent_id"], address,
-                         small_map(shown.panels[0], shown.facts.measure)))  # fmt: skip
-    return made
+            thumbnails.append((row["sent_id"], address,
+                         small_map(view.panels[0], view.facts.measure)))  # fmt: skip
+    return thumbnails
 
 
 _EXAMPLES_OF_PAGE = 50
 _BREAKDOWNS = ("right", "wrong", "relation", "upos", "distance")
 
 
-def examples(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show all that a head finds, or misses, or mistakes for one thing, page by page.
+def examples(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show the examples of one kind (right, wrong, or one kind of error), page by page.
 
-    In each sentence the dependent is marked, and beside it what the head finds. Raises CallError.
+    Mark the dependent in each sentence, and show what the head found. Raises CallError.
     """
     layer, head = pair = layer_and_head(context.parts["head"])
     breakdown = context.choice_parameter("breakdown", _BREAKDOWNS)
@@ -274,44 +284,44 @@ def examples(context: RequestContext, shown: dict[str, Any]) -> None:
         context.choice_parameter("direction", DIRECTIONS),
     )
     name = f"{layer}-{head}"
-    told = {"right": "it finds the gold head", "wrong": "it finds another word"}.get(
+    described = {"right": "it finds the gold head", "wrong": "it finds another word"}.get(
         breakdown, f"it finds another word, whose {breakdown} is {value}"
     )
-    shown |= {
-        "name": name, "relation": relation, "direction": direction, "told": told,
+    variables |= {
+        "name": name, "relation": relation, "direction": direction, "told": described,
         "title": f"Head {name}: {relation}, {breakdown}",
     }  # fmt: skip
     bank = context.bank
-    of = bank.run_of(_COUNTED_AS, run=context.run_name)
-    assert of is not None, "the analysis reads one run"
-    _rows_of_head(context.query("head_accuracy", run=of.name).frame, pair)
+    run_read = bank.run_of(_COUNTED_AS, run=context.run_name)
+    assert run_read is not None, "the analysis reads one run"
+    _rows_of_head(context.query("head_accuracy", run=run_read.name).frame, pair)
     page = context.page_number()
     with bank.answering():
         run_choice.check_relation(
-            bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, of
+            bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, run_read
         )
-        found = bank.fetch(
+        rows = bank.fetch(
             registry.internal_statement("examples/example_page"),
-            {"run": of.name, "relation": relation, "layer": layer, "head": head,
+            {"run": run_read.name, "relation": relation, "layer": layer, "head": head,
              "direction": direction, "breakdown": breakdown, "value": value,
              "most": _EXAMPLES_OF_PAGE, "skipped": (page - 1) * _EXAMPLES_OF_PAGE},
         )  # fmt: skip
-    total = found["total"][0] if found.height else 0
-    shown |= {"answered": of.name, "rows": found.drop("total")}
-    shown["part"] = context.paging(total, size=_EXAMPLES_OF_PAGE)
-    hits = found.select("sent_id", "sentence", "dependent",
+    total = rows["total"][0] if rows.height else 0
+    variables |= {"answered": run_read.name, "rows": rows.drop("total")}
+    variables["part"] = context.paging(total, size=_EXAMPLES_OF_PAGE)
+    hits = rows.select("sent_id", "sentence", "dependent",
                         pl.coalesce("target", "gold").alias("found"))  # fmt: skip
     lines = bank.concordance(hits, 8)
-    shown["lines"] = [
+    variables["lines"] = [
         {
             **line, "found": row["value"], "is_right": row["is_right"],
             "href": link(
                 "/sentence", sentence=row["sentence"], head=name, relation=relation,
-                direction=direction, run=of.name,
+                direction=direction, run=run_read.name,
                 hit=hit_of({**row, "found": row["target"] or row["gold"]}, ("dependent", "found")),
             ),
         }
-        for line, row in zip(lines.to_dicts(), found.to_dicts(), strict=True)
+        for line, row in zip(lines.to_dicts(), rows.to_dicts(), strict=True)
     ]  # fmt: skip
 
 

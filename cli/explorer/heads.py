@@ -1,4 +1,4 @@
-"""All heads: a grid of layers by heads, the map in which like heads are near, two runs compared."""
+"""All heads: the grid of layers by heads, the map of similar heads, and two runs compared."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from attnbank.sql.registry import analyses
 from attnbank.sql.subtypes import DIRECTIONS
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
+# Half the width of a mark in pixels.
 _MARK = 6.5
-"""Half the width of a mark, in pixels."""
 
 
 @dataclass(frozen=True)
 class HeadMeasure:
-    """What a grid can be coloured by: a column of an analysis that is drawn as a grid of heads.
+    """What a grid can be coloured by: a column of an analysis that is plotted as a grid of heads.
 
-    Its scale is that of the picture: the fixed `domain`, or what the `columns` of the picture
-    reach. Values from 0 to 1 are shares. A relation is chosen where the analysis takes one
-    (`has_relation`), a direction where it has a row for each (`has_direction`).
+    The scale is that of the plot: its fixed `domain`, or the range of its `columns`. Values
+    from 0 to 1 are shares. `has_relation` and `has_direction` say whether the analysis takes a
+    relation and has a row for each direction.
     """
 
     title: str
@@ -48,6 +48,7 @@ class HeadMeasure:
         return self.domain == (0.0, 1.0)
 
 
+# The usual measures, by their names in an address.
 MEASURES = {
     "relation": HeadMeasure("Accuracy for a relation", "head_accuracy", "accuracy"),
     "previous": HeadMeasure("Attention to the previous token", "relative_position", "previous"),
@@ -60,34 +61,32 @@ MEASURES = {
     "coreference": HeadMeasure("Accuracy for coreference", "coreference_accuracy", "accuracy"),
     "probe": HeadMeasure("Contribution to a probe in nats", "probe_heads", "contribution"),
 }
-"""The usual measures by the name that they have in an address."""
 
 
 @cache
 def measures() -> dict[str, HeadMeasure]:
-    """Every measure: the usual ones, then each column that an analysis draws as a grid of heads."""
-    found = dict(MEASURES)
-    usual = {(each.analysis, each.column) for each in MEASURES.values()}
+    """All measures: the usual ones, then each column that an analysis plots as a grid of heads."""
+    by_name = dict(MEASURES)
+    usual = {(measure.analysis, measure.column) for measure in MEASURES.values()}
     for name, analysis in analyses().items():
         plot = analysis.plot
         if plot is None or plot.kind != "grid" or {*plot.panel} - {"direction"}:
             continue
-        if not any(each.name == "run" for each in analysis.parameters):
-            continue  # a grid is that of a run
+        if not any(parameter.name == "run" for parameter in analysis.parameters):
+            continue  # a grid shows one run
         if plot.x not in ((), ("head",)) or plot.y not in ((), ("layer",)):
             continue
-        types = {each.name: each.type for each in analysis.columns}
+        columns = {column.name: column for column in analysis.columns}
         for column in plot.color:
-            if types[column] == "double" and (name, column) not in usual:
+            if columns[column].type == "double" and (name, column) not in usual:
                 title = f"{name.replace('_', ' ').capitalize()}: {column.replace('_', ' ')}"
-                help = next(each.help for each in analysis.columns if each.name == column)
-                unit = unit_of(help)
+                unit = unit_of(columns[column].help)
                 title += f" ({unit})" if unit and plot.domain is None else ""
-                found[f"{name}.{column}"] = HeadMeasure(title, name, column)
-    return {key: _scaled(each) for key, each in found.items()}
+                by_name[f"{name}.{column}"] = HeadMeasure(title, name, column)
+    return {name: _with_scale(measure) for name, measure in by_name.items()}
 
 
-def _scaled(measure: HeadMeasure) -> HeadMeasure:
+def _with_scale(measure: HeadMeasure) -> HeadMeasure:
     analysis = analyses()[measure.analysis]
     plot = analysis.plot
     assert plot is not None, "a measure is one that is drawn"
@@ -101,14 +100,14 @@ def _scaled(measure: HeadMeasure) -> HeadMeasure:
 
 
 def _titles() -> dict[str, str]:
-    return {name: each.title for name, each in measures().items()}
+    return {name: measure.title for name, measure in measures().items()}
 
 
 @dataclass(frozen=True)
 class Colouring:
-    """What the address asks heads to be coloured by; relation and direction count for relations.
+    """The colouring of heads that the address requests.
 
-    To `stretch` colours is to spread them over the values there are, which cannot be compared.
+    `stretch` spreads the colours over the values present, so that grids cannot be compared.
     """
 
     by: str
@@ -118,7 +117,7 @@ class Colouring:
 
     @classmethod
     def from_address(cls, context: RequestContext) -> Colouring:
-        """What the address says. Raises CallError for what is not a choice."""
+        """Read the colouring from the address. Raises CallError for an invalid choice."""
         return cls(
             context.choice_parameter("by", measures()),
             context.text_parameter("relation", "all"),
@@ -128,31 +127,32 @@ class Colouring:
 
     @property
     def measure(self) -> HeadMeasure:
-        """What heads are coloured by."""
+        """The measure that heads are coloured by."""
         return measures()[self.by]
 
     @property
     def heading(self) -> str:
-        """What stands above a grid."""
+        """The heading of a grid."""
         of = f" for {self.relation}" if self.measure.has_relation else ""
         direction = f", {self.direction.replace('_', ' ')}" if self.measure.has_direction else ""
         title = "Accuracy" if self.by == "relation" else self.measure.title
         return f"{title}{of}{direction}"
 
     def to_head(self, run: str | None) -> Callable[[str], str]:
-        """The address of a head's page by its name, for the same relation if there is one."""
-        asked = {"relation": self.relation, "direction": self.direction}
+        """Return a function from a head's name to its address, for the same relation if any."""
+        arguments = {"relation": self.relation, "direction": self.direction}
         return lambda name: link(
-            f"/head/{name}", run=run, **(asked if self.measure.has_relation else {})
+            f"/head/{name}", run=run, **(arguments if self.measure.has_relation else {})
         )
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A row a layer (number, a value a head); `best` is the head of the highest value, `top`.
+    """A grid of heads; `layers` are (layer, a value for each head); `best` has the largest value,
+    `top`.
 
-    `amounts` are what the scale of the picture has to hold. The `rows` are those of the analysis
-    for what was `given`, of one direction where it has several.
+    `amounts` are the values that the colour scale must cover. `rows` are those of the analysis
+    for these `arguments`, in one direction if it has several.
     """
 
     measure: HeadMeasure
@@ -162,34 +162,36 @@ class Grid:
     top: float
     amounts: list[float]
     rows: pl.DataFrame
-    given: dict[str, str | None]
+    arguments: dict[str, str | None]
 
 
 def scale_of_grids(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
-    """The ends of one scale of colours for grids, as `attnbank plot` has it for the picture."""
+    """The ends of the colour scale that grids share, as in `attnbank plot`."""
     if colouring.stretch:
-        shown = [value for each in grids for _, row in each.layers for value in row]
-        return ends_of([each for each in shown if each is not None], None, stretch=True)
-    amounts = [value for each in grids for value in each.amounts]
+        values = [value for grid in grids for _, row in grid.layers for value in row]
+        return ends_of([value for value in values if value is not None], None, stretch=True)
+    amounts = [amount for grid in grids for amount in grid.amounts]
     return ends_of(amounts, colouring.measure.domain)
 
 
 def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid:
-    """The grid of a run. Raises as `Bank.query`, CallError if no head has a value."""
+    """Make the grid of a run. Raises what `Bank.query` raises, and CallError if no head has a
+    value.
+    """
     measure = colouring.measure
-    given: dict[str, str | None] = {"kind": "all"} if colouring.by == "coreference" else {}
+    arguments: dict[str, str | None] = {"kind": "all"} if colouring.by == "coreference" else {}
     if colouring.by != "probe" and run is not None:
-        given["run"] = run
+        arguments["run"] = run
     if measure.has_relation and colouring.by != "relation" and colouring.relation != "all":
-        given["relation"] = colouring.relation
-    answer = context.query(measure.analysis, **given)
+        arguments["relation"] = colouring.relation
+    answer = context.query(measure.analysis, **arguments)
     frame = answer.frame
     if colouring.by == "relation":
-        given["relation"] = colouring.relation
-        # All relations at once are what `attnbank compute` keeps; a saved one is not among them.
+        arguments["relation"] = colouring.relation
+        # `attnbank compute` caches all relations of the trees at once, but no saved ones.
         frame = frame.filter(pl.col("relation") == colouring.relation)
         if not frame.height:
-            answer = context.query(measure.analysis, **given)
+            answer = context.query(measure.analysis, **arguments)
             frame = answer.frame
     amounts = [
         value
@@ -210,72 +212,81 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
     heads = range(1, max(frame["head"]) + 1)
     return Grid(
         measure,
-        [(at, [values.get((at, each)) for each in heads]) for at in sorted(set(frame["layer"]))],
+        [
+            (layer, [values.get((layer, head)) for head in heads])
+            for layer in sorted(set(frame["layer"]))
+        ],
         answer.run_name,
         "{}-{}".format(*best.row(0)),
         best["value"][0] or 0.0,
         amounts,
         answer_rows,
-        given,
+        arguments,
     )
 
 
-def heads_view(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show the grid of heads, coloured by what the address names."""
+def heads_view(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show the grid of heads."""
     colouring = Colouring.from_address(context)
-    shown |= {"measures": list(measures()), "titles": _titles(), "colouring": colouring}
+    variables |= {"measures": list(measures()), "titles": _titles(), "colouring": colouring}
     try:
-        made = grid(context, context.run_name, colouring)
+        head_grid = grid(context, context.run_name, colouring)
     except AttnbankError:
-        if "by" in context.given or "relation" in context.given:
+        if "by" in context.parameters or "relation" in context.parameters:
             raise
-        # Nobody asked for trees: without them, what every run has is shown.
+        # No relation was requested, and the corpus has no trees: show what every run has.
         colouring = replace(colouring, by="previous")
-        made = grid(context, context.run_name, colouring)
-    shown |= {"ends": scale_of_grids([made], colouring), "rows": made.rows}
-    shown |= {"colouring": colouring, "grid": made, "to_head": colouring.to_head(context.run_name)}
-    name, measure = made.measure.analysis, made.measure
-    given = made.given | ({} if colouring.by == "probe" else {"run": made.run})
+        head_grid = grid(context, context.run_name, colouring)
+    variables |= {"ends": scale_of_grids([head_grid], colouring), "rows": head_grid.rows}
+    variables |= {
+        "colouring": colouring,
+        "grid": head_grid,
+        "to_head": colouring.to_head(context.run_name),
+    }
+    name, measure = head_grid.measure.analysis, head_grid.measure
+    arguments = head_grid.arguments | ({} if colouring.by == "probe" else {"run": head_grid.run})
     direction = colouring.direction if measure.has_direction else None
-    shown["command"] = context.rows_command(name, given, direction=direction)
-    if why_not_drawn(analyses()[name], made.rows) is None:
-        shown |= _figure(context, name, given, stretch=colouring.stretch)
-    shown |= _steps(context, made.run)
+    variables["command"] = context.rows_command(name, arguments, direction=direction)
+    if why_not_drawn(analyses()[name], head_grid.rows) is None:
+        variables |= _figure(context, name, arguments, stretch=colouring.stretch)
+    variables |= _checkpoints(context, head_grid.run)
 
 
 def _figure(
-    context: RequestContext, name: str, given: Mapping[str, Any], *, stretch: bool = False
+    context: RequestContext, name: str, arguments: Mapping[str, Any], *, stretch: bool = False
 ) -> dict[str, Any]:
-    """What makes a file of the picture of an analysis, and the command that does."""
+    """The template variables of a plot: a function that renders it, and the command that does."""
     look = Look(stretch=stretch)
     return {
-        "figure": lambda ending: context.bank.picture(name, look=look, **given).as_bytes(ending),
-        "plot_command": context.plot_command(name, given, stretch=stretch),
+        "figure": lambda ending: context.bank.picture(name, look=look, **arguments).as_bytes(
+            ending
+        ),
+        "plot_command": context.plot_command(name, arguments, stretch=stretch),
     }
 
 
-def _steps(context: RequestContext, run: str | None) -> dict[str, Any]:
-    """The checkpoints of the training that the run is of, and the place of its own among them."""
+def _checkpoints(context: RequestContext, run: str | None) -> dict[str, Any]:
+    """The checkpoints of the run's training, and the index of the run among them."""
     rows = context.bank.connection.execute(
         registry.internal_statement("contents/checkpoints"), {"run": run}
     ).fetchall()
     if len(rows) < 2:
         return {}
-    asked = {key: value for key, value in context.given.items() if key != "run"}
-    steps = [{"step": step, "href": link("/", run=name, **asked)} for step, name in rows]
+    parameters = {key: value for key, value in context.parameters.items() if key != "run"}
+    steps = [{"step": step, "href": link("/", run=name, **parameters)} for step, name in rows]
     return {"steps": steps, "at_step": [name for _, name in rows].index(run)}
 
 
-def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show the map of figure 6, on which each head is a link."""
-    shown |= {"wide": _WIDE, "high": _HIGH, "points": []}
+def view_map(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show the heads in the plane of figure 6, each with a link."""
+    variables |= {"wide": _WIDE, "high": _HIGH, "points": []}
     answer = context.query("figure_6", run=context.run_name)
-    given = {"run": answer.run_name}
-    shown |= {"rows": answer.frame, "command": context.rows_command("figure_6", given)}
+    arguments = {"run": answer.run_name}
+    variables |= {"rows": answer.frame, "command": context.rows_command("figure_6", arguments)}
     rows = answer.frame.to_dicts()
-    found = encodings(in_order(sorted({str(row["behaviour"]) for row in rows})))
-    marks = {kind: (colours.kind(look), look.shape) for kind, look in found.items()}
-    shown |= {
+    encoding_of_kind = encodings(in_order(sorted({str(row["behaviour"]) for row in rows})))
+    marks = {kind: (colours.kind(look), look.shape) for kind, look in encoding_of_kind.items()}
+    variables |= {
         "answered": answer.run_name,
         "points": _points_of_heads(rows, marks),
         "kinds": [(*mark, label_of(kind)) for kind, mark in marks.items()],
@@ -284,32 +295,32 @@ def view_map(context: RequestContext, shown: dict[str, Any]) -> None:
         "to_head": lambda name: link(f"/head/{name}", run=context.run_name),
         "rows_of_layers": _by_layer(rows, marks),
     }
-    shown |= _figure(context, "figure_6", given)
+    variables |= _figure(context, "figure_6", arguments)
 
 
 def _by_layer(
     rows: list[dict[str, Any]], marks: dict[str, tuple[str, str]]
 ) -> list[tuple[int, list[tuple[str, str, str, str]]]]:
-    """Each layer with its heads: name, behaviour, colour class and shape."""
-    found: dict[int, list[tuple[str, str, str, str]]] = {}
+    """Group heads by layer: name, behaviour, colour class and shape of each."""
+    heads_by_layer: dict[int, list[tuple[str, str, str, str]]] = {}
     for row in sorted(rows, key=lambda row: (row["layer"], row["head"])):
         kind = str(row["behaviour"])
         name = f"{row['layer']}-{row['head']}"
-        found.setdefault(row["layer"], []).append((name, label_of(kind), *marks[kind]))
-    return list(found.items())
+        heads_by_layer.setdefault(row["layer"], []).append((name, label_of(kind), *marks[kind]))
+    return list(heads_by_layer.items())
 
 
-def overview(context: RequestContext, shown: dict[str, Any]) -> None:
+def overview(context: RequestContext, variables: dict[str, Any]) -> None:
     """Show each head by the relation that it finds most above the best fixed offset."""
-    shown |= {"layers": [], "min_count": context.number("min_count", 100, 1, 1_000_000_000)}
-    given: dict[str, Any] = {"run": context.run_name}
-    if "min_count" in context.given:
-        given["min_count"] = shown["min_count"]
-    found = context.query("best_relation", **given)
-    frame, given = found.frame, given | {"run": found.run_name}
-    shown |= {"rows": frame, "answered": found.run_name}
-    shown["command"] = context.rows_command("best_relation", given)
-    shown["is_empty"] = not frame.height
+    variables |= {"layers": [], "min_count": context.number("min_count", 100, 1, 1_000_000_000)}
+    arguments: dict[str, Any] = {"run": context.run_name}
+    if "min_count" in context.parameters:
+        arguments["min_count"] = variables["min_count"]
+    answer = context.query("best_relation", **arguments)
+    frame, arguments = answer.frame, arguments | {"run": answer.run_name}
+    variables |= {"rows": frame, "answered": answer.run_name}
+    variables["command"] = context.rows_command("best_relation", arguments)
+    variables["is_empty"] = not frame.height
     if not frame.height:
         return
     rows = frame.to_dicts()
@@ -317,21 +328,21 @@ def overview(context: RequestContext, shown: dict[str, Any]) -> None:
     ends = ends_of([row["gain"] for row in certain], None)
     layers: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
-        told, relation = "no relation significantly above an offset", None
+        described, relation = "no relation significantly above an offset", None
         if is_significant(row["p_corrected"]):
             relation = row["relation"]
-            told = (
+            described = (
                 f"{relation}, {row['accuracy']:.3f}, {row['gain']:.3f} above offset {row['offset']}"
             )
         layers.setdefault(row["layer"], []).append(
             {
-                "name": f"{row['layer']}-{row['head']}", "told": told, "label": relation,
+                "name": f"{row['layer']}-{row['head']}", "told": described, "label": relation,
                 "relation": row["relation"], "direction": row["direction"],
                 "value": None if relation is None else row["gain"],
             }
         )  # fmt: skip
     run = context.run_name
-    shown |= {
+    variables |= {
         "layers": list(layers.items()),
         "ends": ends,
         "certain": len(certain),
@@ -342,13 +353,15 @@ def overview(context: RequestContext, shown: dict[str, Any]) -> None:
         ),
         "table": context.table(frame),
     }
-    shown |= _figure(context, "best_relation", given)
+    variables |= _figure(context, "best_relation", arguments)
 
 
 def _points_of_heads(
     rows: list[dict[str, Any]], marks: dict[str, tuple[str, str]]
 ) -> list[tuple[str, str, float, float, str, str]]:
-    """Each head: name, behaviour, x and y in pixels of one scale, colour class and shape."""
+    """The marks of the map: name, behaviour, x and y in pixels, colour class and shape of each
+    head.
+    """
     if not rows:
         return []
     xs, ys = [row["x"] for row in rows], [row["y"] for row in rows]
@@ -367,11 +380,11 @@ def _points_of_heads(
     ]
 
 
-def compare(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show the two runs that the address names, or the bank's own choice, side by side."""
+def compare(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show two runs side by side: those of the address, or the defaults."""
     runs = [context.text_parameter(name) or None for name in ("run_a", "run_b")]
     colouring = Colouring.from_address(context)
-    shown |= {
+    variables |= {
         "run_a": runs[0],
         "run_b": runs[1],
         "colouring": colouring,
@@ -382,22 +395,24 @@ def compare(context: RequestContext, shown: dict[str, Any]) -> None:
         frame = context.query("compare_runs", run_a=runs[0], run_b=runs[1]).frame
         if frame.height:
             runs = [runs[0] or frame["run_a"][0], runs[1] or frame["run_b"][0]]
-        shown |= {"table": context.table(frame, hides=("run_a", "run_b")), "rows": frame}
-        given = {"run_a": runs[0], "run_b": runs[1]}
-        shown["command"] = context.rows_command("compare_runs", given)
-        shown |= _figure(context, "compare_runs", given)
+        variables |= {"table": context.table(frame, hides=("run_a", "run_b")), "rows": frame}
+        arguments = {"run_a": runs[0], "run_b": runs[1]}
+        variables["command"] = context.rows_command("compare_runs", arguments)
+        variables |= _figure(context, "compare_runs", arguments)
     except AttnbankError as error:
-        shown["error"] = error
-    shown["sides"] = sides = [_grid_of_run(context, run, colouring) for run in runs]
-    # One scale for both, so that the colours can be compared.
-    shown["ends"] = scale_of_grids([each["grid"] for each in sides if "grid" in each], colouring)
+        variables["error"] = error
+    variables["sides"] = sides = [_grid_of_run(context, run, colouring) for run in runs]
+    # One scale for both grids makes colours comparable.
+    variables["ends"] = scale_of_grids(
+        [side["grid"] for side in sides if "grid" in side], colouring
+    )
 
 
 def _grid_of_run(context: RequestContext, run: str | None, colouring: Colouring) -> dict[str, Any]:
     if run is None:
         return {"run": "no second run", "why": "Choose a second run."}
     try:
-        made = grid(context, run, colouring)
+        head_grid = grid(context, run, colouring)
     except AttnbankError as error:
         return {"run": run, "why": f"{error.fact} {error.remedy}"}
-    return {"run": run, "grid": made, "to_head": colouring.to_head(run)}
+    return {"run": run, "grid": head_grid, "to_head": colouring.to_head(run)}

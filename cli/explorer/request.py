@@ -1,4 +1,4 @@
-"""What one request asks, and what pages are made of: values of the address, links and tables."""
+"""A request to the explorer: its parameters, links, and paged tables."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from attnbank.sql.quoting import sql_literal as value_of
 from attnbank.sql.registry import find_analysis
 
 _LONGEST_VALUE = 20_000
+# Characters of a cell on a page.
 _LONGEST_CELL = 2000
-"""Characters of a cell that a page shows."""
+# Rows of a table on one page.
 ROWS = 500
-"""Rows of a table that one page shows."""
 
+# Makes the address that a cell links to from the values of its row.
 Link = Callable[[Mapping[str, Any]], str | None]
-"""The address that a cell leads to, made from the values of its row."""
 
 
 @dataclass(frozen=True)
 class Paging:
-    """Rows `first` to `last` (from 1) of `total`; `has_more`: there are more that none shows."""
+    """Rows `first` to `last` (from 1) of `total`; `has_more`: the total is cut off."""
 
     first: int
     last: int
@@ -47,7 +47,7 @@ class Paging:
 
 @dataclass(frozen=True)
 class PagedTable:
-    """The rows that a page shows; a cell is a text, and the address that it leads to."""
+    """The rows on a page; a cell is its text and the address of its link, or None."""
 
     columns: list[FormattedColumn]
     rows: list[tuple[tuple[str, str | None], ...]]
@@ -56,14 +56,14 @@ class PagedTable:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """One request: the bank and the parts of the address; `given` are non-empty parameters.
+    """One request: the bank, the parts of the path, and the non-empty parameters.
 
-    What is not `is_live` is written into a file, and leads to no view that asks the bank anew.
+    If not `is_live`, the page is written to a file and links to no view that queries the bank.
     """
 
     cache: BankCache
     handle: BankHandle
-    given: Mapping[str, str]
+    parameters: Mapping[str, str]
     parts: Mapping[str, str]
     path: str
     is_live: bool = True
@@ -76,17 +76,17 @@ class RequestContext:
 
     @property
     def run_name(self) -> str | None:
-        """The run that the address names, by name or id."""
+        """The run in the address, by name or id."""
         return self.text_parameter("run") or None
 
     def query(self, name: str, /, **values: Any) -> CachedAnswer:
-        """The rows of an analysis, computed once for the same values. Raises as `Bank.query`."""
-        given = {key: value for key, value in values.items() if value is not None}
-        key = ("query", name, repr(sorted(given.items())))
-        return self.handle.cached_rows(key, lambda: self.bank.query(name, **given))
+        """The rows of an analysis, cached. Raises what `Bank.query` raises."""
+        arguments = {key: value for key, value in values.items() if value is not None}
+        key = ("query", name, repr(sorted(arguments.items())))
+        return self.handle.cached_rows(key, lambda: self.bank.query(name, **arguments))
 
     def command(self, what: str, **options: Any) -> str:
-        """The command that gives what a view shows; options that are None or empty are left out."""
+        """The command that prints what a view shows; None and empty options are left out."""
         parts = [f"attnbank -b {shlex.quote(str(self.cache.path))} {what}"]
         for name, value in options.items():
             flag = f"--{name.replace('_', '-')}"
@@ -96,42 +96,44 @@ class RequestContext:
                 parts.append(f"{flag} {shlex.quote(str(value))}")
         return " ".join(parts)
 
-    def rows_command(self, name: str, given: Mapping[str, Any], **kept: Any) -> str:
-        """The command that gives the rows of an analysis, or those of them that have some values.
+    def rows_command(self, name: str, arguments: Mapping[str, Any], **column_values: Any) -> str:
+        """The command that prints the rows of an analysis, or only the rows with these column
+        values.
 
-        `given` are its parameters, as `Bank.query` or the address has them; the values that rows
-        are `kept` by are those of a column each.
+        `arguments` are those of `Bank.query`, or texts from the address.
         """
-        if not any(value is not None for value in kept.values()):
-            return self.command(f"query {name}", **_as_options(name, given))
-        asked = (f"{key} := {value_of(each)}" for key, each in given.items() if each is not None)
-        those = (f"{key} = {value_of(each)}" for key, each in kept.items())
-        statement = f"from {name}({', '.join(asked)}) where {' and '.join(those)}"
+        if not any(value is not None for value in column_values.values()):
+            return self.command(f"query {name}", **_as_options(name, arguments))
+        parameters = (
+            f"{key} := {value_of(value)}" for key, value in arguments.items() if value is not None
+        )
+        conditions = (f"{key} = {value_of(value)}" for key, value in column_values.items())
+        statement = f"from {name}({', '.join(parameters)}) where {' and '.join(conditions)}"
         return self.command(f"sql {shlex.quote(statement)}")
 
-    def plot_command(self, name: str, given: Mapping[str, Any], **options: Any) -> str:
-        """The command that draws the picture of an analysis; its parameters are `given`."""
-        asked = _as_options(name, given) | options
-        return self.command(f"plot {name}", **asked, output=f"{name}.svg")
+    def plot_command(self, name: str, arguments: Mapping[str, Any], **options: Any) -> str:
+        """The command that draws the picture of an analysis with these arguments."""
+        all_options = _as_options(name, arguments) | options
+        return self.command(f"plot {name}", **all_options, output=f"{name}.svg")
 
     def text_parameter(self, name: str, default: str = "") -> str:
-        """A parameter. Raises CallError if it has more characters than anyone types."""
-        found = self.given.get(name, default)
-        if len(found) > _LONGEST_VALUE:
+        """A parameter as text. Raises CallError if it is too long."""
+        value = self.parameters.get(name, default)
+        if len(value) > _LONGEST_VALUE:
             raise CallError(
-                f"{name} has {len(found):,} characters.", f"Give at most {_LONGEST_VALUE:,}."
+                f"{name} has {len(value):,} characters.", f"Give at most {_LONGEST_VALUE:,}."
             )
-        return found
+        return value
 
     def choice_parameter(self, name: str, choices: Collection[str]) -> str:
-        """One of some values, by default the first. Raises CallError for another one."""
-        found = self.text_parameter(name, next(iter(choices)))
-        if found not in choices:
-            raise CallError(f"{name} cannot be {found}.", f"Use one of: {', '.join(choices)}.")
-        return found
+        """A parameter with choices, by default the first. Raises CallError for another value."""
+        choice = self.text_parameter(name, next(iter(choices)))
+        if choice not in choices:
+            raise CallError(f"{name} cannot be {choice}.", f"Use one of: {', '.join(choices)}.")
+        return choice
 
     def number(self, name: str, default: int, least: int, most: int) -> int:
-        """A whole number from `least` to `most`. Raises CallError for anything else."""
+        """A parameter that is an integer from `least` to `most`. Raises CallError."""
         text = self.text_parameter(name, str(default))
         if not (text.isascii() and text.isdecimal() and least <= int(text[:9]) <= most):
             raise CallError(f"{name} cannot be {text}.", f"Give a number from {least} to {most}.")
@@ -139,14 +141,14 @@ class RequestContext:
 
     def flag(self, name: str) -> bool:
         """Whether a box is ticked."""
-        return self.given.get(name, "") not in ("", "0", "no", "false")
+        return self.parameters.get(name, "") not in ("", "0", "no", "false")
 
     def run_choices(self) -> list[dict[str, Any]]:
-        """The rows of `Bank.choices`, for the box that chooses a run."""
-        return self.handle.once("choices", lambda: self.bank.choices().to_dicts())
+        """The rows of `Bank.choices`, for the menu of runs."""
+        return self.handle.compute_once("choices", lambda: self.bank.choices().to_dicts())
 
     def relations(self) -> list[str]:
-        """The relations of the trees, without their subtypes, and those that are saved."""
+        """The relations of the trees, without subtypes, and the saved ones."""
 
         def query_relations() -> list[str]:
             rows = self.bank.connection.execute(
@@ -156,30 +158,30 @@ class RequestContext:
             names = [name for (name,) in rows if name]
             return ["all", *names, *self.bank.saved()["name"]]
 
-        return self.handle.once("relations", query_relations)
+        return self.handle.compute_once("relations", query_relations)
 
     def page_number(self, name: str = "page") -> int:
-        """The page that the address asks for, from 1. Raises CallError if it is not a number."""
+        """The requested page, from 1. Raises CallError for anything but a number."""
         return self.number(name, 1, 1, 1_000_000)
 
     def paging(
         self, total: int, *, size: int = ROWS, name: str = "page", has_more: bool = False
     ) -> Paging:
-        """The page of `total` rows that the address asks for by `name`. Raises CallError."""
-        asked = self.page_number(name)
+        """The requested page of `total` rows; `name` is its parameter. Raises CallError."""
+        page = self.page_number(name)
         pages = max(1, -(-total // size))
-        if asked > pages:
+        if page > pages:
             remedy = "There is one page." if pages == 1 else f"There are {pages:,} pages."
-            raise CallError(f"{name} cannot be {asked:,}.", remedy)
+            raise CallError(f"{name} cannot be {page:,}.", remedy)
 
         def to(number: int) -> str | None:
             if not 1 <= number <= pages:
                 return None
-            return link(self.path, **{**self.given, name: number if number > 1 else None})
+            return link(self.path, **{**self.parameters, name: number if number > 1 else None})
 
-        first = (asked - 1) * size + 1 if total else 0
-        last = min(asked * size, total)
-        return Paging(first, last, total, has_more, to(asked - 1), to(asked + 1))
+        first = (page - 1) * size + 1 if total else 0
+        last = min(page * size, total)
+        return Paging(first, last, total, has_more, to(page - 1), to(page + 1))
 
     def table(
         self,
@@ -190,13 +192,13 @@ class RequestContext:
         name: str = "page",
         has_more: bool = False,
     ) -> PagedTable:
-        """The page of a frame that the address asks for by `name`, as `paging` finds it.
+        """The requested page of a frame; `name` is the parameter with the page number.
 
-        Heads and sentences lead to their page, unless `links` says otherwise. The columns in
+        Heads and sentences link to their pages, unless `links` overrides it. Columns in
         `hides` are left out, and `run` if it has one value.
         """
-        part = self.paging(frame.height, name=name, has_more=has_more)
-        frame = part.slice(frame)
+        paging = self.paging(frame.height, name=name, has_more=has_more)
+        frame = paging.slice(frame)
         if "run" in frame.columns and frame["run"].n_unique() <= 1:
             hides = (*hides, "run")
         targets = _usual_links(frame, self.run_name) | dict(links or {})
@@ -211,33 +213,37 @@ class RequestContext:
                     for text, row in zip(column.cells, values, strict=True)
                 ]
             )
-        return PagedTable(columns, list(zip(*cells, strict=True)), part)
+        return PagedTable(columns, list(zip(*cells, strict=True)), paging)
 
 
-def _as_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an analysis as options of the command; a switch has no value."""
-    switches = {each.name for each in find_analysis(name).parameters if each.type == "boolean"}
-    made: dict[str, Any] = {}
-    for key, value in given.items():
+def _as_options(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an analysis as command-line options; switches have no value."""
+    switches = {
+        parameter.name
+        for parameter in find_analysis(name).parameters
+        if parameter.type == "boolean"
+    }
+    options: dict[str, Any] = {}
+    for key, value in arguments.items():
         if key in switches and value is not None:
-            made[key if str(value).lower() == "true" else f"no_{key}"] = True
+            options[key if str(value).lower() == "true" else f"no_{key}"] = True
         else:
-            made[key] = value
-    return made
+            options[key] = value
+    return options
 
 
 def link(path: str, **values: Any) -> str:
-    """An address of the explorer; values that are None, empty or False are left out."""
-    kept = {
+    """Make an address of the explorer; None, empty and False values are left out."""
+    query = {
         name: "1" if value is True else str(value)
         for name, value in values.items()
         if value is not None and value is not False and value != ""
     }
-    return quote(path, safe="/") + (f"?{urlencode(kept)}" if kept else "")
+    return quote(path, safe="/") + (f"?{urlencode(query)}" if query else "")
 
 
 def hit_of(row: Mapping[str, Any], nodes: Collection[str]) -> str:
-    """The words of a hit as the address of a sentence says which are marked: SENTENCE:WORDS."""
+    """The words of a hit, as an address marks them: SENTENCE:WORDS."""
     words = sorted({row[node] for node in nodes if row[node]})
     return f"{row['sentence']}:{','.join(map(str, words))}" if words else ""
 
@@ -247,13 +253,13 @@ def _shorten_name(text: str) -> str:
 
 
 def _usual_links(frame: pl.DataFrame, run: str | None) -> dict[str, Link]:
-    found: dict[str, Link] = {}
+    links: dict[str, Link] = {}
     for end in ("", "_a", "_b"):
         if f"layer{end}" in frame.columns and f"head{end}" in frame.columns:
-            found[f"head{end}"] = _to_head(end, run)
+            links[f"head{end}"] = _to_head(end, run)
     if "sent_id" in frame.columns:
-        found["sent_id"] = lambda row: link("/sentence", sentence=row["sent_id"], run=run)
-    return found
+        links["sent_id"] = lambda row: link("/sentence", sentence=row["sent_id"], run=run)
+    return links
 
 
 def _to_head(end: str, run: str | None) -> Link:

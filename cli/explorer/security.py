@@ -1,8 +1,8 @@
-"""Who is answered, and what a browser may do with the answer.
+"""Which requests the explorer answers, and what a browser may do with its pages.
 
-The explorer listens on this machine alone, but so do the browser's other pages: a page of anyone
-can send requests to a local port. Such a page cannot know the token, and a name that it makes point
-here (DNS rebinding) is neither of the two that are answered.
+The explorer listens on this machine only, but any web page in the browser can send requests to a
+local port. Such a page does not know the token, and a host name that it points here (DNS rebinding)
+is not one of the two accepted.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST = "127.0.0.1"
+# Scripts and styles only from the explorer's own files, nothing from other hosts, no frames.
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""No script and no style but the explorer's own files, nothing from elsewhere, in no frame."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -50,14 +50,16 @@ _FORWARD = """\
 
 @contextmanager
 def launch_file(address: str) -> Iterator[Path]:
-    """Context manager that yields a file that forwards to an address, readable by this user alone.
+    """Context manager that yields a file that forwards to an address, readable by this user only.
 
-    Every user of the machine can read a command line (`ps`), so the browser is started with this
-    file and not with the token. A token for one request would be a race with whoever watches.
+    Every user of the machine can read command lines (`ps`), so the browser is started with this
+    file and not with the token. A one-time token would only make it a race.
     """
-    # Browsers that are snaps have a /tmp of their own, and read only what is not hidden at home.
-    place = Path.home() if _SNAPS.is_dir() and os.access(Path.home(), os.W_OK) else None
-    with TemporaryDirectory(prefix="attnbank-explore-", dir=place) as folder:  # its mode is 0700
+    # Browsers installed as snaps have their own /tmp, and can read only visible files at home.
+    parent = Path.home() if _SNAPS.is_dir() and os.access(Path.home(), os.W_OK) else None
+    with TemporaryDirectory(
+        prefix="attnbank-explore-", dir=parent
+    ) as folder:  # created with mode 0700
         file_path = Path(folder) / "explorer.html"
         number = os.open(file_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
@@ -66,20 +68,20 @@ def launch_file(address: str) -> Iterator[Path]:
 
 
 class Guard:
-    """The door before every address: host, origin, method and token, in this order."""
+    """Middleware that checks every request: host, origin, method and token, in this order."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
         self._token = token.encode()
         self._hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
-        self._cookie = f"attnbank-{port}"  # browsers give the cookies of one port to all others
+        self._cookie = f"attnbank-{port}"  # cookies are shared by all ports of a host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or say why not."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # a web socket, which nothing here has
+        if scope["type"] != "http":  # a web socket; the explorer has none
             return
 
         async def guarded(message: Message) -> None:
@@ -92,34 +94,38 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        hosts = [each.lower() for each in headers.getlist("host")]
+        hosts = [name.lower() for name in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return _text_response(421, "This server answers only to 127.0.0.1 and localhost.")
         origin = headers.get("origin")
-        if origin is not None and origin.lower() not in {f"http://{each}" for each in self._hosts}:
+        if origin is not None and origin.lower() not in {f"http://{name}" for name in self._hosts}:
             return _text_response(403, "Requests from other pages are not allowed.")
         if scope["method"] not in _METHODS:
             return _text_response(405, "Only GET is allowed.", {"Allow": ", ".join(_METHODS)})
-        return self._without_token(scope, headers)
+        return self._refuse_without_token(scope, headers)
 
-    def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
-        """A refusal where neither the address nor the cookie has the token.
+    def _refuse_without_token(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return a refusal if neither the address nor the cookie has the token; None if the cookie
+        does.
 
-        An address with it gives the cookie, and goes on without it: no bookmark has the token.
+        An address with the token sets the cookie and redirects to itself without the token,
+        so that no bookmark contains it.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in query if name == "token"]
-        if given:
-            # Who was asked for it may have pasted the whole address.
-            token = given[0].rpartition("token=")[2]
-            if not self._is_right(token):
-                return self._question(scope, query)
-            rest = urlencode([(name, value) for name, value in query if name != "token"])
-            # One slash: two would name another host.
+        tokens = [value for name, value in query if name == "token"]
+        if tokens:
+            # Users may paste the whole address into the form.
+            token = tokens[0].rpartition("token=")[2]
+            if not self._is_token(token):
+                return self._token_form(scope, query)
+            other_parameters = urlencode(
+                [(name, value) for name, value in query if name != "token"]
+            )
+            # Exactly one slash: a path that starts with two would be another host.
             path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
-            path += f"?{rest}" if rest else ""
-            # A browser that comes from a file would not bring the strict cookie where it is
-            # redirected to; the page of this address sends it there with it.
+            path += f"?{other_parameters}" if other_parameters else ""
+            # Coming from the file of `launch_file`, browsers send no strict cookie to the target of
+            # a redirect; so answer with a page of this origin that forwards to it.
             comes_from_file = headers.get("sec-fetch-site") == "cross-site"
             answer: Response = (
                 HTMLResponse(_FORWARD.format(address=escape(path)))
@@ -130,26 +136,26 @@ class Guard:
                 self._cookie, self._token.decode(), path="/", httponly=True, samesite="strict"
             )
             return answer
-        # Not by http.cookies, which stops at the first cookie of others that it cannot read.
+        # http.cookies would stop at the first cookie of another program that it cannot parse.
         pairs = ";".join(headers.getlist("cookie")).split(";")
-        held = dict(pair.strip().partition("=")[::2] for pair in pairs).get(self._cookie)
-        if held is not None and self._is_right(held):
+        cookie = dict(pair.strip().partition("=")[::2] for pair in pairs).get(self._cookie)
+        if cookie is not None and self._is_token(cookie):
             return None
-        return self._question(scope, query)
+        return self._token_form(scope, query)
 
-    def _question(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
-        """The page that asks for the token, and goes on to the address that was kept."""
+    def _token_form(self, scope: Scope, query: Sequence[tuple[str, str]]) -> Response:
+        """The page that asks for the token and then goes on to the requested address."""
         if scope["raw_path"].startswith(b"/static/"):
             return _text_response(403, _NO_TOKEN)
         path = "/" + scope["raw_path"].decode("latin-1").split("?")[0].lstrip("/\\")
-        kept = "".join(
+        fields = "".join(
             f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
             for name, value in query
             if name != "token"
         )
-        return HTMLResponse(_QUESTION.format(path=escape(path), kept=kept, told=_NO_TOKEN), 403)
+        return HTMLResponse(_QUESTION.format(path=escape(path), fields=fields, hint=_NO_TOKEN), 403)
 
-    def _is_right(self, token: str) -> bool:
+    def _is_token(self, token: str) -> bool:
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._token)
 
 
@@ -159,9 +165,9 @@ _QUESTION = """\
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"></head>
 <body><h1>The explorer asks for its token</h1>
-<p>{told} Paste that address here, to go on to the page that you kept.</p>
-<form action="{path}">{kept}<label>Address or token <input name="token" size="60" autocomplete="off"
-required></label> <button>Go on</button></form></body></html>
+<p>{hint} Paste that address here, to go on to the page that you bookmarked.</p>
+<form action="{path}">{fields}<label>Address or token <input name="token" size="60"
+autocomplete="off" required></label> <button>Go on</button></form></body></html>
 """
 _NO_TOKEN = "Open the address that attnbank explore printed; it contains a token."
 

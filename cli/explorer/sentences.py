@@ -1,4 +1,4 @@
-"""Sentences: the hits of a request, or their counts by a key; and one, with what heads look at."""
+"""Sentences: the hits of a request, or their counts, and one sentence with its attention."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.subtypes import DIRECTIONS
 
+# The most hits on pages; the command line shows all.
 MOST_HITS = 10_000
-"""Hits that can be paged through; the command line has all of them."""
+# Words left and right of a hit.
 _CONTEXT = 10
-"""Words that stand left and right of a hit."""
 
 
-def request_view(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show the box for a request, and below it what the request finds, if there is one."""
+def request_view(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show the form for a request, and its hits or counts."""
     request, by = context.text_parameter("pattern").strip(), context.text_parameter("by").strip()
     limit = context.number("limit", 50, 1, 500)
 
@@ -42,9 +42,9 @@ def request_view(context: RequestContext, shown: dict[str, Any]) -> None:
         rows = context.bank.connection.execute("select name from corpus order by id").fetchall()
         return [name for (name,) in rows]
 
-    shown |= {
+    variables |= {
         "pattern": request,
-        "corpora": context.handle.once("corpora", corpora),
+        "corpora": context.handle.compute_once("corpora", corpora),
         "limit": limit,
         "sample": context.flag("sample"),
         "example": "pattern { V -[obj]-> O }",
@@ -56,51 +56,51 @@ def request_view(context: RequestContext, shown: dict[str, Any]) -> None:
     run = context.bank.run_of_request(request, context.run_name, "sentence", keys)
     choice = HitOptions(context.text_parameter("corpus") or None, run=run)
     if by:
-        shown |= _counts(context, request, choice, by)
+        variables |= _counts(context, request, choice, by)
     else:
-        shown |= _hits(context, request, choice, keys, limit)
-        shown["is_of_heads"] = bool(keys)
-    shown["answered"] = run and run.name
-    shown["command"] = context.command(
+        variables |= _hits(context, request, choice, keys, limit)
+        variables["is_of_heads"] = bool(keys)
+    variables["answered"] = run and run.name
+    variables["command"] = context.command(
         f"{'count' if by else 'find'} {shlex.quote(request)}", by=by, head=heads if keys else "",
-        run=shown["answered"], corpus=choice.corpus, limit=shown.pop("most", None),
+        run=variables["answered"], corpus=choice.corpus, limit=variables.pop("most", None),
         sample=limit if context.flag("sample") and not by else None,
     )  # fmt: skip
 
 
 def _attention_keys(request: str, heads: str) -> str:
-    """The keys that say what heads look at in the hits; none for a request that has no edge."""
+    """Columns with what heads attend to in the hits; none if the request has no edge."""
     if not heads:
         return ""
     try:
         return head_keys(request, heads, None, None)
-    except CallError:  # the heads are shown on the sentences alone
+    except CallError:  # the pages of the sentences still show the heads
         return ""
 
 
 def _hits(
     context: RequestContext, request: str, choice: HitOptions, keys: str, limit: int
 ) -> dict[str, Any]:
-    """A page of the hits, found once and kept for the other pages, or some hits at random."""
-    most, sample = (None, limit) if context.flag("sample") else (MOST_HITS + 1, None)
-    choice = replace(choice, limit=most, sample=sample, keys=True)
-    found = context.handle.cached_rows(
+    """One page of the hits, which are cached for the other pages; or a random sample."""
+    most_hits, sample = (None, limit) if context.flag("sample") else (MOST_HITS + 1, None)
+    choice = replace(choice, limit=most_hits, sample=sample, keys=True)
+    matches = context.handle.cached_rows(
         ("hits", request, keys, choice),
         lambda: context.bank.run_hits(
             request, choice, keys, timeout=context.cache.seconds, memory=context.cache.memory
         ),
     ).frame
-    kept = found.drop("sentence").head(MOST_HITS)
-    is_cut = found.height > MOST_HITS
-    total = min(found.height, MOST_HITS)
-    part = context.paging(total, size=limit, has_more=is_cut)
-    found = part.slice(found)
-    lines = context.bank.concordance(found.drop("run", strict=False), _CONTEXT)
+    all_rows = matches.drop("sentence").head(MOST_HITS)
+    is_cut = matches.height > MOST_HITS
+    total = min(matches.height, MOST_HITS)
+    paging = context.paging(total, size=limit, has_more=is_cut)
+    matches = paging.slice(matches)
+    lines = context.bank.concordance(matches.drop("run", strict=False), _CONTEXT)
     more = columns_as_text(lines.drop("sent_id", "left", "hit", "right"))
-    nodes = nodes_of(found)
-    default, unread = _unread(context, found["sentence"].to_list())
+    nodes = nodes_of(matches)
+    default, unread = _unread_sentences(context, matches["sentence"].to_list())
     hits = []
-    for at, (line, row) in enumerate(zip(lines.to_dicts(), found.to_dicts(), strict=True)):
+    for at, (line, row) in enumerate(zip(lines.to_dicts(), matches.to_dicts(), strict=True)):
         href = link(
             "/sentence",
             sentence=row["sentence"],
@@ -112,19 +112,19 @@ def _hits(
         cells = [column.cells[at] for column in more]
         is_unread = row["sentence"] in unread
         hits.append({**line, "href": href, "is_unread": is_unread, "more": cells})
-    count = sum(each["is_unread"] for each in hits)
+    count = sum(hit["is_unread"] for hit in hits)
     return {
-        "hits": hits, "part": part, "default": default, "unread": count, "rows": kept,
+        "hits": hits, "part": paging, "default": default, "unread": count, "rows": all_rows,
         "most": MOST_HITS if is_cut else None, "more": more,
     }  # fmt: skip
 
 
-def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
-    """The run that shows sentences, and those (sentence.id) of its corpus that it has not read."""
+def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[str | None, set[int]]:
+    """The run that shows sentences, and which of them (by sentence.id) it has not read."""
     bank = context.bank
     try:
         run = run_over(bank, context.run_name, None, None)
-    except AttnbankError:  # none answers: the page of the sentence says why
+    except AttnbankError:  # no suitable run; the page of the sentence says why
         return None, set()
     rows = bank.connection.execute(
         "select sentence.id from sentence inner join document on document.id = sentence.document"
@@ -135,18 +135,18 @@ def _unread(context: RequestContext, sentences: list[int]) -> tuple[str | None, 
 
 
 def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) -> dict[str, Any]:
-    found = context.handle.cached_rows(
+    counts = context.handle.cached_rows(
         ("counts", request, by, choice),
         lambda: context.bank.run_hits(
             request, choice, by, "", context.cache.seconds, context.cache.memory, counts=True
         ),
     ).frame
-    keys = [name for name in found.columns if name not in ("n", "share", "run")]
-    if fits_crosstab(found, keys):
-        return {"table": context.table(crosstab(found, *keys)), "rows": found}
+    keys = [name for name in counts.columns if name not in ("n", "share", "run")]
+    if fits_crosstab(counts, keys):
+        return {"table": context.table(crosstab(counts, *keys)), "rows": counts}
 
     def link_to_hits(row: Mapping[str, Any]) -> str | None:
-        """The sentences that a count is of."""
+        """The address of the hits that a count is made of."""
         with suppress(AttnbankError):
             narrowed = listing(request, by, [row[key] for key in keys])
             return link("/sentences", pattern=narrowed, run=context.run_name,
@@ -154,17 +154,17 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
         return None
 
     links = {"n": link_to_hits} if context.is_live else {}
-    return {"table": context.table(found, links), "rows": found}
+    return {"table": context.table(counts, links), "rows": counts}
 
 
+# Smallest weights of the classes of lines in a small map.
 _BINS = ((0.05, 1), (0.15, 2), (0.4, 3), (0.7, 4))
-"""From which weight on a line of a small map is as strong as its class says."""
 _WIDE, _STEP, _HIGHEST = 84.0, 5.0, 150.0
 
 
 def small_map(panel: Panel, measure: str) -> dict[str, Any]:
     """A panel as a small map: its height, and a path for the lines of each class of weights."""
-    places = {place: at for at, place in enumerate(panel.words["position"])}
+    places = {position: at for at, position in enumerate(panel.words["position"])}
     step = min(_STEP, _HIGHEST / max(1, len(places)))
     paths: dict[int, list[str]] = {}
     largest = panel.largest(measure)
@@ -172,34 +172,34 @@ def small_map(panel: Panel, measure: str) -> dict[str, Any]:
         share = (weight or 0.0) / largest
         kinds = [kind for least, kind in _BINS if share >= least]
         if kinds and start in places and end in places:
-            y1, y2 = ((places[each] + 0.5) * step for each in (start, end))
+            y1, y2 = ((places[position] + 0.5) * step for position in (start, end))
             paths.setdefault(kinds[-1], []).append(f"M2 {y1:.1f}L{_WIDE - 2:.0f} {y2:.1f}")
-    lines = [("".join(each), f"w{kind}") for kind, each in sorted(paths.items())]
+    lines = [("".join(parts), f"w{kind}") for kind, parts in sorted(paths.items())]
     return {"name": panel.heads_label, "wide": _WIDE, "high": len(places) * step, "lines": lines}
 
 
-def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show all heads on one sentence as small maps, each of which leads to its head."""
+def model_view(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show all heads on one sentence as small maps that link to their heads."""
     name = context.text_parameter("sentence").strip()
-    shown |= {"sentence": name}
+    variables |= {"sentence": name}
     if not name:
         return
     with context.bank.answering():
-        one = find_sentence(context.bank, name, None)
-        run = run_over(context.bank, context.run_name, None, (one.corpus, one.corpus_name))
+        chosen = find_sentence(context.bank, name, None)
+        run = run_over(context.bank, context.run_name, None, (chosen.corpus, chosen.corpus_name))
     heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
-    found = [
+    views = [
         context.bank.show(
             name, heads[at : at + MOST_PANELS], run=run.name, timeout=context.cache.seconds
         )
         for at in range(0, len(heads), MOST_PANELS)
     ]
     maps = {
-        each.heads_label: small_map(each, part.facts.measure)
-        for part in found
-        for each in part.panels
+        panel.heads_label: small_map(panel, view.facts.measure)
+        for view in views
+        for panel in view.panels
     }
-    shown |= {
+    variables |= {
         "answered": run.name,
         "title": f"All heads on {name[:60]}",
         "layers": [
@@ -207,11 +207,11 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
             for layer in run.numbers
         ],
         "to_head": lambda head: link("/sentence", sentence=name, head=head, run=run.name),
-        "words": _marked_words(context, one.id, []),
-        "around": _around(context, one.id),
-        "rows": pl.concat(each.rows for each in found),
-        # Of more heads than one command shows there is none.
-        "command": len(found) == 1
+        "words": _marked_words(context, chosen.id, []),
+        "around": _neighbour_links(context, chosen.id),
+        "rows": pl.concat(view.rows for view in views),
+        # One command cannot show more heads than that.
+        "command": len(views) == 1
         and context.command(f"show {shlex.quote(name)}", head=",".join(heads), run=run.name),
     }
 
@@ -219,11 +219,11 @@ def model_view(context: RequestContext, shown: dict[str, Any]) -> None:
 _MOST_PANELS = 16
 
 
-def sentence_view(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show the sentence that the address names, or the box that asks for one."""
+def sentence_view(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show the sentence in the address, or the form for one."""
     name, heads = context.text_parameter("sentence").strip(), context.text_parameter("head").strip()
     relation = context.text_parameter("relation") or None
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "mean": context.flag("mean"),
         "direction": context.choice_parameter("direction", DIRECTIONS),
         "coreference": context.flag("coreference"),
@@ -232,70 +232,77 @@ def sentence_view(context: RequestContext, shown: dict[str, Any]) -> None:
         "special": not context.flag("plain"),
         "before": context.number("before", 0, 0, 20),
     }
-    shown |= {"sentence": name, "heads": heads, "relation": relation, **asked}
+    variables |= {"sentence": name, "heads": heads, "relation": relation, **options}
     if not name:
         return
-    shown |= {"title": f"Sentence {name[:60]}"}
-    shown["heads"] = heads = heads or _best(context, relation)
+    variables |= {"title": f"Sentence {name[:60]}"}
+    variables["heads"] = heads = heads or _default_head(context, relation)
     try:
-        found = context.bank.show(
+        view = context.bank.show(
             name,
             heads.split(",")[:_MOST_PANELS],
             run=context.run_name,
             corpus=context.text_parameter("corpus") or None,
             relation=relation,
-            matched=_matched(name, context.text_parameter("hit")),
+            matched=_words_to_mark(name, context.text_parameter("hit")),
             timeout=context.cache.seconds,
-            **asked,
+            **options,
         )
-    except SentenceNotReadError as error:  # its words are there, and can be walked through
+    except (
+        SentenceNotReadError
+    ) as error:  # the run has no attention for it, but its words can be shown
         number = error.sentence
-        marked: Collection[int] = _matched(str(number), context.text_parameter("hit"))
-        shown["unread"] = error
+        marked: Collection[int] = _words_to_mark(str(number), context.text_parameter("hit"))
+        variables["unread"] = error
     else:
-        number, marked = next(iter(found.marked.items()))
+        number, marked = next(iter(view.marked.items()))
         rows = {
             "head": ",".join(heads.split(",")[:_MOST_PANELS]),
-            "run": found.run.name, "corpus": context.text_parameter("corpus"), "relation": relation,
-            "direction": asked["direction"] if relation else None,
-            "mean": asked["mean"], "no_special": not asked["special"],
+            "run": view.run.name, "corpus": context.text_parameter("corpus"), "relation": relation,
+            "direction": options["direction"] if relation else None,
+            "mean": options["mean"], "no_special": not options["special"],
         }  # fmt: skip
-        shown |= {
-            # The picture escapes every word itself, since it is written to files as it is. Styles
-            # within its tree are refused by the browser; those of the page take their place.
-            "drawn": markupsafe.Markup(found.draw("light")),
-            "table": context.table(found.rows, {"sent_id": lambda row: None}),
-            "answered": found.run.name,
-            "rows": found.rows,
-            "figure": found.as_bytes,
+        variables |= {
+            # The picture escapes every word itself, since it is also written to files. The browser
+            # ignores inline styles in its tree; the style sheet of the pages has them.
+            "drawn": markupsafe.Markup(view.draw("light")),
+            "table": context.table(view.rows, {"sent_id": lambda row: None}),
+            "answered": view.run.name,
+            "rows": view.rows,
+            "figure": view.as_bytes,
             "command": context.command(f"show {shlex.quote(name)}", **rows),
             "plot_command": context.command(
                 f"show {shlex.quote(name)}", **rows,
-                coreference=asked["coreference"], tree=asked["tree"], decoded=asked["decoded"],
-                before=asked["before"], output="sentence.svg",
+                coreference=options["coreference"], tree=options["tree"],
+                decoded=options["decoded"], before=options["before"], output="sentence.svg",
             ),
         }  # fmt: skip
-    shown |= {"words": _marked_words(context, number, marked), "around": _around(context, number)}
+    variables |= {
+        "words": _marked_words(context, number, marked),
+        "around": _neighbour_links(context, number),
+    }
 
 
-def _matched(name: str, hit: str) -> list[int]:
-    """The words of the hit SENTENCE:WORDS (12:3,5) that the address has, if of this sentence.
+def _words_to_mark(name: str, hit: str) -> list[int]:
+    """Parse the words to mark, SENTENCE:WORDS (12:3,5), if they are of the sentence `name`.
 
-    The sentence is its id, words are counted from 1. Raises CallError for anything else.
+    SENTENCE is its id; words count from 1. Raises CallError for anything else.
     """
     number, _, words = hit.partition(":")
     indexes = words.split(",")
     if not hit:
         return []
-    if not all(each.isascii() and each.isdecimal() for each in (number, *indexes)):
+    if not all(
+        number_text.isascii() and number_text.isdecimal() for number_text in (number, *indexes)
+    ):
         raise CallError(f"hit cannot be {hit[:40]}.", "A hit is SENTENCE:WORDS, as in 12:3,5.")
-    return [int(each[:9]) for each in indexes] if number == name else []
+    return [int(number_text[:9]) for number_text in indexes] if number == name else []
 
 
 def _marked_words(
     context: RequestContext, number: int, marked: Collection[int]
 ) -> list[tuple[str, bool]]:
-    """The text of a sentence in parts, each with whether it is a word that is marked."""
+    """The text of a sentence in parts, each with whether it is marked."""
     rows = context.bank.connection.execute(
         registry.internal_statement("sentences/words"), {"sentence": number}
     ).fetchall()
@@ -307,11 +314,11 @@ def _marked_words(
     return parts
 
 
-def _best(context: RequestContext, relation: str | None) -> str:
-    """The head that is shown if none is named: the best of the relation, else the first."""
+def _default_head(context: RequestContext, relation: str | None) -> str:
+    """The default head: the best for the relation, else 1-1."""
     try:
-        every = context.query("best_head", run=context.run_name).frame  # which may be kept
-        rows = every.filter(pl.col("relation") == (relation or "all"))
+        best_heads = context.query("best_head", run=context.run_name).frame  # may be cached
+        rows = best_heads.filter(pl.col("relation") == (relation or "all"))
         if relation and not rows.height:
             rows = context.query(
                 "best_head", relation=relation, min_count=1, run=context.run_name
@@ -321,14 +328,19 @@ def _best(context: RequestContext, relation: str | None) -> str:
     return f"{rows['layer'][0]}-{rows['head'][0]}" if rows.height else "1-1"
 
 
-def _around(context: RequestContext, number: int) -> list[str | None]:
-    """The addresses of the sentences before and after a number (sentence.id); they keep the hit."""
-    beside = context.bank.connection.execute(
+def _neighbour_links(context: RequestContext, number: int) -> list[str | None]:
+    """The addresses of the sentences before and after this one; they keep the other parameters."""
+    neighbours = context.bank.connection.execute(
         "select max(sentence.id) filter (where sentence.id < $id),"
         " min(sentence.id) filter (where sentence.id > $id) from sentence",
         {"id": number},
     ).fetchall()[0]
-    kept = {
-        name: value for name, value in context.given.items() if name not in ("sentence", "page")
+    parameters = {
+        name: value
+        for name, value in context.parameters.items()
+        if name not in ("sentence", "page")
     }
-    return [None if each is None else link("/sentence", sentence=each, **kept) for each in beside]
+    return [
+        None if neighbour is None else link("/sentence", sentence=neighbour, **parameters)
+        for neighbour in neighbours
+    ]

@@ -1,4 +1,4 @@
-"""The explorer as a server: its addresses, each answered in a thread, and the port."""
+"""The explorer's server: its routes, each answered in a thread, and the port."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.subtypes import DIRECTIONS
 
 _HERE = Path(__file__).resolve().parent
+# Requests answered concurrently; others wait.
 _AT_ONCE = 12
-"""Requests that are answered at once; the others wait."""
+# SQL statements that run concurrently, each in its own process with its own memory limit.
 _STATEMENTS_AT_ONCE = 2
-"""Statements of people that run at once, each in a process with memory of its own."""
 
+# The most requests, and statements, in the queue; further ones get status 503.
 _MOST_WAITING, _MOST_STATEMENTS_WAITING = 60, 4
-"""The most requests, and statements, that wait for their turn; more are answered with 503."""
 _BUSY = {
     "title": "Busy",
     "error": {
@@ -52,11 +52,11 @@ _BUSY = {
     },
 }
 
+# Seconds that requests get to end when the explorer is closed.
 _PATIENCE = 2
-"""Seconds that requests have to end when the explorer is closed."""
 
+# Fills in the variables of its template, even if it then raises; or returns an SVG.
 View = Callable[[RequestContext, dict[str, Any]], bytes | None]
-"""Puts what its template shows into a dictionary, beside an error if it raises, or returns SVG."""
 _VIEWS: dict[str, tuple[View, str, str]] = {
     "/": (heads.heads_view, "heads.html", "Heads"),
     "/map": (heads.view_map, "map.html", "Map of the heads"),
@@ -84,6 +84,7 @@ NAV = (
     ("/sql", "SQL"),
     ("/bank", "Bank"),
 )
+# Filters of the templates, besides Jinja's own; published pages have the same in JavaScript.
 FILTERS: dict[str, Callable[..., str]] = {
     "thousands": lambda number: f"{number:,}",
     "fixed": lambda number, decimals: f"{number:.{decimals}f}",
@@ -92,7 +93,6 @@ FILTERS: dict[str, Callable[..., str]] = {
     "start": lambda text, most: text[:most],
     "begins": lambda text, start: "1" if text.startswith(start) else "",
 }
-"""What the templates call beside Jinja's own filters: the published page has the same."""
 _TYPES = {
     ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png",
     ".pdf": "application/pdf", ".csv": "text/csv; charset=utf-8",
@@ -100,7 +100,7 @@ _TYPES = {
 
 
 def make_site(cache: BankCache, token: str, port: int) -> Starlette:
-    """The application: every page on a bank, for those who have the token."""
+    """Make the application with all pages, for users who have the token."""
     site = Starlette(
         routes=[
             *(Route(path, _endpoint(*view)) for path, view in _VIEWS.items()),
@@ -130,14 +130,14 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
 
 
 def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awaitable[Response]]:
-    """A view as what Starlette calls: it runs in a thread, and its errors become a page."""
+    """Make an endpoint of a view: it runs in a thread, and its errors become a page."""
 
     async def answer(request: Request) -> Response:
         limiter, most = request.app.state.limits["sql" if view is tables.sql_view else "pages"]
         if limiter.statistics().tasks_waiting >= most:
             return _html(request, "base.html", _BUSY, 503)
         visit = Visit()
-        response = Response(status_code=499)  # to nobody, who has left
+        response = Response(status_code=499)  # the client has disconnected
         async with anyio.create_task_group() as group:
             group.start_soon(_watch, request, visit, group.cancel_scope)
             response = await anyio.to_thread.run_sync(
@@ -152,9 +152,9 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
 
 
 async def _watch(request: Request, visit: Visit, scope: anyio.CancelScope) -> None:
-    """Wait until the client disconnects, and end the work that only it waits for.
+    """Wait until the client disconnects, and stop work that only it waits for.
 
-    Work that has begun keeps its place until it has ended: places count what this machine does.
+    Work that has begun keeps its slot of the limiter until it ends: slots limit the load.
     """
     while (await request.receive())["type"] != "http.disconnect":
         pass
@@ -167,45 +167,54 @@ def _render_view(view: View, template: str, title: str, request: Request, visit:
     if not visit.is_wanted():
         return Response(status_code=499)
     cache: BankCache = request.app.state.cache
-    given = {name: value for name, value in request.query_params.items() if value}
-    wanted = given.pop("as", None)
+    parameters = {name: value for name, value in request.query_params.items() if value}
+    file_format = parameters.pop("as", None)
     with collecting_warnings() as notes:
         try:
             with cache.open() as handle, handle.bank.answering():
                 context = RequestContext(
-                    cache, handle, given, request.path_params, request.url.path, visit=visit
+                    cache, handle, parameters, request.path_params, request.url.path, visit=visit
                 )
-                shown: dict[str, Any] = {}
+                variables: dict[str, Any] = {}
                 status = 200
                 try:
-                    picture = view(context, shown)
+                    picture = view(context, variables)
                     if picture is not None:
                         return Response(picture, media_type="image/svg+xml")
                 except AttnbankError as error:
-                    if not shown or isinstance(error, BankError):
+                    if not variables or isinstance(error, BankError):
                         raise
-                    shown["error"], status = error, 400
-                rows = shown.pop("rows", None)
-                figure: Callable[[str], bytes] | None = shown.pop("figure", None)
-                if wanted == "csv" and rows is not None:
+                    variables["error"], status = error, 400
+                rows = variables.pop("rows", None)
+                figure: Callable[[str], bytes] | None = variables.pop("figure", None)
+                if file_format == "csv" and rows is not None:
                     return _file(csv_text(rows).encode(), request.url.path, "csv")
-                if wanted in _PICTURES and figure is not None:
-                    return _file(figure(f".{wanted}"), request.url.path, wanted)
-                shown |= {
-                    "permalink": _permalink(request.url.path, given, shown),
+                if file_format in _PICTURES and figure is not None:
+                    return _file(figure(f".{file_format}"), request.url.path, file_format)
+                variables |= {
+                    "permalink": _permalink(request.url.path, parameters, variables),
                     "pictures": []
                     if figure is None or status != 200
                     else [
-                        (each.upper(), link(request.url.path, **given, **{"as": each}))
-                        for each in _PICTURES
+                        (
+                            file_type.upper(),
+                            link(request.url.path, **parameters, **{"as": file_type}),
+                        )
+                        for file_type in _PICTURES
                     ],
                     "has_rows": rows is not None,
-                    "rows_address": link(request.url.path, **given, **{"as": "csv"}),
+                    "rows_address": link(request.url.path, **parameters, **{"as": "csv"}),
                 }
-                # The boxes that choose a run or a relation read them where they stand.
-                usual = {"title": title, "given": given, "run": context.run_name, "notes": notes,
-                         "runs": context.run_choices, "relations": context.relations}  # fmt: skip
-                return _html(request, template, usual | shown, status)
+                # `runs` and `relations` are functions: only templates with their menus call them.
+                common = {
+                    "title": title,
+                    "given": parameters,
+                    "run": context.run_name,
+                    "notes": notes,
+                    "runs": context.run_choices,
+                    "relations": context.relations,
+                }
+                return _html(request, template, common | variables, status)
         except Exception as error:
             return _error_page(request, error, notes)
 
@@ -214,23 +223,27 @@ _PICTURES = ("svg", "pdf", "png")
 _OF_ONE_RUN = ("/", "/map", "/overview", "/sentence", "/model")
 
 
-def _permalink(path: str, given: Mapping[str, str], shown: Mapping[str, Any]) -> str | None:
-    """The address with the run that answered, which shows the same when another one would."""
-    answered = shown.get("answered") or (shown["grid"].run if "grid" in shown else None)
+def _permalink(
+    path: str, parameters: Mapping[str, str], variables: Mapping[str, Any]
+) -> str | None:
+    """The address with the run that was read, which later shows the same even if the default
+    changes.
+    """
+    answered = variables.get("answered") or (variables["grid"].run if "grid" in variables else None)
     is_of_run = path in _OF_ONE_RUN or path.startswith("/head/")
-    return link(path, **{**given, "run": answered}) if answered and is_of_run else None
+    return link(path, **{**parameters, "run": answered}) if answered and is_of_run else None
 
 
 def _file(content: bytes, path: str, kind: str) -> Response:
-    """What a view shows as a file that the browser keeps."""
+    """A response that the browser saves as a file."""
     name = "_".join(filter(str.isidentifier, path.split("/"))) or "heads"
-    told = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
-    return Response(content, media_type=_TYPES[f".{kind}"], headers=told)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
+    return Response(content, media_type=_TYPES[f".{kind}"], headers=headers)
 
 
-def _html(request: Request, template: str, shown: dict[str, Any], status: int) -> Response:
+def _html(request: Request, template: str, variables: dict[str, Any], status: int) -> Response:
     text = request.app.state.templates.get_template(template).render(
-        shown, path=request.url.path, kept_run=request.query_params.get("run", "")
+        variables, path=request.url.path, kept_run=request.query_params.get("run", "")
     )
     return HTMLResponse(text, status)
 
@@ -242,8 +255,8 @@ def _error_page(request: Request, error: Exception, notes: Sequence[str] = ()) -
         status = 500
     elif isinstance(error, BankError):
         status = 503
-    told = {"title": "Error", "error": {"fact": fact, "remedy": remedy}, "notes": notes}
-    return _html(request, "base.html", told, status)
+    variables = {"title": "Error", "error": {"fact": fact, "remedy": remedy}, "notes": notes}
+    return _html(request, "base.html", variables, status)
 
 
 async def _static(request: Request) -> Response:
@@ -252,15 +265,17 @@ async def _static(request: Request) -> Response:
         return Response(colours.stylesheet(), media_type="text/css")
     if name == "hover.js":
         return Response(sentence.script(), media_type=_TYPES[".js"])
-    own = {each.name: each for each in (_HERE / "static").iterdir() if each.suffix in _TYPES}
-    if name not in own:
+    static_files = {
+        file.name: file for file in (_HERE / "static").iterdir() if file.suffix in _TYPES
+    }
+    if name not in static_files:
         raise HTTPException(404)
-    return Response(own[name].read_bytes(), media_type=_TYPES[own[name].suffix])
+    return Response(static_files[name].read_bytes(), media_type=_TYPES[static_files[name].suffix])
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
-    told = {"title": "Page not found", "error": {"fact": "There is no such page."}}
-    return _html(request, "base.html", told, 404)
+    variables = {"title": "Page not found", "error": {"fact": "There is no such page."}}
+    return _html(request, "base.html", variables, 404)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -270,16 +285,16 @@ async def _failed(request: Request, error: Exception) -> Response:
 def serve(
     path: Path, port: int, seconds: float, memory: int, *, opens_browser: bool, model: str | None
 ) -> None:
-    """Answer on a port (0: any) until an interrupt. Raises BankError, CallError if it is taken."""
+    """Serve on a port (0: any) until interrupted. Raises BankError, and CallError for the port."""
     cache = BankCache(path, seconds, memory, model)
     try:
-        with listening(port) as listener:
+        with listen(port) as listener:
             number = listener.getsockname()[1]
             token = secrets.token_urlsafe(24)
             address = f"http://{HOST}:{number}/?token={token}"
             config = uvicorn.Config(
                 make_site(cache, token, number),
-                log_level="critical",  # requests that closing ends need not be logged
+                log_level="critical",  # do not log requests cut off by closing
                 access_log=False,
                 ws="none",
                 lifespan="off",
@@ -290,11 +305,11 @@ def serve(
                 h11_max_incomplete_event_size=65_536,
             )
 
-            # The server gives a signal on when it has closed; either then ends here.
+            # Uvicorn raises a signal again after its shutdown; make SIGTERM end here like Ctrl-C.
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, signal.default_int_handler)
             with suppress(KeyboardInterrupt):
-                # The socket listens already: who comes before the server has begun waits for it.
+                # The socket already listens: early connections wait for the server to start.
                 safe_echo(f"The explorer is at {address}")
                 safe_echo("Anyone with this address can read the bank, from this machine only.")
                 safe_echo("Press Ctrl-C to stop.")
@@ -309,8 +324,8 @@ def serve(
         cache.close()
 
 
-def listening(port: int) -> socket.socket:
-    """A socket on this machine alone that listens on a port (0: any). Raises CallError."""
+def listen(port: int) -> socket.socket:
+    """Listen on a port of this machine (0: any). Raises CallError."""
     try:
         return socket.create_server((HOST, port), backlog=128)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A sentence that somebody types: the bank's model reads it, and nothing of it is kept."""
+"""A sentence that a user types: the model reads it, and nothing of it is stored."""
 
 from __future__ import annotations
 
@@ -21,72 +21,72 @@ from attnbank.sql.errors import CallError
 if TYPE_CHECKING:
     from attnbank.ingest.models.loading import Model
 
+# The longest sentence, in characters.
 _LONGEST = 1000
-"""Characters of a sentence that is read."""
 _MOST_HEADS = 16
+# Mask tokens of common models.
 _MASKS = ("[MASK]", "<mask>")
-"""What models write for a word that they are not to see."""
-_reading = threading.Lock()  # a model that is read by two threads would hand over maps of both
+_reading = threading.Lock()  # two threads in one model would mix up their attention maps
 
 
-def typed_view(context: RequestContext, shown: dict[str, Any]) -> None:
-    """Show what heads look at in a text, beside a sentence of the bank if one is named."""
+def typed_view(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show what heads attend to in a text, next to a sentence of the bank if one is named."""
     text = " ".join(context.text_parameter("text").split())
-    heads, beside = (
+    heads, sentence = (
         context.text_parameter("head", "1-1").strip(),
         context.text_parameter("sentence").strip(),
     )
     mean = context.flag("mean")
-    shown |= {"text": text, "heads": heads, "sentence": beside, "mean": mean}
-    asked = _choose_model(context)
-    shown |= {"model": asked.label, "masks": _MASKS}
+    variables |= {"text": text, "heads": heads, "sentence": sentence, "mean": mean}
+    choice = _choose_model(context)
+    variables |= {"model": choice.label, "masks": _MASKS}
     if not text:
         return
     if len(text) > _LONGEST:
         raise CallError(f"The text has {len(text):,} characters.", f"Give at most {_LONGEST:,}.")
     names = heads.split(",")[:_MOST_HEADS]
-    model = _model(context, asked)
+    model = _load_model(context, choice)
     mask = model.input_tokenizer.mask
-    for each in _MASKS:
-        if each in text and each != mask:
+    for other_mask in _MASKS:
+        if other_mask in text and other_mask != mask:
             has = "no mask" if mask is None else f"{mask} for a mask"
-            notify(f"The model has {has}: {each} was read as text.")
-    found = context.handle.once(
-        ("typed", text, heads, mean, asked), lambda: _run_model_on_text(text, names, mean, model)
+            notify(f"The model has {has}: {other_mask} was read as text.")
+    view = context.handle.compute_once(
+        ("typed", text, heads, mean, choice), lambda: _run_model_on_text(text, names, mean, model)
     )
-    shown |= {
-        "drawn": _picture(found),
-        "figure": found.as_bytes,
-        "rows": found.rows,
-        "table": context.table(found.rows, {"sent_id": lambda row: None}),
+    variables |= {
+        "drawn": _picture(view),
+        "figure": view.as_bytes,
+        "rows": view.rows,
+        "table": context.table(view.rows, {"sent_id": lambda row: None}),
     }
-    if beside:
-        own = context.bank.show(
-            beside, names, mean=mean, run=context.run_name, timeout=context.cache.seconds
+    if sentence:
+        beside_view = context.bank.show(
+            sentence, names, mean=mean, run=context.run_name, timeout=context.cache.seconds
         )
-        shown |= {"own": _picture(own), "answered": own.run.name}
+        variables |= {"own": _picture(beside_view), "answered": beside_view.run.name}
 
 
 class _ModelChoice(NamedTuple):
-    """The model to load: that of a run, or the one that the explorer was given."""
+    """The model to load: the run's, or that of --model."""
 
     name: str
     random_seed: int | None
     revision: str | None
     sha256: str
     run: str
-    given: str | None
+    requested: str | None
 
     @property
     def label(self) -> str:
-        """The model for people."""
-        name = self.given or self.name
+        """The name of the model to show."""
+        name = self.requested or self.name
         return name if self.seed is None else f"{name} (random weights, seed {self.seed})"
 
     @property
     def seed(self) -> int | None:
-        """The seed of the run's weights; of another model than the run's they are its own."""
-        return self.random_seed if self.given in (None, self.name) else None
+        """The seed of the run's weights; None if another model is requested."""
+        return self.random_seed if self.requested in (None, self.name) else None
 
 
 def _choose_model(context: RequestContext) -> _ModelChoice:
@@ -99,43 +99,45 @@ def _choose_model(context: RequestContext) -> _ModelChoice:
     return _ModelChoice(name, seed, revision, sha256, run.name, context.cache.model)
 
 
-def _model(context: RequestContext, asked: _ModelChoice) -> Model:
-    """The model, loaded once until another is asked for.
+def _load_model(context: RequestContext, choice: _ModelChoice) -> Model:
+    """Load the model; it is cached until another is requested.
 
-    Raises ModelError where it is not here, CallError for a folder that the bank names, or if the
-    model of that name is another one.
+    Raises ModelError if it is not on this machine; CallError for a folder named by the bank, or
+    if the model of that name has different weights.
     """
-    import attnbank.ingest as ingesting  # late, as it imports torch
+    import attnbank.ingest as ingesting  # late: imports torch
 
     ingesting.wait_passively()
     from attnbank.ingest.models.files import model_of_run
     from attnbank.ingest.models.loading import MINILM, load
 
-    name = model_of_run(asked.given, asked.run, asked.name)
-    revision = None if name == MINILM or asked.given is not None else asked.revision
-    handle, key = context.handle, ("typed by", asked)
-    for each in [*handle.answers]:
-        if each[0] == key[0] and each != key:
-            handle.forget(each)
+    name = model_of_run(choice.requested, choice.run, choice.name)
+    revision = None if name == MINILM or choice.requested is not None else choice.revision
+    handle, key = context.handle, ("typed by", choice)
+    for cached_key in [*handle.answers]:
+        if cached_key[0] == key[0] and cached_key != key:
+            handle.forget(cached_key)
 
     def loaded() -> Model:
-        found = load(name, random_seed=asked.seed, revision=revision)
-        found.input_tokenizer.read_special_tokens()  # a mask is typed
-        return found
+        model = load(name, random_seed=choice.seed, revision=revision)
+        model.input_tokenizer.read_special_tokens()  # so that a typed mask is a mask
+        return model
 
-    found = handle.once(key, loaded)
-    if found.facts.sha256 != asked.sha256:
-        told = f"The model {name} is not the one that the run {asked.run} read: its weights differ."
-        if asked.given is None:
-            raise CallError(told, "Name the right one: attnbank explore --model FOLDER.")
-        notify(told)
-    return found
+    loaded_model = handle.compute_once(key, loaded)
+    if loaded_model.facts.sha256 != choice.sha256:
+        differs = (
+            f"The model {name} is not the one that the run {choice.run} read: its weights differ."
+        )
+        if choice.requested is None:
+            raise CallError(differs, "Name the right one: attnbank explore --model FOLDER.")
+        notify(differs)
+    return loaded_model
 
 
 def _run_model_on_text(text: str, heads: list[str], mean: bool, model: Model) -> Shown:
-    """What heads look at in a text, in which a mask stands for a word that is not seen.
+    """Run the model on a text, in which a mask may hide a word.
 
-    Its words are those between white space: as lines of text `[MASK]` would be three.
+    Words are split at white space: the reader of plain text would split `[MASK]` into three.
     """
     from attnbank.ingest import IngestOptions, ingest
 
@@ -150,19 +152,19 @@ def _run_model_on_text(text: str, heads: list[str], mean: bool, model: Model) ->
         corpus.write_text("\n".join([*rows, "", ""]), encoding="utf-8")
         ingest(IngestOptions((str(corpus),), bank, model.facts.name, unit="token"), loaded=model)
         with open_bank(bank) as opened:
-            # By its id: a run of random weights answers only if it is named.
+            # Name the run: one with random weights is never the default.
             return opened.show(1, heads, mean=mean, run=1)
 
 
 def _split_words(text: str, mask: str | None) -> Iterator[tuple[str, bool]]:
-    """The words between white space, a mask apart from what it touches; does white space follow."""
+    """Yield the words between white space, masks split off, and whether white space follows."""
     for word in text.split():
         parts = [word] if mask is None else re.split(f"({re.escape(mask)})", word)
-        parts = [each for each in parts if each]
+        parts = [part for part in parts if part]
         for at, part in enumerate(parts, start=1):
             yield part, at == len(parts)
 
 
-def _picture(found: Shown) -> markupsafe.Markup:
-    # The picture escapes every word itself; the page allows no style within it.
-    return markupsafe.Markup(found.draw("light"))
+def _picture(view: Shown) -> markupsafe.Markup:
+    # The picture escapes every word itself; inline styles are blocked by the page.
+    return markupsafe.Markup(view.draw("light"))

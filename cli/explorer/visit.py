@@ -1,4 +1,4 @@
-"""A request to the explorer, and whether the client is still there."""
+"""A request, and whether its client is still connected."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ class Visit:
         self._lock = threading.Lock()
 
     def is_wanted(self) -> bool:
-        """Return whether to do the work: not for a client that has disconnected."""
+        """Whether to start the work: not for a client that has disconnected."""
         with self._lock:
             self.has_begun = not self.has_left
             return self.has_begun
 
     def leave(self) -> None:
-        """Call `stop`, if work for this client alone is being done."""
+        """Note that the client has disconnected, and call `stop` if work is being done for it
+        alone.
+        """
         with self._lock:
             self.has_left = True
             stop = self._stop

@@ -1,7 +1,7 @@
-"""What a published page shows without asking the bank: answers, heads, pictures, as files.
+"""Files that a published page shows without querying the bank: analyses, heads, pictures.
 
-The answers are those of `Bank.query`, with all digits; heads and the map are what the views of the
-explorer put into its templates, and pictures those of `attnbank plot`.
+Rows are those of `Bank.query`, in full precision; heads and the map are the template variables of
+the explorer's views, and pictures those of `attnbank plot`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
 from attnbank.sql.run_choice import Run
 
+# The largest files of rows and of pictures, in bytes; for larger ones the page queries the bank.
 MOST_BYTES = 1_500_000
-"""Bytes of an answer that is written as a file; of a larger one the page asks the bank."""
 MOST_PICTURE = 1_500_000
 
 
 def write_answers(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> Iterator[str]:
-    """Write the answers of all analyses, for each run by itself; yields the name of each step.
+    """Write the rows of all analyses, for each run; yield the name of each step.
 
-    Within `folder`, a folder for each run has `ANALYSIS.json`, the pictures `ANALYSIS.light.svg`
-    and `.dark.svg`, `heads/3-1.json`, `map.json` and `overview.json`; the folder `any` what reads
-    no single run.
+    In `folder`, each run has a folder with `ANALYSIS.json`, `ANALYSIS.light.svg`,
+    `ANALYSIS.dark.svg`, `heads/3-1.json`, `map.json` and `overview.json`; the folder `any` has
+    the analyses that read no single run.
     """
     with cache.open() as handle:
         for number, run in runs.items():
@@ -52,20 +52,20 @@ def write_answers(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> It
 
 
 def _takes_run(analysis: Analysis) -> bool:
-    return any(each.name == "run" for each in analysis.parameters)
+    return any(parameter.name == "run" for parameter in analysis.parameters)
 
 
 def _write_answer(
-    folder: Path, handle: BankHandle, analysis: Analysis, given: dict[str, Any]
+    folder: Path, handle: BankHandle, analysis: Analysis, arguments: dict[str, Any]
 ) -> None:
-    """Write an answer, or why there is none, and its pictures."""
+    """Write the rows of an analysis, or why there are none, and its pictures."""
     bank = handle.bank
     with collecting_warnings() as notes:
         try:
-            frame = bank.query(analysis.name, **given)
+            frame = bank.query(analysis.name, **arguments)
         except AttnbankError as error:
-            told = {"error": {"fact": error.fact, "remedy": error.remedy}}
-            write_json(folder / f"{analysis.name}.json", told)
+            reason = {"error": {"fact": error.fact, "remedy": error.remedy}}
+            write_json(folder / f"{analysis.name}.json", reason)
             return
     text = json_text(frame_json(frame) | {"notes": notes})
     if len(text) > MOST_BYTES:
@@ -75,16 +75,16 @@ def _write_answer(
         return
     for theme in SCREENS:
         try:
-            made = bank.picture(analysis.name, theme=theme, **given)
-        except AttnbankError:  # as a rule too much for one picture; the page has the table
+            picture = bank.picture(analysis.name, theme=theme, **arguments)
+        except AttnbankError:  # mostly too many rows for one picture; the page shows the table
             return
-        picture = made.as_bytes(".svg")
-        if len(picture) <= MOST_PICTURE:
-            (folder / f"{analysis.name}.{theme}.svg").write_bytes(picture)
+        svg = picture.as_bytes(".svg")
+        if len(svg) <= MOST_PICTURE:
+            (folder / f"{analysis.name}.{theme}.svg").write_bytes(svg)
 
 
 def frame_json(frame: pl.DataFrame) -> dict[str, Any]:
-    """A frame column by column: numbers with all digits, anything else as people read it."""
+    """Convert a frame to JSON by column: numbers in full precision, other values as text."""
     columns, values = [], []
     for series in frame:
         kind = "text"
@@ -108,61 +108,67 @@ def _typed_json(value: Any, kind: str) -> Any:
 
 
 def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -> None:
-    given = {"run": run.name}
+    parameters = {"run": run.name}
     for layer in run.numbers:
         for number in range(1, run.heads + 1):
             name = f"{layer}-{number}"
-            context = RequestContext(cache, handle, given, {"head": name}, f"/head/{name}", False)
+            context = RequestContext(
+                cache, handle, parameters, {"head": name}, f"/head/{name}", False
+            )
             _write_view(folder / "heads" / f"{name}.json", head.head_view, context)
     for name, view in (("map", heads.view_map), ("overview", heads.overview)):
-        context = RequestContext(cache, handle, given, {}, f"/{name}", False)
+        context = RequestContext(cache, handle, parameters, {}, f"/{name}", False)
         _write_view(folder / f"{name}.json", view, context)
 
 
 def write_contents(file: Path, cache: BankCache) -> None:
-    """Write what is in the bank, as the explorer's view of it has it."""
+    """Write the template variables of the explorer's page on the contents."""
     with cache.open() as handle:
         _write_view(file, tables.contents, RequestContext(cache, handle, {}, {}, "/bank", False))
 
 
 def _write_view(file: Path, view: Any, context: RequestContext) -> None:
-    """Write what a view of the explorer puts into its template; its functions are the page's."""
-    shown: dict[str, Any] = {}
+    """Write the template variables of a view of the explorer, without functions."""
+    variables: dict[str, Any] = {}
     with collecting_warnings() as notes:
         try:
-            view(context, shown)
+            view(context, variables)
         except AttnbankError as error:
-            shown["error"] = {"fact": error.fact, "remedy": error.remedy}
-    for name in ("command", "plot_command"):  # of the file here; the page has its address
-        shown.pop(name, None)
-    write_json(file, _to_json_value(shown) | {"notes": notes})
+            variables["error"] = {"fact": error.fact, "remedy": error.remedy}
+    for name in (
+        "command",
+        "plot_command",
+    ):  # they name the local file; the page makes its own, with its address
+        variables.pop(name, None)
+    write_json(file, _to_json_value(variables) | {"notes": notes})
 
 
 def _to_json_value(value: Any) -> Any:
-    """A value of a template as JSON has it, functions left out."""
+    """Convert a template variable to JSON, without functions and frames."""
     if isinstance(value, Mapping):
-        kept = {name: each for name, each in value.items() if not isinstance(each, pl.DataFrame)}
         return {
-            str(name): _to_json_value(each) for name, each in kept.items() if not callable(each)
+            str(name): _to_json_value(item)
+            for name, item in value.items()
+            if not isinstance(item, pl.DataFrame) and not callable(item)
         }
     if isinstance(value, (list, tuple)):
-        return [_to_json_value(each) for each in value]
+        return [_to_json_value(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
         return _to_json_value({name: getattr(value, name) for name in asdict(value)})
     return value
 
 
 def write_json(file: Path, value: Any) -> None:
-    """Write a value as JSON; folders are made."""
+    """Write a value as JSON; create missing folders."""
     write_text(file, json_text(value))
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a text in UTF-8; folders are made."""
+    """Write a text in UTF-8; create missing folders."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON without spaces."""
+    """Format a value as JSON without spaces."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,7 +1,7 @@
-"""The programs that a published page runs: DuckDB and Python for browsers, from npm and PyPI.
+"""The programs of a published page: DuckDB and Python for browsers, from npm and PyPI.
 
-They are not in git: `make web` fetches them, each by its version and digest, and puts them and the
-page's own scripts into one folder, which a wheel has. `web.json` there says what each file is.
+They are not in git: `make web` downloads them by version and digest into one folder, with the
+page's own scripts; wheels contain it. Its `web.json` lists the files.
 """
 
 from __future__ import annotations
@@ -19,58 +19,60 @@ from attnbank.sql.errors import MissingPackageError
 WEB = Path(__file__).resolve().parent / "web"
 LIST = "web.json"
 _ARCHIVE, _VERSION = "pyodide/attnbank.zip", "version.txt"
+# Modules that compile requests in the browser, besides the folders below.
 _COMPILER = ("__init__.py", "cli/__init__.py", "cli/publish/__init__.py",
              "cli/publish/in_browser.py", "queries/__init__.py",
              "queries/directions.py")  # fmt: skip
-"""The files of the package that a request is compiled with, beside folders of them."""
 _COMPILER_FOLDERS = ("queries/patterns", "sql")
 _SUFFIXES = (".py", ".sql", ".lark", ".json")
 
 
 def need_bundle() -> dict[str, Any]:
-    """What `web.json` says. Raises MissingPackageError if the bundle is not there, or not whole."""
+    """Read `web.json`. Raises MissingPackageError if the bundle is missing or incomplete."""
     try:
-        listed: dict[str, Any] = json.loads((WEB / LIST).read_text(encoding="utf-8"))
-        whole = all((WEB / name).stat().st_size == size for name, size in listed["files"].items())
+        manifest: dict[str, Any] = json.loads((WEB / LIST).read_text(encoding="utf-8"))
+        is_complete = all(
+            (WEB / name).stat().st_size == size for name, size in manifest["files"].items()
+        )
     except (OSError, ValueError, KeyError):
-        whole = False
-    if not whole:
+        is_complete = False
+    if not is_complete:
         raise MissingPackageError(
             "A published page needs DuckDB for browsers, which is not installed.",
             "Install attnbank from a wheel, or type in a clone of it: make web",
         )
-    return listed
+    return manifest
 
 
 def bundle_files() -> list[str]:
-    """The files that `write` makes, by their paths."""
+    """The paths of the files that `write_bundle` writes."""
     return [*need_bundle()["files"], LIST, _ARCHIVE, _VERSION]
 
 
 def write_bundle(folder: Path, version: str) -> int:
-    """Copy the bundle and the compiler of this package into a folder; the bytes of all files."""
-    listed = need_bundle()
-    for name in (*listed["files"], LIST):
+    """Copy the bundle and the request compiler into a folder; return the bytes of all files."""
+    manifest = need_bundle()
+    for name in (*manifest["files"], LIST):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((WEB / name).read_bytes())
     (folder / _ARCHIVE).write_bytes(_compiler())
     (folder / _VERSION).write_text(f"{version}\n", encoding="utf-8")
-    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def _compiler() -> bytes:
-    """The package's compiler of requests as a zip file, the same from the same sources."""
+    """The modules that compile requests, as a zip file that is the same for the same sources."""
     import io
 
     package = files("attnbank")
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in sorted(_sources(package)):
             entry = zipfile.ZipInfo(f"attnbank/{name}", (2020, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, text)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _sources(package: Traversable) -> Iterator[tuple[str, bytes]]:
@@ -81,9 +83,9 @@ def _sources(package: Traversable) -> Iterator[tuple[str, bytes]]:
 
 
 def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    for each in folder.iterdir():
-        path = f"{name}/{each.name}"
-        if each.is_dir() and each.name not in ("analyses", "schema", "__pycache__"):
-            yield from _below(each, path)
-        elif each.is_file() and each.name.endswith(_SUFFIXES):
-            yield path, each.read_bytes()
+    for entry in folder.iterdir():
+        path = f"{name}/{entry.name}"
+        if entry.is_dir() and entry.name not in ("analyses", "schema", "__pycache__"):
+            yield from _below(entry, path)
+        elif entry.is_file() and entry.name.endswith(_SUFFIXES):
+            yield path, entry.read_bytes()

@@ -1,4 +1,4 @@
-"""From a bank to a folder that any file host serves: its runs, their answers, and the pages."""
+"""Write a bank as a folder of static pages: its runs, their results, and the programs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from attnbank.cli.commands.compute import compute_and_cache_all
-from attnbank.cli.commands.query import by_section
+from attnbank.cli.commands.query import analyses_by_section
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.heads import measures
 from attnbank.cli.explorer.site import NAV
 from attnbank.cli.humanize import format_bytes
 from attnbank.cli.publish import answers, bundle, sheets
-from attnbank.cli.publish.program_licences import forbids
+from attnbank.cli.publish.program_licences import why_forbidden
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
@@ -52,10 +52,10 @@ BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
 )  # fmt: skip
 _FOLDERS = ("answers", "sheets")
 _OF_A_BANK = (BANK, MANIFEST, ANALYSES, PAGE, DIGEST, *_FOLDERS)
+# The folder of the programs, shared by all banks of a publication.
 PROGRAMS = "page"
-"""The folder of the programs, which all banks of a publication share."""
+# Tells GitHub Pages to serve the files unchanged.
 NO_JEKYLL = ".nojekyll"
-"""What tells GitHub Pages to serve the files as they are."""
 FORMAT = 1
 _WRITTEN = '<meta name="generator" content="attnbank publish">'
 _HERE = Path(__file__).resolve().parent
@@ -63,29 +63,30 @@ _EXPLORER = _HERE.parent / "explorer"
 _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+# Statements that the page runs.
 _STATEMENTS = (
     "examples/head_examples", "patterns/surface_tokens", "sentences/maps", "sentences/peaks",
     "sentences/saved_pairs",
 )  # fmt: skip
-"""The statements that the page runs itself."""
 _EXAMPLES = (
     "pattern { V -[obj]-> O }",
     "pattern { V -[nsubj]-> S; V -[obj]-> O; O << V }",
     "pattern { N -[det]-> D; D.form <> lex.form }",
 )
+# The headers of a DuckDB file: three of 4096 bytes, before the first block.
 _HEADERS = 3 * 4096
-"""Bytes before the first block of a DuckDB file."""
+# DuckDB in a browser reads in units of this many bytes.
 _PAGE = 16_384
-"""Bytes that DuckDB in a browser reads at least, from a multiple of them."""
 _SECONDS, _MEMORY = 3600.0, 4_000_000_000
 
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published: which runs of a bank, and how much of each.
+    """What to publish: which runs of a bank, and how much of each.
 
-    `name` is the folder of the bank within the publication. `keep` says by the name of a run that
-    its single weights stay at home; `inputs` is how many inputs of each run go.
+    `name` is the bank's folder in the publication; `keep` says for each run whether its weights
+    or only peaks are published; `inputs` is the number of inputs of each run; `may` is the
+    user's word that they have permission.
     """
 
     bank: Path
@@ -93,12 +94,12 @@ class Publication:
     runs: tuple[str, ...] = ()
     keep: Mapping[str, Keep] | None = None
     inputs: int | None = None
-    may: bool = False
+    has_permission: bool = False
 
 
 @dataclass(frozen=True)
 class Published:
-    """What was written: the folder of the bank, the bytes of the bank and of all, and notes."""
+    """What `publish` wrote: the bank's folder, the bytes of the bank and in all, and notes."""
 
     folder: Path
     bank: int
@@ -107,7 +108,7 @@ class Published:
 
 
 def publish(
-    asked: Publication,
+    publication: Publication,
     target: Path,
     on_progress: OnProgress,
     on_size: Callable[[int, int], None],
@@ -115,91 +116,97 @@ def publish(
     adds: bool = False,
     force: bool = False,
 ) -> Published:
-    """Write a publication: the pages, their programs, and a bank in a folder of its own.
+    """Write a publication: the pages, their programs, and a bank in its own folder.
 
-    With `adds` the folder may hold other banks, which stay; with `force` a bank of the same name is
-    replaced. `on_size` is told the bytes of the bank and of the programs before the long work
-    begins. The bank's folder appears when it is whole.
+    With `adds`, other banks in the folder stay; with `force`, replace a bank of the same name.
+    `on_size` is called with the bytes of the bank and of the programs before the long work. The
+    bank's folder appears only when it is complete.
 
-    Raises CallError for runs, names and folders that cannot be, and for a corpus whose licence does
-    not let its text be passed on, unless `asked.may`; MissingPackageError without the programs;
+    Raises CallError for invalid runs, names and folders, and for a corpus whose licence does
+    not permit publication, unless `publication.may`; MissingPackageError without the programs;
     BankError if the bank cannot be read.
     """
     need("Publishing", "explore", "jinja2", "vl_convert")
-    listed = bundle.need_bundle()
-    # There are disks on which Page and page are one folder.
-    if not _NAME.fullmatch(asked.name) or asked.name.casefold() in (PROGRAMS, PAGE):
+    bundle_manifest = bundle.need_bundle()
+    # On some file systems, Page and page are the same folder.
+    if not _NAME.fullmatch(publication.name) or publication.name.casefold() in (PROGRAMS, PAGE):
         raise CallError(
-            f"{asked.name} cannot be the name of a published bank.",
-            "Give one of letters, digits, - and _: --name NAME.",
+            f"{publication.name} cannot be the name of a published bank.",
+            "Use letters, digits, - and _: --name NAME.",
         )
-    _check_place(target, asked.name, adds=adds)
-    chosen = chosen_runs(asked.bank, asked.runs)
-    _check_licences(asked.bank, [*chosen.values()], may=asked.may)
+    _check_target(target, publication.name, adds=adds)
+    run_names = chosen_runs(publication.bank, publication.runs)
+    _check_licences(publication.bank, [*run_names.values()], may=publication.has_permission)
     home = check_folder(
-        target / asked.name,
+        target / publication.name,
         last=MANIFEST,
         owns=_owns,
-        force=force or not (target / asked.name).exists(),
+        force=force or not (target / publication.name).exists(),
     )
     programs = check_folder(target / PROGRAMS, last=bundle.LIST, owns=_owns, force=True)
-    check_fits([(Path(each), each in _FOLDERS) for each in _OF_A_BANK], home, _owns)
+    check_fits([(Path(name), name in _FOLDERS) for name in _OF_A_BANK], home, _owns)
     check_fits(program_paths(), programs, _owns)
     notes: list[str] = []
     with output_folder(home, owns=_owns) as part:
-        made = part.path / BANK
-        excerpt = take(asked.bank, made, [*chosen.values()], keep=asked.keep, inputs=asked.inputs)
-        notes += [*excerpt.notes, *_paths(made)]
-        on_size(made.stat().st_size, sum(listed["files"].values()))
-        _fill(part.path, asked.name, on_progress)
-        with output_folder(programs, owns=_owns) as those:
-            write_programs(those.path)
+        bank_copy = part.path / BANK
+        excerpt = take(
+            publication.bank,
+            bank_copy,
+            [*run_names.values()],
+            keep=publication.keep,
+            inputs=publication.inputs,
+        )
+        notes += [*excerpt.notes, *_notes_on_paths(bank_copy)]
+        on_size(bank_copy.stat().st_size, sum(bundle_manifest["files"].values()))
+        _write_pages(part.path, publication.name, on_progress)
+        with output_folder(programs, owns=_owns) as programs_part:
+            write_programs(programs_part.path)
     write_gallery(target)
-    total = sum(each.stat().st_size for each in target.rglob("*") if each.is_file())
-    return Published(target / asked.name, (home / BANK).stat().st_size, total, tuple(notes))
+    total = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
+    return Published(target / publication.name, (home / BANK).stat().st_size, total, tuple(notes))
 
 
-def _check_place(target: Path, name: str, *, adds: bool) -> None:
-    """Raise CallError if what is in the folder is not a publication, or one with other banks."""
+def _check_target(target: Path, name: str, *, adds: bool) -> None:
+    """Raise CallError if the folder holds anything but a publication, or other banks without
+    `adds`.
+    """
     if not target.is_dir():
         if target.exists() or target.is_symlink():
-            raise CallError(
-                f"{target} is not a folder.", "Name a folder, or one that is not there."
-            )
+            raise CallError(f"{target} is not a folder.", "Name a folder, which need not exist.")
         return
-    known = _banks(target)
+    banks = _read_manifests(target)
     index = check_output(target / PAGE)
     if index.exists() and _WRITTEN not in index.read_text(encoding="utf-8", errors="replace"):
         raise CallError(f"{index} was not written by attnbank publish.", "Name another folder.")
-    if known:
-        write_gallery(target)  # a publication that was killed may have lacked the time
-    if not adds and any(each != name for each in known):
+    if banks:
+        write_gallery(target)  # an interrupted publication may not have written it
+    if not adds and any(bank != name for bank in banks):
         raise CallError(
-            f"The folder {target} has other banks: {', '.join(known)}.",
-            "Name another, or put the bank beside them: --add",
+            f"The folder {target} has other banks: {', '.join(banks)}.",
+            "Name another folder, or add the bank to it: --add",
         )
     if (
         not adds
-        and not known
-        and any(not _is_unfinished_publication(each) for each in target.iterdir())
+        and not banks
+        and any(not _is_unfinished_publication(path) for path in target.iterdir())
     ):
         raise CallError(
             f"The folder {target} is not empty.",
-            "Name another, or put the bank beside what is there: --add",
+            "Name another folder, or add the bank to it: --add",
         )
 
 
 def _is_unfinished_publication(path: Path) -> bool:
-    """Whether it is what a publication that was killed leaves: programs, or half of a folder."""
+    """Whether a path is left over from a publication that was killed."""
     return path.name.startswith(".") or (path / bundle.LIST).is_file()
 
 
 def _owns(folder: Path) -> Callable[[Path], bool]:
-    """Which files of a bank's folder, or of that of the programs, were written by this command."""
+    """Return a function that tells which files of a folder this command wrote."""
     if (folder / MANIFEST).is_file():
-        return lambda place: place.parts[0] in _OF_A_BANK
+        return lambda path: path.parts[0] in _OF_A_BANK
     is_programs = (folder / bundle.LIST).is_file()
-    return lambda place: is_programs
+    return lambda path: is_programs
 
 
 def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
@@ -207,20 +214,20 @@ def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
         of_runs = opened.runs().filter(_names_runs(runs))["corpus"].to_list()
         rows = opened.info().corpora.select("name", "licence").rows()
     for name, licence in rows:
-        if name in of_runs and not may and (why := forbids(licence)) is not None:
+        if name in of_runs and not may and (reason := why_forbidden(licence)) is not None:
             raise CallError(
-                f"Refusing to publish the text of {name}: {why}.",
-                "If you have permission, add --i-may. Its licence is what the README beside it"
-                " says, or attnbank ingest ... --licence TEXT.",
+                f"Refusing to publish the text of {name}: {reason}.",
+                "If you have permission, add --i-may. The licence is read from the README beside"
+                " the corpus; attnbank ingest --licence TEXT sets it.",
             )
 
 
-def _paths(made: Path) -> Iterator[str]:
-    """What the bank says of this machine, where a model was a folder."""
-    with Bank(made) as bank:
+def _notes_on_paths(bank_copy: Path) -> Iterator[str]:
+    """Notes on model folders of this machine that the bank names."""
+    with Bank(bank_copy) as bank:
         for name in bank.info().models["name"]:
             if Path(name).is_absolute():
-                yield f"The bank says where its model was on this machine: {name}."
+                yield f"The bank contains the path of its model on this machine: {name}."
 
 
 def _names_runs(runs: Sequence[str]) -> Any:
@@ -229,25 +236,25 @@ def _names_runs(runs: Sequence[str]) -> Any:
     return pl.col("name").is_in(list(runs))
 
 
-def _fill(folder: Path, name: str, on_progress: OnProgress) -> None:
-    """Compute what the pages show at once, then write it beside the bank."""
-    made = folder / BANK
-    with Bank(made) as bank:
+def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
+    """Compute the results that pages show at once, and write them next to the bank."""
+    bank_file = folder / BANK
+    with Bank(bank_file) as bank:
         names = bank.runs()["name"].to_list()
     for run in names:
-        compute_and_cache_all(made, run, on_progress, replace=False)
-    cache = BankCache(made, _SECONDS, _MEMORY)
+        compute_and_cache_all(bank_file, run, on_progress, replace=False)
+    cache = BankCache(bank_file, _SECONDS, _MEMORY)
     try:
         with cache.open() as handle:
             bank = handle.bank
-            runs = {run.id: run for run in (_get_run(bank, each) for each in names)}
+            runs = {run.id: run for run in (_get_run(bank, name) for name in names)}
             steps = len(runs) * (len(analyses()) + 1)
             for at, _ in enumerate(answers.write_answers(folder / "answers", cache, runs)):
                 on_progress(Progress("answering", min(at, steps), steps))
             answers.write_contents(folder / "answers" / "contents.json", cache)
             for run in runs.values():
-                for done in sheets.write_sheets(folder / "sheets" / str(run.id), bank, run):
-                    on_progress(Progress("drawing", done, None))
+                for count in sheets.write_sheets(folder / "sheets" / str(run.id), bank, run):
+                    on_progress(Progress("drawing", count, None))
             manifest = _manifest(folder, name, bank, runs)
     finally:
         cache.close()
@@ -255,13 +262,14 @@ def _fill(folder: Path, name: str, on_progress: OnProgress) -> None:
     answers.write_json(folder / ANALYSES, _catalogue())
     digest = manifest["bank"]["sha256"]
     (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
-    shown = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
-             "colours": _line_colours(), "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
-    (folder / PAGE).write_text(_templates().get_template("page.html").render(shown), "utf-8")
+    variables = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
+             "colours": _line_colours(),
+                 "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
+    (folder / PAGE).write_text(_templates().get_template("page.html").render(variables), "utf-8")
 
 
 def _get_run(bank: Bank, name: str) -> Run:
-    """A run by its name, whatever it keeps."""
+    """Find a run by name, whatever it stores."""
     return chosen_run(bank.connection, RunChoice(), name)
 
 
@@ -269,10 +277,10 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
     info = bank.info()
     rows = {row["id"]: row for row in info.runs.to_dicts()}
     file = folder / BANK
-    defaults = {each: _default(bank, each) for each in analyses()}
+    defaults = {analysis: _default_run(bank, analysis) for analysis in analyses()}
     pictures_of = [
-        f"{each.parent.name}/{each.name.removesuffix('.light.svg')}"
-        for each in sorted((folder / "answers").rglob("*.light.svg"))
+        f"{file.parent.name}/{file.name.removesuffix('.light.svg')}"
+        for file in sorted((folder / "answers").rglob("*.light.svg"))
     ]
     with bank.answering():
         relations = bank.connection.execute(
@@ -282,9 +290,9 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         are_circular = "select name from saved_relation where is_circular"
         circular = bank.fetch(are_circular, {})["name"].to_list()
     saved = bank.saved().to_dicts()
-    shown = None
+    default_run = None
     with suppress(AttnbankError):
-        shown = run_over(bank, None, None, None).id
+        default_run = run_over(bank, None, None, None).id
     return {
         "format": FORMAT,
         "name": name,
@@ -293,7 +301,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         "bank": {
             "bytes": file.stat().st_size,
             "sha256": file_digest(file),
-            "opening": _opening(bank),
+            "opening": _ranges_to_open(bank),
         },
         "runs": [_run_facts(bank, run, rows[run.id]) for run in runs.values()],
         "choices": bank.choices().to_dicts(),
@@ -302,23 +310,29 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         ).to_dicts(),
         "models": info.models.select("name", "layers", "heads").to_dicts(),
         "defaults": defaults,
-        "shown": shown,
+        "shown": default_run,
         "directions": DIRECTIONS,
-        "usual": {each: _usual(bank, each) for each in ("attention", "weights", "surprisal")},
+        "usual": {
+            subject: _default_run_of_requests(bank, subject)
+            for subject in ("attention", "weights", "surprisal")
+        },
         "relations": [
             "all",
-            *(each for (each,) in relations if each),
+            *(relation for (relation,) in relations if relation),
             *(row["name"] for row in saved),
         ],
         "saved": [_saved(row, circular=row["name"] in circular) for row in saved],
         "pictures": pictures_of,
-        "statements": {each: _with_variables(each) for each in _STATEMENTS},
-        "requests": [*_requests(bank, saved)],
+        "statements": {name: _with_variables(name) for name in _STATEMENTS},
+        "requests": [*_compiled_requests(bank, saved)],
     }
 
 
-def _opening(bank: Bank) -> list[tuple[int, int]]:
-    """The first and last bytes of what DuckDB reads to open the bank: its headers and catalog."""
+def _ranges_to_open(bank: Bank) -> list[tuple[int, int]]:
+    """The byte ranges that DuckDB reads to open the bank: headers and catalog.
+
+    The page requests them in advance, in one go.
+    """
     with bank.answering():
         ((size,),) = bank.connection.execute(
             "select block_size from pragma_database_size() where database_name = current_catalog()"
@@ -326,27 +340,27 @@ def _opening(bank: Bank) -> list[tuple[int, int]]:
         blocks = bank.connection.execute(
             "select block_id from pragma_metadata_info(current_catalog()) order by block_id"
         ).fetchall()
-    found = [(0, _PAGE)]
+    ranges = [(0, _PAGE)]
     for (block,) in blocks:
         start = (_HEADERS + block * size) // _PAGE * _PAGE
         end = -(-(_HEADERS + (block + 1) * size) // _PAGE) * _PAGE
-        if start > found[-1][1]:
-            found.append((start, end))
+        if start > ranges[-1][1]:
+            ranges.append((start, end))
         else:
-            found[-1] = found[-1][0], end
-    return [(start, min(end, bank.path.stat().st_size) - 1) for start, end in found]
+            ranges[-1] = ranges[-1][0], end
+    return [(start, min(end, bank.path.stat().st_size) - 1) for start, end in ranges]
 
 
-def _default(bank: Bank, name: str) -> int | None:
-    """The run that answers an analysis if none is named; None if none does."""
+def _default_run(bank: Bank, name: str) -> int | None:
+    """The default run of an analysis; None if there is none."""
     with suppress(AttnbankError):
-        found = bank.run_of(name)
-        return None if found is None else found.id
+        run = bank.run_of(name)
+        return None if run is None else run.id
     return None
 
 
-def _usual(bank: Bank, about: str) -> int | None:
-    """The run that answers a request about attention, its weights, or surprisal."""
+def _default_run_of_requests(bank: Bank, about: str) -> int | None:
+    """The default run for requests about attention, weights or surprisal; None if there is none."""
     with suppress(AttnbankError), bank.answering():
         return run_request.choose_run_of_request(
             bank.connection, bank.path, None, wide=False, weights=about == "weights",
@@ -356,8 +370,8 @@ def _usual(bank: Bank, about: str) -> int | None:
 
 
 def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page must know of a run, and what is said below a sentence that it has read."""
-    found = {each.name: getattr(run, each.name) for each in fields(run)}
+    """The facts of a run that the page needs, and the notes below its sentences."""
+    run_fields = {field.name: getattr(run, field.name) for field in fields(run)}
     with bank.answering():
         facts = _facts(bank, run)
         steps = bank.connection.execute(
@@ -370,11 +384,11 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
         ).fetchall()
     plain = [*pictures.notes([], facts)]
     arcs = [*pictures.notes([], replace(facts, relation="all"))]
-    return found | {
+    return run_fields | {
         "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
         "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": plain,
         "steps": steps, "note_of_rest": note_on_missing_weights(run),
-        "notes_of_arcs": next(each for each in arcs if each not in plain),
+        "notes_of_arcs": next(note for note in arcs if note not in plain),
         "notes_of_mentions": (
             "Bars of one colour and letter are mentions of one entity. Lines from a mention to one"
             " before it have its colour, and are dotted, whatever their weight is."
@@ -383,8 +397,8 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _facts(bank: Bank, run: Run) -> pictures.SentenceFacts:
-    told = names_of_run(bank, run)
-    return pictures.SentenceFacts(told["run"], told["model"], told["corpus"], told["measure"])
+    names = names_of_run(bank, run)
+    return pictures.SentenceFacts(names["run"], names["model"], names["corpus"], names["measure"])
 
 
 def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
@@ -396,48 +410,52 @@ def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
 
 
 def _with_variables(name: str) -> str:
-    """A statement whose parameters are variables, which a page sets before it runs it."""
+    """A statement with DuckDB variables for parameters; the page sets them."""
     return statements.with_references(
-        registry.internal_statement(name), lambda each: f"getvariable('{each}')"
+        registry.internal_statement(name), lambda variable: f"getvariable('{variable}')"
     )
 
 
-def _requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The requests that are compiled ahead: those of saved relations, and some to begin with."""
-    asked = [(row["name"], row["request"]) for row in saved]
-    asked += [(None, each) for each in _EXAMPLES]
-    for name, request in asked:
+def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Requests compiled in advance: those of saved relations, and the examples."""
+    requests = [(row["name"], row["request"]) for row in saved]
+    requests += [(None, request) for request in _EXAMPLES]
+    for name, request in requests:
         with suppress(AttnbankError):
             run = bank.run_of_request(request)
             choice = HitOptions(limit=10_001, keys=True, run=run)
-            found = run_request.question(request, choice=choice)
+            question = run_request.question(request, choice=choice)
             yield {
                 "name": name,
                 "request": request,
                 "compiled": {
-                    "statement": found.statement, "nodes": list(found.checked.pattern.nodes),
-                    "keys": [*dict.fromkeys(map(str, found.checked.keys))], "by_interval": False,
+                    "statement": question.statement, "nodes": list(question.checked.pattern.nodes),
+                    "keys": [*dict.fromkeys(map(str, question.checked.keys))], "by_interval": False,
                     "run": None if run is None else run.name,
                 },
             }  # fmt: skip
 
 
 def _catalogue() -> dict[str, Any]:
-    """The analyses, as the page lists them and makes forms of, and what a grid is coloured by."""
+    """The analyses with their parameters, and the measures of grids."""
     listed = {
-        each.name: {
-            "name": each.name, "title": each.title, "paper": each.paper, "section": section,
-            "schema": "paper" if each.section == "paper" else "main",
-            "run": each.run is not None, "empty": each.empty, "notes": list(each.notes),
-            "plot": each.plot is not None,
-            "parameters": [asdict(one) | {"names_run": one.names_run} for one in each.parameters],
+        analysis.name: {
+            "name": analysis.name, "title": analysis.title, "paper": analysis.paper,
+            "section": section, "schema": "paper" if analysis.section == "paper" else "main",
+            "run": analysis.run is not None, "empty": analysis.empty, "notes": list(analysis.notes),
+            "plot": analysis.plot is not None,
+            "parameters": [
+                asdict(parameter) | {"names_run": parameter.names_run}
+                for parameter in analysis.parameters
+            ],
         }
-        for section, those in by_section().items()
-        for each in those
-        if not each.is_own
+        for section, section_analyses in analyses_by_section().items()
+        for analysis in section_analyses
+        if not analysis.is_own
     }  # fmt: skip
     grids = [
-        {"key": key, "is_share": each.is_share, **asdict(each)} for key, each in measures().items()
+        {"key": key, "is_share": measure.is_share, **asdict(measure)}
+        for key, measure in measures().items()
     ]
     return {"analyses": listed, "measures": grids}
 
@@ -447,16 +465,16 @@ def _line_colours() -> dict[str, Any]:
 
 
 def _templates() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    found.filters |= {"size": format_bytes, "json": answers.json_text}
-    return found
+    environment.filters |= {"size": format_bytes, "json": answers.json_text}
+    return environment
 
 
 def write_programs(folder: Path) -> None:
-    """Put the programs of the pages into the folder of a publication."""
+    """Write the programs of the pages into a folder."""
     bundle.write_bundle(folder, provenance.version())
     (folder / _HOVER).write_text(pictures.script(), encoding="utf-8")
     for name in _STATIC:
@@ -465,27 +483,31 @@ def write_programs(folder: Path) -> None:
 
 
 def program_paths() -> Iterator[tuple[Path, bool]]:
-    """What `write_programs` makes, and whether it is a folder."""
+    """The paths that `write_programs` writes, each with whether it is a folder."""
     for name in (*bundle.bundle_files(), _HOVER, *_STATIC, _COLOURS):
         yield from ((folder, True) for folder in Path(name).parents if folder.name)
         yield Path(name), False
 
 
-def _banks(target: Path) -> dict[str, dict[str, Any]]:
-    """The manifests of the banks of a publication, by the names of their folders."""
-    found = {}
+def _read_manifests(target: Path) -> dict[str, dict[str, Any]]:
+    """The manifests of the banks in a publication, by folder name."""
+    manifests = {}
     for file in sorted(target.glob(f"*/{MANIFEST}")):
         with suppress(OSError, ValueError):
-            read = json.loads(file.read_text(encoding="utf-8"))
-            if isinstance(read, dict) and read.get("format") == FORMAT:
-                found[file.parent.name] = read
-    return found
+            manifest = json.loads(file.read_text(encoding="utf-8"))
+            if isinstance(manifest, dict) and manifest.get("format") == FORMAT:
+                manifests[file.parent.name] = manifest
+    return manifests
 
 
 def write_gallery(target: Path) -> None:
     """Write the page that lists the banks of a publication."""
-    shown = {"banks": _banks(target), "programs": f"{PROGRAMS}/", "written": Markup(_WRITTEN)}
-    text = _templates().get_template("gallery.html").render(shown)
+    variables = {
+        "banks": _read_manifests(target),
+        "programs": f"{PROGRAMS}/",
+        "written": Markup(_WRITTEN),
+    }
+    text = _templates().get_template("gallery.html").render(variables)
     (target / NO_JEKYLL).touch()
     with output_file(target / PAGE) as part:
         part.write(text.encode())

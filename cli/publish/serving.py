@@ -1,4 +1,4 @@
-"""A publication as its host would serve it, on this machine alone, for a look before it is sent."""
+"""Serve a publication on this machine only, as its host would, for a look before uploading."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from attnbank.cli.explorer.security import HOST
-from attnbank.cli.explorer.site import listening
+from attnbank.cli.explorer.site import listen
 from attnbank.cli.safe_echo import safe_echo
 
 
-def site_of(folder: Path) -> Starlette:
-    """The files of a publication, and parts of them (Range), for this machine's own names."""
+def make_app(folder: Path) -> Starlette:
+    """An application that serves a folder, with range requests, to this machine's own names."""
     return Starlette(
         routes=[Mount("/", StaticFiles(directory=folder, html=True))],
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],
@@ -29,11 +29,11 @@ def site_of(folder: Path) -> Starlette:
 
 
 def serve(folder: Path, port: int, *, opens_browser: bool) -> None:
-    """Answer on a port (0: any) until an interrupt. Raises CallError if the port is taken."""
-    with listening(port) as listener:
+    """Serve on a port (0: any) until interrupted. Raises CallError if the port is taken."""
+    with listen(port) as listener:
         address = f"http://{HOST}:{listener.getsockname()[1]}/"
         config = uvicorn.Config(
-            site_of(folder), log_level="critical", access_log=False, ws="none", lifespan="off",
+            make_app(folder), log_level="critical", access_log=False, ws="none", lifespan="off",
             server_header=False, timeout_graceful_shutdown=1,
         )  # fmt: skip
         if threading.current_thread() is threading.main_thread():

@@ -1,7 +1,6 @@
-"""The sentences of a published bank as files: words, trees, and the panel that lines are drawn on.
+"""The sentences of a published bank as files: words, trees, and the panels for attention lines.
 
-All but the lines is drawn here, by the code of `attnbank show`; which lines a head has, the page
-asks the bank.
+The code of `attnbank show` draws all but the lines; the page queries these for each head.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from attnbank.queries.sentences.choosing import Chosen
 from attnbank.sql import registry
 from attnbank.sql.run_choice import Run
 
+# Sentences in a file; its name is their number divided by this.
 IN_A_FILE = 4
-"""Sentences of one file: that of a sentence is its number divided by this."""
 _NO_LINES = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
                                  "weight": pl.Float64})  # fmt: skip
 _NO_ARCS = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
@@ -38,9 +37,9 @@ _POSITION = (
 
 
 def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
-    """Write the sentences that a run has read, `IN_A_FILE` in a file; yields how many so far.
+    """Write the sentences of a run, `IN_A_FILE` in a file; yield the number written so far.
 
-    `names.json` has the number and the name of each, in the order of the text.
+    `names.json` has the number and name of each, in the order of the text.
     """
     with bank.answering():
         rows = bank.connection.execute(
@@ -51,49 +50,49 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
     for at, (number, name) in enumerate(rows, 1):
         chosen = Chosen(number, name, run.corpus, run.corpus_name)
         with bank.answering():
-            found = sheet(bank, run, chosen, ShowOptions(number, coreference=True))
-            written = bank.connection.execute(
+            records = sheet(bank, run, chosen, ShowOptions(number, coreference=True))
+            words = bank.connection.execute(
                 registry.internal_statement("sentences/words"), {"sentence": number}
             ).fetchall()
-        file[str(number)] = _sentence_record(found, chosen, written)
+        file[str(number)] = _sentence_record(records, chosen, words)
         if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:
             write_json(folder / f"{number // IN_A_FILE}.json", file)
             file = {}
             yield at
 
 
-def _sentence_record(found: SentenceRecords, chosen: Chosen, written: list[Any]) -> dict[str, Any]:
-    shown = set(found.shown_positions["position"])
-    words = found.every.filter(pl.col("kind").is_in(("word", "token")))["position"]
-    has_rest = not shown.issuperset(words)
-    panel = Panel(chosen.name, 0, 0, found.words, _NO_LINES, _NO_ARCS, found.mentions)
-    bare = replace(panel, mentions=found.mentions.clear())
-    made: dict[str, Any] = {
+def _sentence_record(records: SentenceRecords, chosen: Chosen, words: list[Any]) -> dict[str, Any]:
+    shown_positions = set(records.shown_positions["position"])
+    word_positions = records.every.filter(pl.col("kind").is_in(("word", "token")))["position"]
+    has_rest = not shown_positions.issuperset(word_positions)
+    panel = Panel(chosen.name, 0, 0, records.words, _NO_LINES, _NO_ARCS, records.mentions)
+    bare = replace(panel, mentions=records.mentions.clear())
+    record: dict[str, Any] = {
         "name": chosen.name,
-        "sequence": found.sequence,
-        "positions": found.by_word.select(_POSITION).rows(),
-        "shown": found.words["position"].to_list(),
-        "written": written,
-        "notes": [*found.left_out, *found.notes],
+        "sequence": records.sequence,
+        "positions": records.by_word.select(_POSITION).rows(),
+        "shown": records.words["position"].to_list(),
+        "written": words,
+        "notes": [*records.left_out, *records.notes],
         "panel": pictures.frame(bare, has_rest=has_rest),
     }
-    if found.mentions.height:
-        made["mentions"] = found.mentions.rows()
-        made["panel_with_mentions"] = pictures.frame(panel, has_rest=has_rest)
-    tree = _tree(found)
-    return made if tree is None else made | {"tree": tree}
+    if records.mentions.height:
+        record["mentions"] = records.mentions.rows()
+        record["panel_with_mentions"] = pictures.frame(panel, has_rest=has_rest)
+    tree = _tree(records)
+    return record if tree is None else record | {"tree": tree}
 
 
-def _tree(found: SentenceRecords) -> str | None:
-    if found.tree is None:
+def _tree(records: SentenceRecords) -> str | None:
+    if records.tree is None:
         return None
     colours = THEMES["light"].sentence
-    drawn, high = drawn_tree(found.tree, 0.0, 0.0, _ROOM, colours)
+    svg, height = drawn_tree(records.tree, 0.0, 0.0, _ROOM, colours)
     return element(
-        "svg", drawn, xmlns="http://www.w3.org/2000/svg", width=f"{_ROOM:.0f}",
-        height=f"{high:.0f}", viewBox=f"0 0 {_ROOM:.0f} {high:.0f}",
+        "svg", svg, xmlns="http://www.w3.org/2000/svg", width=f"{_ROOM:.0f}",
+        height=f"{height:.0f}", viewBox=f"0 0 {_ROOM:.0f} {height:.0f}",
     )  # fmt: skip
 
 
+# Width of a tree in pixels.
 _ROOM = 1208.0
-"""Pixels that a tree may take from left to right."""

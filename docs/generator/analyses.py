@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from attnbank.cli.commands.query import by_section
+from attnbank.cli.commands.query import analyses_by_section
 from attnbank.sql import quoting
 from attnbank.sql.header import Analysis, Parameter
 from attnbank.sql.registry import analyses
@@ -101,7 +101,7 @@ def _index() -> Iterator[str]:
     yield "Each analysis is one SQL statement, and a command, a Python call, a table macro of every"
     yield "bank and Spark SQL at once. Each has a page that says what it measures, with its formula"
     yield "and source, what it takes and returns, what to be careful about, and an example."
-    for title, those in by_section().items():
+    for title, those in analyses_by_section().items():
         yield from ("", f"## {title}", "")
         yield from table(
             ("analysis", "", "source"),

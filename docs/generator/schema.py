@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.cli.commands.query import by_section
+from attnbank.cli.commands.query import analyses_by_section
 from generator.diagram import diagram
 from generator.markdown import cell, made_by, page, plain, table
 
@@ -61,7 +61,7 @@ def _lines(bank: Bank) -> Iterator[str]:
     yield from ("", "## Analyses", "")
     yield "Every analysis is a table macro of the bank, and those of the paper's tables and figures"
     yield "are views as well."
-    for title, those in by_section().items():
+    for title, those in analyses_by_section().items():
         yield from ("", f"### {title}", "")
         yield from table(
             ("relation", "a row is", ""),

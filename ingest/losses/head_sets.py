@@ -42,30 +42,30 @@ class LossOptions:
 
     agreement: bool = _of_outcomes(
         False,
-        "Also score the agreement of verbs with their subjects: pairs made from the trees, with the"
-        " verb in the other number.",
+        "Also measure the agreement of verbs with their subjects: minimal pairs made from the"
+        " trees, with the verb in the other number.",
     )
     pairs: tuple[str, ...] = _of_outcomes(
         (),
-        "Also score the minimal pairs of a file: BLiMP's JSON lines, or a table with the columns"
-        " good and bad. May be given several times.",
+        "Also measure the minimal pairs of this file: BLiMP's JSON lines, or a table with columns"
+        " good and bad. Can be repeated.",
         metavar="FILE",
         multiple=True,
     )
     model: str | None = _of_model(
         None,
-        "The run's model. Default: the name in the bank, if it is minilm or a model of the hub; a"
-        " folder must be named here, because a path in a bank is not followed.",
+        "The run's model, if it is in a folder: attnbank does not open a folder because a bank"
+        " names it. Default: the name in the bank (models of the hub, minilm).",
         metavar="NAME",
     )
     device: str = _of_model(
         "auto",
-        "Where the model runs: cpu, cuda, cuda:1, mps; auto is cuda where there is one, else cpu.",
+        "Device for the model: cpu, cuda, cuda:1 or mps; auto is cuda if available, else cpu.",
         metavar="DEVICE",
     )
     trust_remote_code: bool = _of_model(False, TRUST_HELP)
     batch_tokens: int = _of_model(
-        2048, "Tokens in one pass of the model, padding counted.", least=1, metavar="N"
+        2048, "Tokens per forward pass, padding included.", least=1, metavar="N"
     )
 
 
@@ -83,8 +83,8 @@ class AblateOptions(LossOptions):
     )
     controls: int | None = _of_sets(
         None,
-        f"Random sets of the same size to compare each set with. Default: {DEFAULT_CONTROLS}, or"
-        " all possible ones if there are fewer; none with --each.",
+        f"Random sets of the same size for each set. Default: {DEFAULT_CONTROLS}, or all there are;"
+        " with --each, 0.",
         least=0,
         most=_MOST_SETS,
         metavar="N",

@@ -85,6 +85,7 @@ def test_the_line_that_is_told_works(capfd: pytest.CaptureFixture[str]) -> None:
         ("-b my.duckdb query 'bank of 2020'", "There is no analysis bank of 2020."),
         ("find my.duckdb x -b my.duckdb", "unexpected extra argument (x)"),
         ("fnd my.duckdb", "There is no command fnd. Did you mean find"),
+        ("sql", "STATEMENT is missing."),
         ("merge my.duckdb my.duckdb", "Without -b the first argument is the new bank"),
     ],
 )
@@ -99,6 +100,12 @@ def test_what_takes_banks_takes_them(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["merge", "my.duckdb", "bank of 2020", "-b", "new.duckdb"]) == 0
     assert run_command_line(["find", "my.duckdb", "--help"]) == 0
     assert "REQUEST" in capfd.readouterr().out
+
+
+def test_an_argument_may_be_missing(capfd: pytest.CaptureFixture[str]) -> None:
+    for command in ("use", "schema"):
+        assert run_command_line([command]) == 1
+        assert capfd.readouterr().err.startswith("Error: There is no bank attnbank.duckdb.")
 
 
 def test_a_text_that_is_no_file_is_read_as_before(capfd: pytest.CaptureFixture[str]) -> None:

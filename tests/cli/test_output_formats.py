@@ -259,7 +259,7 @@ def test_others_read_the_csv(format_: str, separator: str, tmp_path: Path) -> No
 
 def test_the_help_says_what_csv_and_json_hold() -> None:
     help_ = CliRunner().invoke(app, ["--help"]).output
-    for told in ("for a formula (=, +, -, @)", "json has null for NaN and infinity"):
+    for told in ("a formula (=, +, -, @)", "json has null for NaN and infinity"):
         assert told in " ".join(help_.split())
 
 

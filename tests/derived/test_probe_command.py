@@ -95,7 +95,7 @@ def test_the_same_probe_is_not_trained_twice(
     assert run_command_line([*given, *options, "--memory", "7MB"]) == 0  # which changes no figure
     again = capsys.readouterr()
     assert not part.exists()
-    assert again.out == first.out and "in the bank already" in again.err
+    assert again.out == first.out and "already in the bank" in again.err
     assert "Epoch" not in again.err and bank.read_bytes() == before
     assert run_command_line([*given, *options, "--replace"]) == 0
     told = capsys.readouterr()

@@ -214,7 +214,7 @@ def test_one_question_of_many_is_asked_once(cache: BankCache) -> None:
     found: list[object] = []
     with cache.open() as opened:
         threads = [
-            threading.Thread(target=lambda: found.append(opened.once("key", make)))
+            threading.Thread(target=lambda: found.append(opened.compute_once("key", make)))
             for _ in range(12)
         ]
         for each in threads:
@@ -227,17 +227,17 @@ def test_one_question_of_many_is_asked_once(cache: BankCache) -> None:
 def test_a_question_that_failed_is_asked_again(cache: BankCache) -> None:
     with cache.open() as opened:
         with pytest.raises(ZeroDivisionError):
-            opened.once("key", lambda: 1 / 0)
+            opened.compute_once("key", lambda: 1 / 0)
         assert "key" not in opened.answers
-        assert opened.once("key", lambda: 3) == 3
+        assert opened.compute_once("key", lambda: 3) == 3
 
 
 def test_what_was_asked_is_kept_within_bounds(cache: BankCache) -> None:
     with cache.open() as opened:
         for at in range(300):
-            opened.once(("key", at), lambda: "x" * 10, lambda made: 1_000_000)
+            opened.compute_once(("key", at), lambda: "x" * 10, lambda made: 1_000_000)
         assert opened.size <= 64_000_000 and len(opened.answers) <= 64
-        opened.once("huge", lambda: "x", lambda made: 60_000_000)
+        opened.compute_once("huge", lambda: "x", lambda made: 60_000_000)
         assert "huge" not in opened.answers
 
 

@@ -569,7 +569,7 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
         told = capfd.readouterr().err
         assert "2 pairs of agreement" in told
         is_causal = number == 1
-        assert ("1 pair could not be asked for" in told) == is_causal
+        assert ("1 pair could not be measured" in told) == is_causal
         with duckdb.connect(str(bank), read_only=True) as connection:
             rows = connection.execute(
                 "select good_nats is null, bad_nats is null from minimal_pair where run = ?"

@@ -150,10 +150,10 @@ def test_words_without_a_surprisal_are_told(
     assert sharing >= 3 and first > 10
     told = capsys.readouterr().err
     assert f"Measured conversations/tiny-gpt2/share: {known:,} words\n" in told
-    assert "a text ends with <|endoftext|>\n" in told
+    assert "tokens that end a text: <|endoftext|>\n" in told
     lines = (
-        f"{first} words have no surprisal: nothing stands before the first one of an input",
-        f"{sharing} words have no surprisal: of words that share a position only one has it",
+        f"{first} words have no surprisal: no token precedes the first word of an input",
+        f"{sharing} words have no surprisal: only one of the words that share a position has it",
     )
     assert all(f"{each}\n" in told for each in lines)
     assert run_command_line(["-b", str(bank), "info"]) == 0
@@ -180,7 +180,7 @@ def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
     assert "are of another version of attnbank" in told and "--replace" in told
     assert run_command_line(["-b", str(bank), "surprisal", "--replace", *model]) == 0
     told = capsys.readouterr().err
-    assert "warning: the words had other surprisals before, beside which a was measured" in told
+    assert "warning: a was compared with earlier surprisals of the words" in told
     assert run_command_line(["-b", str(bank), "surprisal", "--replace", *model]) == 0
     assert "warning" not in capsys.readouterr().err
     assert run_command_line([*command[:3], "b", *command[4:]]) == 0

@@ -56,7 +56,7 @@ def _with_licence(bank: Path, made: Path, licence: str | None) -> Path:
     [
         ("LDC User Agreement", "its licence is LDC User Agreement"),
         ("CC BY-NC-SA 4.0, without text", "its licence is CC BY-NC-SA 4.0, without text"),
-        (None, "no licence of it is known"),
+        (None, "its licence is unknown"),
     ],
 )
 def test_a_text_that_may_not_be_passed_on_stays(
@@ -80,7 +80,7 @@ def test_a_text_that_may_not_be_passed_on_stays(
         (["--name", "Page"], "Page cannot be the name of a published bank."),
         (["--name", "../up"], "../up cannot be the name of a published bank."),
         (["--run", "none"], "no run none"),
-        (["--keep", "maps"], "--keep cannot be maps."),
+        (["--keep", "maps"], "'maps' is not a valid value of --keep."),
         (["--keep", "none=peaks"], "--keep none=peaks names no run that is published."),
         (["--sentences", "0"], "0 is not in the range"),
     ],

@@ -134,7 +134,7 @@ def test_a_caption_says_run_n_and_command(
         (["plot", "best_head", "--column", "3 feet", "-o", "x.pdf"], "not a valid width"),
         (["plot", "best_head", "--column", "0.2in", "-o", "x.pdf"], "from 1 to 20 inches"),
         (["plot", "best_head", "--column", "3in", "--width", "200", "-o", "x.pdf"],
-         "the width of the whole picture"),
+         "--column cannot be combined with --width"),
         (["show", "sample_story-1", "--column", "3in"], "only for pictures"),
         (["show", "sample_story-1", "--caption", "-f", "svg"], "needs a file"),
         (["show", "sample_story-1", "--head", "1-1", "--column", "1in", "-o", "x.svg"],

@@ -111,9 +111,9 @@ def test_an_export_that_is_not_whole(exported: Exported, folder: Path, tmp_path:
 @pytest.mark.parametrize(
     ("args", "fact"),
     [
-        (["--engine", "spark"], "--engine spark reads an export: --data is missing."),
-        (["--data", "a"], "--data is for Spark."),
-        (["--master", "local"], "--master is for Spark."),
+        (["--engine", "spark"], "--engine spark needs --data DIR."),
+        (["--data", "a"], "--data needs --engine spark."),
+        (["--master", "local"], "--master needs --engine spark."),
     ],
 )
 def test_options_that_do_not_fit(

@@ -286,9 +286,9 @@ def test_killed_at_any_moment(
 @pytest.mark.parametrize(
     ("more", "fact"),
     [
-        (["--engine", "spark"], "--engine spark fills a folder: --to is missing."),
-        (["--to", "a"], "--to is for Spark."),
-        (["--master", "local"], "--master is for Spark."),
+        (["--engine", "spark"], "--engine spark needs --to DIR."),
+        (["--to", "a"], "--to needs --engine spark."),
+        (["--master", "local"], "--master needs --engine spark."),
     ],
 )
 def test_options_that_do_not_fit(

@@ -133,9 +133,12 @@ def test_the_commands_write_the_same(full_bank: Path, folder: Path, tmp_path: Pa
 def test_options_that_do_not_fit(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked = [command, OBJECTS, *(["--from", "O", "--to", "V"] if command == "score" else [])]
     for more, fact in (
-        (["--engine", "spark"], "--engine spark reads an export: --data is missing."),
-        (["--data", "a"], "--data is for Spark."),
-        (["--engine", "spark", "--data", "a", "--timeout", "3"], "--timeout is for DuckDB."),
+        (["--engine", "spark"], "--engine spark needs --data DIR."),
+        (["--data", "a"], "--data needs --engine spark."),
+        (
+            ["--engine", "spark", "--data", "a", "--timeout", "3"],
+            "--timeout cannot be combined with --engine spark.",
+        ),
     ):
         assert run_command_line([*asked, *more]) == 2
         assert fact in capsys.readouterr().err

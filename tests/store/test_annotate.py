@@ -492,7 +492,7 @@ def test_the_command(bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert told[:3] == [
         f"times has {len(rows) + 1:,} rows for {len(rows):,} words: rt (bigint).",
         "1 word has several rows, up to 2.",
-        "Left out: 1 row with a sentence that the bank does not have.",
+        "Skipped: 1 row with a sentence that the bank does not have.",
     ]
     assert told[3].startswith(f"Next: attnbank -b {bank} sql 'select word.form, times.rt from ")
     assert run_command_line(shlex.split(told[3].removeprefix("Next: attnbank "))) == 0

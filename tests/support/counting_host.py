@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from attnbank.cli.publish.serving import site_of
+from attnbank.cli.publish.serving import make_app
 
 
 @contextlib.contextmanager
@@ -45,7 +45,7 @@ class Counted:
     ranges: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._site = site_of(self.folder)
+        self._site = make_app(self.folder)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, after the time that its way would take."""

@@ -170,7 +170,7 @@ export class Database {
     const described = await this.#described(explained ?? statement);
     if (explained !== undefined) return frameOf(await this.rows(statement), [["explain_key", "text"], ["explain_value", "text"]]);
     const twice = described.find((each, at) => described.findIndex((other) => other.column_name === each.column_name) < at);
-    if (twice) throw new Fault(`Two columns are called ${twice.column_name}.`, "Name one otherwise: ... as NAME.");
+    if (twice) throw new Fault(`Two columns are called ${twice.column_name}.`, "Rename one: ... as NAME.");
     const kinds = described.map((each) => kindOf(each.column_type));
     const read = described.map((each, at) => {
       const name = quoted(each.column_name);

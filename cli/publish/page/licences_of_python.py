@@ -16,18 +16,18 @@ from pathlib import Path
 
 def licence_texts(wheel: Path) -> dict[str, str]:
     """The licences by the names under which they are listed, as far as they are found."""
-    found = {}
-    for each in files("duckdb") or ():
-        if each.match("*.dist-info/licenses/LICENSE"):
-            found["@duckdb/duckdb-wasm"] = each.read_text("utf-8")
+    texts = {}
+    for file in files("duckdb") or ():
+        if file.match("*.dist-info/licenses/LICENSE"):
+            texts["@duckdb/duckdb-wasm"] = file.read_text("utf-8")
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if name.endswith("/LICENSE"):
-                found["lark (PyPI)"] = archive.read(name).decode("utf-8")
+                texts["lark (PyPI)"] = archive.read(name).decode("utf-8")
     python = Path(sysconfig.get_path("stdlib"), "LICENSE.txt")
     if python.is_file():
-        found["pyodide"] = f"Python, which is within it:\n\n{python.read_text('utf-8')}"
-    return found
+        texts["pyodide"] = f"Python, which is within it:\n\n{python.read_text('utf-8')}"
+    return texts
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ function drawn(asking, { saved, byHead }) {
   }
   heads.forEach(([layer, head], at) => {
     const svg = parsed(coreference && sheet.mentions ? sheet.panel_with_mentions : sheet.panel);
-    svg.setAttribute("aria-label", `What head ${layer}-${head} looks at`);
+    svg.setAttribute("aria-label", `What head ${layer}-${head} attends to`);
     const panel = svg.querySelector(".panel");
     panel.id = `panel${at}`;
     Object.assign(panel.dataset, { layer, head, name: `head ${layer}-${head}` });
@@ -278,7 +278,7 @@ const COLUMNS = [
   ["gold_head", "text"], ["relation", "text"], ["correct", "boolean"], ["special", "float"], ["run", "text"],
 ];
 
-// What each word looks at most (or what looks at it), and whether that is its head.
+// The word that each word attends to most (or that attends most to it), and whether that is its head.
 export function tops({ sheet, heads, direction, relation, run, number }, { saved, byHead }) {
   const positions = positionsOf(sheet);
   const backward = direction === "head_to_dependent";

@@ -29,9 +29,9 @@ class ProbeOptions:
     """The options of a probe besides its kind and runs; each is an option of the command."""
 
     train_split: str | None = option(
-        None, "Learn from documents of this split only.", metavar="SPLIT"
+        None, "Train only on documents of this split.", metavar="SPLIT"
     )
-    test_split: str | None = option(None, "Score on documents of this split only.", metavar="SPLIT")
+    test_split: str | None = option(None, "Score only on documents of this split.", metavar="SPLIT")
     embeddings: str = option(
         "model",
         "Word vectors: model (the model's own input embeddings), a GloVe or word2vec text file, or"
@@ -40,20 +40,19 @@ class ProbeOptions:
     )
     model: str | None = option(
         None,
-        "The model of --embeddings model: a folder, a hub name or minilm. Default: the name in the"
-        " bank; a folder must be named here, because a path in a bank is not followed.",
+        "Model for --embeddings model: a folder, a hub name or minilm. Default: the name in the"
+        " bank, unless that is a folder: attnbank does not open a folder because a bank names it.",
         short="-m",
         metavar="NAME",
     )
     trust_remote_code: bool = option(False, TRUST_HELP)
     root_at: str = option(
         "root",
-        "Position of the zero vector of ROOT; published: after the last word, as in the published"
-        " code.",
+        "Where to put the zero vector of ROOT: at the root, or as published, after the last word.",
         choices=ROOT_AT,
     )
-    seed: int = option(0, "Random seed.", least=0, most=MOST)
-    epochs: int = option(100, "Maximum number of epochs.", least=1, most=MOST)
+    seed: int = option(0, "Seed of everything random.", least=0, most=MOST)
+    epochs: int = option(100, "Largest number of epochs.", least=1, most=MOST)
     patience: int = option(
         5, "Stop after this many epochs without a lower held-out loss.", least=1, most=MOST
     )
@@ -61,7 +60,7 @@ class ProbeOptions:
     batch_sentences: int = option(16, "Sentences in a batch.", least=1, most=MOST)
     held_out: float = option(
         0.1,
-        "Share of the training sentences, in whole documents, that decide when to stop.",
+        "Share of the training sentences, in whole documents, held out to decide when to stop.",
         least=0,
         below=1,
     )
@@ -70,7 +69,7 @@ class ProbeOptions:
     device: str = option("auto", "Device to train on: auto, cpu, cuda.", metavar="DEVICE")
     memory: int = option(
         2_000_000_000,
-        "Attention to keep in memory between epochs; the rest is read from the bank each time.",
+        "Memory for attention between epochs; what does not fit is read from the bank in each.",
         least=0,
         most=10**15,
         is_bytes=True,
