@@ -152,8 +152,8 @@ def test_draws_are_even_and_independent(bank: Path) -> None:
     """What stands for chance: each group is drawn as often, and draws do not go together."""
     with duckdb.connect(str(bank), read_only=True) as connection:
         found = connection.execute(
-            "select list(pseudo_random(resample, draw) order by draw) from range(1, 1001) as r(resample),"
-            " range(1, 101) as d(draw) group by resample order by resample"
+            "select list(pseudo_random(resample, draw) order by draw)"
+            " from range(1, 1001) as r(resample), range(1, 101) as d(draw) group by resample order by resample"
         ).fetchnumpy()
     numbers = np.stack([*next(iter(found.values()))])
     for groups in (2, 3, 10, 37, 100):

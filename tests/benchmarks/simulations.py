@@ -243,8 +243,8 @@ class Macros:
             return np.asarray(1.0 - 2 * (flips % 2))
         (drawn,) = (
             self.connection.execute(
-                "select pseudo_random(flip, place) // 65536 % 2 as bit from range(2000) as flips(flip),"
-                f" range({documents}) as places(place) order by flip, place"
+                "select pseudo_random(flip, place) // 65536 % 2 as bit"
+                f" from range(2000) as flips(flip), range({documents}) as places(place) order by flip, place"
             )
             .fetchnumpy()
             .values()
