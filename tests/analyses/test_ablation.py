@@ -153,7 +153,8 @@ def test_draws_are_even_and_independent(bank: Path) -> None:
     with duckdb.connect(str(bank), read_only=True) as connection:
         found = connection.execute(
             "select list(pseudo_random(resample, draw) order by draw)"
-            " from range(1, 1001) as r(resample), range(1, 101) as d(draw) group by resample order by resample"
+            " from range(1, 1001) as r(resample), range(1, 101) as d(draw)"
+            " group by resample order by resample"
         ).fetchnumpy()
     numbers = np.stack([*next(iter(found.values()))])
     for groups in (2, 3, 10, 37, 100):

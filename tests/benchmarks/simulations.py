@@ -244,7 +244,8 @@ class Macros:
         (drawn,) = (
             self.connection.execute(
                 "select pseudo_random(flip, place) // 65536 % 2 as bit"
-                f" from range(2000) as flips(flip), range({documents}) as places(place) order by flip, place"
+                f" from range(2000) as flips(flip), range({documents}) as places(place)"
+                " order by flip, place"
             )
             .fetchnumpy()
             .values()
