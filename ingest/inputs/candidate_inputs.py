@@ -1,4 +1,4 @@
-"""Sentences as they are read from the bank, and the inputs that are made of them."""
+"""Tokenizes the sentences of a bank, and holds the inputs that are made of them."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from attnbank.ingest.models.tokenizer import (
 from attnbank.ingest.options import Edges, Multiword, Unit
 from attnbank.sql import registry
 
-WINDOW = 1024  # sentences that are read and tokenised at a time
+WINDOW = 1024  # sentences that are read and tokenized at a time
 
+# Returns all rows of a statement of the registry, from its name and parameters.
 Ask = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
-"""All rows of a statement of the registry, by its name and with its parameters."""
 
+# For a bank that is read and written by one thread.
 IN_NO_TURNS: AbstractContextManager[object] = nullcontext()
-"""For a bank that one thread reads and writes."""
 
 
 def asking(
     connection: DuckDBPyConnection, turns: AbstractContextManager[object] = IN_NO_TURNS
 ) -> Ask:
-    """A way to ask a connection, within `turns` from a statement's start to its last row.
+    """Return a function that runs a statement, holding a lock until all its rows are fetched.
 
-    A checkpoint of DuckDB fails while a statement that began before the last committed update is
-    still read. So all rows of one are fetched at once and, where another thread writes, in turns.
+    A checkpoint of DuckDB fails while the rows of a statement that began before the last committed
+    update are still being fetched. So all rows are fetched at once and, if another thread writes,
+    under a lock.
     """
 
     def fetch_rows(name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -50,21 +51,22 @@ def asking(
 
 
 class Span(NamedTuple):
-    """What stands at a position: a word, or several.
+    """The words of one position.
 
-    Several are those of a multiword token that is read as written, or that a piece joins.
+    There are several for a multiword token that is read as written, and for words that share a
+    piece.
     """
 
     first: int  # word.id of its first word
     last: int  # word.id of its last word
     text: str
     space_after: bool
-    joined: int = 0  # how many of them the tokenizer reads otherwise within the text than alone
+    joined: int = 0  # how many of them are tokenized differently within the text than alone
 
 
 @dataclass(frozen=True)
 class Skip:
-    """A sentence that is left out, and why."""
+    """A sentence that is skipped, and why."""
 
     sentence: int
     name: str | None
@@ -75,7 +77,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class TokenisedSentence:
-    """A sentence of the bank with its pieces, whose `word` is an index into `spans`."""
+    """A sentence of the bank with its pieces; their `word` is an index into `spans`."""
 
     id: int
     document: int
@@ -83,13 +85,13 @@ class TokenisedSentence:
     index: int  # 1-based in the document
     name: str | None
     place: str
-    spans: tuple[Span, ...]  # what its pieces belong to; those of `following` may be others
-    opening: tuple[Piece, ...] = ()  # its pieces where nothing stands before it
-    following: tuple[Piece, ...] = ()  # its pieces after the sentence before it in the document
-    fault: Skip | None = None  # why no input can hold it
+    spans: tuple[Span, ...]  # those of `opening`, then those of `following` if they differ
+    opening: tuple[Piece, ...] = ()  # its pieces at the start of an input
+    following: tuple[Piece, ...] = ()  # its pieces after the previous sentence of the document
+    fault: Skip | None = None  # why no input can contain it
 
     def skip(self, reason: str, detail: str) -> Skip:
-        """Leave the sentence out."""
+        """Return a Skip of this sentence."""
         return Skip(self.id, self.name, self.place, reason, detail)
 
 
@@ -98,12 +100,12 @@ OwnedPiece = tuple[TokenisedSentence, Piece]
 
 @dataclass(frozen=True)
 class Draft:
-    """An input before it has its special tokens and its place in the plan."""
+    """An input before it gets its special tokens and its number in the plan."""
 
-    sentences: tuple[TokenisedSentence, ...]  # those that it holds something of
+    sentences: tuple[TokenisedSentence, ...]  # all that it has a piece of
     segments: tuple[tuple[OwnedPiece, ...], ...]  # one, or the two of a pair
     special: int  # how many special tokens it will have
-    cut: tuple[Skip, ...] = ()  # sentences that its truncation leaves nothing of
+    cut: tuple[Skip, ...] = ()  # sentences of which truncation left nothing
 
     @property
     def tokens(self) -> int:
@@ -111,7 +113,7 @@ class Draft:
         return self.special + sum(len(segment) for segment in self.segments)
 
     def finish(self, input_tokenizer: InputTokenizer, unit: Unit, sequence: int) -> Input:
-        """Give it its special tokens and its place; number its spans anew."""
+        """Add the special tokens and the number, and renumber the spans from 0."""
         spans: list[Span] = []
         segments: list[list[Piece]] = []
         for owned in self.segments:
@@ -128,22 +130,22 @@ class Draft:
 
 @dataclass(frozen=True)
 class Input:
-    """One input of the model: its sentences, what was tokenised, and its tokens."""
+    """One input of the model: its sentences, spans and tokens."""
 
-    sequence: int  # 0-based place in the plan
+    sequence: int  # 0-based index in the plan
     document: int
     sentences: tuple[TokenisedSentence, ...]
-    spans: tuple[Span, ...]  # those that it holds something of; `encoded` numbers them from 0
+    spans: tuple[Span, ...]  # all that it has a piece of; positions refer to them by index
     encoded: Encoded
 
     @property
     def joined_words(self) -> int:
-        """How many words the tokenizer reads otherwise within the text than by themselves."""
+        """How many words are tokenized differently within the text than by themselves."""
         return sum(span.joined for span in self.spans)
 
     @property
     def words(self) -> tuple[int, ...]:
-        """word.id of each word that it holds something of."""
+        """The word.id of each word that it has a piece of."""
         return tuple(id for span in self.spans for id in range(span.first, span.last + 1))
 
 
@@ -154,13 +156,12 @@ def tokenise_sentences(
     multiword: Multiword = "written",
     edges: Edges = "cut",
 ) -> Iterator[TokenisedSentence]:
-    """Every sentence of a corpus in order, read through `ask` and tokenised a window at a time.
+    """Yield every sentence of a corpus in order, tokenized WINDOW sentences at a time.
 
-    `multiword` says how a multiword token that its words do not spell is read, `edges` whether the
-    tokenizer is given each word by itself or the text of the sentence.
+    `multiword` and `edges` are those of `IngestOptions`.
     """
     (extent,) = query("ingest/corpus_extent", {"corpus": corpus})
-    document, space = 0, False  # of the sentence before: its document, and whether space follows
+    document, space = 0, False  # of the previous sentence: its document, and its last space_after
     for start in range(extent[2], extent[3] + 1, WINDOW):
         window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
         rows = query("ingest/sentence_window", window)
@@ -171,7 +172,7 @@ def tokenise_sentences(
             texts, [input_tokenizer.split_rules.start] * len(texts)
         )
         spans = [_with_joined(*sentence) for sentence in zip(spans, alone, in_text, strict=True)]
-        follows: dict[int, bool] = {}  # rows that text stands before, and whether space parts them
+        follows: dict[int, bool] = {}  # rows that follow text, and whether a space is between
         for at, (row, own) in enumerate(zip(rows, spans, strict=True)):
             if own and row[1] == document:
                 follows[at] = space
@@ -185,18 +186,18 @@ def tokenise_sentences(
 
 
 _Pieces = tuple[Piece, ...] | Unalignable
+# The spans of a sentence, its opening and its following pieces: see TokenisedSentence.
 _SentencePieces = tuple[tuple[Span, ...], _Pieces, _Pieces]
-"""What a sentence is read as: its spans, its opening and its following pieces."""
 
 
 def spans_of(columns: Sequence[Sequence[Any] | None], multiword: Multiword) -> tuple[Span, ...]:
-    """What the tokenizer is given of a sentence, in order.
+    """Return the spans of a sentence that the tokenizer is given, in order.
 
-    A token that its words spell ("don't" is "do" and "n't") is read word by word. The words of one
-    that they do not spell (French "du" for "de" and "le") stand nowhere in the text: with `written`
-    the token is read, and its words share a position; with `parts` they are read in its place, with
-    spaces between. `columns` are the words' ids, forms, whether white space follows, the token that
-    each is a part of, and the index of that token's first word.
+    A multiword token that its words spell ("don't": "do", "n't") is read word by word. If its words
+    do not spell it (French "du": "de", "le") they are not in the text: with `written` the token is
+    read and its words share a position; with `parts` its words are read instead, separated by
+    spaces. `columns` are the words' ids, forms, whether white space follows, the multiword token
+    that each is a part of, and the index of that token's first word.
     """
     spans: list[Span] = []
     rows = zip(*(column or () for column in columns), strict=True)
@@ -218,7 +219,7 @@ def _join_spans(spans: tuple[Span, ...]) -> tuple[list[str], list[bool]]:
 
 
 def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tuple[Span, ...]:
-    """The words of a sentence, each with whether the tokenizer reads it otherwise in the text."""
+    """Mark the words that are tokenized differently within the text of their sentence."""
     if isinstance(alone, Unalignable):
         return spans
     in_text = _with_owners(in_text, alone)
@@ -236,10 +237,10 @@ def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tu
 
 
 def _with_owners(in_text: InText, alone: _Pieces) -> InText:
-    """What is read whole, with the words that its pieces are of.
+    """Correct the words that the pieces of a text belong to, where they are known otherwise.
 
-    The tokenizer's offsets say so, and some are broken (huggingface/tokenizers 1688). Where the
-    pieces are those of the words one by one, nobody needs them.
+    They come from the tokenizer's offsets, some of which are wrong (huggingface/tokenizers issue
+    1688). If the pieces are the same as those of the single words, the words of those are used.
     """
     if isinstance(alone, Unalignable) or _ids(alone) != _ids(in_text.pieces):
         return in_text
@@ -247,7 +248,7 @@ def _with_owners(in_text: InText, alone: _Pieces) -> InText:
 
 
 def _spells_words(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
-    """Whether the pieces spell the words that they are said to be of."""
+    """Whether the pieces spell the words that they are assigned to."""
     if isinstance(pieces, Unalignable):
         return False
     texts: dict[int, list[str]] = defaultdict(list)
@@ -259,7 +260,7 @@ def _spells_words(spans: tuple[Span, ...], pieces: _Pieces) -> bool:
 
 
 def _words_in_order(alone: Iterable[Piece], in_text: Iterable[Piece]) -> set[int]:
-    """The words whose own pieces are all among those of the text, in the longest common order."""
+    """Return the words all of whose pieces are also in those of the text, aligned by difflib."""
     own = [*alone]
     blocks = SequenceMatcher(None, _ids(own), _ids(in_text), autojunk=False).get_matching_blocks()
     common = {at for block in blocks for at in range(block.a, block.a + block.size)}
@@ -303,7 +304,7 @@ def _read_by_text(
     in_text: Sequence[InText],
     follows: Mapping[int, bool],
 ) -> Iterator[_SentencePieces]:
-    """The text of each sentence; words that a piece joins are one span."""
+    """Yield the pieces of each sentence's text; words that share a piece are one span."""
     reading = input_tokenizer.split_rules
     after = input_tokenizer.pieces_in_text(
         [_join_spans(spans[at]) for at in follows],
@@ -323,9 +324,9 @@ def _read_by_text(
 def _merge_spans(
     spans: tuple[Span, ...], in_text: InText, begin: int, alone: _Pieces
 ) -> tuple[tuple[Span, ...], _Pieces]:
-    """The spans that pieces make of words, and the pieces; they number the spans from `begin`.
+    """Merge words that share a piece into one span; return the spans and the renumbered pieces.
 
-    `alone` are the pieces of the words one by one.
+    Spans are numbered from `begin`. `alone` are the pieces of the single words.
     """
     in_text = _with_owners(in_text, alone)
     merged: list[Span] = []

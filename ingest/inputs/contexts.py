@@ -1,8 +1,7 @@
-"""What one input of the model is: a sentence, whole sentences of a document, or two segments.
+"""Makes inputs of sentences: one sentence, whole sentences of a document, or two segments.
 
-A context turns the sentences of a corpus, in order, into drafts of inputs and into `Skip`s of
-sentences that are left out: every sentence ends in exactly one of them. It keeps no more than one
-input at a time.
+Each function turns the sentences of a corpus, in order, into drafts of inputs, and into `Skip`s:
+every sentence ends up in exactly one of them. At most one input is in memory.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from attnbank.ingest.inputs.candidate_inputs import Draft, OwnedPiece, Skip, Tok
 
 @dataclass(frozen=True)
 class Room:
-    """How long an input can be."""
+    """The maximum length of an input."""
 
     max_tokens: int
     special: int  # how many of them are special tokens
 
     @property
     def tokens(self) -> int:
-        """How many tokens of text it has room for."""
+        """The maximum number of tokens of text."""
         return self.max_tokens - self.special
 
     def why_skipped(self, sentence: TokenisedSentence) -> Skip | None:
-        """Why the sentence cannot be in any input, if it cannot."""
+        """Return why the sentence cannot be in any input, or None if it can."""
         tokens = len(sentence.opening) + self.special
         if sentence.fault is None and tokens > self.max_tokens:
             return sentence.skip("too-long", f"{tokens} tokens, more than {self.max_tokens}")
@@ -35,7 +34,7 @@ class Room:
 
 
 def sentence_drafts(sentences: Iterable[TokenisedSentence], room: Room) -> Iterator[Draft | Skip]:
-    """Each sentence is an input (sections 4.2 and 5 of the paper)."""
+    """Make an input of each sentence (sections 4.2 and 5 of the paper)."""
     for sentence in sentences:
         yield room.why_skipped(sentence) or Draft(
             (sentence,), (_join_sentences([sentence]),), room.special
@@ -45,11 +44,11 @@ def sentence_drafts(sentences: Iterable[TokenisedSentence], room: Room) -> Itera
 def document_drafts(
     sentences: Iterable[TokenisedSentence], room: Room, *, first_only: bool = False
 ) -> Iterator[Draft | Skip]:
-    """Whole sentences of a document, as many as fit, in order (section 4.3 of the paper).
+    """Make inputs of whole sentences of a document, as many as fit (section 4.3 of the paper).
 
-    An input is an unbroken stretch of the text: a sentence that cannot be in any (it is too long
-    by itself, or one of its words has no piece) ends the input before it. With `first_only` each
-    document gives its first input alone, as in the paper, which cuts documents after 128 tokens.
+    An input is contiguous text: a sentence that cannot be in any input (it is too long, or one of
+    its words has no piece) ends the current one. With `first_only`, only the first input of each
+    document is made, as in the paper, which cuts documents after 128 tokens.
     """
     document = None
     has_input = False  # whether the document has its first input
@@ -78,16 +77,16 @@ def document_drafts(
 def pair_drafts(
     sentences: Iterable[TokenisedSentence], room: Room, *, seed: int, parted: bool
 ) -> Iterator[Draft | Skip]:
-    """Two segments of a document, one after the other, as in BERT's pre-training (section 3).
+    """Make inputs of two consecutive segments, as in BERT's pre-training (section 3).
 
-    Sentences, two at least, are gathered until their tokens fill the input; a place between two of
-    them, drawn by `seed` and where the first one stands, parts A from B; while the two are too
-    long, the longer one (B of equals) loses its first or its last token, by a seeded coin. Nothing
-    is masked. `parted` says whether a special token stands between A and B.
+    At least two sentences are gathered until their tokens fill the input. They are split into A and
+    B at a random sentence boundary, drawn from `seed` and the position of the first sentence. While
+    they are too long, the longer segment (B if equal) loses its first or last token, at random.
+    Nothing is masked. `parted` says whether a special token separates A and B.
 
-    A sentence with none to pair it with before the document ends (or before one without pieces,
-    which ends the input as in a document) is left out. The published code makes no such input
-    either, but drops the rest of the document with it.
+    A single sentence left over at the end of a document, or before a sentence without pieces (which
+    ends an input as in `document_drafts`), is skipped. The published code skips it too, but with it
+    the rest of the document.
     """
     document = None
     gathered: list[TokenisedSentence] = []
@@ -139,7 +138,7 @@ def _make_pair(
 def _join_sentences(
     sentences: Sequence[TokenisedSentence], *, following: bool = False
 ) -> tuple[OwnedPiece, ...]:
-    """The pieces of whole sentences; `following` says that text stands before the first, too."""
+    """Join the pieces of sentences; `following` says whether text precedes the first one too."""
     return tuple(
         (sentence, piece)
         for at, sentence in enumerate(sentences)

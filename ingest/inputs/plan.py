@@ -1,7 +1,7 @@
-"""Which inputs go through the model together, and in what order.
+"""Plans the batches of a run.
 
-The plan is a function of the corpus, the model and the options alone, so that an
-interrupted run finds its place again by counting batches.
+The plan depends on the corpus, the model and the options alone, so that an interrupted run can
+resume by counting batches.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import Edges, Multiword, Unit
 
-USUAL_LENGTH = 128  # tokens from which on the weights (a square) limit a batch
+USUAL_LENGTH = 128  # tokens; of longer inputs the weights (quadratic) limit a batch, not the tokens
 
 
 @dataclass
 class Batch:
-    """Inputs that go through the model together, shortest first, and sentences left out."""
+    """The inputs of one forward pass, shortest first, and skipped sentences."""
 
     number: int  # 1-based in the run
     inputs: list[Input] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
-    is_part: bool = False  # of a plan that takes a part of the corpus by design
-    effort: float = 0.0  # how long it takes, in sentences of which its window has as many
+    is_part: bool = False  # whether the plan uses a part of the corpus: then skips are not counted
+    effort: float = 0.0  # how long it takes, scaled so that a window's sum is its sentences
 
     @property
     def sentence_count(self) -> int:
-        """How many of the sentences that the plan counts it accounts for."""
+        """How many of `Plan.sentences` the batch accounts for."""
         inside = sum(len(input.sentences) for input in self.inputs)
         return inside if self.is_part else inside + len(self.skips)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The batches of a run, in order, and the sentences that all of them account for."""
+    """The batches of a run, in order, and the number of sentences in all of them."""
 
     sentences: int  # of the corpus; of a sample, or of truncated documents, those in the inputs
     batches: Iterator[Batch]
@@ -55,8 +55,7 @@ class Plan:
 
 PlanKey = tuple[int, int, Batching, tuple[tuple[int, int], ...]]
 SharedPlans = dict[PlanKey, tuple[int, list[Batch]]]
-_MOST_SHARED_TOKENS = 3_000_000
-"""Tokens of a plan that is kept for the next run: some hundred megabytes."""
+_MOST_SHARED_TOKENS = 3_000_000  # of a plan that is kept for the next run: some hundred megabytes
 
 
 @dataclass(frozen=True)
@@ -74,23 +73,24 @@ class Planner:
     multiword: Multiword = "written"
     batching: Batching = "padded"
     edges: Edges = "cut"
+    # Budgets that applied before `batch_tokens`, in order: (last batch, tokens). A run that resumes
+    # with smaller batches must number the earlier ones as before.
     earlier_batch_tokens: tuple[tuple[int, int], ...] = ()
-    """Up to which batch other budgets held before `batch_tokens`, in order: (batch, tokens)."""
+    # Batches by plan, for the runs of a series; the first run fills it.
     shared: SharedPlans | None = field(default=None, compare=False)
-    """The batches that runs with the same plan share, kept from the first of them on."""
 
     @property
     def is_part(self) -> bool:
-        """Whether it takes a part of the corpus by design: a sample, or truncated documents."""
+        """Whether only a part of the corpus is used: a sample, or truncated documents."""
         return self.truncate or self.limit is not None
 
     def plan(
         self, query: Ask, corpus: int, on_inputs: Callable[[int], None] = lambda inputs: None
     ) -> Plan:
-        """The batches of the run, and how many sentences they account for.
+        """Return the batches of a run, and the number of sentences in them.
 
-        A part of the corpus must be counted, and a sample drawn, before the first batch: then
-        `looked(inputs)` tells how many inputs were gone through so far.
+        For a part of the corpus, all inputs are read once before the first batch, to count or
+        sample them; `on_inputs` is called with the number read so far.
         """
         if self.shared is None:
             return self._make_plan(query, corpus, on_inputs)
@@ -101,12 +101,13 @@ class Planner:
         plan = self._make_plan(query, corpus, on_inputs)
         return Plan(plan.sentences, _shared_batches(plan, self.shared, key))
 
-    def _make_plan(self, ask: Ask, corpus: int, looked: Callable[[int], None]) -> Plan:
+    def _make_plan(self, query: Ask, corpus: int, on_inputs: Callable[[int], None]) -> Plan:
         if not self.is_part:
-            (extent,) = ask("ingest/corpus_extent", {"corpus": corpus})
-            return Plan(extent[0], self._batches(self._drafts(ask, corpus)))
-        first = _report_every_thousand(self._drafts(ask, corpus), looked)
-        drafts = self._drafts(ask, corpus)
+            (extent,) = query("ingest/corpus_extent", {"corpus": corpus})
+            return Plan(extent[0], self._batches(self._drafts(query, corpus)))
+        # Reads the corpus twice, so that no more than a window of drafts is in memory.
+        first = _report_every_thousand(self._drafts(query, corpus), on_inputs)
+        drafts = self._drafts(query, corpus)
         if self.limit is None:
             sentence_count = sum(
                 len(draft.sentences) for draft in first if isinstance(draft, Draft)
@@ -127,12 +128,11 @@ class Planner:
         return sentence_drafts(sentences, room)
 
     def _batches(self, items: Iterator[Draft | Skip]) -> Iterator[Batch]:
-        """Inputs are gathered in windows, sorted by length (then by place): little padding.
+        """Batch inputs that are sorted by length within a window, for little padding.
 
-        They are cut where one more input would take more than `batch_tokens`, padding included, or
-        more attention weights than that many tokens in inputs of 128; or where the model must not
-        see it together with the others (`batching`). What is left out of a window goes with its
-        first batch.
+        A batch ends where one more input would take more than `batch_tokens`, including padding, or
+        more attention weights than that many tokens in inputs of 128; or where the model cannot run
+        it together with the others (`batching`). The skips of a window are in its first batch.
         """
         number = sequences = 0
         for drafts, skips in _group_by_window(items):
@@ -166,7 +166,7 @@ class Planner:
 
 
 def _shared_batches(plan: Plan, shared: SharedPlans, key: PlanKey) -> Iterator[Batch]:
-    """The batches of a plan, which are shared from their end on, if there are not too many."""
+    """Yield the batches of a plan; at the end, add them to `shared` if they are not too many."""
     batches: list[Batch] = []
     tokens = 0
     for batch in plan.batches:
@@ -179,12 +179,12 @@ def _shared_batches(plan: Plan, shared: SharedPlans, key: PlanKey) -> Iterator[B
 
 
 def _effort(draft: Draft) -> int:
-    """How long an input takes: part of it goes by its tokens, part by its weights, a square."""
+    """Estimate how long an input takes: a part is linear in its tokens, a part quadratic."""
     return draft.tokens * (draft.tokens + USUAL_LENGTH // 2)
 
 
 def _group_by_window(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft], list[Skip]]]:
-    """Inputs, and what is left out, of so many sentences at a time."""
+    """Group drafts and skips into windows of at least WINDOW sentences."""
     drafts: list[Draft] = []
     skips: list[Skip] = []
     sentence_count = 0
@@ -204,7 +204,7 @@ def _group_by_window(items: Iterator[Draft | Skip]) -> Iterator[tuple[list[Draft
 def _report_every_thousand(
     items: Iterator[Draft | Skip], on_inputs: Callable[[int], None]
 ) -> Iterator[Draft | Skip]:
-    """The same drafts; `looked` is told their number after every thousand."""
+    """Yield the drafts, and call `on_inputs` with their number after every thousand."""
     for number, item in enumerate(items, start=1):
         if number % 1000 == 0:
             on_inputs(number)
@@ -212,10 +212,11 @@ def _report_every_thousand(
 
 
 def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict[int, int]:
-    """Draw those `limit` inputs whose lots are the smallest.
+    """Draw the `limit` inputs with the smallest lots.
 
-    The lot of an input depends on the seed and on where it begins alone, so that a smaller sample
-    is a part of a larger one. Returns how many sentences each holds, by its 0-based place.
+    The lot of an input depends only on the seed and the position of its first sentence, so that a
+    smaller sample is a part of a larger one. Returns the number of sentences of each, by 0-based
+    index.
     """
     inputs = (item for item in drafts if isinstance(item, Draft))
     lots = ((_lot(draft, seed), index, len(draft.sentences)) for index, draft in enumerate(inputs))
@@ -225,7 +226,7 @@ def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict
 def select_sampled(
     drafts: Iterable[Draft | Skip], places: Collection[int]
 ) -> Iterator[Draft | Skip]:
-    """The inputs at these places and every sentence that is left out, in the order of the text."""
+    """Return the inputs with these indices, and every skip, in the order of the text."""
     index = count()
     return (item for item in drafts if isinstance(item, Skip) or next(index) in places)
 

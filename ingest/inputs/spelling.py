@@ -1,8 +1,8 @@
-"""Whether the tokens that somebody gives spell the words that they are said to be of.
+"""Checks whether tokens spell the words that they are assigned to.
 
-Tokenizers mark tokens (##, Ġ, ▁, @@, </w>), write bytes as other characters (Ã© is é, and so is
-<0xC3><0xA9>), and leave case, accents and widths out. So tokens and words are compared by what
-none of them changes: compatibility forms in lower case, without marks, accents and white space.
+Tokenizers mark tokens (##, Ġ, ▁, @@, </w>), write bytes as other characters (Ã© or <0xC3><0xA9> for
+é), and remove case, accents and widths. So tokens and words are compared in a normal form that
+removes all of these: NFKD, case-folded, without marks, accents and white space.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from itertools import groupby
 
 _UNKNOWN = re.compile(r"[\[<]\|?unk(nown)?\|?[\]>]|⁇", re.IGNORECASE)
 _SPECIAL = re.compile(r"\[(CLS|SEP|BOS|EOS|PAD|MASK)\]|</?s>|<(bos|eos|pad|cls|sep|mask)>|<\|.*\|>")
-_ANY = "\ufffd"
+_ANY = "\ufffd"  # in a text of tokens: matches any text
 _BYTE = re.compile(r"(?:<0x[0-9A-F]{2}>)+")
-_LEFT_OUT = frozenset("#▁@")  # the marks, and the words that are written alike
+_LEFT_OUT = frozenset("#▁@")  # as marks of tokens, but also in words
+# The characters with which byte-level tokenizers (GPT-2's and later ones) write bytes: printable
+# Latin-1 stands for itself, the other bytes for the characters from U+0100 on.
 _SEEN = (*range(33, 127), *range(161, 173), *range(174, 256))
 _UNSEEN = (byte for byte in range(256) if byte not in _SEEN)
 BYTES = {chr(byte): byte for byte in _SEEN} | {chr(256 + n): b for n, b in enumerate(_UNSEEN)}
-"""The characters that byte-level tokenizers (GPT-2's and those after it) write bytes as: what can
-be seen of Latin-1 is itself, and the others are the characters from U+0100 on."""
 
 
 def is_unknown(token: str) -> bool:
-    """Whether a token is for what a vocabulary lacks, so that it may stand for any text."""
+    """Whether it is the token for what a vocabulary lacks, which matches any text."""
     return _UNKNOWN.fullmatch(token.strip(" ▁")) is not None
 
 
 def normalise(text: str) -> str:
-    """What tokenizers leave of a text: no case, width, accent, mark, control or white space."""
+    """Remove case, width, accents, token marks, control characters and white space from a text."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
-    text = text.casefold()
+    text = text.casefold()  # may compose characters again, so NFKD follows too
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
     return "".join(filter(_is_compared, text))
@@ -49,7 +49,7 @@ def _is_compared(character: str) -> bool:
 
 @lru_cache(1 << 16)
 def spells(tokens: tuple[str, ...], text: str) -> bool:
-    """Whether tokens spell a text, unknown ones whatever is left of it."""
+    """Whether tokens spell a text; unknown tokens match any part of it."""
     wanted = normalise(text.replace(_ANY, ""))
     for spelled in _readings(tokens):
         if spelled == wanted:
@@ -61,7 +61,7 @@ def spells(tokens: tuple[str, ...], text: str) -> bool:
 
 
 def _readings(tokens: Sequence[str]) -> list[str]:
-    """The text of tokens as it is written, and as bytes if they can be those of a byte level."""
+    """Return the text of tokens, and also as decoded bytes if they can be byte-level tokens."""
     written = [_ANY if is_unknown(token) else token.removesuffix("</w>") for token in tokens]
     joined = "".join(written)
     readings = [normalise(_BYTE.sub(_decode_bytes, joined) if "<0x" in joined else joined)]
@@ -81,7 +81,7 @@ def _decode_bytes(match: re.Match[str]) -> str:
 
 
 def misspelled(words: Sequence[str], tokens: Sequence[tuple[str, ...]]) -> list[int]:
-    """The 0-based indices of the words that their tokens do not spell."""
+    """Return the 0-based indices of the words that their tokens do not spell."""
     return [at for at, word in enumerate(words) if not spells(tokens[at], word)]
 
 
@@ -91,14 +91,14 @@ def misplaced(
     wrong: Sequence[int],
     beside: Sequence[tuple[str | None, str | None]],
 ) -> int | None:
-    """The first of the misspelled words that shows that tokens stand at other words than theirs.
+    """Return the first misspelled word that shows that tokens are assigned to the wrong words.
 
-    `wrong` are those of `misspelled`, not empty; `beside` are the special tokens right before and
-    after each word, or None. Tokenizers change a word here and there, for reasons of their own; but
-    a word has tokens that are not its own if these spell the word before or after it, or if a
-    special token spells it, or if one of its tokens is special; if the tokens of several words
-    together spell them, but not word by word; or if those of more than half of all words with a
-    letter or digit are other letters and digits.
+    `wrong` is the result of `misspelled`, not empty; `beside` are the special tokens directly
+    before and after each word, or None. Tokenizers change single words for reasons of their own. It
+    is an error of assignment if the tokens of a word spell the word before or after it; if a
+    special token spells it; if one of its tokens is special; if the tokens of several words
+    together spell them, but not word by word; or if for more than half of all words with a letter
+    or digit the tokens have other letters and digits.
     """
     for at in wrong:
         near = [words[neighbour] for neighbour in (at - 1, at + 1) if 0 <= neighbour < len(words)]

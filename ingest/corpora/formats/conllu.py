@@ -177,7 +177,7 @@ class _ConlluReader:
         self.document = self.pending = name
         self.is_marked = True
         if not self.strict:
-            names = (f"{name} ({n})" if n > 1 else name for n in count(1))
+            names = (f"{name} ({number})" if number > 1 else name for number in count(1))
             self.pending = next(candidate for candidate in names if candidate not in self.documents)
         self.metadata = {}
         self.paragraph = 0
@@ -202,7 +202,7 @@ class _ConlluReader:
                     self.read_comments(_Comments([row], line))
 
     def build_sentence(self, sentence: _SentenceRows, comments: _Comments, line: int) -> Sentence:
-        text, own = comments.values.get("text"), comments.sentence_metadata
+        text, metadata = comments.values.get("text"), comments.sentence_metadata
         if sentence.blanks == len(sentence.words) and not all(
             word.upos in _SIGNS for word in sentence.words
         ):
@@ -216,7 +216,7 @@ class _ConlluReader:
         spelled = "".join(form for form, _ in sentence.tokens)
         if text is not None and (fact := _text_fact(text, spelled)):
             fault = self.note_departure("text-mismatch", fact, comments.lines["text"])
-            own["text"] = text  # kept as metadata, since the text is rebuilt from the words
+            metadata["text"] = text  # kept, since the text is rebuilt from the words
             text = None
         elif text is not None and (fact := _respace(sentence, text)):
             fault = self.note_departure("space-mismatch", fact, comments.lines["text"])
@@ -259,7 +259,7 @@ class _ConlluReader:
             text = "".join(form + " " * space for form, space in sentence.tokens).rstrip()
         empty = sentence.empty_nodes
         return Sentence(
-            words, name, text, paragraph, mentions, start, empty, line, departures, metadata=own
+            words, name, text, paragraph, mentions, start, empty, line, departures, metadata
         )
 
 
