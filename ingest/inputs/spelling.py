@@ -34,7 +34,7 @@ def normalise(text: str) -> str:
     """Remove case, width, accents, token marks, control characters and white space from a text."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
-    text = text.casefold()  # may compose characters again, so NFKD follows too
+    text = text.casefold()  # may yield characters that NFKD decomposes further
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
     return "".join(filter(_is_compared, text))

@@ -80,5 +80,5 @@ def test_what_no_offset_places_is_left_out_with_a_remedy_that_helps(
     corpus, folder = made({each: each.replace("S", "s") for each in SENTENCES})
     assert _ingest(tmp_path / "b.duckdb", corpus, folder, "share") != 0
     told = capsys.readouterr().err
-    assert "Leave --edges share out" in told and "another --model" not in told
+    assert "Leave out --edges share" in told and "another --model" not in told
     assert _ingest(tmp_path / "c.duckdb", corpus, folder, "cut") == 0
