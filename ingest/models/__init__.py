@@ -1,1 +1,1 @@
-"""Loads models and tokenizers, aligns words with tokens, and refuses what does not fit."""
+"""Loads models and tokenizers, aligns words with tokens, and rejects unusable models."""

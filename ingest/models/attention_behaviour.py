@@ -1,4 +1,4 @@
-"""What a model's attention is, found by trying: its layers, its row sums, the effect of padding."""
+"""Detects a model's attention by running it: its layers, row sums, and the effect of padding."""
 
 from __future__ import annotations
 
@@ -15,49 +15,46 @@ from torch import Tensor
 from attnbank.ingest.models.runtime import ModelError, is_out_of_memory
 from attnbank.sql.errors import first_line
 
+# Which inputs can be in one batch: of any lengths, with padding; only of equal length; none.
 Batching = Literal["padded", "equal", "single"]
-"""Which inputs a model is given together: of any lengths, the shorter ones padded; only those of
-one length; none."""
 
-ROW_SUM = 1e-3
-"""How far the sum of a row of attention may be from 1."""
-_SAME = 1e-4
-"""How far two weights of the same input may be apart, alone and in a batch: more than rounding."""
-_LENGTH = 96  # tokens; a third of it, and the rest, reach farther than known convolutions
+ROW_SUM = 1e-3  # how far the sum of a row of attention may be from 1
+_SAME = 1e-4  # how far a weight may differ alone and in a batch: more than by rounding
+_LENGTH = 96  # tokens; a third of it, and the rest, are longer than known convolutions reach
 _NO_ATTENTION = re.compile(
     r"linear|mamba|conv|recurrent|lightning|gated_delta|^(mlp|moe)$", re.IGNORECASE
 )
 _OTHER_MODEL = "Use a text encoder or decoder with softmax attention."
 
+# Modules, each with the index of a layer's maps in the tuple that it returns.
 Sources = dict[Any, int]
-"""Modules, each with the place of a layer's maps in the tuple that it returns."""
+# From ids, mask and segments [B, T] to a tensor [B, H, T, T] for each layer.
 Attend = Callable[[Tensor, Tensor, Tensor], Sequence[Tensor]]
-"""From ids, mask and segments [B, T] to a tensor [B, H, T, T] for each layer."""
 
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """The layers with attention and the number of heads of each."""
+    """The layers with attention, and the number of heads of each."""
 
     layers: tuple[int, ...]  # 1-based
     heads: int
-    map_indices: tuple[int, ...]  # their 0-based places in what the model returns
-    sources: Sources | None = None  # where they come from, in order; None where that is not known
+    map_indices: tuple[int, ...]  # their 0-based indices among the maps that the model returns
+    sources: Sources | None = None  # the modules that return them, in order; None if unclear
 
 
 @dataclass(frozen=True)
 class AttentionBehaviour:
-    """How a model behaves: what `detect_behaviour` finds."""
+    """The behaviour of a model, as determined by `detect_behaviour`."""
 
     sinks: bool  # rows may sum to less than 1
-    causal: bool  # no token looks at a later one
+    causal: bool  # no token attends to a later one
     batching: Batching
 
 
 def find_shape(name: str, module: Any, config: Any) -> AttentionShape:
-    """Find the layers with attention, and their heads, by a forward pass, even on the meta device.
+    """Determine the layers with attention and their heads by a forward pass (meta device or real).
 
-    Raises ModelError if it fails, or if the layers do not all return full maps of as many heads.
+    Raises ModelError if it fails, or unless all layers return full maps of equally many heads.
     """
     ids = torch.ones((1, 3), dtype=torch.int64, device=next(module.parameters()).device)
     layers = getattr(config, "num_hidden_layers", None)
@@ -70,7 +67,7 @@ def find_shape(name: str, module: Any, config: Any) -> AttentionShape:
         output = module(input_ids=ids, output_attentions=True)
     returned = tuple(getattr(output, "attentions", None) or ())
     numbers: list[int | None]
-    # The 1-based layer of each map; 0 for one without attention, None where it cannot be told.
+    # The 1-based layer of each map; 0 for one without attention, None if unclear.
     if len(returned) == (layers or len(returned)):
         able = attention_layers(config, len(returned))
         numbers = [
@@ -104,16 +101,16 @@ def find_shape(name: str, module: Any, config: Any) -> AttentionShape:
 
 
 def _sources(tensors: _TensorSources, maps: Sequence[int]) -> Sources | None:
-    """The modules that return these tensors (ids) first, if no other, and in their order."""
-    sources = {tensors[id].module: tensors[id].place for id in maps if id in tensors}
+    """Return the modules that first return these tensors (by id) and no others, or None."""
+    sources = {tensors[id].module: tensors[id].index for id in maps if id in tensors}
     from_them = [
-        id for id, source in tensors.items() if sources.get(source.module, -1) == source.place
+        id for id, source in tensors.items() if sources.get(source.module, -1) == source.index
     ]
     return sources if from_them == [*maps] else None
 
 
 def attention_layers(config: Any, layers: int) -> list[int]:
-    """The 1-based numbers of the layers that have attention, as far as the configuration says."""
+    """Return the 1-based numbers of the layers with attention, according to the configuration."""
     kinds = getattr(config, "layers_block_type", None) or getattr(config, "layer_types", None)
     kinds = kinds if isinstance(kinds, list | tuple) and len(kinds) == layers else [""] * layers
     return [at for at, kind in enumerate(kinds, start=1) if not _NO_ATTENTION.search(str(kind))]
@@ -121,19 +118,19 @@ def attention_layers(config: Any, layers: int) -> list[int]:
 
 @dataclass(frozen=True)
 class _TensorSource:
-    """The 1-based layer (0 for none), the module and the place in what that returned."""
+    """Where a tensor was returned first: 1-based layer (0: none), module, index in its output."""
 
     layer: int
     module: Any
-    place: int
+    index: int
 
 
+# By the id of a tensor, in the order in which modules returned them first.
 _TensorSources = dict[int, _TensorSource]
-"""By the id of a tensor, in the order in which modules returned them first."""
 
 
 def sliding_window(config: Any) -> int | None:
-    """How many tokens a token of some layer sees to one side, if the configuration bounds that."""
+    """Return how many tokens away attention reaches in a layer, if the configuration limits it."""
     kinds = getattr(config, "layer_types", None) or ["sliding", "chunked"]
     bounds = [
         getattr(config, name, None)
@@ -145,10 +142,11 @@ def sliding_window(config: Any) -> int | None:
 
 @contextmanager
 def _record_sources(module: Any, count: int | None) -> Iterator[_TensorSources]:
-    """Within, note where each four-dimensional tensor, kept alive, is first among other outputs.
+    """Context manager that records which module first returns each 4-D tensor in a tuple.
 
-    What is an output alone (of dropout) is still at work. Hybrids return the maps of their layers
-    with attention alone, without the numbers of these.
+    A tensor returned by itself (by dropout) is an intermediate result, and is ignored. The layer is
+    recorded because hybrid models return the maps of their layers with attention only, without the
+    numbers of these layers.
     """
     tensors: _TensorSources = {}
     alive: list[Any] = []
@@ -179,9 +177,9 @@ def _record_sources(module: Any, count: int | None) -> Iterator[_TensorSources]:
 def detect_behaviour(
     name: str, attend: Attend, words: Sequence[int], padding: int, longest: int | None
 ) -> AttentionBehaviour:
-    """Try a model on two inputs of ordinary tokens, each alone and both together, one padded.
+    """Run a model on two inputs of ordinary tokens, each alone and both together, one padded.
 
-    Raises ModelError if a pass fails, or for attention that is not finite, or is not a share.
+    Raises ModelError if a pass fails, or if attention is not finite, or not a share.
     """
     long = min(_LENGTH, longest or _LENGTH)
     lengths = (max(1, long // 3), long)
@@ -219,7 +217,7 @@ def detect_behaviour(
 
 
 def _has_sinks(name: str, maps: Sequence[Tensor]) -> bool:
-    """Whether a row sums to less than 1. Raises ModelError for what are not shares of attention."""
+    """Whether a row sums to less than 1. Raises ModelError for values that are not shares."""
     least = min(float(weights.min()) for weights in maps)
     sums = [weights.double().sum(-1) for weights in maps]
     most = max(float(row_sums.max()) for row_sums in sums)
@@ -239,7 +237,7 @@ def _has_sinks(name: str, maps: Sequence[Tensor]) -> bool:
 
 @contextmanager
 def _translate_model_errors(name: str, what: str) -> Iterator[None]:
-    """Within, whatever a model's class does with text becomes a ModelError."""
+    """Context manager that turns any exception of the model's own code into a ModelError."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Reading a model's weights, and refusing a checkpoint that does not fit its configuration."""
+"""Reads a model's weights, and rejects a checkpoint that does not match its configuration."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attnbank.ingest.models.families import family_of
 from attnbank.ingest.models.runtime import ModelError
 
-Head = Literal["masked", "causal"]
-"""The language-modelling head that is loaded with a model."""
+Head = Literal["masked", "causal"]  # the language-modelling head that is loaded with a model
 WITH_HEAD = "Use a checkpoint with the head, such as google-bert/bert-base-uncased."
 _OWN_CONFIG = "Use the config.json that it was saved with."
+# The operations by which transformers initialises weights at random.
 _IN_PLACE = {getattr(torch.ops.aten, name).default for name in ("normal_", "uniform_", "erfinv_")}
 
 
 def read_module(
     name: str,
-    place: str,
+    location: str,
     config: Any,
     arguments: dict[str, Any],
     random_seed: int | None,
     head: Head | None = None,
 ) -> Any:
-    """A transformers model with eager attention, in float32, from a folder or a hub name.
+    """Read a transformers model with eager attention, in float32, from a folder or a hub name.
 
-    With `random_seed` the weights are random; `asked` are arguments of from_pretrained. Pickled
+    With `random_seed` the weights are random; `arguments` are those of from_pretrained. Pickled
     weights are read as numbers only, so that no code in them runs. Raises ModelError for weights
-    that do not fit the configuration, and for a model that cannot return its attention.
+    that do not match the configuration, and for a model that cannot return its attention.
     """
     settings = {"attn_implementation": "eager", "dtype": torch.float32}
     trusted = {"trust_remote_code": arguments.get("trust_remote_code", False)}
@@ -49,11 +49,11 @@ def read_module(
                 torch.manual_seed(random_seed)
                 return _random_model(plain, kind, config, settings, trusted)
         module, loading = kind.from_pretrained(
-            place,
+            location,
             config=config,
             output_loading_info=True,
             weights_only=True,
-            ignore_mismatched_sizes=True,  # they are refused below, by an error that names them
+            ignore_mismatched_sizes=True,  # refused below, with a better error
             **settings,
             **arguments,
         )
@@ -77,7 +77,7 @@ def read_module(
 def _random_model(
     plain: Any, kind: Any, config: Any, settings: dict[str, Any], trusted: dict[str, Any]
 ) -> Any:
-    """A model of random weights, the same ones whether `kind` is `plain` or has a head as well."""
+    """Make a model with random weights; its base has the same ones with and without a head."""
     if issubclass(plain, transformers.PreTrainedModel):
         return plain._from_config(config, **settings)
     module = plain.from_config(config, **settings, **trusted)
@@ -91,9 +91,9 @@ def _random_model(
 
 
 def digest_weights(module: Any) -> str:
-    """SHA-256 over name, type, shape and bytes of the weights that the attention depends on.
+    """Return the SHA-256 of name, type, shape and bytes of the weights that attention depends on.
 
-    The pooler is left out: whether there is one depends on the class that loaded the checkpoint.
+    The pooler is excluded: whether there is one depends on the class that loaded the checkpoint.
     """
     digest = hashlib.sha256()
     for key, value in sorted(module.state_dict().items()):
@@ -125,7 +125,7 @@ def _refuse_unread_weights(name: str, module: Any, unexpected: Iterable[str]) ->
                 _OWN_CONFIG,
             )
         owner = _submodule(base, owner_path)
-        # Otherwise it is a mask that is kept as `attn.bias`.
+        # The `bias` of a module with children is not a weight but a mask: GPT-2's `attn.bias`.
         if owner is None or not any(True for _ in owner.children()):
             raise ModelError(
                 f"The checkpoint {name} has weights in its layers that {type(base).__name__} does"
@@ -135,7 +135,7 @@ def _refuse_unread_weights(name: str, module: Any, unexpected: Iterable[str]) ->
 
 
 def _layer_of(base: Any, path: str) -> tuple[Any, int] | None:
-    """The outermost list of layers that a weight belongs to, and its 0-based index in the list."""
+    """Return the outermost list of layers that a weight is in, and its layer's 0-based index."""
     for match in re.finditer(r"\.(\d+)\.", path):
         layers = _submodule(base, path[: match.start()])
         if isinstance(layers, torch.nn.ModuleList):
@@ -151,7 +151,7 @@ def _submodule(base: Any, path: str) -> Any:
 
 
 def _fill_pooler(name: str, module: Any, missing: Iterable[str], head: Head | None) -> None:
-    """Set a missing pooler, which attention does not need, to zero; refuse all else that lacks."""
+    """Zero-fill a missing pooler, which attention does not need; ModelError for other weights."""
     lacking = sorted(key for key in missing if head or "pooler" not in key.split("."))
     if lacking:
         more = f" and {len(lacking) - 1} more of its weights" if lacking[1:] else ""
@@ -163,7 +163,7 @@ def _fill_pooler(name: str, module: Any, missing: Iterable[str], head: Head | No
             )
         raise ModelError(
             f"The checkpoint {name} lacks {lacking[0]}{more}, which would be random.",
-            "Use a complete checkpoint, or random weights on purpose (--random-weights SEED).",
+            "Use a complete checkpoint; or, for random weights, --random-weights SEED.",
         )
     with torch.no_grad():
         for key in missing:

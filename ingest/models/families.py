@@ -1,7 +1,7 @@
-"""The peculiarities of single architectures, in one place.
+"""The exceptions for single architectures, in one place.
 
-Most models are handled by what they say of themselves: their configuration, arguments and shapes. A
-family, in FAMILIES under the `model_type` of its configurations, is for what that does not tell.
+Most models need none: their configuration, arguments and shapes are enough. FAMILIES, by the
+`model_type` of configurations, has what these do not tell.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from attnbank.sql.errors import AttnbankWarning
 
 @dataclass(frozen=True)
 class Family:
-    """How an architecture is loaded and called; the defaults are for all ordinary models.
+    """How to load and run an architecture; the defaults are for all ordinary models.
 
-    `batching` is "equal" for one that is known to mix padding into its attention: a trial does not
-    show it with random weights. Unless the configuration has the `settings`, a warning is told.
+    `batching` is "equal" for one that is known to mix padding into its attention: with random
+    weights `detect_behaviour` does not notice it. `warning` is issued unless the configuration
+    already has the `settings`.
     """
 
     batching: Batching = "padded"
     settings: dict[str, Any] = field(default_factory=dict)  # put into the configuration
     warning: Callable[[Any], str] | None = None  # from the configuration
     encoder: str = ""  # of an encoder-decoder: the class that can be saved and read by itself
-    how_to_get: str = ""  # what to type for the encoder, with NAME for the whole model
+    how_to_get: str = ""  # Python code that returns the encoder, with NAME for the whole model
 
     def check_supported(self, name: str, config: Any) -> None:
-        """Raise ModelError for a model with several kinds of attention (an encoder-decoder)."""
+        """Raise ModelError for an encoder-decoder, which has several kinds of attention."""
         if getattr(config, "is_encoder_decoder", False) and not self._is_encoder_only(config):
             raise ModelError(
                 f"{name} is an encoder-decoder: it has three kinds of attention, and a bank stores"
@@ -46,7 +47,7 @@ class Family:
             )
 
     def prepare(self, config: Any) -> None:
-        """Change the configuration as needed: a decoder must not cache what it has read."""
+        """Change the configuration as needed; the key-value cache of decoders is turned off."""
         if hasattr(config, "use_cache"):
             config.use_cache = False
         differs = any(getattr(config, name) != value for name, value in self.settings.items())
@@ -56,7 +57,7 @@ class Family:
             setattr(config, name, value)
 
     def auto_class(self, config: Any) -> Any:
-        """The class of transformers that loads the model without a head."""
+        """Return the class of transformers that loads the model without a head."""
         if not self._is_encoder_only(config):
             return transformers.AutoModel
         if hasattr(transformers, self.encoder):
@@ -75,22 +76,22 @@ _BART = {
     "pegasus": "Pegasus", "plbart": "PLBart", "blenderbot": "Blenderbot",
     "blenderbot-small": "BlenderbotSmall", "mvp": "Mvp",
 }  # fmt: skip
-# What a head of Granite gives to its sink is taken off its output, not its rows, so that nothing in
-# the maps shows it.
+# Granite subtracts the share of the sink from a head's output, not from its attention, so that the
+# maps do not show it.
 _SINKS_AFTERWARDS = Family(
     warning=lambda config: (
-        f"{config.model_type} returns its attention from before its sinks: rows sum to 1, and what"
-        " a head gives to its sink is not known."
+        f"{config.model_type} returns its attention without its sinks: rows sum to 1, and the share"
+        " of the sink is not known."
     )
 )
 
 FAMILIES: dict[str, Family] = {
-    # It only returns its attention where it is not sparse.
+    # It returns its attention only if that is not sparse.
     "big_bird": Family(
         settings={"attention_type": "original_full"},
         warning=lambda config: (
-            "BigBird is read with full attention (attention_type original_full), which it otherwise"
-            " uses only for inputs of up to"
+            "BigBird is run with full attention (attention_type original_full), which it uses by"
+            " default only for inputs of up to"
             f" {(5 + 2 * config.num_random_blocks) * config.block_size} tokens."
         ),
     ),
@@ -112,9 +113,8 @@ FAMILIES: dict[str, Family] = {
         for kind, name in _BART.items()
     },
 }
-"""The families by the `model_type` of a configuration."""
 
 
 def family_of(config: Any) -> Family:
-    """The family that a configuration belongs to."""
+    """Return the family of a configuration, by its `model_type`."""
     return FAMILIES.get(config.model_type, Family())

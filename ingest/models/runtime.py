@@ -1,4 +1,4 @@
-"""Where and how a model runs: its device, its memory, what its libraries print, and its errors."""
+"""The environment of a model: device, memory, output of libraries, and errors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import torch
 
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 
-REASON = 300  # characters of what a library raised
+REASON = 300  # characters of a library's error that are quoted
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # as malloc.h numbers them
-_LARGEST_KEPT = 8 * 2**20  # bytes; of larger ones the heap would keep holes that nothing fits
+_LARGEST_KEPT = 8 * 2**20  # bytes; freed blocks larger than this would fragment the heap
 _MOST_KEPT = 2**28  # bytes
 _USUAL_THRESHOLD = 2**17  # bytes; glibc's default
 
@@ -25,20 +25,20 @@ class ModelError(AttnbankError):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device ran out of memory. For the CPU's, torch has no exception of its own."""
+    """Whether a device ran out of memory. For the CPU, torch raises a plain RuntimeError."""
     is_of_cpu = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     return is_of_cpu or isinstance(error, torch.OutOfMemoryError | MemoryError)
 
 
 @contextmanager
 def enough_memory(name: str, device: torch.device) -> Iterator[None]:
-    """Within, a lack of memory is an error about the device, not about the model `name`."""
+    """Context manager that turns running out of memory into an error about the device."""
     try:
         yield
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-        # No option for shorter inputs or smaller batches helps: the trial's inputs are tiny.
+        # Shorter inputs or smaller batches would not help: those of `load` are tiny.
         use_cpu = "" if device.type == "cpu" else "add --device cpu, "
         raise ModelError(
             f"The device {device} has too little free memory for the model {name}.",
@@ -47,13 +47,13 @@ def enough_memory(name: str, device: torch.device) -> Iterator[None]:
 
 
 def device_of(name: str) -> torch.device:
-    """The device with that name, CallError if it does not work; `auto` is cuda if any, else cpu."""
+    """Return the device; `auto` is cuda if available, else cpu. CallError if it does not work."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()
-    except Exception as error:  # each device raises errors of its own
+    except Exception as error:  # every backend raises its own errors
         reason = first_line(error)[:REASON]
         raise CallError(
             f"Cannot use the device {name}: {reason}", "Use --device cpu, or leave out --device."
@@ -62,7 +62,7 @@ def device_of(name: str) -> torch.device:
 
 
 def memory() -> int:
-    """The bytes of memory of this machine, or of the control group that limits this process."""
+    """Return the bytes of memory of this machine, or of this process's control group if fewer."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with suppress(OSError, ValueError):  # no control group, or "max"
@@ -72,7 +72,7 @@ def memory() -> int:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Within, transformers prints no progress bars and no advice."""
+    """Context manager that turns off the progress bars and the advice of transformers."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -88,9 +88,9 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def gc_frozen() -> Iterator[None]:
-    """Within, Python's garbage collector ignores the objects that existed before.
+    """Context manager in which the garbage collector ignores all objects that exist already.
 
-    torch and transformers have a million, and looking at them took longer than making the pieces.
+    torch and transformers have a million, and visiting them took longer than tokenizing.
     """
     gc.freeze()
     try:
@@ -101,9 +101,9 @@ def gc_frozen() -> Iterator[None]:
 
 @contextmanager
 def malloc_tuned() -> Iterator[None]:
-    """Within, freed memory stays with the process, if the C library is glibc.
+    """Context manager in which freed memory stays with the process, if the C library is glibc.
 
-    Writing the attention of every batch into fresh pages would take longer than merging it.
+    Page faults of new memory for the attention of every batch take longer than merging it.
     """
     try:
         library = ctypes.CDLL("libc.so.6")
@@ -113,7 +113,7 @@ def malloc_tuned() -> Iterator[None]:
         return
     mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT)
     mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
-    mallopt(_ARENA_MAX, 1)  # one heap, in which what one thread frees serves another
+    mallopt(_ARENA_MAX, 1)  # one heap, so that a thread can reuse what another one freed
     try:
         yield
     finally:

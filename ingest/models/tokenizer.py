@@ -1,4 +1,4 @@
-"""From words to the model's tokens, aligned as the tokenizer itself reports."""
+"""Converts words to the model's tokens, with the alignment that the tokenizer reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Position:
 
     @property
     def is_candidate(self) -> bool:
-        """Whether it can be a maximum: it is a word (or token) that is not set apart."""
+        """Whether it can be a maximum: whether it is a word (or token), and not special."""
         return self.kind in ("word", "token")
 
 
@@ -45,10 +45,10 @@ class Piece(NamedTuple):
 
 
 class InText(NamedTuple):
-    """A text that is read whole."""
+    """A text that is tokenized as a whole."""
 
-    pieces: list[Piece]  # each with the first word that it is of
-    joins: set[int]  # the words that a piece joins to the next one
+    pieces: list[Piece]  # each with the first word that it is a part of
+    joins: set[int]  # the words that share a piece with the next one
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SpecialTokens:
 
     @property
     def count(self) -> int:
-        """How many special tokens there are."""
+        """The number of special tokens."""
         return sum(len(specials) for specials in self.around)
 
 
@@ -83,7 +83,7 @@ class Encoded:
     positions: tuple[Position, ...]
 
     def words_with(self, id: int | None) -> int:
-        """How many words have a token with this id; 0 for None."""
+        """Count the words that have a token with this id; 0 for None."""
         if id not in self.ids:
             return 0
         places = (
@@ -104,7 +104,7 @@ class Unalignable:
 
 
 class Unplaced(Unalignable):
-    """A word that yields pieces by itself, but none of its text is said to be of it."""
+    """A word that yields pieces by itself, but has none by the offsets of its text."""
 
     def __str__(self) -> str:
         return f"the tokenizer's offsets give no piece to word {self.index + 1} ({self.form!r})"
@@ -112,22 +112,22 @@ class Unplaced(Unalignable):
 
 @dataclass(frozen=True)
 class InputTokenizer:
-    """A tokenizer, the roles of its special tokens, and how it reads words."""
+    """A tokenizer, the roles of its special tokens, and its rules of splitting words."""
 
     tokenizer: Tokenizer
     split_rules: SplitRules
     opening: frozenset[int]  # ids of [CLS], <s>, beginning of text
     closing: frozenset[int]  # ids of [SEP], </s>, end of text
     padding: int
-    unknown: int | None  # id of the piece for what the vocabulary lacks, as [UNK]
-    own_bos: int | None = None  # id of the tokenizer's own token for the beginning of a text
-    bos: Special | None = None  # what is put before the text, where the tokenizer puts nothing
-    first_word: FirstWord | None = None  # None where a token stands before it, or it is like others
-    mask: str | None = None  # what is written for a word that is not seen, as [MASK]
+    unknown: int | None  # id of the unknown token, as [UNK]
+    own_bos: int | None = None  # id of the tokenizer's BOS token, whether or not it adds it
+    bos: Special | None = None  # added before the text by --bos or --bos-token
+    first_word: FirstWord | None = None  # None if a token precedes it, or attention is not causal
+    mask: str | None = None  # the text of the mask token, as [MASK]
 
     @classmethod
     def from_transformers(cls, tokenizer: Any) -> InputTokenizer:
-        """Make one from a transformers tokenizer."""
+        """Convert a tokenizer of transformers."""
 
         def ids(*names: str) -> frozenset[int]:
             candidates = (getattr(tokenizer, name, None) for name in names)
@@ -147,28 +147,28 @@ class InputTokenizer:
         )
 
     def read_special_tokens(self) -> None:
-        """Read what is written like a special token as that token from now on, as `[MASK]`."""
+        """From now on, encode text such as `[MASK]` as the special token (by default, as text)."""
         for way in (self.split_rules.start, self.split_rules.spaced, self.split_rules.joined):
             way.tokenizer.encode_special_tokens = False
 
     @property
     def start_token(self) -> str | None:
-        """The token that stands before the text of every input; None if there is none."""
+        """The token before the text of every input; None if there is none."""
         before = self.single.around[0]
         return before[0].text if before else None
 
     def with_start_token(self, id: int) -> InputTokenizer:
-        """The same tokenizer with this token before the text, as a token that opens it."""
+        """Return a copy of the tokenizer that puts this token before the text."""
         bos = Special(id, self.tokenizer.id_to_token(id) or str(id), self.single.types[0])
         return replace(self, bos=bos, opening=self.opening | {id})
 
     def pieces(
         self, inputs: Sequence[tuple[Sequence[str], Sequence[bool]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
-        """Split texts, each its words and whether white space follows them, into pieces.
+        """Split texts (words, and whether white space follows each) into pieces.
 
-        Words are given to the tokenizer one by one, with the white space before them, so that no
-        piece spans two. A text becomes the Unalignable of its first word that yields no piece.
+        Words are tokenized one by one, with the white space before them, so that no piece spans
+        two. The result for a text with a word that yields no piece is the Unalignable of the first.
         """
         way = self.split_rules.way
         return self._split_texts(
@@ -185,7 +185,7 @@ class InputTokenizer:
     def pieces_in_text(
         self, texts: Sequence[tuple[Sequence[str], Sequence[bool]]], ways: Sequence[WordEncoder]
     ) -> list[InText]:
-        """Read whole texts, in these ways, as the tokenizer does where nobody marks the words."""
+        """Tokenize texts as a whole; pieces are assigned to words by the tokenizer's offsets."""
         results = [InText([], set()) for _ in texts]
         for tokenizer in {id(way.tokenizer): way.tokenizer for way in ways}.values():
             own = [at for at, way in enumerate(ways) if way.tokenizer is tokenizer]
@@ -203,7 +203,7 @@ class InputTokenizer:
                 ):
                     start, end = max(start - before, 0), end - before
                     inside = [word for word in words[start:end] if word >= 0]
-                    if not inside:  # a piece of white space is the next word's
+                    if not inside:  # a piece of white space belongs to the next word
                         following = (words[position] for position in range(max(end, 0), len(words)))
                         inside = [next((word for word in following if word >= 0), seen)]
                     first, last = max(seen, inside[0]), max(seen, inside[-1])
@@ -225,7 +225,7 @@ class InputTokenizer:
     def assemble(
         self, segments: Sequence[Sequence[Piece]], words: Sequence[str], unit: Unit
     ) -> Encoded:
-        """Put the special tokens around one or two segments, and make the positions.
+        """Add the special tokens to one or two segments, and make the positions.
 
         `Piece.word` is an index into `words`, and must not decrease from piece to piece.
         """
@@ -260,7 +260,7 @@ class InputTokenizer:
     def _split_texts(
         self, texts: Sequence[Sequence[tuple[WordEncoder, str]]]
     ) -> list[tuple[Piece, ...] | Unalignable]:
-        """The pieces of texts, given as ways and words; in one batch for each tokenizer."""
+        """Split texts of (encoder, word) pairs, in one batch for each tokenizer, for speed."""
         pieces_of_word: list[list[list[Piece]]] = [[[] for _ in text] for text in texts]
         tokenizers = {id(way.tokenizer): way.tokenizer for text in texts for way, _ in text}
         for tokenizer in tokenizers.values():
@@ -296,10 +296,11 @@ class InputTokenizer:
         return results
 
     def _with_space_inside(self, word: str, index: int) -> list[Piece] | None:
-        """The pieces of a word with white space inside (20 000) that none stands before.
+        """Return the pieces of a word that contains white space (20 000), but has none before it.
 
-        Some tokenizers write white space only if they write it before the word, too. So from the
-        first white space on they are those of the word after it. None if one is of both parts.
+        Some tokenizers encode white space inside a word only if they also encode some before it. So
+        the part from the first white space on is taken from the word with white space before it.
+        None if a piece spans both parts.
         """
         spaced, joined = self.split_rules.spaced, self.split_rules.joined
         end = next(at for at, sign in enumerate(word) if sign.isspace())
@@ -315,11 +316,11 @@ class InputTokenizer:
         return [self._piece(id, text, index) for id, text in zip(ids, texts, strict=True)]
 
     def _piece(self, id: int, text: str, word: int) -> Piece:
-        # Unigram reports what it does not know as it is written, not as the unknown token.
+        # Unigram reports unknown text as it is written, not as the unknown token.
         return Piece(id, str(self.tokenizer.id_to_token(id)) if id == self.unknown else text, word)
 
     def _special_tokens(self, segments: int) -> SpecialTokens:
-        """The special tokens, read from an encoded input whose segments are one known word each."""
+        """Find the special tokens by encoding an input whose segments are one known word each."""
         for word in ("a", *self.tokenizer.get_vocab()):
             second = [word] if segments == 2 else None
             encoding = self.tokenizer.encode([word], second, is_pretokenized=True)
@@ -348,7 +349,7 @@ class InputTokenizer:
 
 
 def _text_with_owners(words: Sequence[str], after: Sequence[bool]) -> tuple[str, list[int]]:
-    """A text, and the word that each of its characters belongs to; -1 for white space between."""
+    """Join words to a text, with the word of each character; -1 for white space between words."""
     parts: list[str] = []
     owners: list[int] = []
     for at, (word, space) in enumerate(zip(words, [*after[:-1], False], strict=False)):

@@ -1,7 +1,7 @@
-"""The checkpoints of a training: which there are, and at which step.
+"""Finds the checkpoints of a training, and their steps.
 
-A checkpoint is a folder of a folder, or a branch of a model of the hub. Its step, and sometimes how
-many tokens the model had seen, are in its name.
+A checkpoint is a subfolder, or a branch of a model of the hub. Its name has the step, and sometimes
+the number of tokens that the model had seen.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ _TOKENS = re.compile(
     r"(?![\da-z.])",
     re.IGNORECASE,
 )
-_MOST = 2**63 - 1
-"""The largest step or number of tokens: the columns are BIGINT."""
+_MOST = 2**63 - 1  # the largest step or number of tokens: the columns are BIGINT
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model at a step of its training: what it is loaded by, and what its name says."""
+    """A model at a step of its training: its name to load, and the step and tokens in it."""
 
     name: str
     step: int
@@ -41,7 +40,7 @@ class Checkpoint:
 
 
 def step_of(name: str) -> tuple[int, int | None] | None:
-    """The step that a name tells, and the tokens seen if it tells them; None without a step.
+    """Return the step in a name, and the tokens seen if it has them; None without a step.
 
     Names are those of transformers (checkpoint-2000), Pythia (step143000), MultiBERTs
     (seed_0-step_20k) and OLMo (stage1-step10000-tokens21B).
@@ -61,36 +60,36 @@ def _number(digits: str, unit: str) -> int:
 
 
 def checkpoints(model: str, pattern: str) -> list[Checkpoint]:
-    """The checkpoints of a model whose names fit a pattern, by step.
+    """Return the checkpoints of a model whose names match a pattern, by step.
 
-    Raises CallError where none fits, one has no step in its name, or two have the same one.
+    Raises CallError if none matches, if one has no step in its name, or two have the same step.
     """
     is_folder = Path(model).is_dir()
     names = _folders(Path(model)) if is_folder else _branches(model)
-    fitting = sorted(name for name in names if fnmatchcase(name, pattern))
+    matching = sorted(name for name in names if fnmatchcase(name, pattern))
     what = "folder" if is_folder else "branch"
-    if not fitting:
+    if not matching:
         has = ", ".join(sorted(names)[:5]) or "none"
         raise CallError(
-            f"No {what} of {model} with a model fits {pattern!r}; there is: {has}.",
-            "Give another pattern (--series 'step*'), or another --model.",
+            f"No {what} of {model} with a model matches {pattern!r}; there is: {has}.",
+            "Use another pattern (--series 'step*'), or another --model.",
         )
     by_step: dict[int, Checkpoint] = {}
-    for name in fitting:
+    for name in matching:
         step_and_tokens = step_of(name)
         if step_and_tokens is None:
             raise CallError(
-                f"The name of the {what} {name} tells no step.",
-                "Give a pattern that leaves it out, or call it step1000 or checkpoint-1000.",
+                f"The name of the {what} {name} has no step.",
+                "Use a --series pattern that does not match it, or rename it to step1000.",
             )
         if step_and_tokens[0] in by_step:
             earlier = by_step[step_and_tokens[0]]
             raise CallError(
                 f"{earlier.revision or Path(earlier.name).name} and {name} are of the same step.",
-                "Give a pattern that only one of them fits.",
+                "Use a --series pattern that matches only one of them.",
             )
-        place = (str(Path(model, name)), None) if is_folder else (model, name)
-        by_step[step_and_tokens[0]] = Checkpoint(place[0], *step_and_tokens, revision=place[1])
+        path, revision = (str(Path(model, name)), None) if is_folder else (model, name)
+        by_step[step_and_tokens[0]] = Checkpoint(path, *step_and_tokens, revision=revision)
     return [by_step[step] for step in sorted(by_step)]
 
 
@@ -108,10 +107,10 @@ def _branches(model: str) -> list[str]:
 
 @dataclass
 class Series:
-    """What the runs of a series share: the plan of the batches, and who is told their size first.
+    """The state that the runs of a series share.
 
-    `left` counts the checkpoints from this one on. `tell` is given the bytes of their runs, and of
-    their peaks and sums alone, before the first that is made.
+    `left` is the number of checkpoints from the current one on. Before the first new run,
+    `on_estimate` is called with the bytes of all of these, and of their peaks and sums alone.
     """
 
     name: str

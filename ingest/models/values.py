@@ -1,9 +1,9 @@
-"""The value vectors of a model: what its heads move from one token to another.
+"""The value vectors of a model.
 
 A head adds to the output at token a, for each token b, alpha(a, b) f(x_b), where f(x) = (x W_V +
 b_V) W_O of that head (Kobayashi et al. 2020, section 3; the output's own bias belongs to no token).
-Where a model keeps W_V and W_O is a matter of its family: LAYOUTS. In shapes, B is the number of
-inputs, T of tokens, H of heads, and D the size of a head's values.
+Which modules have W_V and W_O depends on the family: LAYOUTS. In shapes, B is the number of inputs,
+T of tokens, H of heads, and D the size of a head's values.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from attnbank.ingest.models.runtime import ModelError
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a family's layer keeps its value and output projections: paths from the layer.
+    """The modules of a layer that project values and outputs, as paths from the layer.
 
-    `fused` says how the values stand in what `value` returns: alone, as the last of three
-    `thirds`, or as the last third of each head's part (`by_head`). `bias` is a path to a bias that
-    is added to the values elsewhere. `norm` is the layer norm that follows the attention's
-    residual connection, None in families that normalise before attention.
+    `fused` says where the values are in the output of `value`: all of it, the last of three
+    `thirds`, or the last third of each head's part (`by_head`). `bias` is the path of a bias that
+    is added to the values elsewhere. `norm` is the layer norm after the attention's residual
+    connection, None in families that normalise before attention.
     """
 
     value: str
@@ -40,6 +40,7 @@ class Layout:
 _BERT = Layout("attention.self.value", "attention.output.dense", norm="attention.output.LayerNorm")
 _LLAMA = Layout("self_attn.v_proj", "self_attn.o_proj")
 
+# By the `model_type` of a configuration.
 LAYOUTS: dict[str, Layout] = {
     **dict.fromkeys(("bert", "camembert", "electra", "roberta", "xlm-roberta"), _BERT),
     "mpnet": Layout("attention.attn.v", "attention.attn.o", norm="attention.LayerNorm"),
@@ -54,16 +55,15 @@ LAYOUTS: dict[str, Layout] = {
     "gpt2": Layout("attn.c_attn", "attn.c_proj", "thirds"),
     "gpt_neox": Layout("attention.query_key_value", "attention.dense", "by_head"),
     **dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "gemma"), _LLAMA),
-    # What they normalise after attention is its output as a whole, which no head has a part of.
+    # They normalise the whole output of attention, to which no head has a separate contribution.
     **dict.fromkeys(("gemma2", "gemma3_text"), _LLAMA),
 }  # fmt: skip
-"""The layouts by the `model_type` of a configuration."""
+# Families with a layer norm between the attention's output and the residual connection.
 NORMALISED_AFTER = frozenset({"gemma2", "gemma3_text"})
-"""Families with a layer norm between the attention's output and the residual connection."""
 
 
 def layout_of(name: str, config: Any, measure: str) -> Layout:
-    """The layout of a model. Raises ModelError for a family that is not known."""
+    """Return the layout of a model. Raises ModelError for an unknown family."""
     layout = LAYOUTS.get(config.model_type)
     if layout is None or (measure == "residual-norms" and config.model_type in NORMALISED_AFTER):
         usable = sorted(LAYOUTS.keys() - (NORMALISED_AFTER if layout else set()))
@@ -76,7 +76,7 @@ def layout_of(name: str, config: Any, measure: str) -> Layout:
 
 @dataclass(frozen=True)
 class Values:
-    """The projections of a model's layers with attention, in order."""
+    """The value projections of a model's layers with attention, in order."""
 
     layers: Sequence[Any]  # modules
     layout: Layout
@@ -86,7 +86,7 @@ class Values:
     def from_module(
         cls, name: str, module: Any, numbers: Sequence[int], heads: int, layout: Layout
     ) -> Values:
-        """Find those of the layers with these 1-based numbers. Raises ModelError for odd ones."""
+        """Find those of the layers with these 1-based numbers. Raises ModelError if it cannot."""
         lists = [
             submodule
             for submodule in module.modules()
@@ -102,7 +102,7 @@ class Values:
 
     @contextmanager
     def heard(self) -> Iterator[list[Tensor]]:
-        """Within, a pass of the model fills the list: the values [B, H, T, D] of each layer."""
+        """Context manager; a forward pass fills its list with each layer's values [B, H, T, D]."""
         layer_values: list[Tensor] = []
 
         def hear(layer: Any, module: Any, inputs: Any, output: Tensor) -> None:
@@ -116,7 +116,7 @@ class Values:
 
     @contextmanager
     def zeroed(self, layer: Any, silenced: Tensor) -> Iterator[None]:
-        """Within, the values of the tokens that `which` [B, T] is true for are zero in a layer."""
+        """Context manager that zeroes a layer's values of tokens where a mask [B, T] is true."""
 
         def silence(module: Any, inputs: Any, output: Tensor) -> Tensor:
             unsilenced = (~silenced).to(output.dtype)[..., None]
@@ -126,6 +126,7 @@ class Values:
             part = _value_part(output, self.layout, self.heads)
             silent = output.clone()
             values = _value_part(silent, self.layout, self.heads)
+            # The bias is added later, so a value of -bias becomes zero.
             values.copy_(part * unsilenced.unsqueeze(-1) - (1 - unsilenced).unsqueeze(-1) * bias)
             return silent
 
@@ -134,9 +135,10 @@ class Values:
 
     @cached_property
     def moved(self) -> list[Tensor]:
-        """For each layer R [H, D', D], so that v R^T is as long, in any sum, as v W_O is.
+        """R [H, D', D] for each layer, such that a sum of v R^T has the norm of that of v W_O.
 
-        W_O of a head is [D, hidden]; with W_O^T = Q R, the columns of Q are orthonormal.
+        It is shorter, so norms are cheaper: W_O of a head is [D, hidden], and W_O^T = Q R, where
+        the columns of Q are orthonormal.
         """
         return [
             torch.linalg.qr(weight.transpose(1, 2).double().cpu())[1] for weight in self.outputs
@@ -149,17 +151,18 @@ class Values:
         for layer in self.layers:
             module = layer.get_submodule(self.layout.output)
             weight = module.weight.detach()
-            if isinstance(module, torch.nn.Linear):  # and not GPT-2's, which is the other way round
+            if isinstance(module, torch.nn.Linear):  # GPT-2 has a Conv1D, which is transposed
                 weight = weight.T
             weights.append(weight.reshape(self.heads, -1, weight.shape[1]))
         return weights
 
     def by_head(self, layer: Any, output: Tensor) -> Tensor:
-        """The values [B, H, T, D] in what the value projection of a layer returned."""
+        """Return the values [B, H, T, D] in the output of a layer's value projection."""
         values = _value_part(output, self.layout, self.heads)
         if self.layout.fused == "alone":
             size = layer.get_submodule(self.layout.output).weight.shape[1] // self.heads
             values = torch.unflatten(values, -1, (-1, size))  # [B, T, heads with values, D]
+            # Grouped-query attention: several query heads share the values of one.
             values = values.repeat_interleave(self.heads // values.shape[2], 2)
         return (values + self._bias(layer)).transpose(1, 2)
 
@@ -172,7 +175,7 @@ class Values:
 
 
 def _value_part(output: Tensor, layout: Layout, heads: int) -> Tensor:
-    """The values in the output of a value projection: [B, T, H, D] where it is fused, a view."""
+    """Return a view of the values in the output of a value projection, [B, T, H, D] if fused."""
     if layout.fused == "alone":
         return output
     if layout.fused == "thirds":

@@ -1,16 +1,17 @@
-"""How a tokenizer reads a word at its place in a text.
+"""Encodes single words as a tokenizer encodes them within a text.
 
-Words are given to the tokenizer one by one, as in the published code, so that no piece spans two.
-But most tokenizers, unlike WordPiece, distinguish a word that begins the text, one after white
-space, and one that directly follows another word: byte-level ones write `Ġ` and SentencePiece `▁`
-for white space, some of them also before the first word, or before every part. So what to write
-before a word is found by observation: short texts are encoded as one string, and that way of
-writing a single word is chosen which gives the pieces that the word has there.
+Words are tokenized one by one, as in the published code, so that no piece spans two. But most
+tokenizers, unlike WordPiece, distinguish a word that begins the text, one after white space, and
+one that directly follows another word: byte-level ones write `Ġ` and SentencePiece `▁` for white
+space, some of them also before the first word, or before every part. So what to write before a word
+is determined by experiment: short texts are encoded as one string, and of several ways of encoding
+a single word the one is chosen that gives the pieces that the word has there.
 
-The alternative is to encode whole sentences: `--edges share` does that (`InputTokenizer.in_text`),
-and words that a piece joins share a position. Cutting the pieces of whole sentences at the edges of
-words is not a third way: if a piece spans an edge, the words have to be read one by one anyway, and
-if none does, both methods give the same (except for WordPiece's `##48`).
+The alternative is to encode whole sentences: `--edges share` does that
+(`InputTokenizer.pieces_in_text`), and words that share a piece share a position. Cutting the pieces
+of whole sentences at word boundaries is not a third way: if a piece spans a boundary, the words
+have to be encoded one by one anyway, and if none does, both methods give the same pieces (except
+for WordPiece's `##48`).
 """
 
 from __future__ import annotations
@@ -22,23 +23,24 @@ from typing import Any
 
 from tokenizers import Encoding, Tokenizer
 
+# The value of `run.reading`. 1: white space was only encoded for byte-level tokenizers. 2: text
+# like a special token was encoded as that token. 3: as described above.
 VERSION = 3
-"""The value of `run.reading`. 1: only byte-level tokenizers were given white space. 2: what is
-written like a special token was read as that token. 3: as above."""
 
+# Characters of the experiment: frequent ones of several scripts, which most vocabularies have.
 _LETTERS = "abdeikmnorstABS17" + "авн" + "αεν" + "的一日" + "のア" + "الم" + "กา" + "שה"
 _MARKS = ".,;:!?()-/'\""
 
 
 @dataclass(frozen=True)
 class WordEncoder:
-    """A way of giving a single word to a tokenizer."""
+    """A way of encoding a single word."""
 
     tokenizer: Tokenizer
     before: str  # what is written before the word
 
     def encode(self, word: str) -> Encoding:
-        """One word, without special tokens."""
+        """Encode a word, without special tokens."""
         return self.tokenizer.encode(
             [self.before + word], is_pretokenized=True, add_special_tokens=False
         )
@@ -46,22 +48,21 @@ class WordEncoder:
 
 @dataclass(frozen=True)
 class SplitRules:
-    """The ways of giving a word to a tokenizer, by what is before the word in the text."""
+    """The encoders of a word, by what precedes it in the text."""
 
     start: WordEncoder  # nothing
     spaced: WordEncoder  # white space
     joined: WordEncoder  # another word
 
     def way(self, at: int, after: Sequence[bool]) -> WordEncoder:
-        """The way for the word at 0-based index `at`; `after` says if white space follows each."""
+        """Return the encoder of the word at index `at`; `after`: does white space follow each."""
         return self.start if at == 0 else self.spaced if after[at - 1] else self.joined
 
 
 def without_padding(tokenizer: Tokenizer) -> Tokenizer:
-    """A copy that neither pads nor truncates, even if the tokenizer's file says so.
+    """Return a copy that neither pads nor truncates, even if the tokenizer's file says so.
 
-    What is written like one of its special tokens (`[SEP]`, `</s>`) is text to it: nobody who wrote
-    that ended a segment.
+    It encodes text such as `[SEP]` or `</s>` in a corpus as text, not as a special token.
     """
     return _tokenizer_of_state(_state(tokenizer))
 
@@ -73,7 +74,7 @@ def _tokenizer_of_state(state: dict[str, Any]) -> Tokenizer:
 
 
 def find_split_rules(tokenizer: Tokenizer) -> SplitRules:
-    """Of five ways, for each place the one that is right most often in the observed texts."""
+    """Choose the encoder for each context, of five, that is right most often in short texts."""
     state = _state(tokenizer)
     parts = {name: _without_space(state.get(name)) for name in ("normalizer", "pre_tokenizer")}
     bare = _tokenizer_of_state(state | parts)  # adds no white space of its own
@@ -95,7 +96,7 @@ def find_split_rules(tokenizer: Tokenizer) -> SplitRules:
 
 
 def _observe_pieces(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
-    """Words of one character in texts that are encoded whole: field of Reading, form and pieces."""
+    """Encode short texts; return the context (a field of SplitRules), form and pieces of words."""
     observations = []
     for at, letter in enumerate(_LETTERS):
         mark, previous = _MARKS[at % len(_MARKS)], _LETTERS[at - 1]
@@ -112,13 +113,13 @@ def _observe_pieces(tokenizer: Tokenizer) -> list[tuple[str, str, list[int]]]:
 
 
 def _owner(text: str, start: int, end: int) -> list[int]:
-    """The characters that a piece belongs to; for a piece of white space, the next character."""
+    """Return the characters that a piece belongs to; for white space, the next character."""
     inside = [at for at in range(start, end) if text[at] != " "]
     return inside or [at for at in range(end, len(text)) if text[at] != " "][:1]
 
 
 def _without_space(part: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A part of a tokenizer, which may be a sequence, as it is if it adds no white space."""
+    """Change a part of a tokenizer's state, which may be a sequence, to add no white space."""
     if part is None or part["type"] == "Prepend":
         return None
     if part["type"] == "ByteLevel" and "add_prefix_space" in part:

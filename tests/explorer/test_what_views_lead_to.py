@@ -276,7 +276,7 @@ def test_no_folder_is_read_because_a_bank_names_it(
 ) -> None:
     assert "reads it here" in seen(client, "/typed", run=runs["single"]).text
     answer = client.get(f"/typed?{urlencode({'text': 'The lamp', 'run': runs['single']})}")
-    assert answer.status_code == 400 and "no folder is opened because a bank names" in answer.text
+    assert answer.status_code == 400 and "A folder that a bank names is not opened" in answer.text
 
 
 @pytest.mark.slow

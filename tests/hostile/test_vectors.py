@@ -144,7 +144,7 @@ def test_a_folder_that_a_bank_names_is_not_opened(
     (model / "config.json").write_text('{"model_type": "evil", "auto_map": {"AutoConfig": "e.E"}}')
     (model / "e.py").write_text(f"open({str(marker)!r}, 'w')")
     before = bank.read_bytes()
-    with pytest.raises(CallError, match="no folder is opened because a bank names it") as raised:
+    with pytest.raises(CallError, match="A folder that a bank names is not opened") as raised:
         _probe(bank)
     assert "--model FOLDER" in raised.value.remedy
     with pytest.raises(CallError, match="comes with Python code"):
@@ -159,7 +159,7 @@ def test_what_is_no_hub_name_is_not_followed(bank: Path) -> None:
         "a\nb", "a\x1b[31m", "..", ".", "a/../b", "https://huggingface.co/a/b",
     ):  # fmt: skip
         _rename(bank, name)
-        with pytest.raises(CallError, match="no folder is opened because a bank names it"):
+        with pytest.raises(CallError, match="A folder that a bank names is not opened"):
             _probe(bank)
 
 

@@ -108,7 +108,7 @@ def test_the_model_must_be_that_of_the_run(
     here, there = tmp_path / "here", tmp_path / "there"
     shutil.copytree(causal, here)
     bank = _fill(tmp_path / "bank.duckdb", sample / "press.conllu", here, limit=3)
-    with pytest.raises(CallError, match="no folder is opened because a bank names it"):
+    with pytest.raises(CallError, match="A folder that a bank names is not opened"):
         surprisal(bank)
     here.rename(there)
     assert surprisal(bank, options=LossOptions(model=str(there))).is_new

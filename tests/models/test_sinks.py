@@ -107,6 +107,6 @@ def test_sinks_that_are_applied_afterwards_are_told(
     transformers.GraniteSWAModel(
         transformers.GraniteSWAConfig(**config, sliding_window=4)
     ).save_pretrained(tmp_path)
-    with pytest.warns(AttnbankWarning, match="what a head gives to its sink is not"):
+    with pytest.warns(AttnbankWarning, match="the share of the sink is not"):
         model = load(str(tmp_path))
     assert not model.facts.sinks

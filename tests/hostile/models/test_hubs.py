@@ -37,8 +37,8 @@ def test_that_a_hub_does_not_answer_is_known_soon(corpus: Path, hub: str) -> Non
         }
         code = (
             "import time; import huggingface_hub;"
-            " from attnbank.ingest.models.files import unreachable;"
-            " began = time.monotonic(); print(unreachable()); print(time.monotonic() - began)"
+            " from attnbank.ingest.models.files import why_unreachable;"
+            " began = time.monotonic(); print(why_unreachable()); print(time.monotonic() - began)"
         )
         said = subprocess.run(
             [sys.executable, "-c", code], env=os.environ | env, capture_output=True, text=True,
