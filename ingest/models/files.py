@@ -123,10 +123,10 @@ def _check_names(name: str, location: str, where: dict[str, Any], config: dict[s
             tokenizers = content.get("fast_tokenizer_files")
             named[file] += tokenizers if isinstance(tokenizers, list) else []
     for file, names in named.items():
-        for other in names:
-            if other is not None and (not isinstance(other, str) or not _PLAIN.fullmatch(other)):
+        for path in names:
+            if path is not None and (not isinstance(path, str) or not _PLAIN.fullmatch(path)):
                 raise ModelError(
-                    f"The {file} of {name} names a file that is not beside it: {str(other)[:100]}.",
+                    f"The {file} of {name} names a file outside its folder: {str(path)[:100]}.",
                     _DAMAGED,
                 )
 

@@ -63,7 +63,7 @@ def test_weights_elsewhere_are_refused(
     (folder / "model.safetensors").rename(folder.parent / "elsewhere.safetensors")
     with hostile.nothing_made(corpus.parent):
         told = hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
-    assert "names a file that is not beside it" in str(told)
+    assert "names a file outside its folder" in str(told)
 
 
 @pytest.mark.parametrize(
