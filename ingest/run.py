@@ -122,6 +122,7 @@ def ingest_run(
             if series is None:
                 _warn_if_large(connection, corpus_id, counting, maps, options, on_progress)
             elif not series.has_estimate:
+                # With the batching of the run, so that the run can reuse this plan.
                 counting = replace(counting, batching=model.batching)
                 size, sums = _estimate_size(
                     connection, corpus_id, counting, maps, options, on_progress

@@ -77,6 +77,7 @@ def _check_alike(members: list[Checkpoint], options: IngestOptions) -> None:
         )
         first = first or own
         if own != first:
+            # A series shares one plan and one estimate, which depend on these.
             what = "tokenizer" if own[:3] == first[:3] else "layers, heads or longest input"
             raise CallError(
                 f"{checkpoint.revision or checkpoint.name} has another {what} than"

@@ -37,9 +37,7 @@ class CorpusFile:
     sha256: str = ""  # of the bytes as they are on the disk, in hexadecimal
     compressed: bool = False
     keep: object = field(default=None, repr=False, compare=False)  # keeps a temporary folder alive
-    line_numbers: Sequence[int] = field(
-        default=(), repr=False
-    )  # what the lines are called, if otherwise
+    line_numbers: Sequence[int] = field(default=(), repr=False)  # to report, if not 1, 2, 3, ...
 
     @property
     def stem(self) -> str:

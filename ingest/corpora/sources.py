@@ -112,6 +112,7 @@ def find_sources(
             except FaultError as fault:
                 problems.append(replace(fault.problem, file=file.name))
         if is_folder and format is None:
+            # A file with another ending that looks like plain text stays, so that it is reported.
             plain = {*formats()[TEXT].endings}
             annotated = [
                 s for s in sources if s.format != TEXT or plain.isdisjoint(s.path.suffixes)
@@ -206,6 +207,7 @@ def _files_in_folder(folder: Path, format: str | None) -> list[Path]:
         known = " ".join(endings())
         raise CallError(fact, f"Known extensions: {known}, also with .gz. Or name the files.")
     own = formats()[TEXT if format == LINES else format].endings if format else endings()
+    # If no file has the endings of --format, the user knows better: all files are read with it.
     return [path for path in paths if path.name.removesuffix(".gz").endswith(own)] or paths
 
 

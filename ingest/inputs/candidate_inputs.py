@@ -237,7 +237,7 @@ def _with_joined(spans: tuple[Span, ...], alone: _Pieces, in_text: InText) -> tu
 
 
 def _with_owners(in_text: InText, alone: _Pieces) -> InText:
-    """Correct the words that the pieces of a text belong to, where they are known otherwise.
+    """Correct the words that the pieces of a text belong to, if they are known from `alone`.
 
     They come from the tokenizer's offsets, some of which are wrong (huggingface/tokenizers issue
     1688). If the pieces are the same as those of the single words, the words of those are used.

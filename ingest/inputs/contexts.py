@@ -114,7 +114,9 @@ def _make_pair(
             yield sentence.skip("unpaired", "no sentence is left to pair it with")
         return
     first = gathered[0]
+    # Seeded for each pair, so that a resumed run or a shard draws the same.
     rng = random.Random(f"pair {seed} {first.document_index} {first.index}")
+    # Not rng.randrange, whose algorithm may change between versions of Python.
     split = 1 + int(rng.random() * (len(gathered) - 1))
     a = _join_sentences(gathered[:split])
     b = _join_sentences(gathered[split:], following=not parted)

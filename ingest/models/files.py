@@ -55,11 +55,11 @@ _OTHER_TOKENIZER = "Use the tokenizer that the model was trained with."
 _DAMAGED = "Save or download the model again: its files are damaged or do not belong together."
 
 
-def model_of_run(requested_model: str | None, run: str, name: str, otherwise: str = "") -> str:
+def model_of_run(requested_model: str | None, run: str, name: str, alternative: str = "") -> str:
     """Return the model to load for a run: `requested_model`, by default `name`, as in the bank.
 
     A bank may be from somebody else, so a folder that only the bank names is not opened. Then it
-    raises CallError, whose remedy ends with `otherwise`.
+    raises CallError, whose remedy ends with `alternative`.
     """
     if requested_model is not None:
         return requested_model
@@ -68,7 +68,7 @@ def model_of_run(requested_model: str | None, run: str, name: str, otherwise: st
     raise CallError(
         f"The run {run} was made with a model in the folder {name}. A folder that a bank names is"
         " not opened by default.",
-        f"Name it with --model FOLDER{otherwise}.",
+        f"Name it with --model FOLDER{alternative}.",
     )
 
 
