@@ -209,7 +209,7 @@ def load(
         words = [id for id in known if id not in special]
         padding = opened.input_tokenizer.padding
         conduct = detect_behaviour(name, model.attentions, words, padding, opened.max_positions)
-        # Without sources, `hand_over` computes all maps first.
+        # Without sources, all maps are computed before the first is used.
         model.sources = model.sources if _can_stream(model, words) else None
     model.facts = replace(facts, sinks=conduct.sinks, causal=conduct.causal)
     padded = conduct.batching == "padded"
