@@ -79,7 +79,7 @@ def test_other_files_elsewhere_are_refused(
 ) -> None:  # fmt: skip
     hostile.change_json(folder / file, **values)
     told = hostile.refused(["ingest", str(corpus), "--model", str(folder), "-q"], capsys, 1)
-    assert f"The {file} of" in str(told) and "not beside it" in str(told)
+    assert f"The {file} of" in str(told) and "outside its folder" in str(told)
 
 
 @pytest.mark.slow
