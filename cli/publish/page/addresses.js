@@ -28,8 +28,8 @@ export function here() {
 const LONGEST = 20000;
 export const ROWS = 500;
 
-// What a view is asked, and the tables that it shows.
-export class Asked {
+// A request for a view: the parameters of the address, paging, notes and commands.
+export class RequestContext {
   constructor(app, path, given) {
     Object.assign(this, { app, path, given });
     this.notes = [];
@@ -71,16 +71,16 @@ export class Asked {
   }
 
   paging(total, { size = ROWS, name = "page", more = false } = {}) {
-    const asked = this.number(name, 1, 1, 1000000);
+    const page = this.number(name, 1, 1, 1000000);
     const pages = Math.max(1, Math.ceil(total / size));
-    if (asked > pages) {
-      throw new Fault(`${name} cannot be ${asked}.`, pages === 1 ? "There is one page." : `There are ${pages} pages.`);
+    if (page > pages) {
+      throw new Fault(`${name} cannot be ${page}.`, pages === 1 ? "There is one page." : `There are ${pages} pages.`);
     }
     const to = (number) => (number >= 1 && number <= pages
       ? link(this.path, { ...this.given, [name]: number > 1 ? number : null }) : null);
     return {
-      first: total ? (asked - 1) * size + 1 : 0, last: Math.min(asked * size, total), total, has_more: more,
-      previous: to(asked - 1), next: to(asked + 1),
+      first: total ? (page - 1) * size + 1 : 0, last: Math.min(page * size, total), total, has_more: more,
+      previous: to(page - 1), next: to(page + 1),
     };
   }
 }

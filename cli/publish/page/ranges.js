@@ -31,25 +31,25 @@
   });
 
   class Reading extends XMLHttpRequest {
-    #asked = null;
+    #range = null;
     #answer = null;
     #isLog = false;
 
     open(method, address, ...rest) {
       this.#isLog = address === `${url}.wal`; // a published bank has none
-      this.#asked = method === "GET" && address === url ? [] : null;
+      this.#range = method === "GET" && address === url ? [] : null;
       super.open(method, address, ...rest);
     }
 
     setRequestHeader(name, value) {
-      const range = this.#asked && name === "Range" ? rangeOf(value) : null;
-      if (range) this.#asked = range;
+      const range = this.#range && name === "Range" ? rangeOf(value) : null;
+      if (range) this.#range = range;
       else super.setRequestHeader(name, value);
     }
 
     send(body) {
       if (this.#isLog) return;
-      const [start, end] = this.#asked ?? [];
+      const [start, end] = this.#range ?? [];
       if (start === undefined || start === end) {
         if (start !== undefined) super.setRequestHeader("Range", `bytes=${start}-${end}`);
         super.send(body);

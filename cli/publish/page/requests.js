@@ -8,26 +8,26 @@ const MOST_HITS = 10000;
 const CONTEXT = 10;
 const MOST_COLUMNS = 12;
 
-export async function find(asked) {
-  const { app } = asked;
-  const request = asked.text("pattern").trim();
-  const by = asked.text("by").trim();
-  const limit = asked.number("limit", 50, 1, 500);
-  const sample = asked.flag("sample");
+export async function find(context) {
+  const { app } = context;
+  const request = context.text("pattern").trim();
+  const by = context.text("by").trim();
+  const limit = context.number("limit", 50, 1, 500);
+  const sample = context.flag("sample");
   const shown = {
-    pattern: request, corpora: app.manifest.corpora.map((each) => each.name), limit, sample,
+    pattern: request, corpora: app.manifest.corpora.map((corpus) => corpus.name), limit, sample,
     example: "pattern { V -[obj]-> O }", known: app.manifest.requests,
   };
   if (!request) return shown;
-  const corpus = asked.text("corpus") || null;
-  asked.command = commandOf(asked, `${by ? "count" : "find"} ${app.shell(request)}`, { by, corpus, run: asked.run, sample: sample && !by ? limit : null });
+  const corpus = context.text("corpus") || null;
+  context.command = commandOf(context, `${by ? "count" : "find"} ${app.shell(request)}`, { by, corpus, run: context.run, sample: sample && !by ? limit : null });
   try {
     const made = await app.compiler.compiled({
-      request, by: by || null, corpus, run: asked.run,
+      request, by: by || null, corpus, run: context.run,
       limit: sample || by ? null : MOST_HITS + 1, sample: sample && !by ? limit : null,
     });
     shown.answered = made.run;
-    Object.assign(shown, by ? await counts(asked, made) : await hits(asked, made, limit, sample));
+    Object.assign(shown, by ? await counts(context, made) : await hits(context, made, limit, sample));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     shown.error = error;
@@ -35,33 +35,33 @@ export async function find(asked) {
   return shown;
 }
 
-async function hits(asked, made, limit, sample) {
-  const { app } = asked;
+async function hits(context, made, limit, sample) {
+  const { app } = context;
   let rows = await app.database.rows(made.statement);
   const total = Math.min(rows.length, MOST_HITS);
   if (sample) rows.sort((a, b) => a.sentence - b.sentence);
-  asked.frame = rows.length ? frameOf(rows.slice(0, MOST_HITS), Object.keys(rows[0]).filter((each) => each !== "sentence").map((each) => [each, typeof rows[0][each] === "number" ? "integer" : "text"])) : null;
-  const part = asked.paging(total, { size: limit, more: rows.length > MOST_HITS });
+  context.frame = rows.length ? frameOf(rows.slice(0, MOST_HITS), Object.keys(rows[0]).filter((name) => name !== "sentence").map((name) => [name, typeof rows[0][name] === "number" ? "integer" : "text"])) : null;
+  const part = context.paging(total, { size: limit, more: rows.length > MOST_HITS });
   rows = rows.slice(Math.max(0, part.first - 1), part.last);
-  const lines = await concordance(asked, rows.map((row) => ({
-    sentence: row.sentence, words: made.nodes.map((each) => row[each]).filter(Boolean),
+  const lines = await concordance(context, rows.map((row) => ({
+    sentence: row.sentence, words: made.nodes.map((node) => row[node]).filter(Boolean),
   })), CONTEXT);
-  const run = app.shownRun(asked.run);
+  const run = app.shownRun(context.run);
   const read = run === null ? null : new Set((await app.names(run)).map(([number]) => number));
   const shown = rows.map((row, at) => ({
     ...lines[at],
     sent_id: row.sent_id,
     href: link("/sentence", {
-      sentence: row.sentence, hit: hitOf(row.sentence, made.nodes.map((each) => row[each])),
-      pattern: asked.given.pattern, run: asked.run, head: asked.text("head"),
+      sentence: row.sentence, hit: hitOf(row.sentence, made.nodes.map((node) => row[node])),
+      pattern: context.given.pattern, run: context.run, head: context.text("head"),
     }),
     is_unread: read !== null && !read.has(row.sentence),
   }));
-  return { hits: shown, part, default: run?.name ?? null, unread: shown.filter((each) => each.is_unread).length };
+  return { hits: shown, part, default: run?.name ?? null, unread: shown.filter((hit) => hit.is_unread).length };
 }
 
-async function counts(asked, made) {
-  const found = await asked.app.database.frame(made.statement);
+async function counts(context, made) {
+  const found = await context.app.database.frame(made.statement);
   const rows = rowsOf(found);
   const kinds = Object.fromEntries(found.columns.map(({ name, kind }) => [name, kind]));
   const number = (value) => (value === null ? null : Number(value));
@@ -76,10 +76,10 @@ async function counts(asked, made) {
   }
   for (const row of rows) row.n = number(row.n);
   const frame = frameOf(rows, found.columns.map(({ name, kind }) => [name, kind]));
-  const names = found.columns.map((each) => each.name).filter((each) => !["n", "share", "run"].includes(each));
+  const names = found.columns.map((column) => column.name).filter((name) => !["n", "share", "run"].includes(name));
   const crosses = names.length === 2 && new Set(rows.map((row) => row[names[1]])).size <= MOST_COLUMNS;
-  asked.frame = frame;
-  return { table: table(asked, crosses ? crossed(rows, names[0], names[1], kinds) : frame) };
+  context.frame = frame;
+  return { table: table(context, crosses ? crossed(rows, names[0], names[1], kinds) : frame) };
 }
 
 const compare = (one, other) => (one === other ? 0 : one === null ? 1 : other === null ? -1 : one < other ? -1 : 1);
@@ -99,9 +99,9 @@ function crossed(rows, down, across, kinds) {
   return {
     columns: [{ name: down, kind: kinds[down] }, ...columns.map(([value]) => ({ name: `${across}=${name(value)}`, kind: "integer" })), { name: "n", kind: "integer" }],
     values: [
-      lines.map((each) => each.value),
-      ...columns.map(([value]) => lines.map((each) => cells.get(literal([each.value, value])) ?? 0)),
-      lines.map((each) => each.n),
+      lines.map((line) => line.value),
+      ...columns.map(([value]) => lines.map((line) => cells.get(literal([line.value, value])) ?? 0)),
+      lines.map((line) => line.n),
     ],
   };
 }

@@ -10,43 +10,43 @@ const IN_A_FILE = 4;
 const LEAST = 0.01;
 const SVG = "http://www.w3.org/2000/svg";
 
-export async function sentence(asked) {
-  const { app } = asked;
-  const name = asked.text("sentence").trim();
-  const relation = asked.text("relation") || null;
+export async function sentence(context) {
+  const { app } = context;
+  const name = context.text("sentence").trim();
+  const relation = context.text("relation") || null;
   const shown = {
-    sentence: name, heads: asked.text("head").trim(), relation: relation ?? "",
-    direction: asked.chosen("direction", app.manifest.directions), coreference: asked.flag("coreference"),
-    tree: asked.flag("tree"), special: !asked.flag("plain"), before: 0, decoded: "",
+    sentence: name, heads: context.text("head").trim(), relation: relation ?? "",
+    direction: context.chosen("direction", app.manifest.directions), coreference: context.flag("coreference"),
+    tree: context.flag("tree"), special: !context.flag("plain"), before: 0, decoded: "",
   };
   if (!name) return shown;
   shown.title = `Sentence ${[...name].slice(0, 60).join("")}`;
   try {
-    const run = app.shownRun(asked.run);
+    const run = app.shownRun(context.run);
     if (run === null) throw new Fault("No run of this bank shows sentences.");
     const names = await app.names(run);
-    const at = await placeOf(asked, names, name, run);
+    const at = await placeOf(context, names, name, run);
     const [number] = names[at];
     const sheet = (await app.file(`sheets/${run.id}/${Math.floor(number / IN_A_FILE)}.json`))[number];
-    shown.heads ||= await bestHead(asked, relation, run);
+    shown.heads ||= await bestHead(context, relation, run);
     const heads = headsOf(shown.heads, run).slice(0, MOST_PANELS);
     const asking = { ...shown, sheet, run, heads, relation, number };
-    const found = await read(asked, asking);
+    const found = await read(context, asking);
     const rows = {
-      head: heads.map((each) => each.join("-")).join(","), run: run.name, relation,
+      head: heads.map((head) => head.join("-")).join(","), run: run.name, relation,
       direction: relation && shown.direction !== app.manifest.directions[0] ? shown.direction : null, no_special: !shown.special,
     };
-    asked.command = commandOf(asked, `show ${app.shell(sheet.name)}`, rows);
-    asked.plotCommand = commandOf(asked, `show ${app.shell(sheet.name)}`, {
+    context.command = commandOf(context, `show ${app.shell(sheet.name)}`, rows);
+    context.plotCommand = commandOf(context, `show ${app.shell(sheet.name)}`, {
       ...rows, coreference: shown.coreference, tree: shown.tree, output: "sentence.svg",
     });
     Object.assign(shown, {
       answered: run.name,
       notes_below: notesOf(run, asking, found),
       drawn: drawn(asking, found),
-      table: table(asked, topsFrame(asking, found), { links: { sent_id: () => null } }),
-      words: wordsOf(sheet, number, asked.text("hit")),
-      around: [names[at - 1], names[at + 1]].map((each) => (each ? link("/sentence", { ...asked.given, sentence: each[0], page: null }) : null)),
+      table: table(context, topsFrame(asking, found), { links: { sent_id: () => null } }),
+      words: wordsOf(sheet, number, context.text("hit")),
+      around: [names[at - 1], names[at + 1]].map((neighbour) => (neighbour ? link("/sentence", { ...context.given, sentence: neighbour[0], page: null }) : null)),
     });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -55,11 +55,11 @@ export async function sentence(asked) {
   return shown;
 }
 
-async function placeOf(asked, names, name, run) {
+async function placeOf(context, names, name, run) {
   if (/^\s*pattern|\{/.test(name)) {
-    const made = await asked.app.compiler.compiled({ request: name, by: null, corpus: run.corpus_name, run: asked.run, limit: 1000, sample: null });
+    const made = await context.app.compiler.compiled({ request: name, by: null, corpus: run.corpus_name, run: context.run, limit: 1000, sample: null });
     const places = new Map(names.map(([number], at) => [number, at]));
-    const row = (await asked.app.database.rows(made.statement)).find((each) => places.has(each.sentence));
+    const row = (await context.app.database.rows(made.statement)).find((hit) => places.has(hit.sentence));
     if (!row) throw new Fault(`The request matches nothing in the run ${run.name}.`);
     return places.get(row.sentence);
   }
@@ -73,11 +73,11 @@ async function placeOf(asked, names, name, run) {
   return at;
 }
 
-async function bestHead(asked, relation, run) {
+async function bestHead(context, relation, run) {
   try {
-    const frame = await ask(asked, "best_head", { run: asked.run ? run.name : null });
-    asked.frame = null;
-    const row = rowsOf(frame).find((each) => each.relation === (relation ?? "all"));
+    const frame = await ask(context, "best_head", { run: context.run ? run.name : null });
+    context.frame = null;
+    const row = rowsOf(frame).find((best) => best.relation === (relation ?? "all"));
     return row ? `${row.layer}-${row.head}` : "1-1";
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -87,13 +87,13 @@ async function bestHead(asked, relation, run) {
 
 function headsOf(text, run) {
   const found = new Map();
-  for (const each of text.split(",").map((part) => part.trim()).filter(Boolean)) {
-    const pair = /^(\d{1,9})-(\d{1,9})$/.exec(each);
-    if (!pair) throw new Fault(`${each.slice(0, 80)} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
+  for (const name of text.split(",").map((part) => part.trim()).filter(Boolean)) {
+    const pair = /^(\d{1,9})-(\d{1,9})$/.exec(name);
+    if (!pair) throw new Fault(`${name.slice(0, 80)} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
     const [layer, head] = [Number(pair[1]), Number(pair[2])];
     const numbers = run.numbered ?? Array.from({ length: run.layers }, (_, at) => at + 1);
     if (!numbers.includes(layer) || head < 1 || head > run.heads) {
-      throw new Fault(`The model of the run ${run.name} has no head ${each}.`, `It has ${run.size}.`);
+      throw new Fault(`The model of the run ${run.name} has no head ${name}.`, `It has ${run.size}.`);
     }
     found.set(`${layer}-${head}`, [layer, head]);
   }
@@ -101,15 +101,15 @@ function headsOf(text, run) {
 }
 
 // The maps and the peaks of some heads over the input that holds the sentence, by head.
-async function read(asked, { sheet, heads, run, relation, number }) {
-  const { database, manifest } = asked.app;
-  const values = { sequence: sheet.sequence, heads: heads.map((each) => each.join("-")) };
+async function read(context, { sheet, heads, run, relation, number }) {
+  const { database, manifest } = context.app;
+  const values = { sequence: sheet.sequence, heads: heads.map((head) => head.join("-")) };
   const maps = await database.rows(manifest.statements["sentences/maps"], values);
   const peaks = await database.rows(manifest.statements["sentences/peaks"], values);
-  const saved = manifest.saved.some((each) => each.name === relation)
+  const saved = manifest.saved.some((row) => row.name === relation)
     ? await database.rows(manifest.statements["sentences/saved_pairs"], { relation, sentences: [number] }) : null;
-  if (relation && !saved && !asked.app.relations().includes(relation.split(/[:$@]/)[0])) {
-    throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${asked.app.relations().join(", ")}.`);
+  if (relation && !saved && !context.app.relations().includes(relation.split(/[:$@]/)[0])) {
+    throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${context.app.relations().join(", ")}.`);
   }
   const own = (rows, layer, head) => rows.filter((row) => row.layer === layer && row.head === head);
   return {
@@ -122,18 +122,18 @@ const NAMES = ["position", "kind", "text", "word", "sentence", "index", "form", 
 
 const positionsOf = (sheet) => sheet.positions.map((row) => Object.fromEntries(NAMES.map((name, at) => [name, row[at]])));
 
-const isWord = (each) => each.kind === "word" || each.kind === "token";
+const isWord = (position) => position.kind === "word" || position.kind === "token";
 
-// The pairs (dependent, head), both word ids, of the relation that is asked for.
+// The pairs (dependent, head), both word ids, of the relation that is context for.
 function goldPairs({ sheet, relation, number }, saved) {
   if (!relation) return [];
   if (saved) return saved.map((row) => [row.word, row.head_word]);
   const seen = new Set();
-  return positionsOf(sheet).filter((each) => {
-    const known = each.sentence === number && each.word !== null && each.head_word !== null && !seen.has(each.word);
-    if (each.word !== null) seen.add(each.word);
-    return known && ["all", each.relation, String(each.relation).split(/[:$@]/)[0]].includes(relation);
-  }).map((each) => [each.word, each.head_word]);
+  return positionsOf(sheet).filter((position) => {
+    const known = position.sentence === number && position.word !== null && position.head_word !== null && !seen.has(position.word);
+    if (position.word !== null) seen.add(position.word);
+    return known && ["all", position.relation, String(position.relation).split(/[:$@]/)[0]].includes(relation);
+  }).map((position) => [position.word, position.head_word]);
 }
 
 // The gold arcs between the first positions of words: "from to" to whether the head finds it.
@@ -143,10 +143,10 @@ function goldArcs(asking, pairs, peaks) {
   const shown = new Set(sheet.shown);
   const first = new Map();
   const wordsAt = new Map();
-  for (const each of positions) {
-    if (each.word === null) continue;
-    if (shown.has(each.position) && !first.has(each.word)) first.set(each.word, each.position);
-    wordsAt.set(each.position, [...(wordsAt.get(each.position) ?? []), each.word]);
+  for (const position of positions) {
+    if (position.word === null) continue;
+    if (shown.has(position.position) && !first.has(position.word)) first.set(position.word, position.position);
+    wordsAt.set(position.position, [...(wordsAt.get(position.position) ?? []), position.word]);
   }
   const finds = (backward, word, other) => [...peaks.values()].some((row) => {
     const peak = backward ? row.most_attending : row.most_attended;
@@ -167,7 +167,7 @@ export function linesOf(sheet, maps) {
   const positions = positionsOf(sheet);
   const places = sheet.shown;
   const shown = new Set(places);
-  const others = [...new Set(positions.filter(isWord).map((each) => each.position))].filter((each) => !shown.has(each));
+  const others = [...new Set(positions.filter(isWord).map((position) => position.position))].filter((position) => !shown.has(position));
   const found = new Map(maps.map((row) => [row.from_position, row]));
   const lines = [];
   for (const place of places) {
@@ -211,9 +211,9 @@ function parsed(text) {
 
 function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) {
   const colours = JSON.parse(document.getElementById("colours").textContent);
-  const froms = new Map([...panel.querySelectorAll(".from")].map((each) => [each.dataset.position, each]));
-  const tos = new Map([...panel.querySelectorAll(".to")].map((each) => [each.dataset.position, each]));
-  const kinds = new Map(positionsOf(sheet).map((each) => [each.position, each]));
+  const froms = new Map([...panel.querySelectorAll(".from")].map((element) => [element.dataset.position, element]));
+  const tos = new Map([...panel.querySelectorAll(".to")].map((element) => [element.dataset.position, element]));
+  const kinds = new Map(positionsOf(sheet).map((position) => [position.position, position]));
   const isSpecial = (position) => position === null || !isWord(kinds.get(position));
   const entities = new Map();
   const mentions = coreference ? sheet.mentions ?? [] : [];
@@ -284,13 +284,13 @@ export function tops({ sheet, heads, direction, relation, run, number }, { saved
   const backward = direction === "head_to_dependent";
   const shown = new Set(sheet.shown);
   const textAt = new Map();
-  for (const each of positions) if (!textAt.has(each.position)) textAt.set(each.position, each.text);
-  const stands = new Set(positions.map((each) => `${each.position} ${each.word}`));
-  const where = new Map(positions.filter((each) => each.word !== null).map((each) => [each.word, each.position]));
-  const apart = new Set(positions.filter((each) => each.kind === "first").map((each) => each.position));
-  const special = [...new Set(positions.filter((each) => !isWord(each)).map((each) => each.position))];
+  for (const position of positions) if (!textAt.has(position.position)) textAt.set(position.position, position.text);
+  const stands = new Set(positions.map((position) => `${position.position} ${position.word}`));
+  const where = new Map(positions.filter((position) => position.word !== null).map((position) => [position.word, position.position]));
+  const apart = new Set(positions.filter((position) => position.kind === "first").map((position) => position.position));
+  const special = [...new Set(positions.filter((position) => !isWord(position)).map((position) => position.position))];
   const savedHeads = saved && new Map([...saved].reverse().map((row) => [row.word, row.head_word]));
-  const forms = new Map(positions.map((each) => [each.word, each.form]));
+  const forms = new Map(positions.map((position) => [position.word, position.form]));
   const hidden = (place, head) => {
     const other = where.get(head) ?? place;
     const unseen = run.is_causal && (backward ? other < place : other > place);
@@ -300,19 +300,19 @@ export function tops({ sheet, heads, direction, relation, run, number }, { saved
   heads.forEach(([layer, head], at) => {
     const { maps, peaks } = byHead[at];
     const weights = new Map(maps.map((row) => [row.from_position, row.weights]));
-    for (const each of positions) {
-      if (each.word === null || each.sentence !== number || !shown.has(each.position)) continue;
-      const peak = peaks.get(each.position);
+    for (const position of positions) {
+      if (position.word === null || position.sentence !== number || !shown.has(position.position)) continue;
+      const peak = peaks.get(position.position);
       const found = peak ? (backward ? peak.most_attending : peak.most_attended) : null;
-      const gold = savedHeads ? savedHeads.get(each.word) ?? null : each.head_word;
-      const kept = special.map((to) => weights.get(each.position)?.[to] ?? null);
+      const gold = savedHeads ? savedHeads.get(position.word) ?? null : position.head_word;
+      const kept = special.map((to) => weights.get(position.position)?.[to] ?? null);
       rows.push({
-        sent_id: sheet.name, layer, head, position: each.position, index: each.index, dependent: each.text,
+        sent_id: sheet.name, layer, head, position: position.position, index: position.index, dependent: position.text,
         found_position: found, found: found === null ? null : textAt.get(found) ?? null,
         weight: peak ? (backward ? peak.most_attending_weight : peak.most_attended_weight) : null,
-        gold_head: savedHeads ? (gold === null ? null : forms.get(gold) ?? null) : each.head_form,
-        relation: savedHeads ? (gold === null ? null : relation) : each.relation,
-        correct: gold === null || hidden(each.position, gold) ? null : found !== null && stands.has(`${found} ${gold}`),
+        gold_head: savedHeads ? (gold === null ? null : forms.get(gold) ?? null) : position.head_form,
+        relation: savedHeads ? (gold === null ? null : relation) : position.relation,
+        correct: gold === null || hidden(position.position, gold) ? null : found !== null && stands.has(`${found} ${gold}`),
         special: kept.includes(null) ? null : kept.reduce((sum, value) => sum + value, 0),
         run: run.name,
       });
@@ -324,7 +324,7 @@ export function tops({ sheet, heads, direction, relation, run, number }, { saved
 function topsFrame(asking, found) {
   const name = asking.direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
   const frame = frameOf(tops(asking, found), COLUMNS);
-  for (const each of frame.columns) each.name = each.name.replace(/^found/, name);
+  for (const column of frame.columns) column.name = column.name.replace(/^found/, name);
   return frame;
 }
 
