@@ -2,12 +2,12 @@
 import { Fault } from "./database.js";
 
 export function link(path, values = {}) {
-  const kept = new URLSearchParams();
+  const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
     if (name === "__keywords" || value === null || value === undefined || value === false || value === "") continue;
-    kept.append(name, value === true ? "1" : String(value));
+    parameters.append(name, value === true ? "1" : String(value));
   }
-  const query = kept.toString();
+  const query = parameters.toString();
   return `#${path.split("/").map(encodeURIComponent).join("/")}${query ? `?${query}` : ""}`;
 }
 
@@ -43,15 +43,15 @@ export class RequestContext {
   }
 
   text(name, usual = "") {
-    const found = this.given[name] ?? usual;
-    if (found.length > LONGEST) throw new Fault(`${name} has ${found.length} characters.`, `Give at most ${LONGEST}.`);
-    return found;
+    const value = this.given[name] ?? usual;
+    if (value.length > LONGEST) throw new Fault(`${name} has ${value.length} characters.`, `Give at most ${LONGEST}.`);
+    return value;
   }
 
   chosen(name, choices) {
-    const found = this.text(name, choices[0]);
-    if (!choices.includes(found)) throw new Fault(`${name} cannot be ${found}.`, `Use one of: ${choices.join(", ")}.`);
-    return found;
+    const choice = this.text(name, choices[0]);
+    if (!choices.includes(choice)) throw new Fault(`${name} cannot be ${choice}.`, `Use one of: ${choices.join(", ")}.`);
+    return choice;
   }
 
   number(name, usual, least, most) {

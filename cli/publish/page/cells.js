@@ -2,13 +2,13 @@
 
 // A number with so many decimals; of two equally near ones the even, as Python rounds.
 export function fixed(value, decimals) {
-  const made = value.toFixed(decimals);
+  const rounded = value.toFixed(decimals);
   const exact = value.toFixed(100);
-  const rest = exact.slice(exact.indexOf(".") + 1 + decimals);
-  if (!/^50*$/.test(rest)) return made;
+  const remainder = exact.slice(exact.indexOf(".") + 1 + decimals);
+  if (!/^50*$/.test(remainder)) return rounded;
   const cut = exact.slice(0, exact.indexOf(".") + (decimals ? 1 + decimals : 0));
   const last = Number(cut.at(-1));
-  return last % 2 ? made : cut;
+  return last % 2 ? rounded : cut;
 }
 
 function significant(value) {
@@ -26,7 +26,7 @@ function significant(value) {
 function pattern(values) {
   const sizes = values.filter((values) => typeof values === "number" && Number.isFinite(values) && values).map(Math.abs);
   if (!sizes.length) return 3;
-  const most = sizes.reduce((one, other) => Math.max(one, other));
+  const most = sizes.reduce((largest, size) => Math.max(largest, size));
   if (most >= 1e6 || most < 0.005) return null;
   return most >= 1000 ? 1 : 3;
 }
@@ -35,8 +35,8 @@ function rounded(value, decimals, isP) {
   if (typeof value === "string") return value;
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (isP && value >= 0 && value < 0.001) return "<0.001";
-  const shown = decimals === null ? significant(value) : fixed(value, decimals);
-  return /^[-0.]*$/.test(shown) ? shown.replace(/^-/, "") : shown;
+  const text = decimals === null ? significant(value) : fixed(value, decimals);
+  return /^[-0.]*$/.test(text) ? text.replace(/^-/, "") : text;
 }
 
 export const isP = (name) => name.split("_").includes("p");
@@ -86,15 +86,15 @@ export const heightOf = (frame) => (frame.values.length ? frame.values[0].length
 
 // The rows of a frame as objects.
 export function rowsOf(frame) {
-  const made = [];
+  const rows = [];
   for (let at = 0; at < heightOf(frame); at++) {
     const row = Object.create(null);
     frame.columns.forEach(({ name }, column) => {
       row[name] = frame.values[column][at];
     });
-    made.push(row);
+    rows.push(row);
   }
-  return made;
+  return rows;
 }
 
 // A frame of objects, all with the same columns: [name, kind].
@@ -107,8 +107,8 @@ export function frameOf(rows, columns) {
 
 // The rows for which a condition holds.
 export function filtered(frame, condition) {
-  const kept = rowsOf(frame).map((row, at) => [row, at]).filter(([row]) => condition(row)).map(([, at]) => at);
-  return { ...frame, values: frame.values.map((values) => kept.map((at) => values[at])) };
+  const indexes = rowsOf(frame).map((row, at) => [row, at]).filter(([row]) => condition(row)).map(([, at]) => at);
+  return { ...frame, values: frame.values.map((values) => indexes.map((at) => values[at])) };
 }
 
 export function csv(frame) {

@@ -12,9 +12,9 @@ export class Compiler {
   async compiled(request) {
     const known = this.manifest.requests.find((compiled) => compiled.request === request.request
       && !request.by && !request.corpus && !request.run && !request.sample);
-    const found = known ? known.compiled : await this.#compile(request);
-    if (found.error) throw new Fault(found.error.fact, found.error.remedy);
-    return found;
+    const result = known ? known.compiled : await this.#compile(request);
+    if (result.error) throw new Fault(result.error.fact, result.error.remedy);
+    return result;
   }
 
   async #compile(request) {

@@ -157,9 +157,9 @@ export class Database {
     const table = await this.#run(statement, values);
     const names = table.schema.fields.map((field) => field.name);
     return table.toArray().map((row) => {
-      const made = Object.create(null);
-      for (const name of names) made[name] = plain(row[name]);
-      return made;
+      const object = Object.create(null);
+      for (const name of names) object[name] = plain(row[name]);
+      return object;
     });
   }
 
@@ -256,7 +256,7 @@ function plain(value) {
 function faultOf(error) {
   if (error instanceof Fault) return error;
   const first = String(error.message ?? error).split("\n")[0];
-  const told = first.replace(/^(Invalid Input|Binder|Catalog|Parser|Conversion|Out of Range) Error: /, "");
-  const [fact, remedy] = told.split(" Type: ");
+  const message = first.replace(/^(Invalid Input|Binder|Catalog|Parser|Conversion|Out of Range) Error: /, "");
+  const [fact, remedy] = message.split(" Type: ");
   return Object.assign(new Fault(fact, remedy === undefined ? "" : `Type: ${remedy}`), { cause: error });
 }

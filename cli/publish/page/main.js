@@ -76,9 +76,9 @@ class App {
   }
 
   runOf(name) {
-    const found = this.manifest.runs.find((run) => run.name === name) ?? this.manifest.runs.find((run) => String(run.id) === name);
-    if (!found) throw new Fault(`There is no run ${name} in ${this.manifest.name}.`, `It has: ${this.manifest.runs.map((run) => run.name).join(", ")}.`);
-    return found;
+    const result = this.manifest.runs.find((run) => run.name === name) ?? this.manifest.runs.find((run) => String(run.id) === name);
+    if (!result) throw new Fault(`There is no run ${name} in ${this.manifest.name}.`, `It has: ${this.manifest.runs.map((run) => run.name).join(", ")}.`);
+    return result;
   }
 
   // The run that shows sentences: the one that is named, else the one that answers.
@@ -87,9 +87,9 @@ class App {
   }
 
   async names(run) {
-    const found = await this.file(`sheets/${run.id}/names.json`);
-    if (found === null) throw new Fault(`The sentences of the run ${run.name} were not published.`);
-    return found;
+    const names = await this.file(`sheets/${run.id}/names.json`);
+    if (names === null) throw new Fault(`The sentences of the run ${run.name} were not published.`);
+    return names;
   }
 
   relations() {
@@ -114,27 +114,27 @@ class App {
     const context = new RequestContext(this, path, given);
     this.main.setAttribute("aria-busy", "true");
     this.tell("Loading…");
-    const shown = { title, given, run: context.run ?? "", runs: () => this.manifest.choices, relations: () => this.relations(), path };
+    const variables = { title, given, run: context.run ?? "", runs: () => this.manifest.choices, relations: () => this.relations(), path };
     let name = template;
     try {
       if (!view) throw new Fault("There is no such page.");
-      Object.assign(shown, await view(context));
+      Object.assign(variables, await view(context));
     } catch (error) {
       if (turn !== this.shownAt) return;
       if (!(error instanceof Fault)) console.error(error);
       const fault = error instanceof Fault ? error : new Fault(`unexpected ${error.name}: ${error.message}`);
-      Object.assign(shown, { title: title ?? "Page not found", error: fault });
+      Object.assign(variables, { title: title ?? "Page not found", error: fault });
       name = "fragment.html";
     }
     if (turn !== this.shownAt) return; // somebody went on meanwhile
-    shown.notes = context.notes;
-    shown.command = context.command;
-    shown.plot_command = context.plotCommand;
-    shown.has_rows = context.frame !== null;
-    const answered = shown.answered ?? shown.grid?.run;
-    if (answered && /^\/(map|overview|sentence|head\/[^/]+)?$/.test(path)) shown.permalink = link(path, { ...given, run: answered });
-    if (shown.drawn) shown.drawn = new nunjucks.runtime.SafeString(shown.drawn);
-    this.#fill(this.templates.render(name, shown), shown.title, context);
+    variables.notes = context.notes;
+    variables.command = context.command;
+    variables.plot_command = context.plotCommand;
+    variables.has_rows = context.frame !== null;
+    const answered = variables.answered ?? variables.grid?.run;
+    if (answered && /^\/(map|overview|sentence|head\/[^/]+)?$/.test(path)) variables.permalink = link(path, { ...given, run: answered });
+    if (variables.drawn) variables.drawn = new nunjucks.runtime.SafeString(variables.drawn);
+    this.#fill(this.templates.render(name, variables), variables.title, context);
     this.main.dataset.address = address;
   }
 

@@ -14,13 +14,13 @@
   };
 
   const kept = (start, end) => {
-    const found = pieces.find(([first, bytes]) => first <= start && end < first + bytes.byteLength);
-    return found ? found[1].slice(start - found[0], end + 1 - found[0]) : null;
+    const piece = pieces.find(([first, bytes]) => first <= start && end < first + bytes.byteLength);
+    return piece ? piece[1].slice(start - piece[0], end + 1 - piece[0]) : null;
   };
 
   const rangeOf = (value) => {
-    const found = /^bytes=(\d+)-(\d+)$/.exec(value);
-    return found ? [Number(found[1]), Number(found[2])] : null;
+    const match = /^bytes=(\d+)-(\d+)$/.exec(value);
+    return match ? [Number(match[1]), Number(match[2])] : null;
   };
 
   // Before DuckDB's own listener, which does not know this message.

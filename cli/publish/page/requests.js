@@ -14,69 +14,69 @@ export async function find(context) {
   const by = context.text("by").trim();
   const limit = context.number("limit", 50, 1, 500);
   const sample = context.flag("sample");
-  const shown = {
+  const variables = {
     pattern: request, corpora: app.manifest.corpora.map((corpus) => corpus.name), limit, sample,
     example: "pattern { V -[obj]-> O }", known: app.manifest.requests,
   };
-  if (!request) return shown;
+  if (!request) return variables;
   const corpus = context.text("corpus") || null;
   context.command = commandOf(context, `${by ? "count" : "find"} ${app.shell(request)}`, { by, corpus, run: context.run, sample: sample && !by ? limit : null });
   try {
-    const made = await app.compiler.compiled({
+    const compiled = await app.compiler.compiled({
       request, by: by || null, corpus, run: context.run,
       limit: sample || by ? null : MOST_HITS + 1, sample: sample && !by ? limit : null,
     });
-    shown.answered = made.run;
-    Object.assign(shown, by ? await counts(context, made) : await hits(context, made, limit, sample));
+    variables.answered = compiled.run;
+    Object.assign(variables, by ? await counts(context, compiled) : await hits(context, compiled, limit, sample));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    shown.error = error;
+    variables.error = error;
   }
-  return shown;
+  return variables;
 }
 
-async function hits(context, made, limit, sample) {
+async function hits(context, compiled, limit, sample) {
   const { app } = context;
-  let rows = await app.database.rows(made.statement);
+  let rows = await app.database.rows(compiled.statement);
   const total = Math.min(rows.length, MOST_HITS);
   if (sample) rows.sort((a, b) => a.sentence - b.sentence);
   context.frame = rows.length ? frameOf(rows.slice(0, MOST_HITS), Object.keys(rows[0]).filter((name) => name !== "sentence").map((name) => [name, typeof rows[0][name] === "number" ? "integer" : "text"])) : null;
   const part = context.paging(total, { size: limit, more: rows.length > MOST_HITS });
   rows = rows.slice(Math.max(0, part.first - 1), part.last);
   const lines = await concordance(context, rows.map((row) => ({
-    sentence: row.sentence, words: made.nodes.map((node) => row[node]).filter(Boolean),
+    sentence: row.sentence, words: compiled.nodes.map((node) => row[node]).filter(Boolean),
   })), CONTEXT);
   const run = app.shownRun(context.run);
   const read = run === null ? null : new Set((await app.names(run)).map(([number]) => number));
-  const shown = rows.map((row, at) => ({
+  const hitLines = rows.map((row, at) => ({
     ...lines[at],
     sent_id: row.sent_id,
     href: link("/sentence", {
-      sentence: row.sentence, hit: hitOf(row.sentence, made.nodes.map((node) => row[node])),
+      sentence: row.sentence, hit: hitOf(row.sentence, compiled.nodes.map((node) => row[node])),
       pattern: context.given.pattern, run: context.run, head: context.text("head"),
     }),
     is_unread: read !== null && !read.has(row.sentence),
   }));
-  return { hits: shown, part, default: run?.name ?? null, unread: shown.filter((hit) => hit.is_unread).length };
+  return { hits: hitLines, part, default: run?.name ?? null, unread: hitLines.filter((hit) => hit.is_unread).length };
 }
 
-async function counts(context, made) {
-  const found = await context.app.database.frame(made.statement);
-  const rows = rowsOf(found);
-  const kinds = Object.fromEntries(found.columns.map(({ name, kind }) => [name, kind]));
+async function counts(context, compiled) {
+  const answer = await context.app.database.frame(compiled.statement);
+  const rows = rowsOf(answer);
+  const kinds = Object.fromEntries(answer.columns.map(({ name, kind }) => [name, kind]));
   const number = (value) => (value === null ? null : Number(value));
-  const [first] = made.keys;
+  const [first] = compiled.keys;
   const order = (value) => {
     if (value === null) return Infinity;
     const begin = String(value).replace(/[[\]]/g, "").split(", ")[0];
     return begin === "-∞" ? -Infinity : Number(begin);
   };
-  if (first && (kinds[first] === "integer" || kinds[first] === "float" || made.by_interval)) {
-    rows.sort((a, b) => order(a[first]) - order(b[first]) || made.keys.slice(1).reduce((found, key) => found || compare(a[key], b[key]), 0));
+  if (first && (kinds[first] === "integer" || kinds[first] === "float" || compiled.by_interval)) {
+    rows.sort((a, b) => order(a[first]) - order(b[first]) || compiled.keys.slice(1).reduce((order, key) => order || compare(a[key], b[key]), 0));
   }
   for (const row of rows) row.n = number(row.n);
-  const frame = frameOf(rows, found.columns.map(({ name, kind }) => [name, kind]));
-  const names = found.columns.map((column) => column.name).filter((name) => !["n", "share", "run"].includes(name));
+  const frame = frameOf(rows, answer.columns.map(({ name, kind }) => [name, kind]));
+  const names = answer.columns.map((column) => column.name).filter((name) => !["n", "share", "run"].includes(name));
   const crosses = names.length === 2 && new Set(rows.map((row) => row[names[1]])).size <= MOST_COLUMNS;
   context.frame = frame;
   return { table: table(context, crosses ? crossed(rows, names[0], names[1], kinds) : frame) };

@@ -14,13 +14,13 @@ export async function sentence(context) {
   const { app } = context;
   const name = context.text("sentence").trim();
   const relation = context.text("relation") || null;
-  const shown = {
+  const variables = {
     sentence: name, heads: context.text("head").trim(), relation: relation ?? "",
     direction: context.chosen("direction", app.manifest.directions), coreference: context.flag("coreference"),
     tree: context.flag("tree"), special: !context.flag("plain"), before: 0, decoded: "",
   };
-  if (!name) return shown;
-  shown.title = `Sentence ${[...name].slice(0, 60).join("")}`;
+  if (!name) return variables;
+  variables.title = `Sentence ${[...name].slice(0, 60).join("")}`;
   try {
     const run = app.shownRun(context.run);
     if (run === null) throw new Fault("No run of this bank shows sentences.");
@@ -28,31 +28,31 @@ export async function sentence(context) {
     const at = await placeOf(context, names, name, run);
     const [number] = names[at];
     const sheet = (await app.file(`sheets/${run.id}/${Math.floor(number / IN_A_FILE)}.json`))[number];
-    shown.heads ||= await bestHead(context, relation, run);
-    const heads = headsOf(shown.heads, run).slice(0, MOST_PANELS);
-    const asking = { ...shown, sheet, run, heads, relation, number };
-    const found = await read(context, asking);
+    variables.heads ||= await bestHead(context, relation, run);
+    const heads = headsOf(variables.heads, run).slice(0, MOST_PANELS);
+    const options = { ...variables, sheet, run, heads, relation, number };
+    const attention = await read(context, options);
     const rows = {
       head: heads.map((head) => head.join("-")).join(","), run: run.name, relation,
-      direction: relation && shown.direction !== app.manifest.directions[0] ? shown.direction : null, no_special: !shown.special,
+      direction: relation && variables.direction !== app.manifest.directions[0] ? variables.direction : null, no_special: !variables.special,
     };
     context.command = commandOf(context, `show ${app.shell(sheet.name)}`, rows);
     context.plotCommand = commandOf(context, `show ${app.shell(sheet.name)}`, {
-      ...rows, coreference: shown.coreference, tree: shown.tree, output: "sentence.svg",
+      ...rows, coreference: variables.coreference, tree: variables.tree, output: "sentence.svg",
     });
-    Object.assign(shown, {
+    Object.assign(variables, {
       answered: run.name,
-      notes_below: notesOf(run, asking, found),
-      drawn: drawn(asking, found),
-      table: table(context, topsFrame(asking, found), { links: { sent_id: () => null } }),
+      notes_below: notesOf(run, options, attention),
+      drawn: drawn(options, attention),
+      table: table(context, topsFrame(options, attention), { links: { sent_id: () => null } }),
       words: wordsOf(sheet, number, context.text("hit")),
       around: [names[at - 1], names[at + 1]].map((neighbour) => (neighbour ? link("/sentence", { ...context.given, sentence: neighbour[0], page: null }) : null)),
     });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    shown.error = error;
+    variables.error = error;
   }
-  return shown;
+  return variables;
 }
 
 async function placeOf(context, names, name, run) {
@@ -86,7 +86,7 @@ async function bestHead(context, relation, run) {
 }
 
 function headsOf(text, run) {
-  const found = new Map();
+  const heads = new Map();
   for (const name of text.split(",").map((part) => part.trim()).filter(Boolean)) {
     const pair = /^(\d{1,9})-(\d{1,9})$/.exec(name);
     if (!pair) throw new Fault(`${name.slice(0, 80)} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
@@ -95,9 +95,9 @@ function headsOf(text, run) {
     if (!numbers.includes(layer) || head < 1 || head > run.heads) {
       throw new Fault(`The model of the run ${run.name} has no head ${name}.`, `It has ${run.size}.`);
     }
-    found.set(`${layer}-${head}`, [layer, head]);
+    heads.set(`${layer}-${head}`, [layer, head]);
   }
-  return [...found.values()];
+  return [...heads.values()];
 }
 
 // The maps and the peaks of some heads over the input that holds the sentence, by head.
@@ -137,15 +137,15 @@ function goldPairs({ sheet, relation, number }, saved) {
 }
 
 // The gold arcs between the first positions of words: "from to" to whether the head finds it.
-function goldArcs(asking, pairs, peaks) {
-  const { sheet, direction } = asking;
+function goldArcs(options, pairs, peaks) {
+  const { sheet, direction } = options;
   const positions = positionsOf(sheet);
-  const shown = new Set(sheet.shown);
+  const shownPositions = new Set(sheet.shown);
   const first = new Map();
   const wordsAt = new Map();
   for (const position of positions) {
     if (position.word === null) continue;
-    if (shown.has(position.position) && !first.has(position.word)) first.set(position.word, position.position);
+    if (shownPositions.has(position.position) && !first.has(position.word)) first.set(position.word, position.position);
     wordsAt.set(position.position, [...(wordsAt.get(position.position) ?? []), position.word]);
   }
   const finds = (backward, word, other) => [...peaks.values()].some((row) => {
@@ -166,21 +166,21 @@ function goldArcs(asking, pairs, peaks) {
 export function linesOf(sheet, maps) {
   const positions = positionsOf(sheet);
   const places = sheet.shown;
-  const shown = new Set(places);
-  const others = [...new Set(positions.filter(isWord).map((position) => position.position))].filter((position) => !shown.has(position));
-  const found = new Map(maps.map((row) => [row.from_position, row]));
+  const shownPositions = new Set(places);
+  const others = [...new Set(positions.filter(isWord).map((position) => position.position))].filter((position) => !shownPositions.has(position));
+  const rowAt = new Map(maps.map((row) => [row.from_position, row]));
   const lines = [];
-  for (const place of places) {
-    const { weights, rest } = found.get(place);
-    for (const to of places) lines.push([place, to, weights[to] ?? null]);
-    if (rest !== null && (others.length || rest)) lines.push([place, null, rest + others.reduce((sum, to) => sum + (weights[to] ?? 0), 0)]);
+  for (const position of places) {
+    const { weights, rest } = rowAt.get(position);
+    for (const to of places) lines.push([position, to, weights[to] ?? null]);
+    if (rest !== null && (others.length || rest)) lines.push([position, null, rest + others.reduce((sum, to) => sum + (weights[to] ?? 0), 0)]);
   }
   return lines;
 }
 
-function drawn(asking, { saved, byHead }) {
-  const { sheet, heads, coreference, relation, special, run, tree } = asking;
-  const pairs = goldPairs(asking, saved);
+function drawn(options, { saved, byHead }) {
+  const { sheet, heads, coreference, relation, special, run, tree } = options;
+  const pairs = goldPairs(options, saved);
   const drawing = document.createElement("div");
   if (tree) {
     if (!sheet.tree) throw new Fault("The sentence has no tree.", "Leave tree out.");
@@ -192,7 +192,7 @@ function drawn(asking, { saved, byHead }) {
     const panel = svg.querySelector(".panel");
     panel.id = `panel${at}`;
     Object.assign(panel.dataset, { layer, head, name: `head ${layer}-${head}` });
-    const arcs = goldArcs(asking, pairs, byHead[at].peaks);
+    const arcs = goldArcs(options, pairs, byHead[at].peaks);
     addLines(panel, linesOf(sheet, byHead[at].maps), arcs, { sheet, coreference, special, measure: run.measure });
     const figure = document.createElement("figure");
     const caption = document.createElement("figcaption");
@@ -200,13 +200,13 @@ function drawn(asking, { saved, byHead }) {
     figure.append(caption, svg);
     drawing.append(figure);
   });
-  if (relation && !pairs.length) asking.none = true;
+  if (relation && !pairs.length) options.none = true;
   return drawing.innerHTML;
 }
 
 function parsed(text) {
-  const found = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  return document.importNode(found, true);
+  const element = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  return document.importNode(element, true);
 }
 
 function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) {
@@ -220,8 +220,8 @@ function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) 
   for (const [one, , , a] of mentions) for (const [other, , , b] of mentions) if (one === other && b < a) entities.set(`${a} ${b}`, one);
   const norms = measure.endsWith("norms");
   const largest = norms ? Math.max(0, ...lines.map(([, , weight]) => weight ?? 0)) || 1 : 1;
-  for (const [from, to, kept] of lines) {
-    const weight = kept ?? 0;
+  for (const [from, to, storedWeight] of lines) {
+    const weight = storedWeight ?? 0;
     const key = `${from} ${to}`;
     const arc = arcs.get(key);
     const marked = arc !== undefined || entities.has(key);
@@ -248,7 +248,7 @@ function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) 
     set("stroke-width", fixed((0.5 + 2.5 * strength) * Math.sqrt(size / 14), 2));
     set("stroke-linecap", "round");
     for (const [name, value] of Object.entries(named)) set(name, value);
-    if (kept !== null) set("data-weight", String(Number(weight.toPrecision(9))));
+    if (storedWeight !== null) set("data-weight", String(Number(weight.toPrecision(9))));
     if (arc !== undefined) set("data-gold", arc ? "found" : "missed");
     start.insertBefore(line, start.querySelector("rect, text"));
   }
@@ -282,7 +282,7 @@ const COLUMNS = [
 export function tops({ sheet, heads, direction, relation, run, number }, { saved, byHead }) {
   const positions = positionsOf(sheet);
   const backward = direction === "head_to_dependent";
-  const shown = new Set(sheet.shown);
+  const shownPositions = new Set(sheet.shown);
   const textAt = new Map();
   for (const position of positions) if (!textAt.has(position.position)) textAt.set(position.position, position.text);
   const stands = new Set(positions.map((position) => `${position.position} ${position.word}`));
@@ -301,7 +301,7 @@ export function tops({ sheet, heads, direction, relation, run, number }, { saved
     const { maps, peaks } = byHead[at];
     const weights = new Map(maps.map((row) => [row.from_position, row.weights]));
     for (const position of positions) {
-      if (position.word === null || position.sentence !== number || !shown.has(position.position)) continue;
+      if (position.word === null || position.sentence !== number || !shownPositions.has(position.position)) continue;
       const peak = peaks.get(position.position);
       const found = peak ? (backward ? peak.most_attending : peak.most_attended) : null;
       const gold = savedHeads ? savedHeads.get(position.word) ?? null : position.head_word;
@@ -321,20 +321,20 @@ export function tops({ sheet, heads, direction, relation, run, number }, { saved
   return rows;
 }
 
-function topsFrame(asking, found) {
-  const name = asking.direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
-  const frame = frameOf(tops(asking, found), COLUMNS);
+function topsFrame(options, attention) {
+  const name = options.direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
+  const frame = frameOf(tops(options, attention), COLUMNS);
   for (const column of frame.columns) column.name = column.name.replace(/^found/, name);
   return frame;
 }
 
 function notesOf(run, { sheet, relation, coreference, special }, { byHead }) {
-  const found = [...run.notes];
-  if (relation) found.push(run.notes_of_arcs);
-  if (coreference) found.push(sheet.mentions ? run.notes_of_mentions : "No entity is mentioned twice here.");
-  if (!special) found.push("Special tokens, and attention to them, are left out.");
+  const notes = [...run.notes];
+  if (relation) notes.push(run.notes_of_arcs);
+  if (coreference) notes.push(sheet.mentions ? run.notes_of_mentions : "No entity is mentioned twice here.");
+  if (!special) notes.push("Special tokens, and attention to them, are left out.");
   const isInPart = byHead.some(({ maps }) => maps.some(({ rest }) => rest === null || rest > 0));
-  return [...found, ...sheet.notes, ...(isInPart ? [run.note_of_rest] : [])];
+  return [...notes, ...sheet.notes, ...(isInPart ? [run.note_of_rest] : [])];
 }
 
 // The text of the sentence in parts, each with whether it is a word of the hit.

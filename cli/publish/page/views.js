@@ -19,11 +19,11 @@ export function step(value, ends) {
 // The ends of one scale of colours for grids, as queries/pictures/encodings.py has them.
 function endsOf(grids, { measure: { domain }, stretch }) {
   if (!stretch && domain) return domain;
-  const found = stretch
+  const values = stretch
     ? grids.flatMap((grid) => grid.layers.flatMap(([, row]) => row)).filter((value) => value !== null)
     : grids.flatMap((grid) => grid.amounts);
-  if (!found.length) return [0, 1];
-  const [least, most] = [Math.min(...found), Math.max(...found)];
+  if (!values.length) return [0, 1];
+  const [least, most] = [Math.min(...values), Math.max(...values)];
   if (stretch && least >= 0 && least < most) return [least, most];
   const reach = Math.max(-least, most, 0);
   return least < 0 ? [-reach, 0, reach] : [0, reach || 1];
@@ -40,12 +40,12 @@ export function table(context, frame, { links = {}, hides = [], name = "page", m
   if (runs >= 0 && new Set(part.values[runs]).size <= 1) hidden.add("run");
   const targets = { ...usualLinks(part, context.run), ...links };
   const rows = rowsOf(part);
-  const kept = part.columns.map((column, at) => [column, at]).filter(([column]) => !hidden.has(column.name));
-  const shown = { columns: kept.map(([column]) => column), values: kept.map(([, at]) => part.values[at]) };
-  const columns = columnsAsText(shown);
-  const cells = rows.map((row, at) => columns.map((column, place) => {
+  const visible = part.columns.map((column, at) => [column, at]).filter(([column]) => !hidden.has(column.name));
+  const visibleFrame = { columns: visible.map(([column]) => column), values: visible.map(([, at]) => part.values[at]) };
+  const columns = columnsAsText(visibleFrame);
+  const cells = rows.map((row, at) => columns.map((column, index) => {
     const text = column.cells[at];
-    const target = targets[shown.columns[place].name];
+    const target = targets[visibleFrame.columns[index].name];
     const cut = text.length <= LONGEST_CELL ? text : `${text.slice(0, LONGEST_CELL)}…`;
     return [cut, target && text ? target(row) : null];
   }));
@@ -54,10 +54,10 @@ export function table(context, frame, { links = {}, hides = [], name = "page", m
 
 function usualLinks(frame, run) {
   const names = new Set(frame.columns.map((column) => column.name));
-  const found = {};
+  const links = {};
   for (const end of ["", "_a", "_b"]) {
     if (names.has(`layer${end}`) && names.has(`head${end}`)) {
-      found[`head${end}`] = (row) => {
+      links[`head${end}`] = (row) => {
         const [layer, head] = [row[`layer${end}`], row[`head${end}`]];
         if (layer === null || head === null) return null;
         return link(`/head/${layer}-${head}`, {
@@ -66,8 +66,8 @@ function usualLinks(frame, run) {
       };
     }
   }
-  if (names.has("sent_id")) found.sent_id = (row) => link("/sentence", { sentence: row.sent_id, run });
-  return found;
+  if (names.has("sent_id")) links.sent_id = (row) => link("/sentence", { sentence: row.sent_id, run });
+  return links;
 }
 
 // The rows of an analysis. With no more than a run given they were written when the bank was
@@ -112,13 +112,13 @@ function runIn(frame) {
 }
 
 function colouringOf(context) {
-  const made = {
+  const colouring = {
     by: context.chosen("by", context.app.measures.map((measure) => measure.key)),
     relation: context.text("relation", "all"),
     direction: context.chosen("direction", context.app.manifest.directions),
     stretch: context.flag("stretch"),
   };
-  return measuredBy(context, made, made.by);
+  return measuredBy(context, colouring, colouring.by);
 }
 
 // A colouring by a measure, with what stands above its grid.
@@ -185,19 +185,19 @@ const measuresOf = (context) => ({
 
 export async function heads(context) {
   let colouring = colouringOf(context);
-  const shown = { ...measuresOf(context), colouring };
-  let made;
+  const variables = { ...measuresOf(context), colouring };
+  let headGrid;
   try {
-    made = await grid(context, context.run, colouring);
+    headGrid = await grid(context, context.run, colouring);
   } catch (error) {
-    if (!(error instanceof Fault) || "by" in context.given || "relation" in context.given) return { ...shown, error };
+    if (!(error instanceof Fault) || "by" in context.given || "relation" in context.given) return { ...variables, error };
     colouring = measuredBy(context, colouring, "previous");
-    made = await grid(context, context.run, colouring);
+    headGrid = await grid(context, context.run, colouring);
   }
-  const { measure: { analysis: name, has_direction }, given } = made;
+  const { measure: { analysis: name, has_direction }, given } = headGrid;
   context.command = rowsCommand(context, name, given, has_direction ? { direction: colouring.direction } : {});
   context.plotCommand = plotCommand(context, name, given, { stretch: colouring.stretch });
-  return { ...shown, ...stepsOf(context, made.run), ends: endsOf([made], colouring), colouring, grid: made, to_head: toHead(colouring, context.run) };
+  return { ...variables, ...stepsOf(context, headGrid.run), ends: endsOf([headGrid], colouring), colouring, grid: headGrid, to_head: toHead(colouring, context.run) };
 }
 
 // The checkpoints of the training that a run is of, and the place of its own among them.
@@ -221,11 +221,11 @@ export function commandOf(context, what, options = {}) {
 }
 
 // The commands of an analysis, as the explorer's RequestContext.rows_command and plot_command.
-function rowsCommand(context, name, given, kept = {}) {
-  const those = Object.entries(kept).map(([key, value]) => `${key} = ${literal(value)}`);
-  if (!those.length) return commandOf(context, `query ${name}`, asOptions(context, name, given));
+function rowsCommand(context, name, given, columnValues = {}) {
+  const conditions = Object.entries(columnValues).map(([key, value]) => `${key} = ${literal(value)}`);
+  if (!conditions.length) return commandOf(context, `query ${name}`, asOptions(context, name, given));
   const values = Object.entries(given).map(([key, value]) => `${key} := ${literal(value)}`);
-  const statement = `from ${name}(${values.join(", ")}) where ${those.join(" and ")}`;
+  const statement = `from ${name}(${values.join(", ")}) where ${conditions.join(" and ")}`;
   return commandOf(context, `sql ${context.app.shell(statement)}`);
 }
 
@@ -241,27 +241,27 @@ function asOptions(context, name, given) {
 
 export async function map(context) {
   const run = context.run ? context.app.runOf(context.run).id : context.app.manifest.defaults.figure_6;
-  const found = run === null ? null : await context.app.file(`answers/${run}/map.json`);
-  if (found === null) throw new Fault("The bank has no map of its heads.", "Type: attnbank compute head_embedding");
-  if (found.table) context.frame = await ask(context, "figure_6", { run: context.run });
-  const given = { run: found.answered };
+  const answer = run === null ? null : await context.app.file(`answers/${run}/map.json`);
+  if (answer === null) throw new Fault("The bank has no map of its heads.", "Type: attnbank compute head_embedding");
+  if (answer.table) context.frame = await ask(context, "figure_6", { run: context.run });
+  const given = { run: answer.answered };
   context.command = rowsCommand(context, "figure_6", given);
   context.plotCommand = plotCommand(context, "figure_6", given);
-  found.notes.forEach((note) => context.note(note));
-  return { ...found, notes: undefined, to_head: (name) => link(`/head/${name}`, { run: context.run }) };
+  answer.notes.forEach((note) => context.note(note));
+  return { ...answer, notes: undefined, to_head: (name) => link(`/head/${name}`, { run: context.run }) };
 }
 
 export async function overview(context) {
   const run = context.run ? context.app.runOf(context.run).id : context.app.manifest.defaults.best_relation;
-  const found = run === null || run === undefined ? null : await context.app.file(`answers/${run}/overview.json`);
-  if (found === null) throw new Fault("The bank has no overview of its heads.");
-  const given = { run: found.answered };
-  if (found.table) context.frame = await ask(context, "best_relation", given);
+  const answer = run === null || run === undefined ? null : await context.app.file(`answers/${run}/overview.json`);
+  if (answer === null) throw new Fault("The bank has no overview of its heads.");
+  const given = { run: answer.answered };
+  if (answer.table) context.frame = await ask(context, "best_relation", given);
   context.command = rowsCommand(context, "best_relation", given);
   context.plotCommand = plotCommand(context, "best_relation", given);
-  found.notes.forEach((note) => context.note(note));
+  answer.notes.forEach((note) => context.note(note));
   const to_head = (cell) => link(`/head/${cell.name}`, { run: context.run, relation: cell.relation, direction: cell.direction });
-  return { ...found, notes: undefined, to_head };
+  return { ...answer, notes: undefined, to_head };
 }
 
 export async function head(context) {
@@ -369,7 +369,7 @@ export async function compare(context) {
   const runs = [context.text("run_a") || null, context.text("run_b") || null];
   const colouring = colouringOf(context);
   const all = measuresOf(context);
-  const shown = { ...all, measures: all.measures.filter((measure) => !measure.startsWith("probe")), run_a: runs[0] ?? "", run_b: runs[1] ?? "", colouring };
+  const variables = { ...all, measures: all.measures.filter((measure) => !measure.startsWith("probe")), run_a: runs[0] ?? "", run_b: runs[1] ?? "", colouring };
   try {
     const frame = await ask(context, "compare_runs", { run_a: runs[0], run_b: runs[1] });
     if (heightOf(frame)) {
@@ -380,28 +380,28 @@ export async function compare(context) {
     const given = { run_a: runs[0], run_b: runs[1] };
     context.command = rowsCommand(context, "compare_runs", given);
     context.plotCommand = plotCommand(context, "compare_runs", given);
-    shown.table = table(context, frame, { hides: ["run_a", "run_b"] });
+    variables.table = table(context, frame, { hides: ["run_a", "run_b"] });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    shown.error = error;
+    variables.error = error;
   }
   const frame = context.frame;
-  shown.sides = [];
+  variables.sides = [];
   for (const run of runs) {
     if (run === null) {
-      shown.sides.push({ run: "no second run", why: "Choose a second run." });
+      variables.sides.push({ run: "no second run", why: "Choose a second run." });
       continue;
     }
     try {
-      shown.sides.push({ run, grid: await grid(context, run, colouring), to_head: toHead(colouring, run) });
+      variables.sides.push({ run, grid: await grid(context, run, colouring), to_head: toHead(colouring, run) });
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      shown.sides.push({ run, why: `${error.fact} ${error.remedy}` });
+      variables.sides.push({ run, why: `${error.fact} ${error.remedy}` });
     }
   }
   context.frame = frame ?? context.frame;
-  shown.ends = endsOf(shown.sides.map((side) => side.grid).filter(Boolean), colouring);
-  return shown;
+  variables.ends = endsOf(variables.sides.map((side) => side.grid).filter(Boolean), colouring);
+  return variables;
 }
 
 export function tables(context) {
