@@ -126,7 +126,7 @@ function measuredBy(context, colouring, by) {
   const measure = context.app.measures.find((measure) => measure.key === by);
   const of = measure.has_relation ? ` for ${colouring.relation}` : "";
   const direction = measure.has_direction ? `, ${colouring.direction.replaceAll("_", " ")}` : "";
-  return { ...colouring, by, measure, caption: `${by === "relation" ? "Accuracy" : measure.title}${of}${direction}` };
+  return { ...colouring, by, measure, heading: `${by === "relation" ? "Accuracy" : measure.title}${of}${direction}` };
 }
 
 function toHead(colouring, run) {
