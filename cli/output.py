@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FOR_PEOPLE = frozenset({"table", "markdown", "latex"})
 # Rows in a format for people; programs get all rows.
 MOST_ROWS = 10_000
+# Bytes of a table: 10,000 rows of long texts or lists would fill the memory.
 MOST_BYTES = 64_000_000
 # Rows that are formatted at once, before they are written.
 _ROWS_AT_ONCE = 50_000

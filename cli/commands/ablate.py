@@ -58,7 +58,7 @@ _replace_option = option("--replace", "Measure again what the bank already has."
 @_replace_option
 @quiet_option()
 def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: Any) -> None:
-    """Measure the surprisal, in nats, that the model of a run has for each word.
+    """Measure the surprisal, in nats, of each word of a run under its model.
 
     The model needs the language-modelling head that it was trained with. A causal model
     predicts a word from those before it; a masked model from the rest of the input, with the

@@ -268,6 +268,7 @@ def _with_finds(ctx: click.Context, counts: pl.DataFrame, names: list[str]) -> p
     if params["within"] == "document":
         options.append(("--within", "document"))
     typed = [part for name, value in options if value for part in (name, value)]
+    # Without --by there is one row, the count of all hits, and a frame without columns has none.
     keys = counts.select(names).rows() or [()] * counts.height
     commands = [
         shlex.join(["attnbank", "find", listing(params["request"], params["by"], key), *typed])

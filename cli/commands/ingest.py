@@ -186,7 +186,7 @@ def ingest(
             f"To query it on Spark: attnbank query best_head --engine spark --data {to}",
         )
     else:
-        checked = _check_corpus(options, reads_bank=True)
+        checked = _check_corpus(options, reads_bank=True)  # once for all seeds
         for number, run in enumerate(runs, start=1):
             report = ingest_with_progress(run, checked)
             count = f" ({number} of {len(runs)})" if len(runs) > 1 else ""
@@ -248,7 +248,7 @@ def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> N
         )
     from attnbank.ingest.models.loading import describe
 
-    if options.series is None:
+    if options.series is None:  # fails now, not after the ingest, if the model has no LM head
         describe(
             options.model, revision=options.revision, trust_remote_code=options.trust_remote_code,
             with_head=True,

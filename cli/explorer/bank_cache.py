@@ -109,7 +109,7 @@ class BankHandle:
 
     def _cache_answer(self, key: Any, size: int) -> None:
         with self._lock:
-            if size > _MOST_BYTES // 4:
+            if size > _MOST_BYTES // 4:  # it would evict all others
                 self.forget(key)
             elif key in self.answers:
                 self.sizes[key] = size

@@ -175,6 +175,7 @@ def _select_relations(run: str | None, pair: tuple[int, int]) -> str:
 def _nearest_heads(context: RequestContext, pair: tuple[int, int]) -> pl.DataFrame:
     """The heads with the most similar attention (section 6)."""
     frame = context.query("head_distance", run=context.run_name).frame
+    # head_distance has each pair of heads once, so this head may be on either side.
     sides = [
         frame.filter(**{f"layer_{this}": pair[0], f"head_{this}": pair[1]}).select(
             pl.col(f"layer_{that}").alias("layer"),

@@ -156,6 +156,7 @@ class Guard:
         return HTMLResponse(_QUESTION.format(path=escape(path), fields=fields, hint=_NO_TOKEN), 403)
 
     def _is_token(self, token: str) -> bool:
+        # In constant time: its duration must not tell how much of a guess was right.
         return hmac.compare_digest(token.encode("utf-8", "surrogateescape"), self._token)
 
 

@@ -182,6 +182,7 @@ def _render_view(view: View, template: str, title: str, request: Request, visit:
                     if picture is not None:
                         return Response(picture, media_type="image/svg+xml")
                 except AttnbankError as error:
+                    # A view that has filled in its form shows the error below it.
                     if not variables or isinstance(error, BankError):
                         raise
                     variables["error"], status = error, 400
@@ -302,7 +303,7 @@ def serve(
                 date_header=False,
                 proxy_headers=False,
                 timeout_graceful_shutdown=_PATIENCE,
-                h11_max_incomplete_event_size=65_536,
+                h11_max_incomplete_event_size=65_536,  # addresses hold whole SQL statements
             )
 
             # Uvicorn raises a signal again after its shutdown; make SIGTERM end here like Ctrl-C.

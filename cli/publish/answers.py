@@ -103,7 +103,7 @@ def _typed_json(value: Any, kind: str) -> Any:
     if value is None:
         return None
     if kind == "float":
-        return value if math.isfinite(value) else str(value)
+        return value if math.isfinite(value) else str(value)  # JSON has neither NaN nor infinity
     return value if kind in ("integer", "boolean") else format_cell(value)
 
 

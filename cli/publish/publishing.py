@@ -77,6 +77,7 @@ _EXAMPLES = (
 _HEADERS = 3 * 4096
 # DuckDB in a browser reads in units of this many bytes.
 _PAGE = 16_384
+# Limits of one analysis while a bank is published.
 _SECONDS, _MEMORY = 3600.0, 4_000_000_000
 
 

@@ -337,5 +337,5 @@ def test_a_long_answer_is_not_kept(own: Path, monkeypatch: pytest.MonkeyPatch) -
     from attnbank.cli.commands import compute as keeping
 
     monkeypatch.setattr(keeping, "MOST_BYTES", 1_000)
-    with pytest.raises(CallError, match="at most 1,000 are kept"):
+    with pytest.raises(CallError, match="the cache takes 1,000"):
         keeping.compute_and_cache(own, "head_accuracy", {"subtypes": True}, replace=False)

@@ -10,7 +10,7 @@
     const [, , wide, high] = svg.getAttribute("viewBox").split(" ").map(Number);
     let view = [0, 0, wide, high];
     const apply = () => {
-      svg.setAttribute("viewBox", view.map((each) => each.toFixed(1)).join(" "));
+      svg.setAttribute("viewBox", view.map((number) => number.toFixed(1)).join(" "));
       svg.classList.toggle("zoomed", view[2] < wide * 0.6);
     };
     const at = (event) => {
@@ -37,18 +37,18 @@
 
     const heads = [...document.querySelectorAll("[data-head]")];
     const mark = (names) => {
-      for (const each of heads) each.classList.toggle("brushed", names.has(each.dataset.head));
+      for (const element of heads) element.classList.toggle("brushed", names.has(element.dataset.head));
       document.body.classList.toggle("brushing", names.size > 0);
     };
-    for (const each of heads) {
-      each.addEventListener("pointerenter", () => { if (!box) each.classList.add("same"), twins(each, true); });
-      each.addEventListener("pointerleave", () => twins(each, false));
-      each.addEventListener("focus", () => twins(each, true));
-      each.addEventListener("blur", () => twins(each, false));
+    for (const element of heads) {
+      element.addEventListener("pointerenter", () => { if (!box) element.classList.add("same"), twins(element, true); });
+      element.addEventListener("pointerleave", () => twins(element, false));
+      element.addEventListener("focus", () => twins(element, true));
+      element.addEventListener("blur", () => twins(element, false));
     }
     const twins = (head, on) => {
-      for (const each of heads) {
-        if (each.dataset.head === head.dataset.head) each.classList.toggle("same", on);
+      for (const element of heads) {
+        if (element.dataset.head === head.dataset.head) element.classList.toggle("same", on);
       }
     };
 
@@ -76,9 +76,9 @@
       const [x, y] = [Math.min(from[0], here[0]), Math.min(from[1], here[1])];
       const size = [Math.abs(from[0] - here[0]), Math.abs(from[1] - here[1])];
       Object.entries({ x, y, width: size[0], height: size[1] }).forEach(([name, value]) => box.setAttribute(name, value));
-      const inside = heads.filter((each) => each.dataset.x && Number(each.dataset.x) >= x
-        && Number(each.dataset.x) <= x + size[0] && Number(each.dataset.y) >= y && Number(each.dataset.y) <= y + size[1]);
-      mark(new Set(inside.map((each) => each.dataset.head)));
+      const inside = heads.filter((element) => element.dataset.x && Number(element.dataset.x) >= x
+        && Number(element.dataset.x) <= x + size[0] && Number(element.dataset.y) >= y && Number(element.dataset.y) <= y + size[1]);
+      mark(new Set(inside.map((element) => element.dataset.head)));
     });
     const stop = () => {
       if (box) box.remove();

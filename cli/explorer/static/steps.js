@@ -1,14 +1,14 @@
 "use strict";
-// Moving the slider goes to the step that it stands at. Without this file the steps are links.
+// The slider goes to the step that it is moved to. Without this script, the steps are links.
 (() => {
   const start = () => {
     const slider = document.querySelector("input.step");
-    const told = document.querySelector("output.step");
-    if (!slider || !told) return;
+    const label = document.querySelector("output.step");
+    if (!slider || !label) return;
     const links = [...document.querySelectorAll(".steps a")];
     slider.hidden = false;
     slider.addEventListener("input", () => {
-      told.textContent = links[Number(slider.value)].textContent;
+      label.textContent = links[Number(slider.value)].textContent;
     });
     slider.addEventListener("change", () => {
       window.location.assign(links[Number(slider.value)].href);

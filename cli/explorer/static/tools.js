@@ -1,5 +1,5 @@
 "use strict";
-// The buttons below a view. Without this file those that need it stay hidden.
+// The buttons below a view; they stay hidden without this script.
 (() => {
   const picture = () => document.querySelector(".drawn svg, svg.map, .wide picture img");
 
@@ -9,42 +9,42 @@
 
   const nameOf = (kind) => `${document.title.replaceAll(/[^\w.-]+/g, "_")}.${kind}`;
 
-  const textOf = (found) => {
-    const svg = found.cloneNode(true);
+  const textOf = (drawing) => {
+    const svg = drawing.cloneNode(true);
     svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    // What the style sheet colours is written down, since a file has no style sheet.
-    const drawn = [found, ...found.querySelectorAll("[class]")];
+    // Write the colours of the style sheet into the file, which has none.
+    const elements = [drawing, ...drawing.querySelectorAll("[class]")];
     const copies = [svg, ...svg.querySelectorAll("[class]")];
-    drawn.forEach((each, at) => {
-      const style = getComputedStyle(each);
-      if (!each.hasAttribute("fill")) copies[at].setAttribute("fill", style.fill);
+    elements.forEach((element, at) => {
+      const style = getComputedStyle(element);
+      if (!element.hasAttribute("fill")) copies[at].setAttribute("fill", style.fill);
     });
     return new XMLSerializer().serializeToString(svg);
   };
 
   const saveSvg = (button) => {
-    const found = picture();
-    if (found.matches("img")) {
-      save(found.currentSrc || found.src, nameOf("svg"));
+    const drawing = picture();
+    if (drawing.matches("img")) {
+      save(drawing.currentSrc || drawing.src, nameOf("svg"));
       return;
     }
-    const url = URL.createObjectURL(new Blob([textOf(found)], { type: "image/svg+xml" }));
+    const url = URL.createObjectURL(new Blob([textOf(drawing)], { type: "image/svg+xml" }));
     save(url, nameOf("svg"));
     URL.revokeObjectURL(url);
     button.focus();
   };
 
-  const DOTS = 2;
-  // The browser draws the picture, on its ground, with two dots for each of its pixels.
+  const SCALE = 2;
+  // The browser draws the picture on its background, at twice its size in pixels.
   const savePng = async (button) => {
-    const found = picture();
+    const drawing = picture();
     const image = new Image();
-    image.src = found.matches("img") ? found.currentSrc || found.src
-      : `data:image/svg+xml;charset=utf-8,${encodeURIComponent(textOf(found))}`;
+    image.src = drawing.matches("img") ? drawing.currentSrc || drawing.src
+      : `data:image/svg+xml;charset=utf-8,${encodeURIComponent(textOf(drawing))}`;
     await image.decode();
-    const box = found.getBoundingClientRect();
+    const box = drawing.getBoundingClientRect();
     const canvas = Object.assign(document.createElement("canvas"), {
-      width: DOTS * (image.naturalWidth || box.width), height: DOTS * (image.naturalHeight || box.height) });
+      width: SCALE * (image.naturalWidth || box.width), height: SCALE * (image.naturalHeight || box.height) });
     const context = canvas.getContext("2d");
     context.fillStyle = getComputedStyle(document.body).backgroundColor;
     context.fillRect(0, 0, canvas.width, canvas.height);

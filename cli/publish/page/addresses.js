@@ -2,12 +2,12 @@
 import { Fault } from "./database.js";
 
 export function link(path, values = {}) {
-  const kept = new URLSearchParams();
+  const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
     if (name === "__keywords" || value === null || value === undefined || value === false || value === "") continue;
-    kept.append(name, value === true ? "1" : String(value));
+    parameters.append(name, value === true ? "1" : String(value));
   }
-  const query = kept.toString();
+  const query = parameters.toString();
   return `#${path.split("/").map(encodeURIComponent).join("/")}${query ? `?${query}` : ""}`;
 }
 
@@ -28,8 +28,8 @@ export function here() {
 const LONGEST = 20000;
 export const ROWS = 500;
 
-// What a view is asked, and the tables that it shows.
-export class Asked {
+// A request for a view: the parameters of the address, paging, notes and commands.
+export class RequestContext {
   constructor(app, path, given) {
     Object.assign(this, { app, path, given });
     this.notes = [];
@@ -43,15 +43,15 @@ export class Asked {
   }
 
   text(name, usual = "") {
-    const found = this.given[name] ?? usual;
-    if (found.length > LONGEST) throw new Fault(`${name} has ${found.length} characters.`, `Give at most ${LONGEST}.`);
-    return found;
+    const value = this.given[name] ?? usual;
+    if (value.length > LONGEST) throw new Fault(`${name} has ${value.length} characters.`, `Give at most ${LONGEST}.`);
+    return value;
   }
 
   chosen(name, choices) {
-    const found = this.text(name, choices[0]);
-    if (!choices.includes(found)) throw new Fault(`${name} cannot be ${found}.`, `Use one of: ${choices.join(", ")}.`);
-    return found;
+    const choice = this.text(name, choices[0]);
+    if (!choices.includes(choice)) throw new Fault(`${name} cannot be ${choice}.`, `Use one of: ${choices.join(", ")}.`);
+    return choice;
   }
 
   number(name, usual, least, most) {
@@ -71,16 +71,16 @@ export class Asked {
   }
 
   paging(total, { size = ROWS, name = "page", more = false } = {}) {
-    const asked = this.number(name, 1, 1, 1000000);
+    const page = this.number(name, 1, 1, 1000000);
     const pages = Math.max(1, Math.ceil(total / size));
-    if (asked > pages) {
-      throw new Fault(`${name} cannot be ${asked}.`, pages === 1 ? "There is one page." : `There are ${pages} pages.`);
+    if (page > pages) {
+      throw new Fault(`${name} cannot be ${page}.`, pages === 1 ? "There is one page." : `There are ${pages} pages.`);
     }
     const to = (number) => (number >= 1 && number <= pages
       ? link(this.path, { ...this.given, [name]: number > 1 ? number : null }) : null);
     return {
-      first: total ? (asked - 1) * size + 1 : 0, last: Math.min(asked * size, total), total, has_more: more,
-      previous: to(asked - 1), next: to(asked + 1),
+      first: total ? (page - 1) * size + 1 : 0, last: Math.min(page * size, total), total, has_more: more,
+      previous: to(page - 1), next: to(page + 1),
     };
   }
 }

@@ -2,13 +2,13 @@
 
 // A number with so many decimals; of two equally near ones the even, as Python rounds.
 export function fixed(value, decimals) {
-  const made = value.toFixed(decimals);
+  const rounded = value.toFixed(decimals);
   const exact = value.toFixed(100);
-  const rest = exact.slice(exact.indexOf(".") + 1 + decimals);
-  if (!/^50*$/.test(rest)) return made;
+  const remainder = exact.slice(exact.indexOf(".") + 1 + decimals);
+  if (!/^50*$/.test(remainder)) return rounded;
   const cut = exact.slice(0, exact.indexOf(".") + (decimals ? 1 + decimals : 0));
   const last = Number(cut.at(-1));
-  return last % 2 ? made : cut;
+  return last % 2 ? rounded : cut;
 }
 
 function significant(value) {
@@ -24,9 +24,9 @@ function significant(value) {
 }
 
 function pattern(values) {
-  const sizes = values.filter((each) => typeof each === "number" && Number.isFinite(each) && each).map(Math.abs);
+  const sizes = values.filter((values) => typeof values === "number" && Number.isFinite(values) && values).map(Math.abs);
   if (!sizes.length) return 3;
-  const most = sizes.reduce((one, other) => Math.max(one, other));
+  const most = sizes.reduce((largest, size) => Math.max(largest, size));
   if (most >= 1e6 || most < 0.005) return null;
   return most >= 1000 ? 1 : 3;
 }
@@ -35,17 +35,17 @@ function rounded(value, decimals, isP) {
   if (typeof value === "string") return value;
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   if (isP && value >= 0 && value < 0.001) return "<0.001";
-  const shown = decimals === null ? significant(value) : fixed(value, decimals);
-  return /^[-0.]*$/.test(shown) ? shown.replace(/^-/, "") : shown;
+  const text = decimals === null ? significant(value) : fixed(value, decimals);
+  return /^[-0.]*$/.test(text) ? text.replace(/^-/, "") : text;
 }
 
 export const isP = (name) => name.split("_").includes("p");
 
 // A text as one line: what has no picture of its own is written out, as on the command line.
 export function harmless(text) {
-  return text.replace(/[\p{C}\p{Z}]/gu, (each) => {
-    if (each === " " || each === "\u200c" || each === "\u200d") return each;
-    const number = each.codePointAt(0);
+  return text.replace(/[\p{C}\p{Z}]/gu, (character) => {
+    if (character === " " || character === "\u200c" || character === "\u200d") return character;
+    const number = character.codePointAt(0);
     const usual = { 9: "\\t", 10: "\\n", 13: "\\r" }[number];
     const digits = number.toString(16);
     return usual ?? (number < 0x100 ? `\\x${digits.padStart(2, "0")}`
@@ -59,7 +59,7 @@ export function asText(value) {
   if (typeof value === "number") return Number.isInteger(value) ? String(value) : rounded(value, pattern([value]), false);
   if (Array.isArray(value)) return `[${value.map(inList).join(", ")}]`;
   if (typeof value === "object") {
-    return `{${Object.entries(value).map(([name, each]) => `${asText(name)}: ${inList(each)}`).join(", ")}}`;
+    return `{${Object.entries(value).map(([name, field]) => `${asText(name)}: ${inList(field)}`).join(", ")}}`;
   }
   return harmless(String(value));
 }
@@ -74,7 +74,7 @@ export function columnsAsText(frame) {
     if (kind === "float") {
       const p = isP(name);
       const decimals = p ? 3 : pattern(values);
-      cells = values.map((each) => (each === null ? "" : rounded(each, decimals, p)));
+      cells = values.map((values) => (values === null ? "" : rounded(values, decimals, p)));
     } else {
       cells = values.map(asText);
     }
@@ -86,15 +86,15 @@ export const heightOf = (frame) => (frame.values.length ? frame.values[0].length
 
 // The rows of a frame as objects.
 export function rowsOf(frame) {
-  const made = [];
+  const rows = [];
   for (let at = 0; at < heightOf(frame); at++) {
     const row = Object.create(null);
     frame.columns.forEach(({ name }, column) => {
       row[name] = frame.values[column][at];
     });
-    made.push(row);
+    rows.push(row);
   }
-  return made;
+  return rows;
 }
 
 // A frame of objects, all with the same columns: [name, kind].
@@ -107,8 +107,8 @@ export function frameOf(rows, columns) {
 
 // The rows for which a condition holds.
 export function filtered(frame, condition) {
-  const kept = rowsOf(frame).map((row, at) => [row, at]).filter(([row]) => condition(row)).map(([, at]) => at);
-  return { ...frame, values: frame.values.map((each) => kept.map((at) => each[at])) };
+  const indexes = rowsOf(frame).map((row, at) => [row, at]).filter(([row]) => condition(row)).map(([, at]) => at);
+  return { ...frame, values: frame.values.map((values) => indexes.map((at) => values[at])) };
 }
 
 export function csv(frame) {
@@ -118,6 +118,6 @@ export function csv(frame) {
     return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = [frame.columns.map(({ name }) => cell(name)).join(",")];
-  for (let at = 0; at < heightOf(frame); at++) lines.push(frame.values.map((each) => cell(each[at])).join(","));
+  for (let at = 0; at < heightOf(frame); at++) lines.push(frame.values.map((values) => cell(values[at])).join(","));
   return `${lines.join("\n")}\n`;
 }

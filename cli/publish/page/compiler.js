@@ -9,21 +9,21 @@ export class Compiler {
   }
 
   // { statement, nodes, keys, by_interval, run } of a request. Rejects with a Fault.
-  async compiled(asked) {
-    const known = this.manifest.requests.find((each) => each.request === asked.request
-      && !asked.by && !asked.corpus && !asked.run && !asked.sample);
-    const found = known ? known.compiled : await this.#compile(asked);
-    if (found.error) throw new Fault(found.error.fact, found.error.remedy);
-    return found;
+  async compiled(request) {
+    const known = this.manifest.requests.find((compiled) => compiled.request === request.request
+      && !request.by && !request.corpus && !request.run && !request.sample);
+    const result = known ? known.compiled : await this.#compile(request);
+    if (result.error) throw new Fault(result.error.fact, result.error.remedy);
+    return result;
   }
 
-  async #compile(asked) {
+  async #compile(request) {
     this.python ??= this.#load().catch((error) => {
       this.python = null;
       throw error instanceof Fault ? error : new Fault(`The compiler of requests cannot be loaded: ${error.message}`, "Reload the page, or choose a request from the list.");
     });
     const compile = await this.python;
-    return JSON.parse(compile(JSON.stringify({ ...asked, bank: this.manifest.name, runs: this.manifest.runs, usual: this.manifest.usual })));
+    return JSON.parse(compile(JSON.stringify({ ...request, bank: this.manifest.name, runs: this.manifest.runs, usual: this.manifest.usual })));
   }
 
   async #load() {

@@ -155,11 +155,11 @@ export class Database {
   // The rows of a statement as objects; `values` are what its getvariable('name') give.
   async rows(statement, values = {}) {
     const table = await this.#run(statement, values);
-    const names = table.schema.fields.map((each) => each.name);
+    const names = table.schema.fields.map((field) => field.name);
     return table.toArray().map((row) => {
-      const made = Object.create(null);
-      for (const name of names) made[name] = plain(row[name]);
-      return made;
+      const object = Object.create(null);
+      for (const name of names) object[name] = plain(row[name]);
+      return object;
     });
   }
 
@@ -169,18 +169,18 @@ export class Database {
     const [, explained] = /^explain\s+(?:analyze\s+)?(.+)$/is.exec(statement) ?? [];
     const described = await this.#described(explained ?? statement);
     if (explained !== undefined) return frameOf(await this.rows(statement), [["explain_key", "text"], ["explain_value", "text"]]);
-    const twice = described.find((each, at) => described.findIndex((other) => other.column_name === each.column_name) < at);
+    const twice = described.find((column, at) => described.findIndex((other) => other.column_name === column.column_name) < at);
     if (twice) throw new Fault(`Two columns are called ${twice.column_name}.`, "Rename one: ... as NAME.");
-    const kinds = described.map((each) => kindOf(each.column_type));
-    const read = described.map((each, at) => {
-      const name = quoted(each.column_name);
+    const kinds = described.map((column) => kindOf(column.column_type));
+    const read = described.map((column, at) => {
+      const name = quoted(column.column_name);
       return kinds[at] === "float" ? `cast(${name} as double) as c${at}`
         : kinds[at] === "nested" ? `${name} as c${at}` : `cast(${name} as varchar) as c${at}`;
     });
     const limit = most === null ? "" : ` limit ${most}`;
     const rows = await this.rows(`select ${read.join(", ")} from (${statement}\n)${limit}`);
     return {
-      columns: described.map((each, at) => ({ name: each.column_name, kind: kinds[at] })),
+      columns: described.map((column, at) => ({ name: column.column_name, kind: kinds[at] })),
       values: described.map((_, at) => rows.map((row) => row[`c${at}`])),
     };
   }
@@ -207,7 +207,7 @@ export class Database {
   }
 
   #run(statement, values) {
-    const asked = this.queue.then(async () => {
+    const result = this.queue.then(async () => {
       const connection = await this.open();
       for (const [name, value] of Object.entries(values)) {
         await connection.query(`set variable ${quoted(name)} = ${literal(value)}`);
@@ -218,8 +218,8 @@ export class Database {
         throw faultOf(error);
       }
     });
-    this.queue = asked.catch(() => {});
-    return asked;
+    this.queue = result.catch(() => {});
+    return result;
   }
 }
 
@@ -243,11 +243,11 @@ export function literal(value) {
 function plain(value) {
   if (typeof value === "bigint") return Number(value);
   if (value === null || value === undefined || typeof value !== "object") return value ?? null;
-  if (value instanceof Uint8Array) return [...value].map((each) => each.toString(16).padStart(2, "0")).join("");
+  if (value instanceof Uint8Array) return [...value].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   if (typeof value.toArray === "function") return Array.from(value, plain);
   if (ArrayBuffer.isView(value)) return Array.from(value, plain);
   if (typeof value.toJSON === "function") {
-    return Object.fromEntries(Object.entries(value.toJSON()).filter(([name]) => !NAMES.has(name)).map(([name, each]) => [name, plain(each)]));
+    return Object.fromEntries(Object.entries(value.toJSON()).filter(([name]) => !NAMES.has(name)).map(([name, field]) => [name, plain(field)]));
   }
   return value;
 }
@@ -256,7 +256,7 @@ function plain(value) {
 function faultOf(error) {
   if (error instanceof Fault) return error;
   const first = String(error.message ?? error).split("\n")[0];
-  const told = first.replace(/^(Invalid Input|Binder|Catalog|Parser|Conversion|Out of Range) Error: /, "");
-  const [fact, remedy] = told.split(" Type: ");
+  const message = first.replace(/^(Invalid Input|Binder|Catalog|Parser|Conversion|Out of Range) Error: /, "");
+  const [fact, remedy] = message.split(" Type: ");
   return Object.assign(new Fault(fact, remedy === undefined ? "" : `Type: ${remedy}`), { cause: error });
 }

@@ -1,7 +1,7 @@
 // The page of a published bank: it fills the explorer's templates, view by view, as the address
 // after the # says.
 import nunjucks from "nunjucks/browser/nunjucks-slim.js";
-import { Asked, here, link } from "./addresses.js";
+import { RequestContext, here, link } from "./addresses.js";
 import { csv } from "./cells.js";
 import { Compiler } from "./compiler.js";
 import { Database, Fault } from "./database.js";
@@ -64,32 +64,32 @@ class App {
   // A file beside the page as JSON; null where the host has none.
   file(name) {
     if (!this.files.has(name)) {
-      const asked = fetch(`${this.home}${name}`).then(async (answer) => {
+      const pending = fetch(`${this.home}${name}`).then(async (answer) => {
         if (answer.status === 404 || answer.status === 403) return null;
         if (!answer.ok) throw new Fault(`The host did not return ${name}: ${answer.status}.`, "Try again later.");
         return answer.json();
       });
-      asked.catch(() => this.files.delete(name));
-      this.files.set(name, asked);
+      pending.catch(() => this.files.delete(name));
+      this.files.set(name, pending);
     }
     return this.files.get(name);
   }
 
   runOf(name) {
-    const found = this.manifest.runs.find((each) => each.name === name) ?? this.manifest.runs.find((each) => String(each.id) === name);
-    if (!found) throw new Fault(`There is no run ${name} in ${this.manifest.name}.`, `It has: ${this.manifest.runs.map((each) => each.name).join(", ")}.`);
-    return found;
+    const result = this.manifest.runs.find((run) => run.name === name) ?? this.manifest.runs.find((run) => String(run.id) === name);
+    if (!result) throw new Fault(`There is no run ${name} in ${this.manifest.name}.`, `It has: ${this.manifest.runs.map((run) => run.name).join(", ")}.`);
+    return result;
   }
 
   // The run that shows sentences: the one that is named, else the one that answers.
   shownRun(name) {
-    return name ? this.runOf(name) : this.manifest.runs.find((each) => each.id === this.manifest.shown) ?? null;
+    return name ? this.runOf(name) : this.manifest.runs.find((run) => run.id === this.manifest.shown) ?? null;
   }
 
   async names(run) {
-    const found = await this.file(`sheets/${run.id}/names.json`);
-    if (found === null) throw new Fault(`The sentences of the run ${run.name} were not published.`);
-    return found;
+    const names = await this.file(`sheets/${run.id}/names.json`);
+    if (names === null) throw new Fault(`The sentences of the run ${run.name} were not published.`);
+    return names;
   }
 
   relations() {
@@ -111,47 +111,47 @@ class App {
     const address = location.hash;
     const { path, given } = here();
     const [, view, template, title] = VIEWS.find(([pattern]) => pattern.test(path)) ?? [];
-    const asked = new Asked(this, path, given);
+    const context = new RequestContext(this, path, given);
     this.main.setAttribute("aria-busy", "true");
     this.tell("Loading…");
-    const shown = { title, given, run: asked.run ?? "", runs: () => this.manifest.choices, relations: () => this.relations(), path };
+    const variables = { title, given, run: context.run ?? "", runs: () => this.manifest.choices, relations: () => this.relations(), path };
     let name = template;
     try {
       if (!view) throw new Fault("There is no such page.");
-      Object.assign(shown, await view(asked));
+      Object.assign(variables, await view(context));
     } catch (error) {
       if (turn !== this.shownAt) return;
       if (!(error instanceof Fault)) console.error(error);
       const fault = error instanceof Fault ? error : new Fault(`unexpected ${error.name}: ${error.message}`);
-      Object.assign(shown, { title: title ?? "Page not found", error: fault });
+      Object.assign(variables, { title: title ?? "Page not found", error: fault });
       name = "fragment.html";
     }
     if (turn !== this.shownAt) return; // somebody went on meanwhile
-    shown.notes = asked.notes;
-    shown.command = asked.command;
-    shown.plot_command = asked.plotCommand;
-    shown.has_rows = asked.frame !== null;
-    const answered = shown.answered ?? shown.grid?.run;
-    if (answered && /^\/(map|overview|sentence|head\/[^/]+)?$/.test(path)) shown.permalink = link(path, { ...given, run: answered });
-    if (shown.drawn) shown.drawn = new nunjucks.runtime.SafeString(shown.drawn);
-    this.#fill(this.templates.render(name, shown), shown.title, asked);
+    variables.notes = context.notes;
+    variables.command = context.command;
+    variables.plot_command = context.plotCommand;
+    variables.has_rows = context.frame !== null;
+    const answered = variables.answered ?? variables.grid?.run;
+    if (answered && /^\/(map|overview|sentence|head\/[^/]+)?$/.test(path)) variables.permalink = link(path, { ...given, run: answered });
+    if (variables.drawn) variables.drawn = new nunjucks.runtime.SafeString(variables.drawn);
+    this.#fill(this.templates.render(name, variables), variables.title, context);
     this.main.dataset.address = address;
   }
 
-  #fill(html, title, asked) {
+  #fill(html, title, context) {
     this.tell("");
     this.main.innerHTML = html;
     this.main.removeAttribute("aria-busy");
     document.title = `${title} · ${this.title}`;
-    for (const each of this.main.querySelectorAll('a[href^="/"]')) each.setAttribute("href", `#${each.getAttribute("href")}`);
-    for (const each of document.querySelectorAll("nav[aria-label=Views] a")) {
-      const address = each.dataset.path;
-      const isHere = asked.path === address || (address !== "/" && asked.path.startsWith(`${address}/`));
-      if (isHere) each.setAttribute("aria-current", "page");
-      else each.removeAttribute("aria-current");
-      each.setAttribute("href", link(address, { run: asked.run }));
+    for (const anchor of this.main.querySelectorAll('a[href^="/"]')) anchor.setAttribute("href", `#${anchor.getAttribute("href")}`);
+    for (const anchor of document.querySelectorAll("nav[aria-label=Views] a")) {
+      const address = anchor.dataset.path;
+      const isHere = context.path === address || (address !== "/" && context.path.startsWith(`${address}/`));
+      if (isHere) anchor.setAttribute("aria-current", "page");
+      else anchor.removeAttribute("aria-current");
+      anchor.setAttribute("href", link(address, { run: context.run }));
     }
-    this.main.querySelector("[data-save=csv]")?.addEventListener("click", () => save(csv(asked.frame), `${title.replaceAll(/[^\w.-]+/g, "_")}.csv`, "text/csv"));
+    this.main.querySelector("[data-save=csv]")?.addEventListener("click", () => save(csv(context.frame), `${title.replaceAll(/[^\w.-]+/g, "_")}.csv`, "text/csv"));
     document.dispatchEvent(new Event("attnbank:filled"));
   }
 

@@ -14,13 +14,13 @@
   };
 
   const kept = (start, end) => {
-    const found = pieces.find(([first, bytes]) => first <= start && end < first + bytes.byteLength);
-    return found ? found[1].slice(start - found[0], end + 1 - found[0]) : null;
+    const piece = pieces.find(([first, bytes]) => first <= start && end < first + bytes.byteLength);
+    return piece ? piece[1].slice(start - piece[0], end + 1 - piece[0]) : null;
   };
 
   const rangeOf = (value) => {
-    const found = /^bytes=(\d+)-(\d+)$/.exec(value);
-    return found ? [Number(found[1]), Number(found[2])] : null;
+    const match = /^bytes=(\d+)-(\d+)$/.exec(value);
+    return match ? [Number(match[1]), Number(match[2])] : null;
   };
 
   // Before DuckDB's own listener, which does not know this message.
@@ -31,25 +31,25 @@
   });
 
   class Reading extends XMLHttpRequest {
-    #asked = null;
+    #range = null;
     #answer = null;
     #isLog = false;
 
     open(method, address, ...rest) {
       this.#isLog = address === `${url}.wal`; // a published bank has none
-      this.#asked = method === "GET" && address === url ? [] : null;
+      this.#range = method === "GET" && address === url ? [] : null;
       super.open(method, address, ...rest);
     }
 
     setRequestHeader(name, value) {
-      const range = this.#asked && name === "Range" ? rangeOf(value) : null;
-      if (range) this.#asked = range;
+      const range = this.#range && name === "Range" ? rangeOf(value) : null;
+      if (range) this.#range = range;
       else super.setRequestHeader(name, value);
     }
 
     send(body) {
       if (this.#isLog) return;
-      const [start, end] = this.#asked ?? [];
+      const [start, end] = this.#range ?? [];
       if (start === undefined || start === end) {
         if (start !== undefined) super.setRequestHeader("Range", `bytes=${start}-${end}`);
         super.send(body);

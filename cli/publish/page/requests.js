@@ -8,78 +8,78 @@ const MOST_HITS = 10000;
 const CONTEXT = 10;
 const MOST_COLUMNS = 12;
 
-export async function find(asked) {
-  const { app } = asked;
-  const request = asked.text("pattern").trim();
-  const by = asked.text("by").trim();
-  const limit = asked.number("limit", 50, 1, 500);
-  const sample = asked.flag("sample");
-  const shown = {
-    pattern: request, corpora: app.manifest.corpora.map((each) => each.name), limit, sample,
+export async function find(context) {
+  const { app } = context;
+  const request = context.text("pattern").trim();
+  const by = context.text("by").trim();
+  const limit = context.number("limit", 50, 1, 500);
+  const sample = context.flag("sample");
+  const variables = {
+    pattern: request, corpora: app.manifest.corpora.map((corpus) => corpus.name), limit, sample,
     example: "pattern { V -[obj]-> O }", known: app.manifest.requests,
   };
-  if (!request) return shown;
-  const corpus = asked.text("corpus") || null;
-  asked.command = commandOf(asked, `${by ? "count" : "find"} ${app.shell(request)}`, { by, corpus, run: asked.run, sample: sample && !by ? limit : null });
+  if (!request) return variables;
+  const corpus = context.text("corpus") || null;
+  context.command = commandOf(context, `${by ? "count" : "find"} ${app.shell(request)}`, { by, corpus, run: context.run, sample: sample && !by ? limit : null });
   try {
-    const made = await app.compiler.compiled({
-      request, by: by || null, corpus, run: asked.run,
+    const compiled = await app.compiler.compiled({
+      request, by: by || null, corpus, run: context.run,
       limit: sample || by ? null : MOST_HITS + 1, sample: sample && !by ? limit : null,
     });
-    shown.answered = made.run;
-    Object.assign(shown, by ? await counts(asked, made) : await hits(asked, made, limit, sample));
+    variables.answered = compiled.run;
+    Object.assign(variables, by ? await counts(context, compiled) : await hits(context, compiled, limit, sample));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    shown.error = error;
+    variables.error = error;
   }
-  return shown;
+  return variables;
 }
 
-async function hits(asked, made, limit, sample) {
-  const { app } = asked;
-  let rows = await app.database.rows(made.statement);
+async function hits(context, compiled, limit, sample) {
+  const { app } = context;
+  let rows = await app.database.rows(compiled.statement);
   const total = Math.min(rows.length, MOST_HITS);
   if (sample) rows.sort((a, b) => a.sentence - b.sentence);
-  asked.frame = rows.length ? frameOf(rows.slice(0, MOST_HITS), Object.keys(rows[0]).filter((each) => each !== "sentence").map((each) => [each, typeof rows[0][each] === "number" ? "integer" : "text"])) : null;
-  const part = asked.paging(total, { size: limit, more: rows.length > MOST_HITS });
+  context.frame = rows.length ? frameOf(rows.slice(0, MOST_HITS), Object.keys(rows[0]).filter((name) => name !== "sentence").map((name) => [name, typeof rows[0][name] === "number" ? "integer" : "text"])) : null;
+  const part = context.paging(total, { size: limit, more: rows.length > MOST_HITS });
   rows = rows.slice(Math.max(0, part.first - 1), part.last);
-  const lines = await concordance(asked, rows.map((row) => ({
-    sentence: row.sentence, words: made.nodes.map((each) => row[each]).filter(Boolean),
+  const lines = await concordance(context, rows.map((row) => ({
+    sentence: row.sentence, words: compiled.nodes.map((node) => row[node]).filter(Boolean),
   })), CONTEXT);
-  const run = app.shownRun(asked.run);
+  const run = app.shownRun(context.run);
   const read = run === null ? null : new Set((await app.names(run)).map(([number]) => number));
-  const shown = rows.map((row, at) => ({
+  const hitLines = rows.map((row, at) => ({
     ...lines[at],
     sent_id: row.sent_id,
     href: link("/sentence", {
-      sentence: row.sentence, hit: hitOf(row.sentence, made.nodes.map((each) => row[each])),
-      pattern: asked.given.pattern, run: asked.run, head: asked.text("head"),
+      sentence: row.sentence, hit: hitOf(row.sentence, compiled.nodes.map((node) => row[node])),
+      pattern: context.given.pattern, run: context.run, head: context.text("head"),
     }),
     is_unread: read !== null && !read.has(row.sentence),
   }));
-  return { hits: shown, part, default: run?.name ?? null, unread: shown.filter((each) => each.is_unread).length };
+  return { hits: hitLines, part, default: run?.name ?? null, unread: hitLines.filter((hit) => hit.is_unread).length };
 }
 
-async function counts(asked, made) {
-  const found = await asked.app.database.frame(made.statement);
-  const rows = rowsOf(found);
-  const kinds = Object.fromEntries(found.columns.map(({ name, kind }) => [name, kind]));
+async function counts(context, compiled) {
+  const answer = await context.app.database.frame(compiled.statement);
+  const rows = rowsOf(answer);
+  const kinds = Object.fromEntries(answer.columns.map(({ name, kind }) => [name, kind]));
   const number = (value) => (value === null ? null : Number(value));
-  const [first] = made.keys;
+  const [first] = compiled.keys;
   const order = (value) => {
     if (value === null) return Infinity;
     const begin = String(value).replace(/[[\]]/g, "").split(", ")[0];
     return begin === "-∞" ? -Infinity : Number(begin);
   };
-  if (first && (kinds[first] === "integer" || kinds[first] === "float" || made.by_interval)) {
-    rows.sort((a, b) => order(a[first]) - order(b[first]) || made.keys.slice(1).reduce((found, key) => found || compare(a[key], b[key]), 0));
+  if (first && (kinds[first] === "integer" || kinds[first] === "float" || compiled.by_interval)) {
+    rows.sort((a, b) => order(a[first]) - order(b[first]) || compiled.keys.slice(1).reduce((order, key) => order || compare(a[key], b[key]), 0));
   }
   for (const row of rows) row.n = number(row.n);
-  const frame = frameOf(rows, found.columns.map(({ name, kind }) => [name, kind]));
-  const names = found.columns.map((each) => each.name).filter((each) => !["n", "share", "run"].includes(each));
+  const frame = frameOf(rows, answer.columns.map(({ name, kind }) => [name, kind]));
+  const names = answer.columns.map((column) => column.name).filter((name) => !["n", "share", "run"].includes(name));
   const crosses = names.length === 2 && new Set(rows.map((row) => row[names[1]])).size <= MOST_COLUMNS;
-  asked.frame = frame;
-  return { table: table(asked, crosses ? crossed(rows, names[0], names[1], kinds) : frame) };
+  context.frame = frame;
+  return { table: table(context, crosses ? crossed(rows, names[0], names[1], kinds) : frame) };
 }
 
 const compare = (one, other) => (one === other ? 0 : one === null ? 1 : other === null ? -1 : one < other ? -1 : 1);
@@ -99,9 +99,9 @@ function crossed(rows, down, across, kinds) {
   return {
     columns: [{ name: down, kind: kinds[down] }, ...columns.map(([value]) => ({ name: `${across}=${name(value)}`, kind: "integer" })), { name: "n", kind: "integer" }],
     values: [
-      lines.map((each) => each.value),
-      ...columns.map(([value]) => lines.map((each) => cells.get(literal([each.value, value])) ?? 0)),
-      lines.map((each) => each.n),
+      lines.map((line) => line.value),
+      ...columns.map(([value]) => lines.map((line) => cells.get(literal([line.value, value])) ?? 0)),
+      lines.map((line) => line.n),
     ],
   };
 }

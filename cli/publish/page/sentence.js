@@ -10,56 +10,56 @@ const IN_A_FILE = 4;
 const LEAST = 0.01;
 const SVG = "http://www.w3.org/2000/svg";
 
-export async function sentence(asked) {
-  const { app } = asked;
-  const name = asked.text("sentence").trim();
-  const relation = asked.text("relation") || null;
-  const shown = {
-    sentence: name, heads: asked.text("head").trim(), relation: relation ?? "",
-    direction: asked.chosen("direction", app.manifest.directions), coreference: asked.flag("coreference"),
-    tree: asked.flag("tree"), special: !asked.flag("plain"), before: 0, decoded: "",
+export async function sentence(context) {
+  const { app } = context;
+  const name = context.text("sentence").trim();
+  const relation = context.text("relation") || null;
+  const variables = {
+    sentence: name, heads: context.text("head").trim(), relation: relation ?? "",
+    direction: context.chosen("direction", app.manifest.directions), coreference: context.flag("coreference"),
+    tree: context.flag("tree"), special: !context.flag("plain"), before: 0, decoded: "",
   };
-  if (!name) return shown;
-  shown.title = `Sentence ${[...name].slice(0, 60).join("")}`;
+  if (!name) return variables;
+  variables.title = `Sentence ${[...name].slice(0, 60).join("")}`;
   try {
-    const run = app.shownRun(asked.run);
+    const run = app.shownRun(context.run);
     if (run === null) throw new Fault("No run of this bank shows sentences.");
     const names = await app.names(run);
-    const at = await placeOf(asked, names, name, run);
+    const at = await placeOf(context, names, name, run);
     const [number] = names[at];
     const sheet = (await app.file(`sheets/${run.id}/${Math.floor(number / IN_A_FILE)}.json`))[number];
-    shown.heads ||= await bestHead(asked, relation, run);
-    const heads = headsOf(shown.heads, run).slice(0, MOST_PANELS);
-    const asking = { ...shown, sheet, run, heads, relation, number };
-    const found = await read(asked, asking);
+    variables.heads ||= await bestHead(context, relation, run);
+    const heads = headsOf(variables.heads, run).slice(0, MOST_PANELS);
+    const options = { ...variables, sheet, run, heads, relation, number };
+    const attention = await read(context, options);
     const rows = {
-      head: heads.map((each) => each.join("-")).join(","), run: run.name, relation,
-      direction: relation && shown.direction !== app.manifest.directions[0] ? shown.direction : null, no_special: !shown.special,
+      head: heads.map((head) => head.join("-")).join(","), run: run.name, relation,
+      direction: relation && variables.direction !== app.manifest.directions[0] ? variables.direction : null, no_special: !variables.special,
     };
-    asked.command = commandOf(asked, `show ${app.shell(sheet.name)}`, rows);
-    asked.plotCommand = commandOf(asked, `show ${app.shell(sheet.name)}`, {
-      ...rows, coreference: shown.coreference, tree: shown.tree, output: "sentence.svg",
+    context.command = commandOf(context, `show ${app.shell(sheet.name)}`, rows);
+    context.plotCommand = commandOf(context, `show ${app.shell(sheet.name)}`, {
+      ...rows, coreference: variables.coreference, tree: variables.tree, output: "sentence.svg",
     });
-    Object.assign(shown, {
+    Object.assign(variables, {
       answered: run.name,
-      notes_below: notesOf(run, asking, found),
-      drawn: drawn(asking, found),
-      table: table(asked, topsFrame(asking, found), { links: { sent_id: () => null } }),
-      words: wordsOf(sheet, number, asked.text("hit")),
-      around: [names[at - 1], names[at + 1]].map((each) => (each ? link("/sentence", { ...asked.given, sentence: each[0], page: null }) : null)),
+      notes_below: notesOf(run, options, attention),
+      drawn: drawn(options, attention),
+      table: table(context, topsFrame(options, attention), { links: { sent_id: () => null } }),
+      words: wordsOf(sheet, number, context.text("hit")),
+      around: [names[at - 1], names[at + 1]].map((neighbour) => (neighbour ? link("/sentence", { ...context.given, sentence: neighbour[0], page: null }) : null)),
     });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    shown.error = error;
+    variables.error = error;
   }
-  return shown;
+  return variables;
 }
 
-async function placeOf(asked, names, name, run) {
+async function placeOf(context, names, name, run) {
   if (/^\s*pattern|\{/.test(name)) {
-    const made = await asked.app.compiler.compiled({ request: name, by: null, corpus: run.corpus_name, run: asked.run, limit: 1000, sample: null });
+    const made = await context.app.compiler.compiled({ request: name, by: null, corpus: run.corpus_name, run: context.run, limit: 1000, sample: null });
     const places = new Map(names.map(([number], at) => [number, at]));
-    const row = (await asked.app.database.rows(made.statement)).find((each) => places.has(each.sentence));
+    const row = (await context.app.database.rows(made.statement)).find((hit) => places.has(hit.sentence));
     if (!row) throw new Fault(`The request matches nothing in the run ${run.name}.`);
     return places.get(row.sentence);
   }
@@ -73,11 +73,11 @@ async function placeOf(asked, names, name, run) {
   return at;
 }
 
-async function bestHead(asked, relation, run) {
+async function bestHead(context, relation, run) {
   try {
-    const frame = await ask(asked, "best_head", { run: asked.run ? run.name : null });
-    asked.frame = null;
-    const row = rowsOf(frame).find((each) => each.relation === (relation ?? "all"));
+    const frame = await ask(context, "best_head", { run: context.run ? run.name : null });
+    context.frame = null;
+    const row = rowsOf(frame).find((best) => best.relation === (relation ?? "all"));
     return row ? `${row.layer}-${row.head}` : "1-1";
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -86,30 +86,30 @@ async function bestHead(asked, relation, run) {
 }
 
 function headsOf(text, run) {
-  const found = new Map();
-  for (const each of text.split(",").map((part) => part.trim()).filter(Boolean)) {
-    const pair = /^(\d{1,9})-(\d{1,9})$/.exec(each);
-    if (!pair) throw new Fault(`${each.slice(0, 80)} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
+  const heads = new Map();
+  for (const name of text.split(",").map((part) => part.trim()).filter(Boolean)) {
+    const pair = /^(\d{1,9})-(\d{1,9})$/.exec(name);
+    if (!pair) throw new Fault(`${name.slice(0, 80)} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
     const [layer, head] = [Number(pair[1]), Number(pair[2])];
     const numbers = run.numbered ?? Array.from({ length: run.layers }, (_, at) => at + 1);
     if (!numbers.includes(layer) || head < 1 || head > run.heads) {
-      throw new Fault(`The model of the run ${run.name} has no head ${each}.`, `It has ${run.size}.`);
+      throw new Fault(`The model of the run ${run.name} has no head ${name}.`, `It has ${run.size}.`);
     }
-    found.set(`${layer}-${head}`, [layer, head]);
+    heads.set(`${layer}-${head}`, [layer, head]);
   }
-  return [...found.values()];
+  return [...heads.values()];
 }
 
 // The maps and the peaks of some heads over the input that holds the sentence, by head.
-async function read(asked, { sheet, heads, run, relation, number }) {
-  const { database, manifest } = asked.app;
-  const values = { sequence: sheet.sequence, heads: heads.map((each) => each.join("-")) };
+async function read(context, { sheet, heads, run, relation, number }) {
+  const { database, manifest } = context.app;
+  const values = { sequence: sheet.sequence, heads: heads.map((head) => head.join("-")) };
   const maps = await database.rows(manifest.statements["sentences/maps"], values);
   const peaks = await database.rows(manifest.statements["sentences/peaks"], values);
-  const saved = manifest.saved.some((each) => each.name === relation)
+  const saved = manifest.saved.some((row) => row.name === relation)
     ? await database.rows(manifest.statements["sentences/saved_pairs"], { relation, sentences: [number] }) : null;
-  if (relation && !saved && !asked.app.relations().includes(relation.split(/[:$@]/)[0])) {
-    throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${asked.app.relations().join(", ")}.`);
+  if (relation && !saved && !context.app.relations().includes(relation.split(/[:$@]/)[0])) {
+    throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${context.app.relations().join(", ")}.`);
   }
   const own = (rows, layer, head) => rows.filter((row) => row.layer === layer && row.head === head);
   return {
@@ -122,31 +122,31 @@ const NAMES = ["position", "kind", "text", "word", "sentence", "index", "form", 
 
 const positionsOf = (sheet) => sheet.positions.map((row) => Object.fromEntries(NAMES.map((name, at) => [name, row[at]])));
 
-const isWord = (each) => each.kind === "word" || each.kind === "token";
+const isWord = (position) => position.kind === "word" || position.kind === "token";
 
-// The pairs (dependent, head), both word ids, of the relation that is asked for.
+// The pairs (dependent, head), both word ids, of the relation that is context for.
 function goldPairs({ sheet, relation, number }, saved) {
   if (!relation) return [];
   if (saved) return saved.map((row) => [row.word, row.head_word]);
   const seen = new Set();
-  return positionsOf(sheet).filter((each) => {
-    const known = each.sentence === number && each.word !== null && each.head_word !== null && !seen.has(each.word);
-    if (each.word !== null) seen.add(each.word);
-    return known && ["all", each.relation, String(each.relation).split(/[:$@]/)[0]].includes(relation);
-  }).map((each) => [each.word, each.head_word]);
+  return positionsOf(sheet).filter((position) => {
+    const known = position.sentence === number && position.word !== null && position.head_word !== null && !seen.has(position.word);
+    if (position.word !== null) seen.add(position.word);
+    return known && ["all", position.relation, String(position.relation).split(/[:$@]/)[0]].includes(relation);
+  }).map((position) => [position.word, position.head_word]);
 }
 
 // The gold arcs between the first positions of words: "from to" to whether the head finds it.
-function goldArcs(asking, pairs, peaks) {
-  const { sheet, direction } = asking;
+function goldArcs(options, pairs, peaks) {
+  const { sheet, direction } = options;
   const positions = positionsOf(sheet);
-  const shown = new Set(sheet.shown);
+  const shownPositions = new Set(sheet.shown);
   const first = new Map();
   const wordsAt = new Map();
-  for (const each of positions) {
-    if (each.word === null) continue;
-    if (shown.has(each.position) && !first.has(each.word)) first.set(each.word, each.position);
-    wordsAt.set(each.position, [...(wordsAt.get(each.position) ?? []), each.word]);
+  for (const position of positions) {
+    if (position.word === null) continue;
+    if (shownPositions.has(position.position) && !first.has(position.word)) first.set(position.word, position.position);
+    wordsAt.set(position.position, [...(wordsAt.get(position.position) ?? []), position.word]);
   }
   const finds = (backward, word, other) => [...peaks.values()].some((row) => {
     const peak = backward ? row.most_attending : row.most_attended;
@@ -166,21 +166,21 @@ function goldArcs(asking, pairs, peaks) {
 export function linesOf(sheet, maps) {
   const positions = positionsOf(sheet);
   const places = sheet.shown;
-  const shown = new Set(places);
-  const others = [...new Set(positions.filter(isWord).map((each) => each.position))].filter((each) => !shown.has(each));
-  const found = new Map(maps.map((row) => [row.from_position, row]));
+  const shownPositions = new Set(places);
+  const others = [...new Set(positions.filter(isWord).map((position) => position.position))].filter((position) => !shownPositions.has(position));
+  const rowAt = new Map(maps.map((row) => [row.from_position, row]));
   const lines = [];
-  for (const place of places) {
-    const { weights, rest } = found.get(place);
-    for (const to of places) lines.push([place, to, weights[to] ?? null]);
-    if (rest !== null && (others.length || rest)) lines.push([place, null, rest + others.reduce((sum, to) => sum + (weights[to] ?? 0), 0)]);
+  for (const position of places) {
+    const { weights, rest } = rowAt.get(position);
+    for (const to of places) lines.push([position, to, weights[to] ?? null]);
+    if (rest !== null && (others.length || rest)) lines.push([position, null, rest + others.reduce((sum, to) => sum + (weights[to] ?? 0), 0)]);
   }
   return lines;
 }
 
-function drawn(asking, { saved, byHead }) {
-  const { sheet, heads, coreference, relation, special, run, tree } = asking;
-  const pairs = goldPairs(asking, saved);
+function drawn(options, { saved, byHead }) {
+  const { sheet, heads, coreference, relation, special, run, tree } = options;
+  const pairs = goldPairs(options, saved);
   const drawing = document.createElement("div");
   if (tree) {
     if (!sheet.tree) throw new Fault("The sentence has no tree.", "Leave tree out.");
@@ -192,7 +192,7 @@ function drawn(asking, { saved, byHead }) {
     const panel = svg.querySelector(".panel");
     panel.id = `panel${at}`;
     Object.assign(panel.dataset, { layer, head, name: `head ${layer}-${head}` });
-    const arcs = goldArcs(asking, pairs, byHead[at].peaks);
+    const arcs = goldArcs(options, pairs, byHead[at].peaks);
     addLines(panel, linesOf(sheet, byHead[at].maps), arcs, { sheet, coreference, special, measure: run.measure });
     const figure = document.createElement("figure");
     const caption = document.createElement("figcaption");
@@ -200,28 +200,28 @@ function drawn(asking, { saved, byHead }) {
     figure.append(caption, svg);
     drawing.append(figure);
   });
-  if (relation && !pairs.length) asking.none = true;
+  if (relation && !pairs.length) options.none = true;
   return drawing.innerHTML;
 }
 
 function parsed(text) {
-  const found = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  return document.importNode(found, true);
+  const element = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  return document.importNode(element, true);
 }
 
 function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) {
   const colours = JSON.parse(document.getElementById("colours").textContent);
-  const froms = new Map([...panel.querySelectorAll(".from")].map((each) => [each.dataset.position, each]));
-  const tos = new Map([...panel.querySelectorAll(".to")].map((each) => [each.dataset.position, each]));
-  const kinds = new Map(positionsOf(sheet).map((each) => [each.position, each]));
+  const froms = new Map([...panel.querySelectorAll(".from")].map((element) => [element.dataset.position, element]));
+  const tos = new Map([...panel.querySelectorAll(".to")].map((element) => [element.dataset.position, element]));
+  const kinds = new Map(positionsOf(sheet).map((position) => [position.position, position]));
   const isSpecial = (position) => position === null || !isWord(kinds.get(position));
   const entities = new Map();
   const mentions = coreference ? sheet.mentions ?? [] : [];
   for (const [one, , , a] of mentions) for (const [other, , , b] of mentions) if (one === other && b < a) entities.set(`${a} ${b}`, one);
   const norms = measure.endsWith("norms");
   const largest = norms ? Math.max(0, ...lines.map(([, , weight]) => weight ?? 0)) || 1 : 1;
-  for (const [from, to, kept] of lines) {
-    const weight = kept ?? 0;
+  for (const [from, to, storedWeight] of lines) {
+    const weight = storedWeight ?? 0;
     const key = `${from} ${to}`;
     const arc = arcs.get(key);
     const marked = arc !== undefined || entities.has(key);
@@ -248,7 +248,7 @@ function addLines(panel, lines, arcs, { sheet, coreference, special, measure }) 
     set("stroke-width", fixed((0.5 + 2.5 * strength) * Math.sqrt(size / 14), 2));
     set("stroke-linecap", "round");
     for (const [name, value] of Object.entries(named)) set(name, value);
-    if (kept !== null) set("data-weight", String(Number(weight.toPrecision(9))));
+    if (storedWeight !== null) set("data-weight", String(Number(weight.toPrecision(9))));
     if (arc !== undefined) set("data-gold", arc ? "found" : "missed");
     start.insertBefore(line, start.querySelector("rect, text"));
   }
@@ -282,15 +282,15 @@ const COLUMNS = [
 export function tops({ sheet, heads, direction, relation, run, number }, { saved, byHead }) {
   const positions = positionsOf(sheet);
   const backward = direction === "head_to_dependent";
-  const shown = new Set(sheet.shown);
+  const shownPositions = new Set(sheet.shown);
   const textAt = new Map();
-  for (const each of positions) if (!textAt.has(each.position)) textAt.set(each.position, each.text);
-  const stands = new Set(positions.map((each) => `${each.position} ${each.word}`));
-  const where = new Map(positions.filter((each) => each.word !== null).map((each) => [each.word, each.position]));
-  const apart = new Set(positions.filter((each) => each.kind === "first").map((each) => each.position));
-  const special = [...new Set(positions.filter((each) => !isWord(each)).map((each) => each.position))];
+  for (const position of positions) if (!textAt.has(position.position)) textAt.set(position.position, position.text);
+  const stands = new Set(positions.map((position) => `${position.position} ${position.word}`));
+  const where = new Map(positions.filter((position) => position.word !== null).map((position) => [position.word, position.position]));
+  const apart = new Set(positions.filter((position) => position.kind === "first").map((position) => position.position));
+  const special = [...new Set(positions.filter((position) => !isWord(position)).map((position) => position.position))];
   const savedHeads = saved && new Map([...saved].reverse().map((row) => [row.word, row.head_word]));
-  const forms = new Map(positions.map((each) => [each.word, each.form]));
+  const forms = new Map(positions.map((position) => [position.word, position.form]));
   const hidden = (place, head) => {
     const other = where.get(head) ?? place;
     const unseen = run.is_causal && (backward ? other < place : other > place);
@@ -300,19 +300,19 @@ export function tops({ sheet, heads, direction, relation, run, number }, { saved
   heads.forEach(([layer, head], at) => {
     const { maps, peaks } = byHead[at];
     const weights = new Map(maps.map((row) => [row.from_position, row.weights]));
-    for (const each of positions) {
-      if (each.word === null || each.sentence !== number || !shown.has(each.position)) continue;
-      const peak = peaks.get(each.position);
+    for (const position of positions) {
+      if (position.word === null || position.sentence !== number || !shownPositions.has(position.position)) continue;
+      const peak = peaks.get(position.position);
       const found = peak ? (backward ? peak.most_attending : peak.most_attended) : null;
-      const gold = savedHeads ? savedHeads.get(each.word) ?? null : each.head_word;
-      const kept = special.map((to) => weights.get(each.position)?.[to] ?? null);
+      const gold = savedHeads ? savedHeads.get(position.word) ?? null : position.head_word;
+      const kept = special.map((to) => weights.get(position.position)?.[to] ?? null);
       rows.push({
-        sent_id: sheet.name, layer, head, position: each.position, index: each.index, dependent: each.text,
+        sent_id: sheet.name, layer, head, position: position.position, index: position.index, dependent: position.text,
         found_position: found, found: found === null ? null : textAt.get(found) ?? null,
         weight: peak ? (backward ? peak.most_attending_weight : peak.most_attended_weight) : null,
-        gold_head: savedHeads ? (gold === null ? null : forms.get(gold) ?? null) : each.head_form,
-        relation: savedHeads ? (gold === null ? null : relation) : each.relation,
-        correct: gold === null || hidden(each.position, gold) ? null : found !== null && stands.has(`${found} ${gold}`),
+        gold_head: savedHeads ? (gold === null ? null : forms.get(gold) ?? null) : position.head_form,
+        relation: savedHeads ? (gold === null ? null : relation) : position.relation,
+        correct: gold === null || hidden(position.position, gold) ? null : found !== null && stands.has(`${found} ${gold}`),
         special: kept.includes(null) ? null : kept.reduce((sum, value) => sum + value, 0),
         run: run.name,
       });
@@ -321,20 +321,20 @@ export function tops({ sheet, heads, direction, relation, run, number }, { saved
   return rows;
 }
 
-function topsFrame(asking, found) {
-  const name = asking.direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
-  const frame = frameOf(tops(asking, found), COLUMNS);
-  for (const each of frame.columns) each.name = each.name.replace(/^found/, name);
+function topsFrame(options, attention) {
+  const name = options.direction === "head_to_dependent" ? "looked_at_by" : "looks_at";
+  const frame = frameOf(tops(options, attention), COLUMNS);
+  for (const column of frame.columns) column.name = column.name.replace(/^found/, name);
   return frame;
 }
 
 function notesOf(run, { sheet, relation, coreference, special }, { byHead }) {
-  const found = [...run.notes];
-  if (relation) found.push(run.notes_of_arcs);
-  if (coreference) found.push(sheet.mentions ? run.notes_of_mentions : "No entity is mentioned twice here.");
-  if (!special) found.push("Special tokens, and attention to them, are left out.");
+  const notes = [...run.notes];
+  if (relation) notes.push(run.notes_of_arcs);
+  if (coreference) notes.push(sheet.mentions ? run.notes_of_mentions : "No entity is mentioned twice here.");
+  if (!special) notes.push("Special tokens, and attention to them, are left out.");
   const isInPart = byHead.some(({ maps }) => maps.some(({ rest }) => rest === null || rest > 0));
-  return [...found, ...sheet.notes, ...(isInPart ? [run.note_of_rest] : [])];
+  return [...notes, ...sheet.notes, ...(isInPart ? [run.note_of_rest] : [])];
 }
 
 // The text of the sentence in parts, each with whether it is a word of the hit.

@@ -19,33 +19,33 @@ export function step(value, ends) {
 // The ends of one scale of colours for grids, as queries/pictures/encodings.py has them.
 function endsOf(grids, { measure: { domain }, stretch }) {
   if (!stretch && domain) return domain;
-  const found = stretch
-    ? grids.flatMap((each) => each.layers.flatMap(([, row]) => row)).filter((value) => value !== null)
-    : grids.flatMap((each) => each.amounts);
-  if (!found.length) return [0, 1];
-  const [least, most] = [Math.min(...found), Math.max(...found)];
+  const values = stretch
+    ? grids.flatMap((grid) => grid.layers.flatMap(([, row]) => row)).filter((value) => value !== null)
+    : grids.flatMap((grid) => grid.amounts);
+  if (!values.length) return [0, 1];
+  const [least, most] = [Math.min(...values), Math.max(...values)];
   if (stretch && least >= 0 && least < most) return [least, most];
   const reach = Math.max(-least, most, 0);
   return least < 0 ? [-reach, 0, reach] : [0, reach || 1];
 }
 
 // The page of a frame, as the explorer's RequestContext.table.
-export function table(asked, frame, { links = {}, hides = [], name = "page", more = false } = {}) {
-  asked.frame ??= frame;
-  const paging = asked.paging(heightOf(frame), { name, more });
+export function table(context, frame, { links = {}, hides = [], name = "page", more = false } = {}) {
+  context.frame ??= frame;
+  const paging = context.paging(heightOf(frame), { name, more });
   const from = Math.max(0, paging.first - 1);
-  const part = { ...frame, values: frame.values.map((each) => each.slice(from, paging.last)) };
+  const part = { ...frame, values: frame.values.map((values) => values.slice(from, paging.last)) };
   const hidden = new Set(hides);
-  const runs = part.columns.findIndex((each) => each.name === "run");
+  const runs = part.columns.findIndex((column) => column.name === "run");
   if (runs >= 0 && new Set(part.values[runs]).size <= 1) hidden.add("run");
-  const targets = { ...usualLinks(part, asked.run), ...links };
+  const targets = { ...usualLinks(part, context.run), ...links };
   const rows = rowsOf(part);
-  const kept = part.columns.map((each, at) => [each, at]).filter(([each]) => !hidden.has(each.name));
-  const shown = { columns: kept.map(([each]) => each), values: kept.map(([, at]) => part.values[at]) };
-  const columns = columnsAsText(shown);
-  const cells = rows.map((row, at) => columns.map((column, place) => {
+  const visible = part.columns.map((column, at) => [column, at]).filter(([column]) => !hidden.has(column.name));
+  const visibleFrame = { columns: visible.map(([column]) => column), values: visible.map(([, at]) => part.values[at]) };
+  const columns = columnsAsText(visibleFrame);
+  const cells = rows.map((row, at) => columns.map((column, index) => {
     const text = column.cells[at];
-    const target = targets[shown.columns[place].name];
+    const target = targets[visibleFrame.columns[index].name];
     const cut = text.length <= LONGEST_CELL ? text : `${text.slice(0, LONGEST_CELL)}…`;
     return [cut, target && text ? target(row) : null];
   }));
@@ -53,11 +53,11 @@ export function table(asked, frame, { links = {}, hides = [], name = "page", mor
 }
 
 function usualLinks(frame, run) {
-  const names = new Set(frame.columns.map((each) => each.name));
-  const found = {};
+  const names = new Set(frame.columns.map((column) => column.name));
+  const links = {};
   for (const end of ["", "_a", "_b"]) {
     if (names.has(`layer${end}`) && names.has(`head${end}`)) {
-      found[`head${end}`] = (row) => {
+      links[`head${end}`] = (row) => {
         const [layer, head] = [row[`layer${end}`], row[`head${end}`]];
         if (layer === null || head === null) return null;
         return link(`/head/${layer}-${head}`, {
@@ -66,33 +66,33 @@ function usualLinks(frame, run) {
       };
     }
   }
-  if (names.has("sent_id")) found.sent_id = (row) => link("/sentence", { sentence: row.sent_id, run });
-  return found;
+  if (names.has("sent_id")) links.sent_id = (row) => link("/sentence", { sentence: row.sent_id, run });
+  return links;
 }
 
 // The rows of an analysis. With no more than a run given they were written when the bank was
-// published; others are asked of the bank.
-export async function ask(asked, name, given = {}) {
-  const { app } = asked;
+// published; others are context of the bank.
+export async function ask(context, name, given = {}) {
+  const { app } = context;
   const kept = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined && value !== ""));
   const analysis = app.analyses[name];
-  const takesRun = analysis.parameters.some((each) => each.name === "run");
-  if (Object.keys(kept).every((each) => each === "run")) {
+  const takesRun = analysis.parameters.some((parameter) => parameter.name === "run");
+  if (Object.keys(kept).every((key) => key === "run")) {
     const run = takesRun ? (kept.run ? app.runOf(kept.run).id : app.manifest.defaults[name]) : "any";
     const answer = run === null || run === undefined ? null : await app.file(`answers/${run}/${name}.json`);
     if (answer !== null) {
       if (answer.error) throw new Fault(answer.error.fact, answer.error.remedy);
-      answer.notes.forEach((each) => asked.note(each));
+      answer.notes.forEach((note) => context.note(note));
       return { ...answer, run: runIn(answer), file: run };
     }
   }
-  const values = analysis.parameters.filter((each) => each.name in kept)
-    .map((each) => `${quoted(each.name)} := ${typed(each, kept[each.name])}`);
+  const values = analysis.parameters.filter((parameter) => parameter.name in kept)
+    .map((parameter) => `${quoted(parameter.name)} := ${typed(parameter, kept[parameter.name])}`);
   let found = await app.database.frame(`select * from ${analysis.schema ?? "main"}.${quoted(name)}(${values.join(", ")})`);
-  const saved = app.manifest.saved.find((each) => each.name === kept.relation);
-  if (saved?.warning) asked.note(saved.warning);
+  const saved = app.manifest.saved.find((relation) => relation.name === kept.relation);
+  if (saved?.warning) context.note(saved.warning);
   if (saved?.is_circular) {
-    found = { ...found, values: found.values.map((each, at) => (isP(found.columns[at].name) ? each.map(() => null) : each)) };
+    found = { ...found, values: found.values.map((values, at) => (isP(found.columns[at].name) ? values.map(() => null) : values)) };
   }
   return { ...found, run: runIn(found), file: null };
 }
@@ -100,33 +100,33 @@ export async function ask(asked, name, given = {}) {
 function typed(parameter, text) {
   const type = parameter.type.toLowerCase();
   if (type.endsWith("[]")) {
-    const parts = String(text).trim().replace(/^\[|\]$/g, "").split(",").map((each) => each.trim()).filter(Boolean);
+    const parts = String(text).trim().replace(/^\[|\]$/g, "").split(",").map((part) => part.trim()).filter(Boolean);
     return `cast([${parts.map(literal).join(", ")}] as ${type})`;
   }
   return `cast(${literal(String(text))} as ${type})`;
 }
 
 function runIn(frame) {
-  const at = frame.columns.findIndex((each) => each.name === "run");
+  const at = frame.columns.findIndex((column) => column.name === "run");
   return at >= 0 && frame.values[at].length ? frame.values[at][0] : null;
 }
 
-function colouringOf(asked) {
-  const made = {
-    by: asked.chosen("by", asked.app.measures.map((each) => each.key)),
-    relation: asked.text("relation", "all"),
-    direction: asked.chosen("direction", asked.app.manifest.directions),
-    stretch: asked.flag("stretch"),
+function colouringOf(context) {
+  const colouring = {
+    by: context.chosen("by", context.app.measures.map((measure) => measure.key)),
+    relation: context.text("relation", "all"),
+    direction: context.chosen("direction", context.app.manifest.directions),
+    stretch: context.flag("stretch"),
   };
-  return measuredBy(asked, made, made.by);
+  return measuredBy(context, colouring, colouring.by);
 }
 
 // A colouring by a measure, with what stands above its grid.
-function measuredBy(asked, colouring, by) {
-  const measure = asked.app.measures.find((each) => each.key === by);
+function measuredBy(context, colouring, by) {
+  const measure = context.app.measures.find((measure) => measure.key === by);
   const of = measure.has_relation ? ` for ${colouring.relation}` : "";
   const direction = measure.has_direction ? `, ${colouring.direction.replaceAll("_", " ")}` : "";
-  return { ...colouring, by, measure, caption: `${by === "relation" ? "Accuracy" : measure.title}${of}${direction}` };
+  return { ...colouring, by, measure, heading: `${by === "relation" ? "Accuracy" : measure.title}${of}${direction}` };
 }
 
 function toHead(colouring, run) {
@@ -134,35 +134,35 @@ function toHead(colouring, run) {
   return (name) => link(`/head/${name}`, { run, ...more });
 }
 
-async function grid(asked, run, colouring) {
+async function grid(context, run, colouring) {
   const { measure } = colouring;
   const given = colouring.by === "coreference" ? { kind: "all" } : {};
   if (colouring.by !== "probe" && run) given.run = run;
   if (measure.has_relation && colouring.by !== "relation" && colouring.relation !== "all") given.relation = colouring.relation;
   let answer;
   if (colouring.by === "coreference") {
-    answer = await ask(asked, measure.analysis, { run: given.run });
+    answer = await ask(context, measure.analysis, { run: given.run });
     answer = { ...filtered(answer, (row) => row.kind === "all"), run: answer.run };
   } else {
-    answer = await ask(asked, measure.analysis, given);
+    answer = await ask(context, measure.analysis, given);
   }
   if (colouring.by === "relation") {
     const { run: name } = answer;
     const all = answer;
     answer = { ...filtered(all, (row) => row.relation === colouring.relation), run: name };
-    if (!heightOf(answer)) answer = await ask(asked, measure.analysis, { ...given, relation: colouring.relation });
+    if (!heightOf(answer)) answer = await ask(context, measure.analysis, { ...given, relation: colouring.relation });
   }
   const { run: name } = answer;
   if (colouring.by !== "probe") given.run = name;
   if (colouring.by === "relation") given.relation = colouring.relation;
-  const amounts = rowsOf(answer).flatMap((row) => measure.columns.map((each) => row[each]))
+  const amounts = rowsOf(answer).flatMap((row) => measure.columns.map((column) => row[column]))
     .filter((value) => typeof value === "number");
-  if (answer.columns.some((each) => each.name === "direction")) {
+  if (answer.columns.some((column) => column.name === "direction")) {
     answer = filtered(answer, (row) => row.direction === colouring.direction);
   }
   const rows = rowsOf(answer);
   if (!rows.length) throw new Fault(`${measure.title} has no value for any head of this run.`, "Choose another measure.");
-  asked.frame ??= answer;
+  context.frame ??= answer;
   const values = new Map();
   let [best, top] = ["", null];
   const inOrder = [...rows].sort((a, b) => a.layer - b.layer || a.head - b.head);
@@ -178,106 +178,106 @@ async function grid(asked, run, colouring) {
   return { measure, layers, run: name, best, top: top ?? 0, amounts, given };
 }
 
-const measuresOf = (asked) => ({
-  measures: asked.app.measures.map((each) => each.key),
-  titles: Object.fromEntries(asked.app.measures.map((each) => [each.key, each.title])),
+const measuresOf = (context) => ({
+  measures: context.app.measures.map((measure) => measure.key),
+  titles: Object.fromEntries(context.app.measures.map((measure) => [measure.key, measure.title])),
 });
 
-export async function heads(asked) {
-  let colouring = colouringOf(asked);
-  const shown = { ...measuresOf(asked), colouring };
-  let made;
+export async function heads(context) {
+  let colouring = colouringOf(context);
+  const variables = { ...measuresOf(context), colouring };
+  let headGrid;
   try {
-    made = await grid(asked, asked.run, colouring);
+    headGrid = await grid(context, context.run, colouring);
   } catch (error) {
-    if (!(error instanceof Fault) || "by" in asked.given || "relation" in asked.given) return { ...shown, error };
-    colouring = measuredBy(asked, colouring, "previous");
-    made = await grid(asked, asked.run, colouring);
+    if (!(error instanceof Fault) || "by" in context.given || "relation" in context.given) return { ...variables, error };
+    colouring = measuredBy(context, colouring, "previous");
+    headGrid = await grid(context, context.run, colouring);
   }
-  const { measure: { analysis: name, has_direction }, given } = made;
-  asked.command = rowsCommand(asked, name, given, has_direction ? { direction: colouring.direction } : {});
-  asked.plotCommand = plotCommand(asked, name, given, { stretch: colouring.stretch });
-  return { ...shown, ...stepsOf(asked, made.run), ends: endsOf([made], colouring), colouring, grid: made, to_head: toHead(colouring, asked.run) };
+  const { measure: { analysis: name, has_direction }, given } = headGrid;
+  context.command = rowsCommand(context, name, given, has_direction ? { direction: colouring.direction } : {});
+  context.plotCommand = plotCommand(context, name, given, { stretch: colouring.stretch });
+  return { ...variables, ...stepsOf(context, headGrid.run), ends: endsOf([headGrid], colouring), colouring, grid: headGrid, to_head: toHead(colouring, context.run) };
 }
 
 // The checkpoints of the training that a run is of, and the place of its own among them.
-function stepsOf(asked, name) {
-  const all = asked.app.manifest.runs.find((each) => each.name === name)?.steps ?? [];
+function stepsOf(context, name) {
+  const all = context.app.manifest.runs.find((run) => run.name === name)?.steps ?? [];
   if (all.length < 2) return {};
   return {
-    steps: all.map(([step, run]) => ({ step, href: link("/", { ...asked.given, run }) })),
+    steps: all.map(([step, run]) => ({ step, href: link("/", { ...context.given, run }) })),
     at_step: all.findIndex(([, run]) => run === name),
   };
 }
 
-export function commandOf(asked, what, options = {}) {
-  const parts = [`attnbank -b ${asked.app.shell(asked.app.bankUrl)} ${what}`];
+export function commandOf(context, what, options = {}) {
+  const parts = [`attnbank -b ${context.app.shell(context.app.bankUrl)} ${what}`];
   for (const [name, value] of Object.entries(options)) {
     const flag = `--${name.replaceAll("_", "-")}`;
     if (value === true) parts.push(flag);
-    else if (value) parts.push(`${flag} ${asked.app.shell(value)}`);
+    else if (value) parts.push(`${flag} ${context.app.shell(value)}`);
   }
   return parts.join(" ");
 }
 
 // The commands of an analysis, as the explorer's RequestContext.rows_command and plot_command.
-function rowsCommand(asked, name, given, kept = {}) {
-  const those = Object.entries(kept).map(([key, value]) => `${key} = ${literal(value)}`);
-  if (!those.length) return commandOf(asked, `query ${name}`, asOptions(asked, name, given));
+function rowsCommand(context, name, given, columnValues = {}) {
+  const conditions = Object.entries(columnValues).map(([key, value]) => `${key} = ${literal(value)}`);
+  if (!conditions.length) return commandOf(context, `query ${name}`, asOptions(context, name, given));
   const values = Object.entries(given).map(([key, value]) => `${key} := ${literal(value)}`);
-  const statement = `from ${name}(${values.join(", ")}) where ${those.join(" and ")}`;
-  return commandOf(asked, `sql ${asked.app.shell(statement)}`);
+  const statement = `from ${name}(${values.join(", ")}) where ${conditions.join(" and ")}`;
+  return commandOf(context, `sql ${context.app.shell(statement)}`);
 }
 
-function plotCommand(asked, name, given, options = {}) {
-  return commandOf(asked, `plot ${name}`, { ...asOptions(asked, name, given), ...options, output: `${name}.svg` });
+function plotCommand(context, name, given, options = {}) {
+  return commandOf(context, `plot ${name}`, { ...asOptions(context, name, given), ...options, output: `${name}.svg` });
 }
 
-function asOptions(asked, name, given) {
-  const switches = new Set(asked.app.analyses[name].parameters.filter((each) => each.type === "boolean").map((each) => each.name));
+function asOptions(context, name, given) {
+  const switches = new Set(context.app.analyses[name].parameters.filter((parameter) => parameter.type === "boolean").map((parameter) => parameter.name));
   return Object.fromEntries(Object.entries(given).map(([key, value]) => (
     switches.has(key) && value ? [value === "true" ? key : `no_${key}`, true] : [key, value])));
 }
 
-export async function map(asked) {
-  const run = asked.run ? asked.app.runOf(asked.run).id : asked.app.manifest.defaults.figure_6;
-  const found = run === null ? null : await asked.app.file(`answers/${run}/map.json`);
-  if (found === null) throw new Fault("The bank has no map of its heads.", "Type: attnbank compute head_embedding");
-  if (found.table) asked.frame = await ask(asked, "figure_6", { run: asked.run });
-  const given = { run: found.answered };
-  asked.command = rowsCommand(asked, "figure_6", given);
-  asked.plotCommand = plotCommand(asked, "figure_6", given);
-  found.notes.forEach((each) => asked.note(each));
-  return { ...found, notes: undefined, to_head: (name) => link(`/head/${name}`, { run: asked.run }) };
+export async function map(context) {
+  const run = context.run ? context.app.runOf(context.run).id : context.app.manifest.defaults.figure_6;
+  const answer = run === null ? null : await context.app.file(`answers/${run}/map.json`);
+  if (answer === null) throw new Fault("The bank has no map of its heads.", "Type: attnbank compute head_embedding");
+  if (answer.table) context.frame = await ask(context, "figure_6", { run: context.run });
+  const given = { run: answer.answered };
+  context.command = rowsCommand(context, "figure_6", given);
+  context.plotCommand = plotCommand(context, "figure_6", given);
+  answer.notes.forEach((note) => context.note(note));
+  return { ...answer, notes: undefined, to_head: (name) => link(`/head/${name}`, { run: context.run }) };
 }
 
-export async function overview(asked) {
-  const run = asked.run ? asked.app.runOf(asked.run).id : asked.app.manifest.defaults.best_relation;
-  const found = run === null || run === undefined ? null : await asked.app.file(`answers/${run}/overview.json`);
-  if (found === null) throw new Fault("The bank has no overview of its heads.");
-  const given = { run: found.answered };
-  if (found.table) asked.frame = await ask(asked, "best_relation", given);
-  asked.command = rowsCommand(asked, "best_relation", given);
-  asked.plotCommand = plotCommand(asked, "best_relation", given);
-  found.notes.forEach((each) => asked.note(each));
-  const to_head = (each) => link(`/head/${each.name}`, { run: asked.run, relation: each.relation, direction: each.direction });
-  return { ...found, notes: undefined, to_head };
+export async function overview(context) {
+  const run = context.run ? context.app.runOf(context.run).id : context.app.manifest.defaults.best_relation;
+  const answer = run === null || run === undefined ? null : await context.app.file(`answers/${run}/overview.json`);
+  if (answer === null) throw new Fault("The bank has no overview of its heads.");
+  const given = { run: answer.answered };
+  if (answer.table) context.frame = await ask(context, "best_relation", given);
+  context.command = rowsCommand(context, "best_relation", given);
+  context.plotCommand = plotCommand(context, "best_relation", given);
+  answer.notes.forEach((note) => context.note(note));
+  const to_head = (cell) => link(`/head/${cell.name}`, { run: context.run, relation: cell.relation, direction: cell.direction });
+  return { ...answer, notes: undefined, to_head };
 }
 
-export async function head(asked) {
-  const name = asked.path.split("/")[2];
+export async function head(context) {
+  const name = context.path.split("/")[2];
   const pair = /^(\d{1,9})-(\d{1,9})$/.exec(name);
   if (!pair) throw new Fault(`${name} is not a valid head.`, "Write a head as LAYER-HEAD: 3-1.");
-  const run = asked.run ? asked.app.runOf(asked.run) : asked.app.manifest.runs.find((each) => each.id === asked.app.manifest.defaults.head_accuracy) ?? asked.app.manifest.runs[0];
-  const found = await asked.app.file(`answers/${run.id}/heads/${name}.json`);
+  const run = context.run ? context.app.runOf(context.run) : context.app.manifest.runs.find((run) => run.id === context.app.manifest.defaults.head_accuracy) ?? context.app.manifest.runs[0];
+  const found = await context.app.file(`answers/${run.id}/heads/${name}.json`);
   if (found === null) throw new Fault(`The model has no head ${name}.`, `It has ${run.size}.`);
   if (found.error && !found.name) throw new Fault(found.error.fact, found.error.remedy);
   const shown = { ...found, title: `Head ${name}`, name };
-  shown.notes?.forEach((each) => asked.note(each));
+  shown.notes?.forEach((note) => context.note(note));
   delete shown.notes;
-  const direction = asked.chosen("direction", asked.app.manifest.directions);
-  const relation = asked.text("relation");
-  if (found.statement) asked.command = commandOf(asked, `sql ${asked.app.shell(found.statement)}`);
+  const direction = context.chosen("direction", context.app.manifest.directions);
+  const relation = context.text("relation");
+  if (found.statement) context.command = commandOf(context, `sql ${context.app.shell(found.statement)}`);
   const isUsual = !relation || (relation === shown.relation && direction === shown.direction);
   if (!isUsual && found.answered) {
     Object.assign(shown, { relation, direction });
@@ -285,8 +285,8 @@ export async function head(asked) {
     delete shown.examples;
     delete shown.errors;
     try {
-      Object.assign(shown, await atWork(asked, pair, relation, direction, found.answered));
-      asked.frame = null; // the rows of the page are those of its relations, which are not here
+      Object.assign(shown, await atWork(context, pair, relation, direction, found.answered));
+      context.frame = null; // the rows of the page are those of its relations, which are not here
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       shown.missing = [...shown.missing, ["Examples", `${error.fact} ${error.remedy}`.trim()]];
@@ -295,10 +295,10 @@ export async function head(asked) {
   return shown;
 }
 
-async function atWork(asked, pair, relation, direction, run) {
-  const { database, manifest } = asked.app;
-  if (!asked.app.relations().includes(relation.split(/[:$@]/)[0]) && !asked.app.relations().includes(relation)) {
-    throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${asked.app.relations().join(", ")}.`);
+async function atWork(context, pair, relation, direction, run) {
+  const { database, manifest } = context.app;
+  if (!context.app.relations().includes(relation.split(/[:$@]/)[0]) && !context.app.relations().includes(relation)) {
+    throw new Fault(`The corpus has no relation ${relation}.`, `It has: ${context.app.relations().join(", ")}.`);
   }
   const rows = await database.rows(manifest.statements["examples/head_examples"], {
     run, relation, layer: Number(pair[1]), head: Number(pair[2]), direction, most: EXAMPLES,
@@ -314,12 +314,12 @@ async function atWork(asked, pair, relation, direction, run) {
   const examples = {};
   for (const kind of ["right", "wrong"]) {
     const own = rows.filter((row) => row.breakdown === kind);
-    const lines = await concordance(asked, own.map((row) => ({ sentence: row.sentence, words: [row.dependent, row.gold].filter(Boolean) })), 8);
+    const lines = await concordance(context, own.map((row) => ({ sentence: row.sentence, words: [row.dependent, row.gold].filter(Boolean) })), 8);
     examples[kind[0].toUpperCase() + kind.slice(1)] = own.map((row, at) => ({
       ...lines[at], sent_id: row.sent_id, found: row.value, id: row.sentence, words: hitOf(row.sentence, [row.dependent, row.gold]),
     }));
   }
-  return { examples, errors: table(asked, frame) };
+  return { examples, errors: table(context, frame) };
 }
 
 export const hitOf = (sentence, words) => {
@@ -332,16 +332,16 @@ const LETTER = /\p{L}/u;
 
 // Whether a text runs from right to left, by its first letter.
 export const isRightToLeft = (text) => {
-  const first = [...text].find((each) => LETTER.test(each));
+  const first = [...text].find((character) => LETTER.test(character));
   return first !== undefined && RIGHT_TO_LEFT.test(first);
 };
 
 // Each hit (a sentence and indexes of words; or several) with what stands left and right of it.
-export async function concordance(asked, hits, context) {
+export async function concordance(context, hits, width) {
   if (!hits.length) return [];
-  const { database, manifest } = asked.app;
+  const { database, manifest } = context.app;
   const sentences = new Map();
-  for (const row of await database.rows(manifest.statements["patterns/surface_tokens"], { sentences: [...new Set(hits.flatMap((each) => [each.sentence, ...(each.others ?? []).map((other) => other.sentence)]))] })) {
+  for (const row of await database.rows(manifest.statements["patterns/surface_tokens"], { sentences: [...new Set(hits.flatMap((hit) => [hit.sentence, ...(hit.others ?? []).map((other) => other.sentence)]))] })) {
     const found = sentences.get(row.sentence) ?? { words: [], place: new Map() };
     sentences.set(row.sentence, found);
     found.words.push([row.form, row.space_after]);
@@ -351,83 +351,83 @@ export async function concordance(asked, hits, context) {
   const parts = ({ sentence, words: matched }) => {
     const { words, place } = sentences.get(sentence) ?? { words: [], place: new Map() };
     if (!matched.length) return ["", text(words), ""];
-    const places = new Set(matched.map((each) => place.get(each)));
+    const places = new Set(matched.map((word) => place.get(word)));
     const [first, last] = [Math.min(...places), Math.max(...places)];
     const marked = words.slice(first - 1, last).map(([form, space], at) => [places.has(first + at) ? `[${form}]` : form, space]);
-    return [text(words.slice(Math.max(0, first - 1 - context), first - 1)), text(marked), text(words.slice(last, last + context))];
+    return [text(words.slice(Math.max(0, first - 1 - width), first - 1)), text(marked), text(words.slice(last, last + width))];
   };
-  return hits.map((each) => {
-    const found = [each, ...(each.others ?? [])].filter((one) => one.words.length || one === each)
+  return hits.map((hit) => {
+    const contexts = [hit, ...(hit.others ?? [])].filter((part) => part.words.length || part === hit)
       .sort((a, b) => a.sentence - b.sentence).map(parts);
-    const hit = found.map(([, middle]) => middle).join(" … ");
-    const [before, after] = [found[0][0], found.at(-1)[2]];
-    return isRightToLeft(hit) ? { left: after, hit, right: before } : { left: before, hit, right: after };
+    const words = contexts.map(([, middle]) => middle).join(" … ");
+    const [before, after] = [contexts[0][0], contexts.at(-1)[2]];
+    return isRightToLeft(words) ? { left: after, hit: words, right: before } : { left: before, hit: words, right: after };
   });
 }
 
-export async function compare(asked) {
-  const runs = [asked.text("run_a") || null, asked.text("run_b") || null];
-  const colouring = colouringOf(asked);
-  const all = measuresOf(asked);
-  const shown = { ...all, measures: all.measures.filter((each) => !each.startsWith("probe")), run_a: runs[0] ?? "", run_b: runs[1] ?? "", colouring };
+export async function compare(context) {
+  const runs = [context.text("run_a") || null, context.text("run_b") || null];
+  const colouring = colouringOf(context);
+  const all = measuresOf(context);
+  const variables = { ...all, measures: all.measures.filter((measure) => !measure.startsWith("probe")), run_a: runs[0] ?? "", run_b: runs[1] ?? "", colouring };
   try {
-    const frame = await ask(asked, "compare_runs", { run_a: runs[0], run_b: runs[1] });
+    const frame = await ask(context, "compare_runs", { run_a: runs[0], run_b: runs[1] });
     if (heightOf(frame)) {
       const [first] = rowsOf(frame);
       runs[0] ??= first.run_a;
       runs[1] ??= first.run_b;
     }
     const given = { run_a: runs[0], run_b: runs[1] };
-    asked.command = rowsCommand(asked, "compare_runs", given);
-    asked.plotCommand = plotCommand(asked, "compare_runs", given);
-    shown.table = table(asked, frame, { hides: ["run_a", "run_b"] });
+    context.command = rowsCommand(context, "compare_runs", given);
+    context.plotCommand = plotCommand(context, "compare_runs", given);
+    variables.table = table(context, frame, { hides: ["run_a", "run_b"] });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    shown.error = error;
+    variables.error = error;
   }
-  const frame = asked.frame;
-  shown.sides = [];
+  const frame = context.frame;
+  variables.sides = [];
   for (const run of runs) {
     if (run === null) {
-      shown.sides.push({ run: "no second run", why: "Choose a second run." });
+      variables.sides.push({ run: "no second run", why: "Choose a second run." });
       continue;
     }
     try {
-      shown.sides.push({ run, grid: await grid(asked, run, colouring), to_head: toHead(colouring, run) });
+      variables.sides.push({ run, grid: await grid(context, run, colouring), to_head: toHead(colouring, run) });
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      shown.sides.push({ run, why: `${error.fact} ${error.remedy}` });
+      variables.sides.push({ run, why: `${error.fact} ${error.remedy}` });
     }
   }
-  asked.frame = frame ?? asked.frame;
-  shown.ends = endsOf(shown.sides.map((each) => each.grid).filter(Boolean), colouring);
-  return shown;
+  context.frame = frame ?? context.frame;
+  variables.ends = endsOf(variables.sides.map((side) => side.grid).filter(Boolean), colouring);
+  return variables;
 }
 
-export function tables(asked) {
+export function tables(context) {
   const sections = {};
-  for (const each of Object.values(asked.app.analyses)) (sections[each.section] ??= []).push(each);
+  for (const analysis of Object.values(context.app.analyses)) (sections[analysis.section] ??= []).push(analysis);
   return { sections };
 }
 
-export async function analysis(asked) {
-  const name = asked.path.split("/")[2];
-  const found = Object.hasOwn(asked.app.analyses, name) ? asked.app.analyses[name] : null;
+export async function analysis(context) {
+  const name = context.path.split("/")[2];
+  const found = Object.hasOwn(context.app.analyses, name) ? context.app.analyses[name] : null;
   if (found === null) throw new Fault(`There is no analysis ${name}.`, "The page Tables and figures lists them all.");
   const shown = { analysis: found, title: found.name };
-  const given = Object.fromEntries(Object.entries(asked.given).filter(([each]) => each !== "page"));
-  const known = found.parameters.map((each) => each.name);
-  const unknown = Object.keys(given).find((each) => !known.includes(each));
+  const given = Object.fromEntries(Object.entries(context.given).filter(([name]) => name !== "page"));
+  const known = found.parameters.map((parameter) => parameter.name);
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown) return { ...shown, error: new Fault(`${found.name} has no parameter ${unknown.slice(0, 60)}.`, `It takes: ${known.join(", ") || "none"}.`) };
-  asked.command = rowsCommand(asked, name, given);
+  context.command = rowsCommand(context, name, given);
   try {
-    const answer = await ask(asked, name, given);
-    Object.assign(shown, { answered: answer.run, table: table(asked, answer) });
+    const answer = await ask(context, name, given);
+    Object.assign(shown, { answered: answer.run, table: table(context, answer) });
     if (found.plot && heightOf(answer)) {
-      asked.plotCommand = plotCommand(asked, name, given);
+      context.plotCommand = plotCommand(context, name, given);
       if (answer.file === null) {
-        asked.note("The picture is published only for the default settings; the command below draws it for these.");
-      } else if (asked.app.manifest.pictures.includes(`${answer.file}/${name}`)) {
+        context.note("The picture is published only for the default settings; the command below draws it for these.");
+      } else if (context.app.manifest.pictures.includes(`${answer.file}/${name}`)) {
         shown.picture = Object.fromEntries(["light", "dark"].map((theme) => [theme, `answers/${answer.file}/${name}.${theme}.svg`]));
       }
     }
@@ -443,21 +443,21 @@ export const EXAMPLE = "select upos, count(*) as n from word group by upos order
 
 export const bare = (statement) => statement.trim().replace(/;\s*$/, "");
 
-export async function statement(asked) {
+export async function statement(context) {
   const shown = { example: EXAMPLE };
-  const text = bare(asked.text("statement"));
+  const text = bare(context.text("statement"));
   if (!text) return shown;
   shown.statement = text;
-  asked.command = commandOf(asked, `sql ${asked.app.shell(text)}`);
-  if (!asked.app.wasGiven(text)) {
-    asked.note("This statement came with the address, and has not run: read it, then click Run.");
+  context.command = commandOf(context, `sql ${context.app.shell(text)}`);
+  if (!context.app.wasGiven(text)) {
+    context.note("This statement came with the address, and has not run: read it, then click Run.");
     return shown;
   }
   try {
-    const frame = await asked.app.database.frame(text, MOST_ROWS + 1);
+    const frame = await context.app.database.frame(text, MOST_ROWS + 1);
     const cut = heightOf(frame) > MOST_ROWS;
-    if (cut) frame.values = frame.values.map((each) => each.slice(0, MOST_ROWS));
-    Object.assign(shown, { table: table(asked, frame, { more: cut }), cut });
+    if (cut) frame.values = frame.values.map((values) => values.slice(0, MOST_ROWS));
+    Object.assign(shown, { table: table(context, frame, { more: cut }), cut });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     shown.error = error;
@@ -465,9 +465,9 @@ export async function statement(asked) {
   return shown;
 }
 
-export async function contents(asked) {
-  const found = await asked.app.file("answers/contents.json");
-  asked.command = commandOf(asked, "info");
+export async function contents(context) {
+  const found = await context.app.file("answers/contents.json");
+  context.command = commandOf(context, "info");
   return { ...found, notes: undefined };
 }
 
