@@ -133,7 +133,7 @@ def test_a_picture_goes_where_its_ending_says(
         (("sample_story-1", "--head", "1-1", "--limit", "51"), 2, "Give 1 to 50."),
         (("pattern { V [] }", "--layer", "1", "--layer", "2", "--limit", "50",
           "--head", "1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4,3-1"), 2, "up to 150 panels"),
-        (("pattern { V [lemma=nope] }", "--head", "1-1"), 1, "The request finds nothing"),
+        (("pattern { V [lemma=nope] }", "--head", "1-1"), 1, "The request matches nothing"),
         (("pattern { V -[obj]-> }", "--head", "1-1"), 2, "Line 1, column 22"),
     ],
 )  # fmt: skip
