@@ -194,7 +194,7 @@ def test_a_request_that_asks_about_attention_chooses_the_run(
     assert status == 0 and out.splitlines()[1].endswith(run_names["single"])
     named = ("--run", run_names["decoder"])
     status, _, error = shell(request, "--head", "3-1", *named)
-    assert status == 1 and "finds nothing" in error, "a decoder looks at no later word"
+    assert status == 1 and "matches nothing" in error, "a decoder looks at no later word"
     status, out, _ = shell(request.replace("A << B", "B << A"), "--head", "3-1", *named)
     assert status == 0 and run_names["decoder"] in out
 
