@@ -57,11 +57,9 @@ def judged(
     keys = pairs.columns[2:]
     name = "head_score" if all_heads else "best_head_test"
     if not pairs.height:
-        columns = (
-            [*keys, *_GROUP_COLUMNS]
-            if keys
-            else [column.name for column in registry.find_analysis(name).columns]
-        )
+        columns = [*keys, *_GROUP_COLUMNS]
+        if not keys:
+            columns = [column.name for column in registry.find_analysis(name).columns]
         return pl.DataFrame(schema=columns).drop([] if all_heads else "relation", strict=False)
     rows = pairs.select("word", "head_word").unique().with_columns(relation=pl.lit(RELATION))
     with bank.temp_table("saved_pair", rows.select("relation", "word", "head_word")):

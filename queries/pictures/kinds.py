@@ -468,22 +468,12 @@ def draw_bars(scene: Scene) -> ChartParts:
         colors = scene.kind_colors(NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
         for channel in ("color", "shape"):
             colors[channel]["legend"] |= {"orient": "top", "offset": 4}
-            if scene.look.width is not None:  # the bars begin further right than the column
+            if scene.look.width is not None:  # above the bars, there is room for one column only
                 colors[channel]["legend"]["columns"] = 1
-        edge = {"stroke": theme.background, "strokeWidth": 1}
-        layers.append(
-            layer(
-                {
-                    "type": "point",
-                    "filled": True,
-                    "size": 74 * scene.look.scale,
-                    "opacity": 1,
-                    **edge,
-                },
-                {"x": {**x_axis, "field": VALUE}, "y": y_axis, **_point_colors(colors)},
-                _folded(plot.beside),
-            )
-        )
+        dot = {"type": "point", "filled": True, "size": 74 * scene.look.scale, "opacity": 1,
+               "stroke": theme.background, "strokeWidth": 1}  # fmt: skip
+        encoding = {"x": {**x_axis, "field": VALUE}, "y": y_axis, **_point_colors(colors)}
+        layers.append(layer(dot, encoding, _folded(plot.beside)))
     width = scene.size.width or _BARS_WIDTH
     # In a column of a paper, only the first of these fits beside the bars.
     label_columns = plot.aside[: 1 if scene.look.width else None]
@@ -495,8 +485,12 @@ def draw_bars(scene: Scene) -> ChartParts:
             )  # fmt: skip
         text = {"type": "text", "align": "left", "fontSize": scene.look.at_least(0.9),
                 "color": theme.ink}  # fmt: skip
-        at = {"x": {"value": width + 8}, "y": y_axis, "text": {"field": ASIDE, "type": "nominal"}}
-        layers.append(layer(text, at))
+        encoding = {
+            "x": {"value": width + 8},
+            "y": y_axis,
+            "text": {"field": ASIDE, "type": "nominal"},
+        }
+        layers.append(layer(text, encoding))
     return ChartParts([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
 
 

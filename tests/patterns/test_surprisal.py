@@ -300,7 +300,7 @@ def test_sentences_that_were_not_measured_are_told(judged: Judged) -> None:
 def test_heads_are_judged_on_improbable_words(judged: Judged) -> None:
     bank, corpus = judged
     request = "pattern { V -[obj]-> O; O.surprisal > 8 }"
-    with pytest.warns(AttnbankWarning, match="by how improbable a model finds words"):
+    with pytest.warns(AttnbankWarning, match="selects pairs by surprisal"):
         found = bank.score(request, dependent="O", head="V")
     expected = sum(
         word.deprel == "obj" and (word.surprisal or 0) > 8

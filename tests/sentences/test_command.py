@@ -133,7 +133,7 @@ def test_a_picture_goes_where_its_ending_says(
         (("sample_story-1", "--head", "1-1", "--limit", "51"), 2, "Give 1 to 50."),
         (("pattern { V [] }", "--layer", "1", "--layer", "2", "--limit", "50",
           "--head", "1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4,3-1"), 2, "up to 150 panels"),
-        (("pattern { V [lemma=nope] }", "--head", "1-1"), 1, "The request finds nothing"),
+        (("pattern { V [lemma=nope] }", "--head", "1-1"), 1, "The request matches nothing"),
         (("pattern { V -[obj]-> }", "--head", "1-1"), 2, "Line 1, column 22"),
     ],
 )  # fmt: skip
@@ -194,7 +194,7 @@ def test_a_request_that_asks_about_attention_chooses_the_run(
     assert status == 0 and out.splitlines()[1].endswith(run_names["single"])
     named = ("--run", run_names["decoder"])
     status, _, error = shell(request, "--head", "3-1", *named)
-    assert status == 1 and "finds nothing" in error, "a decoder looks at no later word"
+    assert status == 1 and "matches nothing" in error, "a decoder looks at no later word"
     status, out, _ = shell(request.replace("A << B", "B << A"), "--head", "3-1", *named)
     assert status == 0 and run_names["decoder"] in out
 

@@ -322,7 +322,7 @@ def _add_comparison(planned: ScopePlan, comparison: syntax.Comparison) -> None:
     """Add the condition of a comparison; a comparison with a text becomes a test, often faster."""
     left, operator, right = comparison.left, comparison.operator, comparison.right
     is_number = operator not in ("=", "<>") or any(
-        _is_numeric_side(planned, e) for e in (left, right)
+        _is_numeric_side(planned, side) for side in (left, right)
     )
     if isinstance(right, syntax.Constant) and isinstance(left, syntax.Reference) and not is_number:
         _add_test(planned, left, "equal" if operator == "=" else "different", right.value)
@@ -379,12 +379,9 @@ def _attention_value(planned: ScopePlan, key: syntax.AttentionKey, run: Run) -> 
                 f" surprisal_looked_at.word = looked_at.id and surprisal_looked_at.run = {run.id}"
             )
         else:
-            is_label = key.feature == "deprel"
-            word_value = (
-                "looked_at.deprel"
-                if is_label
-                else expressions.feature_value(key.feature, "looked_at")
-            )
+            word_value = "looked_at.deprel"
+            if key.feature != "deprel":
+                word_value = expressions.feature_value(key.feature, "looked_at")
             value = f"string_agg({word_value}, '+' order by looked_at.id nulls last)"
         reaches = "target.position = peak.most_attended"
         rows = _attention_rows(run, key.head, "peak", reaches, joined=joined)

@@ -238,18 +238,16 @@ def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -
 
     Raises RequestError for a label that would allow both graphs.
     """
-    if source is None and target is None:
+    if source is None and target is None:  # stars have no position
         raise RequestError(SourcePosition(1, 1), _NO_NODE)
     edge = syntax.Edge(source, target, name, label, False)
     marked: list[bool] = []
     for test in label:
         if test.feature == syntax.WHOLE:
-            marked += [
-                (value.text if isinstance(value, syntax.Regex) else value).startswith(
-                    syntax.ENHANCED
-                )
-                for value in test.values
+            texts = [
+                value.text if isinstance(value, syntax.Regex) else value for value in test.values
             ]
+            marked += [text.startswith(syntax.ENHANCED) for text in texts]
             if test.kind == "equal":
                 label = _whole_label("equal", *(
                     value.removeprefix(syntax.ENHANCED) if isinstance(value, str) else value
