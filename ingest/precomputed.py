@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
-from attnbank.ingest.attention.merging import Maps, Rows, is_unnormalised
+from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
+from attnbank.ingest.attention.merging import Maps, RowSums, is_unnormalised
 from attnbank.ingest.attention.rows import RunFacts, rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import (
     WINDOW,
@@ -53,7 +53,7 @@ from attnbank.ingest.options import (
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import Writer
-from attnbank.ingest.store.writer import ingesting
+from attnbank.ingest.store.writer import open_for_ingest
 from attnbank.sql import registry
 from attnbank.sql.bank.integrity import MOST_HEADS
 from attnbank.sql.bank.opening import existing
@@ -152,7 +152,7 @@ class PrecomputedRun:
         self._options, self._facts, self._spelled = options, facts, spelled
         self._stack = ExitStack()
         self._is_open = False
-        self._heads = 1 if options.measure in OF_LAYERS else facts.heads
+        self._heads = 1 if options.measure in LAYER_MEASURES else facts.heads
         self._inputs: list[_SentenceMaps] = []
         self._tokens = 0  # of `_inputs`
         self._done_sequences: set[int] = set()  # sequences that the bank has, or `_inputs`
@@ -160,19 +160,19 @@ class PrecomputedRun:
 
     def __enter__(self) -> Self:
         options = self._options
-        existing(options.bank)  # `ingesting` would make a missing bank
+        existing(options.bank)  # `open_for_ingest` would make a missing bank
         with ExitStack() as stack:
             self._connection = stack.enter_context(
-                ingesting(options.bank, has_deleted=options.replace)
+                open_for_ingest(options.bank, has_deleted=options.replace)
             )
             corpus, _ = find_corpus(
                 self._connection, options.bank, options.paths[0],
                 "Write its text first: attnbank ingest CORPUS --model none",
             )  # fmt: skip
-            model = runs.model_id(self._connection, self._facts)
+            model = runs.find_or_insert_model(self._connection, self._facts)
             # As in `ingest`: heads of causal models attend to whatever is first by default.
             first_word: FirstWord | None = "special" if self._facts.causal else None
-            wanted = runs.Wanted(
+            wanted = runs.RunSpec(
                 corpus, model, self._facts, options, 32_000, device=_GIVEN, first_word=first_word,
                 misspelled_words=0 if self._spelled else None,
             )  # fmt: skip
@@ -187,7 +187,7 @@ class PrecomputedRun:
                     f"The run {run.name} is finished.", "Give over=True to start it over."
                 )
             else:
-                runs.check_same(run, options, _GIVEN)
+                runs.check_resumable(run, options, _GIVEN)
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
                 run.id, corpus, run.first_sequence, options.subword, options.decimals,
@@ -294,8 +294,8 @@ class PrecomputedRun:
         self._writer.add(rows)
 
     @property
-    def _kind_of_rows(self) -> Rows:
-        if self._options.measure not in SHARES:
+    def _kind_of_rows(self) -> RowSums:
+        if self._options.measure not in NORMALISED_MEASURES:
             return "lengths"
         return "parts" if self._facts.sinks else "shares"
 

@@ -34,7 +34,7 @@ def ignore_progress(progress: Progress) -> None:
     """Do nothing: the default OnProgress."""
 
 
-class Counter:
+class ProgressCounter:
     """Counts the finished sentences of a run and reports them; thread-safe."""
 
     def __init__(self, on_progress: OnProgress, stage: str = "running") -> None:
@@ -45,11 +45,11 @@ class Counter:
         self._on_progress = on_progress
         self._lock = Lock()  # the reading and the writing thread both report
 
-    def looked(self, inputs: int) -> None:
+    def report_planning(self, inputs: int) -> None:
         """Report how many inputs have been read so far to draw a sample from."""
         self._on_progress(Progress("planning", inputs, None))
 
-    def begun(self, before: int, effort: float, total: int) -> None:
+    def start(self, before: int, effort: float, total: int) -> None:
         """Set the total, and add the sentences that an interrupted ingest has done already."""
         self.total = total
         self.add(before, effort)

@@ -12,15 +12,15 @@ from typing import Any
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.attention.measures import OF_LAYERS, SHARES
-from attnbank.ingest.attention.merging import Rows
+from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
+from attnbank.ingest.attention.merging import RowSums
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
-from attnbank.ingest.inputs.candidate_inputs import asking
+from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.plan import Planner, SharedPlans
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned, memory
+from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned, memory_bytes
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.training import Series, step_of
 from attnbank.ingest.options import (
@@ -30,12 +30,12 @@ from attnbank.ingest.options import (
     Report,
     check_run,
 )
-from attnbank.ingest.progress import Counter, OnProgress, Progress, ignore_progress
+from attnbank.ingest.progress import OnProgress, Progress, ProgressCounter, ignore_progress
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
-from attnbank.ingest.store.pipeline import BatchRunner, Remaining, run_batches
-from attnbank.ingest.store.writer import WRITER, ingesting, rows_by_name
+from attnbank.ingest.store.pipeline import BatchRunner, PendingRun, run_batches
+from attnbank.ingest.store.writer import WRITER, open_for_ingest, rows_by_name
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.opening import open_to_write
@@ -95,7 +95,7 @@ def ingest_run(
     check_run(options)
     problems: list[Problem] = []
     if options.repeat is None:
-        checked = checked or corpora.find_checked(options, on_progress)
+        checked = checked or corpora.find_and_check(options, on_progress)
         corpus, problems = checked.corpus, checked.problems
     if loaded is None:
         model, masked = load_model(options)
@@ -105,19 +105,21 @@ def ingest_run(
     if options.repeat is not None:
         corpus = corpora.random_corpus(options, model.input_tokenizer)
         options = corpus.options
-    tokenizer = opened_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
+    tokenizer = configure_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
     max_tokens = longest_input(options, tokenizer, model.facts.max_positions)
-    with gc_frozen(), ingesting(options.bank, has_deleted=options.replace) as connection:
+    with gc_frozen(), open_for_ingest(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
-        model_id = runs.model_id(connection, model.facts)
-        spec = runs.Wanted(
+        model_id = runs.find_or_insert_model(connection, model.facts)
+        spec = runs.RunSpec(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
             model.batching, tokenizer.first_word, tokenizer.bos.text if tokenizer.bos else None,
         )  # fmt: skip
         run = runs.find_same_run(connection, spec)
         plans = None if series is None else series.plans
         if run is None:
-            maps = model.facts.layers * (1 if options.measure in OF_LAYERS else model.facts.heads)
+            maps = model.facts.layers * (
+                1 if options.measure in LAYER_MEASURES else model.facts.heads
+            )
             counting = planner_of(options, tokenizer, max_tokens, plans)
             if series is None:
                 _warn_if_large(connection, corpus_id, counting, maps, options, on_progress)
@@ -136,11 +138,11 @@ def ingest_run(
         if run is None:
             state, run = "new", runs.start_run(connection, spec)
         else:
-            runs.check_same(run, options, str(model.device))
+            runs.check_resumable(run, options, str(model.device))
             if run.finished:
                 report = _report(connection, run.id, "unchanged", problems, corpus.notes)
                 return _refuse_empty_run(connection, report, run.id)
-            state, run = "resumed", runs.with_smaller_batches(connection, run, options.batch_tokens)
+            state, run = "resumed", runs.reduce_batch_tokens(connection, run, options.batch_tokens)
         planner = replace(
             planner_of(options, tokenizer, max_tokens, plans),
             batch_tokens=run.batch_tokens,
@@ -154,8 +156,8 @@ def ingest_run(
         )  # fmt: skip
         try:
             with malloc_tuned():
-                done, progress = run.batches, Counter(on_progress)
-                batch_runner(Remaining(connection, model, planner, facts, done, progress, masked))
+                done, progress = run.batches, ProgressCounter(on_progress)
+                batch_runner(PendingRun(connection, model, planner, facts, done, progress, masked))
         except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
             if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
                 raise
@@ -191,8 +193,8 @@ def load_model(
     return model, masked_passes(model.masked_lm, options)
 
 
-def _kind_of_rows(options: IngestOptions, model: models.Model) -> Rows:
-    if options.measure not in SHARES:
+def _kind_of_rows(options: IngestOptions, model: models.Model) -> RowSums:
+    if options.measure not in NORMALISED_MEASURES:
         return "lengths"
     return "parts" if model.facts.sinks and options.measure == "weights" else "shares"
 
@@ -236,7 +238,7 @@ def estimate(
     corpus = None
     problems: list[Problem] = []
     if options.repeat is None:
-        checked = checked or corpora.find_checked(options, on_progress, reads_bank=False)
+        checked = checked or corpora.find_and_check(options, on_progress, reads_bank=False)
         corpus, problems = checked.corpus, checked.problems
     described = models.describe(
         options.model,
@@ -248,9 +250,9 @@ def estimate(
     if corpus is None:
         corpus = corpora.random_corpus(options, described.input_tokenizer)
         options = corpus.options
-    tokenizer = opened_tokenizer(options, described.input_tokenizer)
+    tokenizer = configure_tokenizer(options, described.input_tokenizer)
     max_tokens = longest_input(options, tokenizer, described.max_positions)
-    maps = described.layers * (1 if options.measure in OF_LAYERS else described.heads)
+    maps = described.layers * (1 if options.measure in LAYER_MEASURES else described.heads)
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         path = Path(folder, "estimate.duckdb")
         try:
@@ -309,7 +311,7 @@ def _warn_if_large(
         [corpus],
     ).fetchall()
     free = shutil.disk_usage(options.bank.absolute().parent).free
-    large = min(LARGE, free, memory())
+    large = min(LARGE, free, memory_bytes())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # an upper bound is enough: an exact count tokenizes the whole corpus
     expected, sums = _estimate_size(connection, corpus, planner, maps, options, on_progress)
@@ -318,7 +320,7 @@ def _warn_if_large(
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
     warnings.warn(
         f"The run will take about {expected.bytes / 1e9:,.1f} GB ({expected.weights:,} weights);"
-        f" the disk has {free / 1e9:,.1f} GB free, the machine {memory() / 1e9:,.1f} GB of"
+        f" the disk has {free / 1e9:,.1f} GB free, the machine {memory_bytes() / 1e9:,.1f} GB of"
         f" memory.{less}",
         AttnbankWarning,
         stacklevel=2,
@@ -368,14 +370,14 @@ def _estimate_run(
     Also returns the number of positions, and of the weights of one map per input that are stored:
     with `largest`, that many from each position and the sum of the others as one more.
     """
-    result = Estimate(problems=problems, departures=corpora.violations_of(connection, corpus))
+    result = Estimate(problems=problems, departures=corpora.count_violations(connection, corpus))
     ((result.documents, result.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
     ).fetchall()
     result.skipped.update(problem.id for problem in problems)
     counted = positions = stored = 0
-    plan = planner.plan(asking(connection.cursor()), corpus)
+    plan = planner.plan(cursor_query(connection.cursor()), corpus)
     on_progress(Progress("counting", counted, plan.sentences))
     for batch in plan.batches:
         counted += batch.sentence_count
@@ -386,7 +388,7 @@ def _estimate_run(
             result.sentences += len(input.sentences)
             result.words += len(input.words)
             result.joined_words += input.joined_words
-            result.unknown_words += input.encoded.words_with(planner.input_tokenizer.unknown)
+            result.unknown_words += input.encoded.count_words_with(planner.input_tokenizer.unknown)
             result.pieces += len(input.encoded.ids)
             size = len(input.encoded.positions)
             result.weights += size**2
@@ -409,7 +411,7 @@ def planner_of(
     )  # fmt: skip
 
 
-def opened_tokenizer(
+def configure_tokenizer(
     options: IngestOptions, input_tokenizer: InputTokenizer, *, is_causal: bool | None = None
 ) -> InputTokenizer:
     """Return the tokenizer with the BOS token and the kind of the first word set by the options.
@@ -481,7 +483,7 @@ def _report(
     notes: list[str],
 ) -> Report:
     columns = report_columns(connection, run)
-    departures = corpora.violations_of(connection, columns.pop("corpus_id"))
+    departures = corpora.count_violations(connection, columns.pop("corpus_id"))
     conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
     notes = notes + behaviour_lines(*(columns.pop(column) for column in conduct))
     rows = connection.execute(

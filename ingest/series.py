@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnbank.ingest.models import loading
-from attnbank.ingest.models.training import Checkpoint, Series, checkpoints
+from attnbank.ingest.models.training import Checkpoint, Series, find_checkpoints
 from attnbank.ingest.options import Estimate, IngestOptions, Report, check_run
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.ingest.run import estimate, ingest_run
@@ -31,7 +31,7 @@ def ingest_series(
     """
     check_run(options)
     assert options.series is not None
-    members = checkpoints(options.model, options.series)
+    members = find_checkpoints(options.model, options.series)
     _check_alike(members, options)
     shared = Series(
         str(Path(options.model)) if Path(options.model).is_dir() else options.model,
@@ -49,7 +49,7 @@ def estimate_series(
     """Return the number of checkpoints of a series, and the estimate of one run."""
     check_run(options)
     assert options.series is not None
-    members = checkpoints(options.model, options.series)
+    members = find_checkpoints(options.model, options.series)
     _check_alike(members, options)
     return len(members), estimate(_options_of(members[0], options), on_progress)
 

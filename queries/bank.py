@@ -456,7 +456,7 @@ class Bank(Requests):
 
         picture = self.picture(name, theme=theme, size=size, look=look, **values)
         if isinstance(picture, pictures.Picture):
-            return pictures.draw(picture.specification)
+            return pictures.altair_chart(picture.specification)
         return picture
 
     def picture(
@@ -498,7 +498,7 @@ class Bank(Requests):
         picture = self.picture(name, theme=theme, size=size, look=look, **values)
         if isinstance(picture, pictures.Picture):
             return picture.specification
-        raise pictures.no_specification(name)
+        raise pictures.no_specification_error(name)
 
     if TYPE_CHECKING:  # typing keeps overloads, and all that their module knows, until the very end
 

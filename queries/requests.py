@@ -26,9 +26,9 @@ _CONTEXT = 10  # words; the default of `attnbank find`, too, where no terminal l
 
 def _in_order(hits: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Rows by some keys in the order of the first one, an interval: as its numbers are read."""
-    from attnbank.queries.patterns.run_request import begin_of
+    from attnbank.queries.patterns.run_request import interval_start
 
-    begins = hits[keys[0]].map_elements(begin_of, pl.Float64)
+    begins = hits[keys[0]].map_elements(interval_start, pl.Float64)
     order = [begins, *(hits[key] for key in keys[1:])]
     return hits.select(pl.all().sort_by(order, nulls_last=True))
 
@@ -76,7 +76,7 @@ class Requests(Backend):
             context = False if columns and context is None else _CONTEXT
         choice = HitOptions(
             corpus, limit, sample, seed, keys=context is not False,
-            cross_sentence=run_request.is_document(within),
+            cross_sentence=run_request.may_span_sentences(within),
             run=self.run_of_request(request, run, within, f"{columns}, {sort}"),
         )  # fmt: skip
         hits = self.run_hits(request, choice, columns, sort, timeout, memory)
@@ -116,7 +116,7 @@ class Requests(Backend):
 
         chosen = self.run_of_request(request, run, within, by)
         choice = HitOptions(
-            corpus, limit, cross_sentence=run_request.is_document(within), run=chosen
+            corpus, limit, cross_sentence=run_request.may_span_sentences(within), run=chosen
         )
         return self.run_hits(request, choice, by, "", timeout, memory, counts=True)
 
@@ -133,12 +133,12 @@ class Requests(Backend):
         """
         from attnbank.queries.patterns import run_request
 
-        wide = run_request.is_document(within)
-        checked = run_request.resolved(request, columns)
+        wide = run_request.may_span_sentences(within)
+        checked = run_request.parse_and_resolve(request, columns)
         if checked.reads_run():
             with self.answering():
                 chosen = run_request.choose_run_of_request(
-                    self.connection, self.path, run, wide=wide, weights=checked.reads_weights(),
+                    self.connection, self.path, run, in_documents=wide, weights=checked.reads_weights(),
                     attention=bool(checked.attention()), surprisal=checked.reads_surprisal(),
                 )  # fmt: skip
                 run_request.check_thresholds(self.connection, self.path, checked, chosen)
@@ -165,7 +165,7 @@ class Requests(Backend):
         from attnbank.queries.patterns import run_request
         from attnbank.queries.patterns.language import syntax
 
-        compiled = run_request.question(
+        compiled = run_request.compile_request(
             request, columns=columns, sort=sort, choice=choice, counts=counts
         )
         run = choice.run
@@ -181,19 +181,19 @@ class Requests(Backend):
             if skipped:
                 text = f"The run {run.name} skipped {skipped:,} sentences, which are not searched."
                 warnings.warn(text, AttnbankWarning, stacklevel=3)
-            if compiled.checked.reads_surprisal():
+            if compiled.resolved.reads_surprisal():
                 self._warn_of_unmeasured(run)
         hits = self._run_statement(
-            compiled.checked, compiled.statement, choice.corpus, timeout, memory
+            compiled.resolved, compiled.statement, choice.corpus, timeout, memory
         )
-        keys = list(dict.fromkeys(map(str, compiled.checked.keys)))
+        keys = list(dict.fromkeys(map(str, compiled.resolved.keys)))
         if counts and keys and hits.schema[keys[0]].is_numeric():  # as numbers are read
             return hits.sort(keys, nulls_last=True)
-        if counts and keys and isinstance(compiled.checked.keys[0], syntax.Interval):
+        if counts and keys and isinstance(compiled.resolved.keys[0], syntax.Interval):
             return _in_order(hits, keys)
         if choice.sample is None:
             return hits
-        hits = hits.sort("sentence", *compiled.checked.pattern.nodes)  # as the text is read
+        hits = hits.sort("sentence", *compiled.resolved.pattern.nodes)  # as the text is read
         return hits if choice.keys else hits.drop("sentence")
 
     def _warn_of_unmeasured(self, run: Run) -> None:
@@ -227,7 +227,9 @@ class Requests(Backend):
             unmatched_names.check_enhanced(self.connection, checked)
         hits = self.run_request(statement, timeout, memory)
         with self.answering():
-            for warning in unmatched_names.unknown_names(self.connection, checked, corpus):
+            for warning in unmatched_names.messages_of_unmatched_names(
+                self.connection, checked, corpus
+            ):
                 warnings.warn(warning, AttnbankWarning, stacklevel=4)
         return hits
 
@@ -236,9 +238,9 @@ class Requests(Backend):
 
         Raises RequestError for a request that cannot be read.
         """
-        from attnbank.queries.patterns import asks_about_attention
+        from attnbank.queries.patterns import reads_attention
 
-        return asks_about_attention(request)
+        return reads_attention(request)
 
     def concordance(self, hits: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
         """The hits as a concordance: the matched words in their sentence.
@@ -296,11 +298,14 @@ class Requests(Backend):
             raise CallError("--each and --min-count choose among groups.", "Add --by KEYS (by=).")
         if by and every:
             raise CallError("--by and --every are mutually exclusive.", "Give one of them.")
-        checked, wide = run_request.resolved(request, by), run_request.is_document(within)
+        checked, wide = (
+            run_request.parse_and_resolve(request, by),
+            run_request.may_span_sentences(within),
+        )
         if checked.reads_surprisal() and run is None:  # one of which heads can be judged, too
             with self.answering():
                 run = run_request.choose_run_of_request(
-                    self.connection, self.path, None, wide=wide, weights=checked.reads_weights(),
+                    self.connection, self.path, None, in_documents=wide, weights=checked.reads_weights(),
                     surprisal=True,
                 ).id  # fmt: skip
         runs = [run] if run is None or isinstance(run, str | int) else list(dict.fromkeys(run))
@@ -314,7 +319,7 @@ class Requests(Backend):
             memory=memory,
         )  # fmt: skip
         in_intervals = isinstance(
-            next(iter(run_request.in_groups(checked).keys), None), syntax.Interval
+            next(iter(run_request.with_keys_to_count_by(checked).keys), None), syntax.Interval
         )
         by_distance = any(
             isinstance(key, syntax.NodeFunction) and {key.first, key.second} == {dependent, head}
@@ -325,9 +330,9 @@ class Requests(Backend):
             with self.answering():
                 if named is None and wide:
                     named = run_request.choose_run_of_request(
-                        self.connection, self.path, None, wide=True
+                        self.connection, self.path, None, in_documents=True
                     ).id
-            judged = scoring.judged(
+            judged = scoring.score_heads(
                 self, pairs, None if named is None else str(named), all_heads=every, per_group=each,
                 min_count=min_count, has_control=len(runs) == 1,
             )  # fmt: skip
@@ -363,9 +368,11 @@ class Requests(Backend):
 
         is_read = run_request.reads_run(request, by)
         chosen = self.run_of_request(request, run, within, by) if is_read else None
-        wide = run_request.is_document(within)
+        wide = run_request.may_span_sentences(within)
         choice = HitOptions(corpus, keys=True, cross_sentence=wide, run=chosen)
-        checked = run_request.in_groups(run_request.checked_for(request, by, "", choice))
+        checked = run_request.with_keys_to_count_by(
+            run_request.resolve_with_options(request, by, "", choice)
+        )
         nodes = checked.pattern.nodes
         for name in (dependent, head):
             if name not in nodes:
@@ -381,6 +388,6 @@ class Requests(Backend):
         pairs = self._run_statement(checked, statement, corpus, timeout, memory)
         if checked.attention():
             warnings.warn(scoring.CIRCULAR, AttnbankWarning, stacklevel=3)
-        elif run_request.resolved(request).reads_surprisal():
+        elif run_request.parse_and_resolve(request).reads_surprisal():
             warnings.warn(scoring.SELECTED, AttnbankWarning, stacklevel=3)
         return pairs, statement

@@ -35,8 +35,8 @@ from attnbank.ingest.losses.head_sets import (
     Head,
     HeadSet,
     LossOptions,
-    read_heads,
-    run_to_read,
+    choose_scored_run,
+    parse_heads,
 )
 from attnbank.sql.errors import CallError
 
@@ -132,9 +132,9 @@ def ablate(
         raise CallError(
             "No set of heads was named.", "Give --heads, --query, --best or --each: --heads 3-1,4-2"
         )
-    sets = [HeadSet(text, read_heads(text), f"--heads {text}") for text in dict.fromkeys(heads)]
+    sets = [HeadSet(text, parse_heads(text), f"--heads {text}") for text in dict.fromkeys(heads)]
     with open_named_bank(ctx) as bank:
-        read = run_to_read(bank.connection, path, run)
+        read = choose_scored_run(bank.connection, path, run)
         for number, statement in enumerate(query, start=1):
             called = "query" if len(query) == 1 else f"query {number}"
             sets.append(HeadSet(called, _heads_of_query(bank, statement), f"--query {statement}"))

@@ -119,15 +119,15 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
     suitable, else the newest suitable run. Without RUN, list the runs, and whether each can be
     used when no run is named (column unasked).
     """
-    from attnbank.ingest.store.preferences import prefer, prefer_none
+    from attnbank.ingest.store.preferences import set_default_run, unset_default_runs
 
     if run is not None and forgets:
         raise CallError("RUN and --none are mutually exclusive.", "Give one of them.")
     if forgets:
-        prefer_none(bank_path(ctx))
+        unset_default_runs(bank_path(ctx))
         notify("There is no default run now; analyses use the newest suitable run.")
     elif run is not None:
-        notify(f"{prefer(bank_path(ctx), run)} is now the default run.")
+        notify(f"{set_default_run(bank_path(ctx), run)} is now the default run.")
     else:
         with open_named_bank(ctx) as bank:
             frame = bank.choices()

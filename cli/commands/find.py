@@ -261,7 +261,7 @@ def count(
 def _with_finds(ctx: click.Context, counts: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     import polars as pl
 
-    from attnbank.queries.patterns import listing
+    from attnbank.queries.patterns import request_for_count_row
 
     params = ctx.params
     options = [("--corpus", params["corpus"]), ("--run", params["run"])]
@@ -271,7 +271,14 @@ def _with_finds(ctx: click.Context, counts: pl.DataFrame, names: list[str]) -> p
     # Without --by there is one row, the count of all hits, and a frame without columns has none.
     keys = counts.select(names).rows() or [()] * counts.height
     commands = [
-        shlex.join(["attnbank", "find", listing(params["request"], params["by"], key), *typed])
+        shlex.join(
+            [
+                "attnbank",
+                "find",
+                request_for_count_row(params["request"], params["by"], key),
+                *typed,
+            ]
+        )
         for key in keys
     ]
     return counts.with_columns(pl.Series("find", commands, pl.String))
@@ -319,11 +326,11 @@ def score(
     without correction. If the bank has controls with random weights, each seed has a row, and
     their range follows.
     """
-    from attnbank.queries.patterns import check_ends
+    from attnbank.queries.patterns import check_dependent_and_head
 
     source = open_source(ctx)
     output.check_output(ctx)
-    check_ends(request, dependent, head)
+    check_dependent_and_head(request, dependent, head)
     assert dependent is not None and head is not None
     for name in ("engine", "data", "master"):  # `source` was made from these
         del options[name]
@@ -378,9 +385,9 @@ def save(
     again.
     """
     from attnbank.ingest import save_relation
-    from attnbank.queries.patterns import check_ends
+    from attnbank.queries.patterns import check_dependent_and_head
 
-    check_ends(request, dependent, head)
+    check_dependent_and_head(request, dependent, head)
     assert dependent is not None and head is not None
     with open_named_bank(ctx) as bank:
         pairs = save_relation(bank, name, request, dependent=dependent, head=head, **options)

@@ -207,11 +207,11 @@ def _measure_losses(options: IngestOptions, report: Report) -> None:
 def _fill_series(options: IngestOptions, *, losses: bool) -> None:
     """Ingest the checkpoints of a series; print first how large the bank will be, then each run."""
     from attnbank.ingest import ingest_series
-    from attnbank.ingest.models.training import checkpoints
+    from attnbank.ingest.models.training import find_checkpoints
 
     check_run(options)
     assert options.series is not None
-    models = [checkpoint.name for checkpoint in checkpoints(options.model, options.series)]
+    models = [checkpoint.name for checkpoint in find_checkpoints(options.model, options.series)]
 
     def print_planned(count: int, total: int, peaks: int) -> None:
         less = (
@@ -323,10 +323,10 @@ def _check_corpus(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus 
     check_run(options)
     if options.repeat is not None:
         return None
-    from attnbank.ingest.store.corpus import find_checked
+    from attnbank.ingest.store.corpus import find_and_check
 
     with resumable_progress() as display:
-        return find_checked(options, display, reads_bank=reads_bank)
+        return find_and_check(options, display, reads_bank=reads_bank)
 
 
 @contextmanager
@@ -482,12 +482,14 @@ def spark_ingest(
 ) -> Report:
     """Ingest into an export on Spark. Raises what `ingest_to_export` and `session_of` raise."""
     from attnbank.ingest import ingest_to_export
-    from attnbank.ingest.engines.spark import OnSpark
+    from attnbank.ingest.engines.spark import SparkEngine
     from attnbank.queries.spark.sessions import LOCAL, session_of
 
     check_run(options)  # before the Spark session, which takes seconds to start
     with session_of(master or LOCAL) as session:
-        return ingest_to_export(options, to, lambda folder: OnSpark(session, folder), on_progress)
+        return ingest_to_export(
+            options, to, lambda folder: SparkEngine(session, folder), on_progress
+        )
 
 
 DEMO_BANK = "attnbank-demo.duckdb"

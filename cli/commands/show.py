@@ -401,11 +401,13 @@ def _bar(weight: float | None, largest: float) -> str:
 
 
 def _mention_letters(panel: Panel, positions: Iterable[int]) -> list[str]:
-    from attnbank.queries.pictures.sentence import letter
+    from attnbank.queries.pictures.sentence import entity_letter
 
     spans = panel.mentions.rows()
     return [
-        " ".join(letter(entity) for entity, first, last, _ in spans if first <= position <= last)
+        " ".join(
+            entity_letter(entity) for entity, first, last, _ in spans if first <= position <= last
+        )
         for position in positions
     ]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from attnbank.queries.pictures.encodings import Encoding
-from attnbank.queries.pictures.sentence import LIVE
+from attnbank.queries.pictures.sentence import HOVER_CSS
 from attnbank.queries.pictures.theme import THEMES, Theme
 
 # Steps of a colour scale: classes v0 to v20, and d0 to d20 for diverging scales.
@@ -42,7 +42,7 @@ def stylesheet() -> str:
     light, dark = THEMES["light"], THEMES["dark"]
     inner = "\n".join([*_scales(dark), *_css_rules()])
     return "\n".join(
-        [*_scales(light), LIVE, "@media (prefers-color-scheme: dark) {", inner, "}", ""]
+        [*_scales(light), HOVER_CSS, "@media (prefers-color-scheme: dark) {", inner, "}", ""]
     )
 
 

@@ -13,7 +13,13 @@ from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.charts import why_not_drawn
-from attnbank.queries.pictures.encodings import encodings, ends_of, in_order, label_of, unit_of
+from attnbank.queries.pictures.encodings import (
+    category_label,
+    encodings_of,
+    legend_order,
+    scale_ends,
+    unit_of,
+)
 from attnbank.queries.pictures.panels import is_significant
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
@@ -169,9 +175,9 @@ def scale_of_grids(grids: Sequence[Grid], colouring: Colouring) -> list[float]:
     """The ends of the colour scale that grids share, as in `attnbank plot`."""
     if colouring.stretch:
         values = [value for grid in grids for _, row in grid.layers for value in row]
-        return ends_of([value for value in values if value is not None], None, stretch=True)
+        return scale_ends([value for value in values if value is not None], None, stretch=True)
     amounts = [amount for grid in grids for amount in grid.amounts]
-    return ends_of(amounts, colouring.measure.domain)
+    return scale_ends(amounts, colouring.measure.domain)
 
 
 def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid:
@@ -284,12 +290,12 @@ def view_map(context: RequestContext, variables: dict[str, Any]) -> None:
     arguments = {"run": answer.run_name}
     variables |= {"rows": answer.frame, "command": context.rows_command("figure_6", arguments)}
     rows = answer.frame.to_dicts()
-    encoding_of_kind = encodings(in_order(sorted({str(row["behaviour"]) for row in rows})))
+    encoding_of_kind = encodings_of(legend_order(sorted({str(row["behaviour"]) for row in rows})))
     marks = {kind: (colours.kind(look), look.shape) for kind, look in encoding_of_kind.items()}
     variables |= {
         "answered": answer.run_name,
         "points": _points_of_heads(rows, marks),
-        "kinds": [(*mark, label_of(kind)) for kind, mark in marks.items()],
+        "kinds": [(*mark, category_label(kind)) for kind, mark in marks.items()],
         "mark": _MARK,
         "table": context.table(answer.frame),
         "to_head": lambda name: link(f"/head/{name}", run=context.run_name),
@@ -306,7 +312,9 @@ def _by_layer(
     for row in sorted(rows, key=lambda row: (row["layer"], row["head"])):
         kind = str(row["behaviour"])
         name = f"{row['layer']}-{row['head']}"
-        heads_by_layer.setdefault(row["layer"], []).append((name, label_of(kind), *marks[kind]))
+        heads_by_layer.setdefault(row["layer"], []).append(
+            (name, category_label(kind), *marks[kind])
+        )
     return list(heads_by_layer.items())
 
 
@@ -325,7 +333,7 @@ def overview(context: RequestContext, variables: dict[str, Any]) -> None:
         return
     rows = frame.to_dicts()
     certain = [row for row in rows if is_significant(row["p_corrected"])]
-    ends = ends_of([row["gain"] for row in certain], None)
+    ends = scale_ends([row["gain"] for row in certain], None)
     layers: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         described, relation = "no relation significantly above an offset", None
@@ -371,7 +379,7 @@ def _points_of_heads(
     return [
         (
             f"{row['layer']}-{row['head']}",
-            label_of(str(row["behaviour"])),
+            category_label(str(row["behaviour"])),
             left + (row["x"] - min(xs)) * scale,
             top + (max(ys) - row["y"]) * scale,
             *marks[str(row["behaviour"])],

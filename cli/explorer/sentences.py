@@ -12,13 +12,13 @@ import markupsafe
 import polars as pl
 
 from attnbank.cli.explorer.request import RequestContext, hit_of, link
-from attnbank.queries.patterns import HitOptions, head_keys, listing
-from attnbank.queries.patterns.concordance import nodes_of
+from attnbank.queries.patterns import HitOptions, head_keys, request_for_count_row
+from attnbank.queries.patterns.concordance import node_columns
 from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.sentences.choosing import (
     SentenceNotReadError,
+    choose_run_over_corpus,
     find_sentence,
-    run_over,
     sentences_of_run,
 )
 from attnbank.queries.sentences.showing import MOST_PANELS
@@ -97,7 +97,7 @@ def _hits(
     matches = paging.slice(matches)
     lines = context.bank.concordance(matches.drop("run", strict=False), _CONTEXT)
     more = columns_as_text(lines.drop("sent_id", "left", "hit", "right"))
-    nodes = nodes_of(matches)
+    nodes = node_columns(matches)
     default, unread = _unread_sentences(context, matches["sentence"].to_list())
     hits = []
     for at, (line, row) in enumerate(zip(lines.to_dicts(), matches.to_dicts(), strict=True)):
@@ -123,7 +123,7 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
     """The run that shows sentences, and which of them (by sentence.id) it has not read."""
     bank = context.bank
     try:
-        run = run_over(bank, context.run_name, None, None)
+        run = choose_run_over_corpus(bank, context.run_name, None, None)
     except AttnbankError:  # no suitable run; the page of the sentence says why
         return None, set()
     rows = bank.connection.execute(
@@ -148,7 +148,7 @@ def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) 
     def link_to_hits(row: Mapping[str, Any]) -> str | None:
         """The address of the hits that a count is made of."""
         with suppress(AttnbankError):
-            narrowed = listing(request, by, [row[key] for key in keys])
+            narrowed = request_for_count_row(request, by, [row[key] for key in keys])
             return link("/sentences", pattern=narrowed, run=context.run_name,
                         corpus=context.text_parameter("corpus"))  # fmt: skip
         return None
@@ -186,7 +186,9 @@ def model_view(context: RequestContext, variables: dict[str, Any]) -> None:
         return
     with context.bank.answering():
         chosen = find_sentence(context.bank, name, None)
-        run = run_over(context.bank, context.run_name, None, (chosen.corpus, chosen.corpus_name))
+        run = choose_run_over_corpus(
+            context.bank, context.run_name, None, (chosen.corpus, chosen.corpus_name)
+        )
     heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
     views = [
         context.bank.show(

@@ -265,7 +265,7 @@ async def _static(request: Request) -> Response:
     if name == "colours.css":
         return Response(colours.stylesheet(), media_type="text/css")
     if name == "hover.js":
-        return Response(sentence.script(), media_type=_TYPES[".js"])
+        return Response(sentence.hover_script(), media_type=_TYPES[".js"])
     static_files = {
         file.name: file for file in (_HERE / "static").iterdir() if file.suffix in _TYPES
     }

@@ -14,7 +14,7 @@ import markupsafe
 from attnbank.cli.explorer.bank_cache import notify
 from attnbank.cli.explorer.request import RequestContext
 from attnbank.queries import open_bank
-from attnbank.queries.sentences.choosing import run_over
+from attnbank.queries.sentences.choosing import choose_run_over_corpus
 from attnbank.queries.sentences.showing import Shown
 from attnbank.sql.errors import CallError
 
@@ -90,7 +90,7 @@ class _ModelChoice(NamedTuple):
 
 
 def _choose_model(context: RequestContext) -> _ModelChoice:
-    run = run_over(context.bank, context.run_name, None, None)
+    run = choose_run_over_corpus(context.bank, context.run_name, None, None)
     name, seed, revision, sha256 = context.bank.connection.execute(
         "select model.name, model.random_seed, model.revision, model.sha256 from run"
         " inner join model on model.id = run.model where run.id = $run",

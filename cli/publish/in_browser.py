@@ -37,12 +37,12 @@ def _compiled(options: dict[str, Any]) -> dict[str, Any]:
     choice = HitOptions(
         options.get("corpus"), options.get("limit"), options.get("sample"), keys=not by, run=run
     )
-    question = run_request.question(request, columns=by, choice=choice, counts=bool(by))
-    keys = list(dict.fromkeys(map(str, question.checked.keys)))
-    first = question.checked.keys[0] if question.checked.keys else None
+    question = run_request.compile_request(request, columns=by, choice=choice, counts=bool(by))
+    keys = list(dict.fromkeys(map(str, question.resolved.keys)))
+    first = question.resolved.keys[0] if question.resolved.keys else None
     return {
         "statement": question.statement,
-        "nodes": list(question.checked.pattern.nodes),
+        "nodes": list(question.resolved.pattern.nodes),
         "keys": keys,
         "by_interval": isinstance(first, syntax.Interval),
         "run": None if run is None else run.name,
@@ -51,7 +51,7 @@ def _compiled(options: dict[str, Any]) -> dict[str, Any]:
 
 def _run_of_published_request(options: dict[str, Any], request: str, by: str) -> Run | None:
     """The run that the request reads; None if it reads none. Raises CallError."""
-    checked = run_request.resolved(request, by)
+    checked = run_request.parse_and_resolve(request, by)
     if not checked.reads_run():
         return None
     runs = {run_facts["id"]: run_facts for run_facts in options["runs"]}

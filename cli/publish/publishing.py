@@ -31,7 +31,7 @@ from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.sentences.attention import names_of_run as names_of_run
 from attnbank.queries.sentences.attention import note_on_missing_weights
-from attnbank.queries.sentences.choosing import run_over
+from attnbank.queries.sentences.choosing import choose_run_over_corpus
 from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need
@@ -293,7 +293,7 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
     saved = bank.saved().to_dicts()
     default_run = None
     with suppress(AttnbankError):
-        default_run = run_over(bank, None, None, None).id
+        default_run = choose_run_over_corpus(bank, None, None, None).id
     return {
         "format": FORMAT,
         "name": name,
@@ -364,7 +364,7 @@ def _default_run_of_requests(bank: Bank, about: str) -> int | None:
     """The default run for requests about attention, weights or surprisal; None if there is none."""
     with suppress(AttnbankError), bank.answering():
         return run_request.choose_run_of_request(
-            bank.connection, bank.path, None, wide=False, weights=about == "weights",
+            bank.connection, bank.path, None, in_documents=False, weights=about == "weights",
             attention=about != "surprisal", surprisal=about == "surprisal",
         ).id  # fmt: skip
     return None
@@ -383,8 +383,8 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
             " where run.id = $run",
             {"run": run.id},
         ).fetchall()
-    plain = [*pictures.notes([], facts)]
-    arcs = [*pictures.notes([], replace(facts, relation="all"))]
+    plain = [*pictures.note_lines([], facts)]
+    arcs = [*pictures.note_lines([], replace(facts, relation="all"))]
     return run_fields | {
         "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
         "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": plain,
@@ -425,13 +425,13 @@ def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterat
         with suppress(AttnbankError):
             run = bank.run_of_request(request)
             choice = HitOptions(limit=10_001, keys=True, run=run)
-            question = run_request.question(request, choice=choice)
+            question = run_request.compile_request(request, choice=choice)
             yield {
                 "name": name,
                 "request": request,
                 "compiled": {
-                    "statement": question.statement, "nodes": list(question.checked.pattern.nodes),
-                    "keys": [*dict.fromkeys(map(str, question.checked.keys))], "by_interval": False,
+                    "statement": question.statement, "nodes": list(question.resolved.pattern.nodes),
+                    "keys": [*dict.fromkeys(map(str, question.resolved.keys))], "by_interval": False,
                     "run": None if run is None else run.name,
                 },
             }  # fmt: skip
@@ -477,7 +477,7 @@ def _templates() -> Environment:
 def write_programs(folder: Path) -> None:
     """Write the programs of the pages into a folder."""
     bundle.write_bundle(folder, provenance.version())
-    (folder / _HOVER).write_text(pictures.script(), encoding="utf-8")
+    (folder / _HOVER).write_text(pictures.hover_script(), encoding="utf-8")
     for name in _STATIC:
         (folder / name).write_bytes((_EXPLORER / "static" / name).read_bytes())
     (folder / _COLOURS).write_text(colours.stylesheet(), encoding="utf-8")

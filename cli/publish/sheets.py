@@ -18,9 +18,9 @@ from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.pictures.svg import element
 from attnbank.queries.pictures.theme import THEMES
-from attnbank.queries.pictures.tree import drawn_tree
-from attnbank.queries.sentences.attention import SentenceRecords, ShowOptions, sheet
-from attnbank.queries.sentences.choosing import Chosen
+from attnbank.queries.pictures.tree import draw_tree
+from attnbank.queries.sentences.attention import SentenceRecords, ShowOptions, sentence_records
+from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import registry
 from attnbank.sql.run_choice import Run
 
@@ -48,9 +48,9 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
     write_json(folder / "names.json", [[number, name] for number, name in rows])
     file: dict[str, Any] = {}
     for at, (number, name) in enumerate(rows, 1):
-        chosen = Chosen(number, name, run.corpus, run.corpus_name)
+        chosen = ChosenSentence(number, name, run.corpus, run.corpus_name)
         with bank.answering():
-            records = sheet(bank, run, chosen, ShowOptions(number, coreference=True))
+            records = sentence_records(bank, run, chosen, ShowOptions(number, coreference=True))
             words = bank.connection.execute(
                 registry.internal_statement("sentences/words"), {"sentence": number}
             ).fetchall()
@@ -61,9 +61,11 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
             yield at
 
 
-def _sentence_record(records: SentenceRecords, chosen: Chosen, words: list[Any]) -> dict[str, Any]:
+def _sentence_record(
+    records: SentenceRecords, chosen: ChosenSentence, words: list[Any]
+) -> dict[str, Any]:
     shown_positions = set(records.shown_positions["position"])
-    word_positions = records.every.filter(pl.col("kind").is_in(("word", "token")))["position"]
+    word_positions = records.positions.filter(pl.col("kind").is_in(("word", "token")))["position"]
     has_rest = not shown_positions.issuperset(word_positions)
     panel = Panel(chosen.name, 0, 0, records.words, _NO_LINES, _NO_ARCS, records.mentions)
     bare = replace(panel, mentions=records.mentions.clear())
@@ -73,12 +75,12 @@ def _sentence_record(records: SentenceRecords, chosen: Chosen, words: list[Any])
         "positions": records.by_word.select(_POSITION).rows(),
         "shown": records.words["position"].to_list(),
         "written": words,
-        "notes": [*records.left_out, *records.notes],
-        "panel": pictures.frame(bare, has_rest=has_rest),
+        "notes": [*records.omissions, *records.notes],
+        "panel": pictures.panel_svg(bare, has_elsewhere=has_rest),
     }
     if records.mentions.height:
         record["mentions"] = records.mentions.rows()
-        record["panel_with_mentions"] = pictures.frame(panel, has_rest=has_rest)
+        record["panel_with_mentions"] = pictures.panel_svg(panel, has_elsewhere=has_rest)
     tree = _tree(records)
     return record if tree is None else record | {"tree": tree}
 
@@ -87,7 +89,7 @@ def _tree(records: SentenceRecords) -> str | None:
     if records.tree is None:
         return None
     colours = THEMES["light"].sentence
-    svg, height = drawn_tree(records.tree, 0.0, 0.0, _ROOM, colours)
+    svg, height = draw_tree(records.tree, 0.0, 0.0, _ROOM, colours)
     return element(
         "svg", svg, xmlns="http://www.w3.org/2000/svg", width=f"{_ROOM:.0f}",
         height=f"{height:.0f}", viewBox=f"0 0 {_ROOM:.0f} {height:.0f}",

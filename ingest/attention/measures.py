@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from attnbank.ingest.models.tokenizer import Encoded
 
 # Measures of whole layers: one map in each.
-OF_LAYERS = frozenset({"residual-norms", "rollout", "value-zeroing"})
+LAYER_MEASURES = frozenset({"residual-norms", "rollout", "value-zeroing"})
 # Measures whose rows sum to 1.
-SHARES = frozenset({"weights", "rollout", "value-zeroing"})
+NORMALISED_MEASURES = frozenset({"weights", "rollout", "value-zeroing"})
 # Bounds memory: tokens in one pass of a layer, or rows of vectors held together.
 TOKENS_AT_ONCE = 4096
 
@@ -62,10 +62,10 @@ def compute_maps(
 
 def _norms(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]:
     values = _loaded_values(model)
-    with values.heard() as heard:
+    with values.record_values() as heard:
         weights = [*model.attentions(inputs.ids, inputs.mask, inputs.segments)]
     pooling = Pooling.from_inputs(inputs, subword, model.device)
-    moved = [matrix.to(heard[0]) for matrix in values.moved]
+    moved = [matrix.to(heard[0]) for matrix in values.output_factors]
     maps = []
     while weights:  # pop, so that the memory of each layer is freed once it is done
         vectors = heard.pop(0) @ moved.pop(0).transpose(1, 2)  # [B, H, T, D]
@@ -81,7 +81,7 @@ def _residual_norms(model: Model, inputs: PaddedInputs, subword: Subword) -> lis
     for at, encoded in enumerate(inputs.encoded):
         unpadded = slice(at, at + 1), slice(0, len(encoded.ids))
         with (
-            values.heard() as heard,
+            values.record_values() as heard,
             _record_calls(values.layers) as calls,
             _record_norm_inputs(values) as summed,
         ):
@@ -176,7 +176,7 @@ def _zeroing_map(
     at_once = max(1, TOKENS_AT_ONCE // of_position.shape[1])
     changes = []
     for zeroed_tokens in torch.split(of_position, at_once):
-        with torch.inference_mode(), values.zeroed(layer, zeroed_tokens):
+        with torch.inference_mode(), values.zero_values(layer, zeroed_tokens):
             output = call.rerun(layer, len(zeroed_tokens))
         zeroed = torch.nn.functional.normalize(output.double(), dim=-1)
         changes.append((zeroed - original).square().sum(-1) / 2)  # 1 - cos, of unit vectors

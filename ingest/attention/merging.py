@@ -77,7 +77,7 @@ class Maps:
 
 # What the rows of a map sum to: 1 (shares), at most 1 (parts, of models with attention sinks), or
 # anything (lengths).
-Rows = Literal["shares", "parts", "lengths"]
+RowSums = Literal["shares", "parts", "lengths"]
 
 
 @dataclass
@@ -118,7 +118,7 @@ def merge_maps(
     subword: Subword,
     decimals: int | None,
     largest: int | None,
-    rows: Rows = "shares",
+    rows: RowSums = "shares",
     is_pooled: bool = False,
 ) -> MergedMaps:
     """Merge the pieces of each input, and find the peaks and the sums of its maps.
@@ -365,7 +365,7 @@ def find_largest(pooled: Floats, count: int, decimals: int | None) -> Largest:
     return Largest(to.astype(np.int16), *values)
 
 
-def is_unnormalised(pooled: Floats, rows: Rows = "shares") -> bool:
+def is_unnormalised(pooled: Floats, rows: RowSums = "shares") -> bool:
     """Return whether some row of `pooled` [M, P, P] is not what `rows` says.
 
     Shares sum to 1 within ROW_SUM, parts to at most 1; parts and lengths are not negative.

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attnbank.ingest.attention.measures import PaddedInputs, compute_maps
-from attnbank.ingest.attention.merging import Largest, Maps, Peaks, Rows, merge_maps
+from attnbank.ingest.attention.merging import Largest, Maps, Peaks, RowSums, merge_maps
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
 from attnbank.ingest.inputs.plan import Batch
@@ -48,7 +48,7 @@ class RunFacts:
     context: str = "sentence"
     unknown: int | None = None  # id of the unknown token
     largest: int | None = None  # number of weights stored of each distribution; None: all
-    rows: Rows = "shares"  # what the rows of its maps sum to
+    rows: RowSums = "shares"  # what the rows of its maps sum to
     layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
     measure: Measure = "weights"
 
@@ -99,7 +99,7 @@ def run_model(
         return
     inputs = pad_batch(batch, model.input_tokenizer.padding)
     if facts.measure == "weights":
-        model.hand_over(*inputs, on_layer)
+        model.stream_attentions(*inputs, on_layer)
         return
     encodings = [model_input.encoded for model_input in batch.inputs]
     maps = compute_maps(model, PaddedInputs(encodings, *inputs), facts.measure, facts.subword)
@@ -154,7 +154,7 @@ def rows_of_batch(
             )
             rows.joined_words = sum(model_input.joined_words for model_input in inputs)
             rows.unknown_words = sum(
-                model_input.encoded.words_with(facts.unknown) for model_input in inputs
+                model_input.encoded.count_words_with(facts.unknown) for model_input in inputs
             )
             tables["sequence"] = _sequence_rows(batch.number, inputs, facts)
             tables["position"] = _position_rows(inputs, facts)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from attnbank.ingest.models.word_splitting import WordEncoder
 
 REPEAT = "repeat"  # `corpus.format` of such a corpus
-USUAL_INPUTS = 100
+DEFAULT_INPUTS = 100
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RandomTokens:
     """The parameters of such a corpus; equal parameters make the same corpus."""
 
     length: int  # tokens that are repeated in each input

@@ -22,11 +22,11 @@ from attnbank.ingest.engines.parts import (
     parse_part_list,
     split_batches,
 )
-from attnbank.ingest.inputs.candidate_inputs import asking
+from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.options import IngestOptions, Report
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.ingest.run import ingest_run, report_columns
-from attnbank.ingest.store.pipeline import Remaining, Writer
+from attnbank.ingest.store.pipeline import PendingRun, Writer
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import CallError
@@ -76,7 +76,7 @@ def ingest_to_export(
 ) -> Report:
     """Fill an export as `ingest` fills a bank, with the batches run by an engine.
 
-    `engine` makes an engine for the folder that it writes into, such as `spark.OnSpark`.
+    `engine` makes an engine for the folder that it writes into, such as `spark.SparkEngine`.
     `options.bank` is not used. The rows are those of a bank that `ingest` fills with the same
     options. The export appears when it is complete; an interrupted ingest resumes where it stopped.
 
@@ -91,7 +91,7 @@ def ingest_to_export(
     except OSError as error:
         raise unwritten(folder, error) from error
 
-    def run_parts(pending: Remaining) -> None:
+    def run_parts(pending: PendingRun) -> None:
         _run_parts(engine(workspace.export), workspace, bank_options, pending)
 
     report = ingest_run(bank_options, on_progress, run_parts)
@@ -153,14 +153,14 @@ def _check_target(folder: str | Path) -> Path:
 
 
 def _run_parts(
-    engine: Engine, workspace: _Workspace, options: IngestOptions, pending: Remaining
+    engine: Engine, workspace: _Workspace, options: IngestOptions, pending: PendingRun
 ) -> None:
     _delete_uncommitted(workspace, pending.done)
     facts = pending.model.facts
     work = Work(options, pending.facts, facts, str(pending.model.device))
     tally = pending.tally()
     with pending.connection.cursor() as reading:
-        parts = split_batches(pending.batches(asking(reading)), facts.layers * facts.heads)
+        parts = split_batches(pending.batches(cursor_query(reading)), facts.layers * facts.heads)
         with postponed() as interrupts, Writer(pending.connection, pending.facts, tally) as writer:
             while wave := list(islice(parts, engine.at_once)):
                 written = iter(engine.write_parts(work, wave))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 4  # parts for each task that can run at the same time
 
 
-class OnSpark:
+class SparkEngine:
     """Runs parts on the executors of a Spark session, `at_once` of them at a time.
 
     The executors must have attnbank and its extra `ingest` installed, have the model under the same

@@ -27,15 +27,15 @@ from attnbank.sql import registry
 WINDOW = 1024  # sentences that are read and tokenized at a time
 
 # Returns all rows of a statement of the registry, from its name and parameters.
-Ask = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
+Query = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
 
 # For a bank that is read and written by one thread.
-IN_NO_TURNS: AbstractContextManager[object] = nullcontext()
+NO_LOCK: AbstractContextManager[object] = nullcontext()
 
 
-def asking(
-    connection: DuckDBPyConnection, turns: AbstractContextManager[object] = IN_NO_TURNS
-) -> Ask:
+def cursor_query(
+    connection: DuckDBPyConnection, lock: AbstractContextManager[object] = NO_LOCK
+) -> Query:
     """Return a function that runs a statement, holding a lock until all its rows are fetched.
 
     A checkpoint of DuckDB fails while the rows of a statement that began before the last committed
@@ -44,7 +44,7 @@ def asking(
     """
 
     def fetch_rows(name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        with turns:
+        with lock:
             return connection.execute(registry.internal_statement(name), parameters).fetchall()
 
     return fetch_rows
@@ -150,7 +150,7 @@ class Input:
 
 
 def tokenise_sentences(
-    query: Ask,
+    query: Query,
     corpus: int,
     input_tokenizer: InputTokenizer,
     multiword: Multiword = "written",
@@ -287,7 +287,7 @@ def _read_word_by_word(
     follows: Mapping[int, bool],
 ) -> Iterator[_SentencePieces]:
     words = [spans[at][0].text for at in follows]
-    after = input_tokenizer.following(words, list(follows.values()))
+    after = input_tokenizer.pieces_after_text(words, list(follows.values()))
     first = dict(zip(follows, after, strict=True))
     for at, (own, opening) in enumerate(zip(spans, alone, strict=True)):
         following = first.get(at, opening)

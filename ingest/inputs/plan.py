@@ -14,9 +14,9 @@ from itertools import count
 
 from attnbank.ingest.inputs.candidate_inputs import (
     WINDOW,
-    Ask,
     Draft,
     Input,
+    Query,
     Skip,
     tokenise_sentences,
 )
@@ -85,7 +85,7 @@ class Planner:
         return self.truncate or self.limit is not None
 
     def plan(
-        self, query: Ask, corpus: int, on_inputs: Callable[[int], None] = lambda inputs: None
+        self, query: Query, corpus: int, on_inputs: Callable[[int], None] = lambda inputs: None
     ) -> Plan:
         """Return the batches of a run, and the number of sentences in them.
 
@@ -101,7 +101,7 @@ class Planner:
         plan = self._make_plan(query, corpus, on_inputs)
         return Plan(plan.sentences, _shared_batches(plan, self.shared, key))
 
-    def _make_plan(self, query: Ask, corpus: int, on_inputs: Callable[[int], None]) -> Plan:
+    def _make_plan(self, query: Query, corpus: int, on_inputs: Callable[[int], None]) -> Plan:
         if not self.is_part:
             (extent,) = query("ingest/corpus_extent", {"corpus": corpus})
             return Plan(extent[0], self._batches(self._drafts(query, corpus)))
@@ -116,7 +116,7 @@ class Planner:
         sample = sample_inputs(first, self.limit, self.seed)
         return Plan(sum(sample.values()), self._batches(select_sampled(drafts, sample)))
 
-    def _drafts(self, query: Ask, corpus: int) -> Iterator[Draft | Skip]:
+    def _drafts(self, query: Query, corpus: int) -> Iterator[Draft | Skip]:
         tokenizer = self.input_tokenizer
         sentences = tokenise_sentences(query, corpus, tokenizer, self.multiword, self.edges)
         frame = tokenizer.pair if self.context == "pair" else tokenizer.single

@@ -60,7 +60,7 @@ class Boundaries:
 
 def boundaries_of(tokenizer: InputTokenizer) -> Boundaries | None:
     """Return the boundaries of a vocabulary; None if its tokens do not include white space."""
-    (pieces,) = tokenizer.following(["a"], [True])
+    (pieces,) = tokenizer.pieces_after_text(["a"], [True])
     boundaries = Boundaries(tokenizer)
     marks_spaces = isinstance(pieces, tuple) and pieces[0].id in boundaries.ids[SPACE]
     return boundaries if marks_spaces else None

@@ -109,7 +109,9 @@ class HeadSet:
     seed: int | None = None
 
 
-def run_to_read(connection: DuckDBPyConnection, path: Path, requested: str | int | None) -> Run:
+def choose_scored_run(
+    connection: DuckDBPyConnection, path: Path, requested: str | int | None
+) -> Run:
     """Return the run whose inputs are scored: the requested one, or the default.
 
     Raises CallError if it does not exist, is unfinished or is of another context than sentence or
@@ -127,7 +129,7 @@ def run_to_read(connection: DuckDBPyConnection, path: Path, requested: str | int
     return run
 
 
-def read_heads(text: str) -> tuple[Head, ...]:
+def parse_heads(text: str) -> tuple[Head, ...]:
     """Parse heads such as 19-7,3-1. Raises CallError if they are invalid."""
     heads = []
     for part in text.split(","):

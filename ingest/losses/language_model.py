@@ -182,9 +182,9 @@ class Scorer:
             return (hidden[row, token] if is_whole else hidden, *remaining)
 
         # Logits of all tokens would be large and slow: the output embeddings get the rows to read.
-        last = model.whole.get_output_embeddings()
+        last = model.module_with_head.get_output_embeddings()
         with torch.inference_mode(), last.register_forward_pre_hook(select_positions):
-            logits = model.whole(**inputs).logits
+            logits = model.module_with_head(**inputs).logits
             if logits.ndim == 3:  # the head does not end in its output embeddings
                 logits = logits[row, token]
             log_p, boundary = self._log_probabilities(logits, chunk)

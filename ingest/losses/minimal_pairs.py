@@ -21,7 +21,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.corpora.bounds import MOST_WORDS
 from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.source import BOM, CONTROL, CorpusFile, decode
-from attnbank.ingest.inputs.candidate_inputs import asking, spans_of
+from attnbank.ingest.inputs.candidate_inputs import cursor_query, spans_of
 from attnbank.sql.errors import CallError
 from attnbank.sql.suggest import escape_control
 
@@ -75,7 +75,7 @@ class Pair:
 def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
     """Return the agreement pairs of a corpus in text order; none without trees and features."""
     pairs = []
-    rows = asking(connection)("losses/agreement_pairs", {"corpus": corpus})
+    rows = cursor_query(connection)("losses/agreement_pairs", {"corpus": corpus})
     for number, row in enumerate(rows, 1):
         word, relation, other_form, attractors, distance, is_inverted, *columns = row
         spans = spans_of(columns, "written")

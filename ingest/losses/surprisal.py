@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from attnbank.ingest.inputs.candidate_inputs import Input, asking
+from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     HeadSet,
     LossOptions,
     add_controls,
-    run_to_read,
+    choose_scored_run,
 )
 from attnbank.ingest.losses.language_model import Scorer, Surprisal, Text
 from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, agreement_pairs, read_pairs
@@ -32,8 +32,8 @@ from attnbank.ingest.models.loading import MINILM, Model, load
 from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import IngestOptions
-from attnbank.ingest.progress import Counter, OnProgress, Progress, ignore_progress
-from attnbank.ingest.run import opened_tokenizer, planner_of
+from attnbank.ingest.progress import OnProgress, Progress, ProgressCounter, ignore_progress
+from attnbank.ingest.run import configure_tokenizer, planner_of
 from attnbank.ingest.store.arrow import insert
 from attnbank.ingest.store.pipeline import ROWS_AT_ONCE, SECONDS_AT_ONCE
 from attnbank.ingest.store.writer import insert_row, open_for_changes, rows_by_name
@@ -229,7 +229,7 @@ class _SurprisalJob:
 
     def _read_run(self) -> dict[str, Any]:
         """Read the row of the run, with that of its model."""
-        run = run_to_read(self.connection, self.path, self.requested_run)
+        run = choose_scored_run(self.connection, self.path, self.requested_run)
         (row,) = rows_by_name(
             self.connection.execute(registry.internal_statement("losses/run"), {"run": run.id})
         )
@@ -307,7 +307,7 @@ class _SurprisalJob:
             # Smaller batches for many sets, so that a process that is killed loses less.
             batch_tokens=min(batch_tokens, max(256, 8 * batch_tokens // max(8, self.set_count))),
         )  # fmt: skip
-        opened = opened_tokenizer(options, tokenizer)
+        opened = configure_tokenizer(options, tokenizer)
         return opened, planner_of(options, opened, row["max_tokens"])
 
     def _heads_by_layer(self, head_set: HeadSet) -> dict[int, list[int]]:
@@ -429,7 +429,7 @@ class _SurprisalJob:
             )
 
     def _plan_batches(self) -> tuple[int, Iterator[Batch]]:
-        plan = self.planner.plan(asking(self.connection.cursor()), self.row["corpus"])
+        plan = self.planner.plan(cursor_query(self.connection.cursor()), self.row["corpus"])
         return plan.sentences, plan.batches
 
     def _average_outputs(self) -> None:
@@ -437,8 +437,8 @@ class _SurprisalJob:
         sums: list[Any] = []
         tokens = 0
         total, batches = self._plan_batches()
-        progress = Counter(self.on_progress, "averaging")
-        progress.begun(0, 0.0, total)
+        progress = ProgressCounter(self.on_progress, "averaging")
+        progress.start(0, 0.0, total)
         for batch in batches:
             texts = [_text_of_input(model_input) for model_input in batch.inputs]
             tokens += self.scorer.add_head_outputs(texts, sums) if texts else 0
@@ -449,7 +449,7 @@ class _SurprisalJob:
         known, measured = self._stored_nats(), self._measured_words()
         rows = _PendingRows()
         total, batches = self._plan_batches()
-        progress = Counter(self.on_progress, "scoring")
+        progress = ProgressCounter(self.on_progress, "scoring")
         last_commit = time.monotonic()
         is_estimated = False
         with postponed() as interrupts:
@@ -461,7 +461,7 @@ class _SurprisalJob:
                         if not measured.issuperset(model_input.words)
                     ]
                     if not progress.total:
-                        progress.begun(0, 0.0, total)
+                        progress.start(0, 0.0, total)
                     if inputs:
                         texts = [_text_of_input(model_input) for model_input in inputs]
                         with interrupts.at_once():

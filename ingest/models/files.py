@@ -29,7 +29,7 @@ from transformers.utils import (
     cached_file,
 )
 
-from attnbank.ingest.models.runtime import REASON, ModelError, memory
+from attnbank.ingest.models.runtime import REASON, ModelError, memory_bytes
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import MINILM
 from attnbank.sql.bank.integrity import MOST_HEADS
@@ -372,7 +372,7 @@ def on_meta_device(name: str) -> Iterator[None]:
 
     Raises ModelError as soon as their parameters would take more memory than this machine has.
     """
-    most = memory()
+    most = memory_bytes()
     seen = size = 0
 
     def count_parameters(module: Any, key: str, parameter: Any) -> None:

@@ -90,11 +90,11 @@ class Model:
     device: torch.device
     takes_segments: bool
     masked_lm: MaskedLM | None = None  # `module` with its head, if loaded with masked_lm=True
-    taken: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
+    map_indices: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
     batching: Batching = "padded"
     values: Values | None = None  # its value projections, if a measure needs them
     sources: Sources | None = None  # the modules that return the maps of each layer
-    whole: Any = None  # `module` with its language-modelling head, if loaded with one
+    module_with_head: Any = None  # `module` with its language-modelling head, if loaded with one
     head: Head | None = None  # the kind of that head
 
     def attentions(self, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[Tensor, ...]:
@@ -107,9 +107,9 @@ class Model:
             inputs["token_type_ids"] = segments.to(self.device)
         with torch.inference_mode():
             maps: tuple[Tensor, ...] = self.module(**inputs, output_attentions=True).attentions
-        return maps if self.taken is None else tuple(maps[at] for at in self.taken)
+        return maps if self.map_indices is None else tuple(maps[at] for at in self.map_indices)
 
-    def hand_over(
+    def stream_attentions(
         self, ids: Tensor, mask: Tensor, segments: Tensor, take: Callable[[Tensor], None]
     ) -> None:
         """Run a forward pass, and call `take` with the maps of each layer as they are computed.
@@ -196,8 +196,8 @@ def load(
             kv_heads=kv_heads_of(config, shape.heads),
         )
         model = Model(
-            facts, opened.input_tokenizer, module, target, takes_segments, taken=shape.map_indices,
-            sources=shape.sources, whole=loaded if head else None, head=head,
+            facts, opened.input_tokenizer, module, target, takes_segments, map_indices=shape.map_indices,
+            sources=shape.sources, module_with_head=loaded if head else None, head=head,
         )  # fmt: skip
         if head == "masked":
             model.masked_lm = _masked_lm(loaded, target, takes_segments, tokenizer)
@@ -223,7 +223,7 @@ def _can_stream(model: Model, words: Sequence[int]) -> bool:
     inputs = ids, torch.ones_like(ids), torch.zeros_like(ids)
     streamed: list[Tensor] = []
     try:
-        model.hand_over(*inputs, streamed.append)
+        model.stream_attentions(*inputs, streamed.append)
     except Exception as error:
         if is_out_of_memory(error):
             raise

@@ -61,7 +61,7 @@ def device_of(name: str) -> torch.device:
     return device
 
 
-def memory() -> int:
+def memory_bytes() -> int:
     """Return the bytes of memory of this machine, or of this process's control group if fewer."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):

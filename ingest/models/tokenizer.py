@@ -82,7 +82,7 @@ class Encoded:
     pieces: tuple[str, ...]
     positions: tuple[Position, ...]
 
-    def words_with(self, id: int | None) -> int:
+    def count_words_with(self, id: int | None) -> int:
         """Count the words that have a token with this id; 0 for None."""
         if id not in self.ids:
             return 0
@@ -175,7 +175,7 @@ class InputTokenizer:
             [[(way(at, after), word) for at, word in enumerate(words)] for words, after in inputs]
         )
 
-    def following(
+    def pieces_after_text(
         self, words: Sequence[str], spaced: Sequence[bool]
     ) -> list[tuple[Piece, ...] | Unalignable]:
         """The pieces of single words that have text before them, and a space where `spaced`."""

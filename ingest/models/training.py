@@ -59,7 +59,7 @@ def _number(digits: str, unit: str) -> int:
     return round(float(digits) * _TIMES[unit.lower()]) if "." in digits or unit else int(digits)
 
 
-def checkpoints(model: str, pattern: str) -> list[Checkpoint]:
+def find_checkpoints(model: str, pattern: str) -> list[Checkpoint]:
     """Return the checkpoints of a model whose names match a pattern, by step.
 
     Raises CallError if none matches, if one has no step in its name, or two have the same step.

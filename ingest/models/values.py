@@ -101,7 +101,7 @@ class Values:
         )
 
     @contextmanager
-    def heard(self) -> Iterator[list[Tensor]]:
+    def record_values(self) -> Iterator[list[Tensor]]:
         """Context manager; a forward pass fills its list with each layer's values [B, H, T, D]."""
         layer_values: list[Tensor] = []
 
@@ -115,7 +115,7 @@ class Values:
             yield layer_values
 
     @contextmanager
-    def zeroed(self, layer: Any, silenced: Tensor) -> Iterator[None]:
+    def zero_values(self, layer: Any, silenced: Tensor) -> Iterator[None]:
         """Context manager that zeroes a layer's values of tokens where a mask [B, T] is true."""
 
         def silence(module: Any, inputs: Any, output: Tensor) -> Tensor:
@@ -134,7 +134,7 @@ class Values:
             yield
 
     @cached_property
-    def moved(self) -> list[Tensor]:
+    def output_factors(self) -> list[Tensor]:
         """R [H, D', D] for each layer, such that a sum of v R^T has the norm of that of v W_O.
 
         It is shorter, so norms are cheaper: W_O of a head is [D, hidden], and W_O^T = Q R, where

@@ -25,7 +25,7 @@ from tokenizers import Encoding, Tokenizer
 
 # The value of `run.reading`. 1: white space was only encoded for byte-level tokenizers. 2: text
 # like a special token was encoded as that token. 3: as described above.
-VERSION = 3
+READING_VERSION = 3
 
 # Characters of the experiment: frequent ones of several scripts, which most vocabularies have.
 _LETTERS = "abdeikmnorstABS17" + "авн" + "αεν" + "的一日" + "のア" + "الم" + "กา" + "שה"

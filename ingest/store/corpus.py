@@ -17,14 +17,14 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.corpora.document import LEFT_OUT, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.faults import FAULTS, LINES
 from attnbank.ingest.corpora.licences import licence_of_files
-from attnbank.ingest.corpora.random_tokens import REPEAT, USUAL_INPUTS, Repeated
+from attnbank.ingest.corpora.random_tokens import DEFAULT_INPUTS, REPEAT, RandomTokens
 from attnbank.ingest.corpora.shards import items_of_shard, read_shard
 from attnbank.ingest.corpora.source import CorpusFile
 from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
 from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
 from attnbank.ingest.store.arrow import Rows
-from attnbank.ingest.store.writer import forget_blocks, ingesting, insert_row, next_ids
+from attnbank.ingest.store.writer import forget_blocks, insert_row, next_ids, open_for_ingest
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import open_unless_new
@@ -125,15 +125,15 @@ def add_text(options: IngestOptions, on_progress: OnProgress = ignore_progress) 
 def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
     """Write a corpus as `add_text` does, and return a report."""
     check_options(options)
-    checked = find_checked(options, on_progress)
-    with ingesting(options.bank) as connection:
+    checked = find_and_check(options, on_progress)
+    with open_for_ingest(options.bank) as connection:
         id = write_corpus_once(connection, checked.corpus, on_progress)
-        departures = violations_of(connection, id)
+        departures = count_violations(connection, id)
     corpus = checked.corpus
     return TextReport(corpus.facts.name, checked.problems, departures, corpus.notes)
 
 
-def find_checked(
+def find_and_check(
     options: IngestOptions, on_progress: OnProgress, *, reads_bank: bool = True
 ) -> CheckedCorpus:
     """Find the corpus of the options, and read it once to check it, unless the bank has it.
@@ -150,7 +150,7 @@ def find_checked(
     return CheckedCorpus(corpus, read_problems(corpus, on_progress))
 
 
-def violations_of(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
+def count_violations(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
     """Count by kind where the source of a corpus violates its format."""
     statement = registry.internal_statement("ingest/departures_of_corpus")
     rows = connection.execute(statement, {"corpus": corpus}).fetchall()
@@ -200,7 +200,7 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
     Its number of inputs and its seed (--limit and --seed) belong to the corpus, not to the run.
     Raises what `Repeated.draw_sentences` raises.
     """
-    repeated = Repeated(options.repeat or 0, options.limit or USUAL_INPUTS, options.seed)
+    repeated = RandomTokens(options.repeat or 0, options.limit or DEFAULT_INPUTS, options.seed)
     source = CorpusFile(repeated.name, Path(repeated.name), REPEAT)
     sentences = tuple(
         replace(

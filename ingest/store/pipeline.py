@@ -21,14 +21,14 @@ import duckdb
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
-from attnbank.ingest.attention.measures import OF_LAYERS
+from attnbank.ingest.attention.measures import LAYER_MEASURES
 from attnbank.ingest.attention.merging import Maps
 from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of_batch, run_masked, run_model
-from attnbank.ingest.inputs.candidate_inputs import IN_NO_TURNS, Ask, asking
+from attnbank.ingest.inputs.candidate_inputs import NO_LOCK, Query, cursor_query
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model
-from attnbank.ingest.progress import Counter
+from attnbank.ingest.progress import ProgressCounter
 from attnbank.ingest.store.arrow import insert
 from attnbank.ingest.store.writer import forget_blocks
 from attnbank.sql.interrupts import postponed
@@ -115,7 +115,7 @@ class Worker(threading.Thread):
 
 
 @dataclass(frozen=True)
-class Remaining:
+class PendingRun:
     """The rest of a run: its batches after the first `done`, and what runs them."""
 
     connection: DuckDBPyConnection
@@ -123,10 +123,10 @@ class Remaining:
     planner: Planner
     facts: RunFacts
     done: int
-    progress: Counter
+    progress: ProgressCounter
     masked: MaskedPasses | None = None
 
-    def batches(self, ask: Ask, check: Callable[[], None] = lambda: None) -> Iterator[Batch]:
+    def batches(self, ask: Query, check: Callable[[], None] = lambda: None) -> Iterator[Batch]:
         """Yield the pending batches, read from the bank by `ask`.
 
         `check` is called again and again until the first one, and may raise.
@@ -134,21 +134,21 @@ class Remaining:
 
         def looked(inputs: int) -> None:
             check()
-            self.progress.looked(inputs)
+            self.progress.report_planning(inputs)
 
         plan = self.planner.plan(ask, self.facts.corpus, looked)
         before, effort = 0, 0.0
         for batch in islice(plan.batches, self.done):
             check()
             before, effort = before + batch.sentence_count, effort + batch.effort
-        self.progress.begun(before, effort, plan.sentences)
+        self.progress.start(before, effort, plan.sentences)
         yield from plan.batches
 
     @property
     def shape(self) -> tuple[int, int]:
         """The number of layers, and of maps in each."""
         known = self.model.facts
-        return known.layers, 1 if self.facts.measure in OF_LAYERS else known.heads
+        return known.layers, 1 if self.facts.measure in LAYER_MEASURES else known.heads
 
     def waiting(self, batch: Batch) -> int:
         """Return how many layers of a batch may wait to be merged."""
@@ -164,10 +164,10 @@ class Remaining:
 
 
 # Runs batches and writes their rows. If it raises, the bank has whole batches only.
-BatchRunner = Callable[[Remaining], None]
+BatchRunner = Callable[[PendingRun], None]
 
 
-def run_batches(pending: Remaining) -> None:
+def run_batches(pending: PendingRun) -> None:
     """Run the model over the pending batches, and write their rows.
 
     Raises what any of the threads raises; the bank then has the batches whose rows were all
@@ -192,7 +192,7 @@ def run_batches(pending: Remaining) -> None:
             raise_if_stopped()
 
     def read_batches() -> None:
-        for batch in pending.batches(asking(reading, turns), raise_if_stopped):
+        for batch in pending.batches(cursor_query(reading, turns), raise_if_stopped):
             planned.put(batch)
         planned.end()
 
@@ -270,7 +270,7 @@ class Writer:
         connection: DuckDBPyConnection,
         facts: RunFacts,
         tally: Tally | None = None,
-        turns: AbstractContextManager[object] = IN_NO_TURNS,
+        turns: AbstractContextManager[object] = NO_LOCK,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._connection = connection

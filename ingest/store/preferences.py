@@ -12,7 +12,7 @@ from attnbank.sql.run_choice import find_run
 _UNCHANGED = "the default run is unchanged"
 
 
-def prefer(bank: Path, run: str | int) -> str:
+def set_default_run(bank: Path, run: str | int) -> str:
     """Set the default run for its context and unit, and return its name.
 
     Raises CallError if there is no such run, or it is unfinished or random; BankError if the bank
@@ -39,7 +39,7 @@ def prefer(bank: Path, run: str | int) -> str:
     return name
 
 
-def prefer_none(bank: Path) -> None:
+def unset_default_runs(bank: Path) -> None:
     """Unset the default runs: the newest suitable run is the default again. Raises BankError."""
     with open_for_changes(bank, _UNCHANGED) as connection:
         connection.execute("delete from preferred_run")

@@ -10,7 +10,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.attention.measures import OF_LAYERS
+from attnbank.ingest.attention.measures import LAYER_MEASURES
 from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.models import word_splitting
 from attnbank.ingest.models.attention_behaviour import Batching
@@ -49,7 +49,7 @@ class StoredRun:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunSpec:
     """The run to ingest; `bos` is the token that the options put before the text."""
 
     corpus: int
@@ -73,15 +73,15 @@ class Wanted:
             "corpus": self.corpus,
             "model": self.model_id,
             "max_tokens": self.max_tokens,
-            "reading": word_splitting.VERSION,
+            "reading": word_splitting.READING_VERSION,
             "batching": self.batching,
             "first_word": self.first_word,
             "bos": self.bos,
-            "heads": 1 if self.options.measure in OF_LAYERS else self.facts.heads,
+            "heads": 1 if self.options.measure in LAYER_MEASURES else self.facts.heads,
         }
 
 
-def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
+def find_or_insert_model(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     """Find or insert the row of a model, and return its id."""
     columns = asdict(facts) | {"layer_numbers": facts.layer_numbers and [*facts.layer_numbers]}
     # These describe a model, but do not identify it.
@@ -104,7 +104,7 @@ def model_id(connection: DuckDBPyConnection, facts: ModelFacts) -> int:
     return new
 
 
-def find_same_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun | None:
+def find_same_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun | None:
     """Find the newest run of the same model over the same corpus with the same options."""
     shape = _shaping_options(spec.options)
     for row in _matching_rows(connection, "run", spec.columns):
@@ -137,7 +137,7 @@ def _parse_budgets(text: str | None) -> tuple[tuple[int, int], ...]:
     return tuple((int(last), int(tokens)) for last, tokens in pairs)
 
 
-def with_smaller_batches(
+def reduce_batch_tokens(
     connection: DuckDBPyConnection, run: StoredRun, batch_tokens: int
 ) -> StoredRun:
     """Reduce the batch size of an unfinished run, from its next batch on.
@@ -158,7 +158,7 @@ def with_smaller_batches(
     return replace(run, batch_tokens=batch_tokens, earlier_batch_tokens=earlier)
 
 
-def check_same(run: StoredRun, options: IngestOptions, device: str) -> None:
+def check_resumable(run: StoredRun, options: IngestOptions, device: str) -> None:
     """Raise CallError if a run of the bank cannot be resumed or reused with these options."""
     over = "or start over with --replace"
     if run.batches and not run.finished:
@@ -202,7 +202,7 @@ def _decisive_versions(code_version: str, libraries: dict[str, str]) -> dict[str
     return {"attnbank": code_version, **versions}
 
 
-def start_run(connection: DuckDBPyConnection, spec: Wanted) -> StoredRun:
+def start_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun:
     """Insert the row of a new run."""
     ids, options = next_ids(connection), spec.options
     insert_row(
@@ -228,7 +228,7 @@ def short_name(model: str) -> str:
     return Path(model).name or model
 
 
-def _run_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
+def _run_name(connection: DuckDBPyConnection, spec: RunSpec) -> str:
     """Return corpus/model/..., with each option that is not the default.
 
     A number is added to a name that is used, for instance by a run of the model before its files
@@ -253,7 +253,7 @@ def _run_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
     return unique("/".join(parts), [name for (name,) in used])
 
 
-def _model_name(connection: DuckDBPyConnection, spec: Wanted) -> str:
+def _model_name(connection: DuckDBPyConnection, spec: RunSpec) -> str:
     """Return the short name of a model, with what distinguishes it in the bank.
 
     That is its folder or owner if another model has the same name; its revision; its random seed.

@@ -42,7 +42,7 @@ def open_for_changes(
 
 
 @contextmanager
-def ingesting(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
+def open_for_ingest(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDBPyConnection]:
     """Context manager that opens a bank for an ingest, and creates it if there is none.
 
     Errors of DuckDB become BankErrors.

@@ -4,24 +4,24 @@ from attnbank.queries.patterns.compiler.select import HitOptions
 from attnbank.queries.patterns.language.syntax import RequestError
 from attnbank.queries.patterns.run_request import (
     CompiledRequest,
-    asks_about_attention,
-    check_ends,
+    check_dependent_and_head,
+    compile_request,
     compile_to_sql,
     head_keys,
-    listing,
-    question,
+    reads_attention,
     reads_run,
+    request_for_count_row,
 )
 
 __all__ = [
     "CompiledRequest",
     "HitOptions",
     "RequestError",
-    "asks_about_attention",
-    "check_ends",
+    "check_dependent_and_head",
+    "compile_request",
     "compile_to_sql",
     "head_keys",
-    "listing",
-    "question",
+    "reads_attention",
     "reads_run",
+    "request_for_count_row",
 ]  # fmt: skip

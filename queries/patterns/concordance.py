@@ -35,7 +35,7 @@ def add_context(
     for each node N if nodes may be in different sentences. Other columns are kept. `context` is
     the number of words left and right; None for all.
     """
-    nodes = nodes_of(hits)
+    nodes = node_columns(hits)
     node_sentences = [f"{name}.sentence" for name in nodes]
     is_cross_sentence = bool(nodes) and node_sentences[0] in hits.columns
     of_node = node_sentences if is_cross_sentence else ["sentence"] * len(nodes)
@@ -61,7 +61,7 @@ def add_context(
     return pl.concat([hits.select("sent_id"), concordance, other_columns], how="horizontal")
 
 
-def nodes_of(hits: pl.DataFrame) -> list[str]:
+def node_columns(hits: pl.DataFrame) -> list[str]:
     """The node columns of a frame of hits; they hold word indexes.
 
     An index counts from 1 within the sentence; 0 is the node before the first word.

@@ -33,12 +33,12 @@ _ALL_HITS = HitOptions()
 class CompiledRequest(NamedTuple):
     """A request with its names resolved, and its SELECT."""
 
-    checked: ResolvedRequest
+    resolved: ResolvedRequest
     statement: str
 
 
 @lru_cache(maxsize=256)
-def question(
+def compile_request(
     request: str,
     *,
     columns: str = "",
@@ -54,9 +54,9 @@ def question(
     CallError for a number of hits out of range, a sample with a sort order or a limit, and
     attention or surprisal without a run.
     """
-    checked = checked_for(request, columns, sort, choice)
+    checked = resolve_with_options(request, columns, sort, choice)
     if counts:
-        checked = in_groups(checked)
+        checked = with_keys_to_count_by(checked)
     else:
         surprisals = (
             syntax.Reference(syntax.Name(name, SourcePosition(1, 1)), syntax.SURPRISAL)
@@ -66,7 +66,9 @@ def question(
     return CompiledRequest(checked, (compile_counts if counts else compile_hits)(checked, choice))
 
 
-def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> ResolvedRequest:
+def resolve_with_options(
+    request: str, columns: str, sort: str, choice: HitOptions
+) -> ResolvedRequest:
     """Resolve a request with its keys, and check it against the options and their run.
 
     Raises RequestError and CallError.
@@ -80,7 +82,7 @@ def checked_for(request: str, columns: str, sort: str, choice: HitOptions) -> Re
         raise CallError(
             "--sample cannot be combined with --sort or --limit.", "Leave them out, or --sample."
         )
-    checked = resolved(request, columns, sort)
+    checked = parse_and_resolve(request, columns, sort)
     about = "attention" if checked.attention() else "surprisal"
     if choice.run is None and checked.reads_run():
         raise CallError(
@@ -114,31 +116,31 @@ def compile_to_sql(
 
     from attnbank.queries.dialects import for_spark
 
-    compiled = question(request, columns=columns, sort=sort, choice=choice, counts=counts)
+    compiled = compile_request(request, columns=columns, sort=sort, choice=choice, counts=counts)
     expression = sqlglot.parse_one(compiled.statement, dialect="duckdb")
     if dialect == "spark":
         expression = expression.transform(for_spark)
     return expression.sql(dialect=dialect, pretty=True, normalize_functions="lower")
 
 
-def is_document(within: str) -> bool:
+def may_span_sentences(within: str) -> bool:
     """Whether hits may span sentences: `within` is document. Raises CallError for other values."""
     if within not in ("sentence", "document"):
         raise CallError(f"within cannot be {within}.", "Use sentence or document.")
     return within == "document"
 
 
-def asks_about_attention(request: str, columns: str = "") -> bool:
+def reads_attention(request: str, columns: str = "") -> bool:
     """Whether a request or its columns read attention. Raises RequestError."""
-    return bool(resolved(request, columns).attention())
+    return bool(parse_and_resolve(request, columns).attention())
 
 
 def reads_run(request: str, columns: str = "") -> bool:
     """Whether a request or its columns read attention or surprisal. Raises RequestError."""
-    return resolved(request, columns).reads_run()
+    return parse_and_resolve(request, columns).reads_run()
 
 
-def in_groups(checked: ResolvedRequest) -> ResolvedRequest:
+def with_keys_to_count_by(checked: ResolvedRequest) -> ResolvedRequest:
     """The request with its keys made fit for counting (see `_keys_to_count_by`)."""
     return replace(checked, keys=_keys_to_count_by(checked.keys, checked.pattern))
 
@@ -162,14 +164,14 @@ def _is_surprisal(term: syntax.Term) -> bool:
 
 
 @lru_cache(maxsize=256)
-def resolved(request: str, columns: str = "", sort: str = "") -> ResolvedRequest:
+def parse_and_resolve(request: str, columns: str = "", sort: str = "") -> ResolvedRequest:
     """Parse a request and its keys, and resolve every name. Raises RequestError and CallError."""
     return resolve_request(parse_request(request), _parse_keys(columns), _parse_keys(sort))
 
 
 def choose_run_of_request(
     connection: SupportsExecute, path: Path, requested: str | int | None, *,
-    wide: bool, weights: bool = False, attention: bool = True, surprisal: bool = False,
+    in_documents: bool, weights: bool = False, attention: bool = True, surprisal: bool = False,
 ) -> Run:  # fmt: skip
     """Choose the run that a request about attention or surprisal reads.
 
@@ -179,7 +181,7 @@ def choose_run_of_request(
     """
     choice = RunChoice(needs="surprisals" if surprisal else None)
     if attention:
-        context = "document" if wide else "sentence"
+        context = "document" if in_documents else "sentence"
         choice = replace(choice, unit="word", contexts=("sentence", "document"), usual=context)
 
     def choose_by(weights: str | None) -> Run:
@@ -235,16 +237,16 @@ def _parse_keys(text: str) -> tuple[syntax.Key, ...]:
     return tuple(dict.fromkeys(read_keys(text))) if text else ()
 
 
-def listing(request: str, by: str, values: Sequence[Any]) -> str:
+def request_for_count_row(request: str, by: str, values: Sequence[Any]) -> str:
     """The request that matches the hits of one row of counts, with `values` of the keys `by`.
 
     Raises CallError for a weight or a missing number, which no request can ask for.
     """
-    keys = _keys_to_count_by(_parse_keys(by), resolved(request).pattern)
+    keys = _keys_to_count_by(_parse_keys(by), parse_and_resolve(request).pattern)
     return " ".join([request, *map(_block_of, keys, values)])
 
 
-def begin_of(interval: str) -> float:
+def interval_start(interval: str) -> float:
     """The lower end of an interval in a column of counts: 100 for [100, 200[."""
     begin = interval.strip("[]").split(", ")[0]
     return -math.inf if begin == "-∞" else float(begin)
@@ -307,11 +309,11 @@ def _first_pair(scope: Scope) -> tuple[syntax.Name, syntax.Name] | None:
     return next(((first, second) for first, second in pairs if first and second), None)
 
 
-def check_ends(request: str, dependent: str | None, head: str | None) -> None:
+def check_dependent_and_head(request: str, dependent: str | None, head: str | None) -> None:
     """Raise CallError unless dependent and head are named; RequestError for an invalid request."""
     if dependent is not None and head is not None:
         return
-    scope = resolved(request).pattern
+    scope = parse_and_resolve(request).pattern
     if len(scope.nodes) < 2:
         raise CallError(
             "A pair of words has two nodes, --from (the dependent) and --to (its head); the request"
@@ -339,7 +341,7 @@ def head_keys(request: str, heads: str, source: str | None, target: str | None) 
     of the first edge of the tree, then to the ends of the first edge of attention, then to the
     only node. Raises RequestError, and CallError if there is no source.
     """
-    scope = resolved(request).pattern
+    scope = parse_and_resolve(request).pattern
     if source is None and target is None:
         source, target = _first_pair(scope) or (None, None)
         if source is None and len(scope.nodes) == 1:

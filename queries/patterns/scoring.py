@@ -44,7 +44,7 @@ _GROUP_COLUMNS = (
 _DEFAULT_OFFSETS = [-3, -2, -1, 1, 2, 3]
 
 
-def judged(
+def score_heads(
     bank: Backend, pairs: pl.DataFrame, run: str | None, *, all_heads: bool, per_group: bool,
     min_count: int, has_control: bool,
 ) -> pl.DataFrame:  # fmt: skip
@@ -72,12 +72,12 @@ def judged(
         if best.height and has_control:
             results += [
                 bank.query(name, relation=RELATION, run=control)
-                for control in controls(bank, best["run"][0])
+                for control in control_runs(bank, best["run"][0])
             ]
     return pl.concat(results).drop("relation")
 
 
-def controls(bank: Backend, run: str) -> list[str]:
+def control_runs(bank: Backend, run: str) -> list[str]:
     """The names of the random-weight control runs of a trained run, in the order of their seeds."""
     statement = registry.internal_statement("patterns/control_run")
     rows = bank.connection.execute(statement, {"run": run}).fetchall()

@@ -67,7 +67,7 @@ def check_enhanced(connection: SupportsExecute, request: ResolvedRequest) -> Non
         )
 
 
-def unknown_names(
+def messages_of_unmatched_names(
     connection: SupportsExecute, request: ResolvedRequest, corpus: str | None = None
 ) -> Iterator[str]:
     """A message for each name and value in a request that the bank (or corpus) does not have."""

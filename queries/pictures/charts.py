@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.encodings import label_of
+from attnbank.queries.pictures.encodings import category_label
 from attnbank.queries.pictures.files import picture_size, render, warn_if_long
 from attnbank.queries.pictures.kinds import (
     draw_bars,
@@ -28,8 +28,8 @@ from attnbank.queries.pictures.panels import (
     Spec,
     escape_harmful,
     json_rows,
-    label,
     panel_title,
+    row_label,
     short_text,
     words_of_name,
     wrap_characters,
@@ -81,7 +81,7 @@ class ChartFacts:
         return lines
 
 
-def facts_of(
+def chart_facts(
     frame: pl.DataFrame, runs: pl.DataFrame, parameters: Mapping[str, Any], also: Iterable[str] = ()
 ) -> ChartFacts:
     """The facts of the runs that a frame names and of the runs `also`; by default of all `runs`.
@@ -160,7 +160,7 @@ _KINDS: dict[str, Callable[[Scene], ChartParts]] = {
 }
 
 
-def draw(specification: Spec) -> Any:
+def altair_chart(specification: Spec) -> Any:
     """The Altair chart of a specification, displayed as SVG. Raises MissingPackageError."""
     need("A picture", "plot", "altair", "vl_convert")
     import altair
@@ -191,7 +191,7 @@ def specification(
     """
     plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
     if plot.kind == SENTENCES:
-        raise no_specification(analysis.name)
+        raise no_specification_error(analysis.name)
     if not frame.height:
         why = f": {analysis.empty}" if analysis.empty else "."
         raise QueryError(f"{analysis.name} has no rows to draw{why}")
@@ -283,7 +283,7 @@ def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
     )
 
 
-def no_specification(name: str) -> CallError:
+def no_specification_error(name: str) -> CallError:
     """The error for an analysis that is drawn over sentences, and so has no specification."""
     return CallError(
         f"{name} is drawn over sentences: it has no Vega-Lite specification.",
@@ -304,7 +304,7 @@ _MAX_TRIES = 8
 _MIN_PANEL = 14
 
 
-def fitted(
+def fit_to_column(
     analysis: Analysis, frame: pl.DataFrame, facts: ChartFacts, theme: str, look: Look
 ) -> Spec:
     """The specification of a picture that is as wide as a column of a paper, `look.width`.
@@ -375,7 +375,7 @@ def _constants(plot: Plot, analysis: Analysis, rows: list[Row]) -> dict[str, Any
             continue
         values = {row[name] for row in rows}
         if len(values) == 1 and None not in values and not name.startswith(_SKIPPED_CONSTANTS):
-            constants[name] = label_of(str(values.pop()))
+            constants[name] = category_label(str(values.pop()))
     return constants
 
 
@@ -556,7 +556,7 @@ def _panels_per_row(
 
 def _panel_name(column: ResultColumn, value: Any) -> str:
     """The meaning of a panel's value in the header, by default the value itself."""
-    text = label({column.name: value}, (column.name,))
+    text = row_label({column.name: value}, (column.name,))
     meaning = re.search(rf"(?:^|[\s,]){re.escape(text)} \(([^()]*)\)", escape_harmful(column.help))
     if meaning is not None and isinstance(value, str):
         return f"{meaning[1][:1].upper()}{meaning[1][1:]}"

@@ -136,7 +136,7 @@ class Encoding:
         return DASHES[(self.slot or 0) % len(DASHES)]
 
 
-def encodings(values: Iterable[str]) -> dict[str, Encoding]:
+def encodings_of(values: Iterable[str]) -> dict[str, Encoding]:
     """The encodings of the values of one picture.
 
     Known values have their own slot. Others (models, a user's relations) take the next free slot,
@@ -156,7 +156,7 @@ def encodings(values: Iterable[str]) -> dict[str, Encoding]:
     return {name: encoded[name] if name in encoded else Encoding(next(free)) for name in names}
 
 
-def label_of(value: str) -> str:
+def category_label(value: str) -> str:
     """The label of a category in a legend."""
     return _LABELS.get(value, value.replace("_", " "))
 
@@ -169,12 +169,12 @@ def unit_of(help: str) -> str | None:
     return "share, in [0, 1]" if match[1].startswith("[") else match[1]
 
 
-def in_order(values: Sequence[str]) -> list[str]:
+def legend_order(values: Sequence[str]) -> list[str]:
     """Categories in the order of a legend: grey ones last."""
     return sorted(values, key=lambda name: name in OTHER)
 
 
-def ends_of(
+def scale_ends(
     values: Iterable[float], domain: Sequence[float] | None, *, stretch: bool = False
 ) -> list[float]:
     """The domain of a scale of amounts: two ends, or with 0 in the middle if some are below 0.

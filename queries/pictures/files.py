@@ -62,7 +62,7 @@ def render(
         text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
         return _html_page(specification, text).encode()
     root = _vega_svg(specification)
-    renumber(root, "id")
+    renumber_ids(root, "id")
     if width is not None:
         height = width * float(root.attrib["height"]) / float(root.attrib["width"])
         root.attrib |= {"width": f"{width:g}", "height": f"{height:g}"}
@@ -183,7 +183,7 @@ def read_svg(svg: str) -> ElementTree.Element:
     return ElementTree.fromstring(svg)
 
 
-def renumber(root: ElementTree.Element, prefix: str) -> None:
+def renumber_ids(root: ElementTree.Element, prefix: str) -> None:
     """Rename every id in a tree to the prefix and a number from 0, with all references to it."""
     elements = list(root.iter())
     ids = [element.attrib["id"] for element in elements if "id" in element.attrib]
@@ -207,7 +207,7 @@ _LATEX = {
 }  # fmt: skip
 
 
-def latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Escape foreign text for LaTeX."""
     return "".join(
         _LATEX.get(character, character if character.isprintable() else " ") for character in text
@@ -217,7 +217,7 @@ def latex(text: str) -> str:
 def latex_caption(title: str, facts: Iterable[str], command: str) -> str:
     """A caption in LaTeX: the title, facts about the picture, and the command that makes it."""
     sentences = [f"{fact.rstrip('.')}." for fact in (title, *facts) if fact]
-    return f"\\caption{{{' '.join(map(latex, sentences))} Made by \\texttt{{{latex(command)}}}.}}\n"
+    return f"\\caption{{{' '.join(map(escape_latex, sentences))} Made by \\texttt{{{escape_latex(command)}}}.}}\n"
 
 
 @dataclass(frozen=True)

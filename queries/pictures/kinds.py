@@ -25,10 +25,10 @@ from attnbank.queries.pictures.panels import (
     add_label_column,
     finite_numbers,
     is_amount,
-    label,
-    labels,
     layer,
     panel_title,
+    row_label,
+    row_labels,
     words_of_name,
 )
 
@@ -56,7 +56,7 @@ def draw_grid(scene: Scene) -> ChartParts:
         step = _step_of_names(scene, step, len(x_labels))
     if plot.panel and len(y_labels) > _MANY_ROWS and not size.width:
         step = min(step, round(1.5 * scene.look.font))
-    panel_labels = [label(row, plot.y) for row in scene.panel_rows]
+    panel_labels = [row_label(row, plot.y) for row in scene.panel_rows]
     if max(map(len, y_labels)) > 3:  # names differ by panel; numbers are the same, to compare
         y_labels = [name for name in y_labels if name in set(panel_labels)]
     if size.height:
@@ -156,7 +156,7 @@ def _step_of_names(scene: Scene, step: float, columns: int) -> float:
 def _first_name_of_cell(scene: Scene, row: Row) -> str:
     """The first of a cell's names in column `text`; by default, the columns of `label`."""
     if scene.plot.text is None:
-        return label(row, scene.plot.label)
+        return row_label(row, scene.plot.label)
     return str(row[scene.plot.text] or "").partition(", ")[0]
 
 
@@ -226,7 +226,7 @@ def draw_matrix(scene: Scene) -> ChartParts:
     """Draw a symmetric matrix of distances, ordered by clusters."""
     plot, size = scene.plot, scene.size
     column = plot.color[0]
-    names = labels(
+    names = row_labels(
         [
             dict(zip(plot.x, (row[column] for column in side), strict=True))
             for row in scene.rows
@@ -237,7 +237,7 @@ def draw_matrix(scene: Scene) -> ChartParts:
     index_of = {name: at for at, name in enumerate(names)}
     distances = np.full((len(names), len(names)), np.inf)
     for row in scene.rows:
-        row[X], row[Y] = label(row, plot.x), label(row, plot.y)
+        row[X], row[Y] = row_label(row, plot.x), row_label(row, plot.y)
         value = np.inf if row[column] is None else row[column]
         first, second = index_of[row[X]], index_of[row[Y]]
         distances[first, second] = distances[second, first] = value
@@ -381,7 +381,7 @@ def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec
     if not plot.color:
         return {"color": {"value": scene.theme.palette[0]}}, [], x, y, []
     source, values = add_label_column(scene.rows, plot.color[0])
-    panel_labels = labels(scene.panel_rows, plot.color[:1])
+    panel_labels = row_labels(scene.panel_rows, plot.color[:1])
     return scene.kind_colors(source, values, None, panel_labels), [source], x, y, []
 
 
@@ -443,9 +443,9 @@ def draw_bars(scene: Scene) -> ChartParts:
     """Draw a bar for each row, its interval, and marks for the columns that it is compared with."""
     plot, theme = scene.plot, scene.theme
     for row in scene.rows:
-        row[MARK] = label(row, plot.y)
+        row[MARK] = row_label(row, plot.y)
         if plot.label and all(row[column] is not None for column in plot.label):
-            row[MARK] += f"  {label(row, plot.label)}"
+            row[MARK] += f"  {row_label(row, plot.label)}"
     bar_labels = list(dict.fromkeys(row[MARK] for row in scene.panel_rows))
     if all(map(_is_integer, bar_labels)):  # distances
         bar_labels.sort(key=int)
@@ -507,7 +507,7 @@ def draw_scatter(scene: Scene) -> ChartParts:
     axes = _true_to_scale(scene, width, height)
     panels = []
     for row in scene.rows:
-        row[MARK] = label(row, plot.label) if plot.label else ""
+        row[MARK] = row_label(row, plot.label) if plot.label else ""
     for column in plot.color:
         edge: Spec = {}
         if is_amount(scene.rows, column):

@@ -17,10 +17,10 @@ import polars as pl
 
 from attnbank.queries.pictures.encodings import (
     caption_of,
-    encodings,
-    ends_of,
-    in_order,
-    label_of,
+    category_label,
+    encodings_of,
+    legend_order,
+    scale_ends,
     unit_of,
 )
 from attnbank.queries.pictures.theme import Look, Theme
@@ -107,7 +107,7 @@ def short_text(text: str, longest: int = MAX_NAME) -> str:
     return line
 
 
-def label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
+def row_label(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     """The label of a row by some columns: `8-10` for layer and head, else joined by commas.
 
     The ends of a range are joined by a dash.
@@ -142,11 +142,11 @@ def _cell_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def labels(rows: Iterable[Row], columns: tuple[str, ...]) -> list[str]:
+def row_labels(rows: Iterable[Row], columns: tuple[str, ...]) -> list[str]:
     """The distinct labels: numbers sorted, texts in the order of the rows, null last."""
     values_of: dict[str, tuple[Any, ...]] = {}
     for row in rows:
-        values_of.setdefault(label(row, columns), tuple(row[column] for column in columns))
+        values_of.setdefault(row_label(row, columns), tuple(row[column] for column in columns))
     if all(
         _is_finite_number(part) or part is None for value in values_of.values() for part in value
     ):
@@ -182,8 +182,8 @@ def add_label_column(rows: list[Row], column: str) -> tuple[str, list[str]]:
     """Add a field with the labels of a column to the rows; return its name and ordered values."""
     source = f"{column} label"
     for row in rows:
-        row[source] = label(row, (column,))
-    return source, in_order(labels(rows, (column,)))
+        row[source] = row_label(row, (column,))
+    return source, legend_order(row_labels(rows, (column,)))
 
 
 def words_of_name(name: str) -> str:
@@ -313,10 +313,10 @@ class Scene:
 
     def label_axes(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
         """Add the labels of both axes to the rows, and return the labels in order."""
-        x_labels, y_labels = labels(self.rows, tuple(x)), labels(self.rows, tuple(y))
+        x_labels, y_labels = row_labels(self.rows, tuple(x)), row_labels(self.rows, tuple(y))
         index_of = {name: index for index, name in enumerate(x_labels)}
         for row in self.rows:
-            row[X], row[Y] = label(row, x), label(row, y)
+            row[X], row[Y] = row_label(row, x), row_label(row, y)
             row[PLACE] = index_of[row[X]]
         return x_labels, y_labels
 
@@ -324,8 +324,8 @@ class Scene:
         """The label of a column in a legend; `accuracy_a` is named by its run."""
         side = column[-2:]
         if side in ("_a", "_b") and (run := self.rows[0].get(f"run{side}")) is not None:
-            return f"{label_of(column[:-2])} of {short_text(run)}"
-        return label_of(column)
+            return f"{category_label(column[:-2])} of {short_text(run)}"
+        return category_label(column)
 
     def names_axis(self, domain: list[str], title: str, source: str, step: float) -> Spec:
         """A discrete axis with `step` pixels per name; horizontal if `source` is X.
@@ -395,9 +395,9 @@ class Scene:
         }
 
     def scale_ends(self, columns: Sequence[str]) -> list[float]:
-        """The domain of a scale for some columns; see `ends_of`."""
+        """The domain of a scale for some columns; see `scale_ends`."""
         amounts = finite_numbers(self.coloured, columns)
-        return ends_of(amounts, self.plot.domain, stretch=self.look.stretch)
+        return scale_ends(amounts, self.plot.domain, stretch=self.look.stretch)
 
     def kind_colors(
         self,
@@ -410,7 +410,7 @@ class Scene:
 
         `values` are those of all panels; the legend has `domain_values`, by default all.
         """
-        encoding_of = encodings(values)
+        encoding_of = encodings_of(values)
         domain = [value for value in values if domain_values is None or value in domain_values]
         names: dict[str, Any] = {value: self.legend_label(value) for value in domain}
         legend: Spec = {"title": title}

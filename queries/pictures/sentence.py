@@ -26,7 +26,7 @@ from attnbank.queries.pictures.svg import (
     wrap_svg_text,
 )
 from attnbank.queries.pictures.theme import POINTS, Look, Palette, theme_of
-from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
+from attnbank.queries.pictures.tree import Tree, draw_tree, tree_width
 from attnbank.sql.errors import CallError
 from attnbank.sql.subtypes import TO_HEAD
 from attnbank.sql.suggest import escape_control
@@ -249,12 +249,14 @@ def _wrap_panels(
 
 
 def _measure_panel(
-    panel: Panel, title: str, scale: Scale, *, has_rest: bool = False
+    panel: Panel, title: str, scale: Scale, *, has_elsewhere: bool = False
 ) -> PanelLayout:
     texts = [shorten_for_svg(text) for text in panel.words["text"]]
     column = max((text_width(text, scale.font) for text in texts), default=0.0) + 8
-    has_rest = has_rest or ELSEWHERE in panel.weights["to_position"]
-    right_column = max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_rest else column
+    has_elsewhere = has_elsewhere or ELSEWHERE in panel.weights["to_position"]
+    right_column = (
+        max(column, text_width(ELSEWHERE_TEXT, scale.font) + 8) if has_elsewhere else column
+    )
     lanes = max(mention_lanes(panel), default=-1) + 1
     lanes_width = lanes * LANE
     title_height = scale.title * 1.8 if title else 0.0
@@ -265,13 +267,13 @@ def _measure_panel(
         position: title_height + (at + 0.5) * scale.row
         for at, position in enumerate(panel.words["position"])
     }
-    if has_rest:
+    if has_elsewhere:
         rows[ELSEWHERE] = title_height + (len(texts) + 0.9) * scale.row
     return PanelLayout(
         panel=panel,
         scale=scale,
         width=lanes_width + column + scale.across + max(right_column, column + lanes_width),
-        height=title_height + (len(texts) + (1.4 if has_rest else 0)) * scale.row,
+        height=title_height + (len(texts) + (1.4 if has_elsewhere else 0)) * scale.row,
         left=lanes_width + column,
         right=lanes_width + column + scale.across,
         column=column,
@@ -314,7 +316,7 @@ class Canvas:
         return cls(look.width / unit, unit, 0.0, LARGE.title, note, 0.5 / unit)
 
 
-def draw(
+def draw_svg(
     panels: Sequence[Panel], facts: SentenceFacts, theme: str = "light", look: Look | None = None
 ) -> str:
     """Draw panels as one SVG document; its sizes are in points if `look` has a width.
@@ -343,7 +345,7 @@ def draw(
             y += canvas.title * 1.25
             parts.append(_svg_text(line, margin, y, canvas.title, colours.text, bold=True))
         y += 4
-        for sentence in notes(panels, facts):
+        for sentence in note_lines(panels, facts):
             for line in wrap_svg_text(sentence, text_room, note):
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
@@ -356,7 +358,7 @@ def draw(
                 y += note * 1.4
                 parts.append(_svg_text(line, margin, y, note, colours.faint))
             y += note * 0.5
-        tree_svg, tree_height = drawn_tree(tree, margin, y, text_room, colours, note)
+        tree_svg, tree_height = draw_tree(tree, margin, y, text_room, colours, note)
         parts.append(tree_svg)
         y += tree_height + GUTTER * 0.5
     placed = lay_out_panels(panels, y, canvas.room)
@@ -368,7 +370,7 @@ def draw(
     svg = element(
         "svg",
         element("title", _escape_xml(title)),
-        element("desc", _escape_xml(" ".join(notes(panels, facts)))),
+        element("desc", _escape_xml(" ".join(note_lines(panels, facts)))),
         element("rect", width="100%", height="100%", fill=colours.ground),
         *parts,
         xmlns="http://www.w3.org/2000/svg", width=f"{canvas_width * canvas.unit:.6g}",
@@ -378,14 +380,16 @@ def draw(
     return f"{svg}\n"
 
 
-def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
+def panel_svg(panel: Panel, *, has_elsewhere: bool = False, theme: str = "light") -> str:
     """Draw one panel as SVG without title and notes, for a page whose script draws the lines.
 
     `has_rest` makes room for attention elsewhere in the input. Raises CallError for an unknown
     theme.
     """
     colours = theme_of(theme).sentence
-    layout = replace(_measure_panel(panel, "", LARGE, has_rest=has_rest), x=MARGIN, y=MARGIN)
+    layout = replace(
+        _measure_panel(panel, "", LARGE, has_elsewhere=has_elsewhere), x=MARGIN, y=MARGIN
+    )
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     return element(
         "svg",
@@ -396,7 +400,7 @@ def frame(panel: Panel, *, has_rest: bool = False, theme: str = "light") -> str:
     )  # fmt: skip
 
 
-def notes(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
+def note_lines(panels: Sequence[Panel], facts: SentenceFacts) -> Iterator[str]:
     """The notes below the title: run, model, corpus, and how to read the picture."""
     run, model, corpus = (
         shorten_for_svg(name, _MAX_RUN_NAME) for name in (facts.run, facts.model, facts.corpus)
@@ -606,7 +610,7 @@ def _panel_titles(panels: Sequence[Panel]) -> list[str]:
     ]
 
 
-def letter(number: int) -> str:
+def entity_letter(number: int) -> str:
     """The letter of an entity, readable without colours: A to Z, then A1 to Z1, and so on."""
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
 
@@ -626,7 +630,7 @@ def _mention_bars(layout: PanelLayout, colours: Palette, canvas: Canvas) -> Iter
                 "rect", class_="mention", x=x - 1.5, y=top, width=3, height=bottom - top, rx="1.5",
                 fill=colour, data_entity=entity, data_first=first, data_last=last, data_head=head,
             )  # fmt: skip
-            yield _svg_text(letter(entity), x + 2.5, layout.rows[head] + scale.font * 0.3,
+            yield _svg_text(entity_letter(entity), x + 2.5, layout.rows[head] + scale.font * 0.3,
                         letters, colour, bold=True)  # fmt: skip
 
 
@@ -661,7 +665,7 @@ def _escape_xml(text: str) -> str:
 
 
 # CSS for hover.js, which shows the lines of the word under the pointer.
-LIVE = """\
+HOVER_CSS = """\
 .drawn svg{display:block;overflow:visible}
 .drawn .from text,.drawn .to{cursor:pointer}
 .drawn .panel.pointed :is(.line,.arc){visibility:hidden}
@@ -671,12 +675,12 @@ LIVE = """\
 """
 
 
-def script() -> str:
+def hover_script() -> str:
     """The script that makes pictures interactive, for any page."""
     return (files("attnbank.queries.pictures") / "hover.js").read_text(encoding="utf-8")
 
 
-def page(
+def live_page(
     panels: Sequence[Panel], facts: SentenceFacts, theme: str = "light", look: Look | None = None
 ) -> str:
     """Draw panels as an interactive HTML document: hover, click to pin, arrow keys.
@@ -684,7 +688,7 @@ def page(
     It is self-contained, and its policy forbids all requests. Raises CallError as `draw`.
     """
     colours = theme_of(theme).sentence
-    live = script()
+    live = hover_script()
     digest = base64.b64encode(hashlib.sha256(live.encode()).digest()).decode()
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -696,8 +700,8 @@ def page(
         f"font:16px/1.4 {FONT}}}"
         ".drawn{overflow-x:auto}#looks{position:sticky;top:0;margin:0;padding:.5em 16px;"
         f"min-height:1.4em;background:{colours.ground};border-bottom:1px solid {colours.faint}}}"
-        f"{LIVE}</style></head><body>\n"
+        f"{HOVER_CSS}</style></head><body>\n"
         '<p id="looks" aria-live="polite">Hover or tap a word to see its attention; click to'
-        f' pin.</p>\n<div class="drawn">\n{draw(panels, facts, theme, look)}</div>\n'
+        f' pin.</p>\n<div class="drawn">\n{draw_svg(panels, facts, theme, look)}</div>\n'
         f"<script>{live}</script></body></html>\n"
     )

@@ -88,7 +88,7 @@ def tree_width(tree: Tree, note: float = 12.0) -> float:
     return min(sum(_column_widths(tree, note)), _MAX_WIDTH)
 
 
-def drawn_tree(
+def draw_tree(
     tree: Tree, x: float, y: float, room: float, colours: Palette, note: float = 12.0
 ) -> tuple[str, float]:
     """Draw a tree as SVG within `room` pixels; also return its height in pixels.

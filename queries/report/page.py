@@ -21,7 +21,7 @@ import polars as pl
 
 from attnbank.queries import contents
 from attnbank.queries.contents import Contents
-from attnbank.queries.pictures.files import SVG, read_svg, renumber
+from attnbank.queries.pictures.files import SVG, read_svg, renumber_ids
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections import (
@@ -264,7 +264,7 @@ def inline(svg: str, prefix: str, label: str) -> str:
     Ids begin with the prefix. What the marks say of themselves becomes their title, a tooltip.
     """
     root = read_svg(svg)
-    renumber(root, prefix)
+    renumber_ids(root, prefix)
     for element in list(root.iter()):
         _add_mark_titles(element)
     for old in root.findall(f"{{{SVG}}}title") + root.findall(f"{{{SVG}}}desc"):

@@ -14,7 +14,7 @@ import polars as pl
 
 from attnbank.queries import contents, pictures
 from attnbank.queries.backend import Backend
-from attnbank.queries.patterns.scoring import controls
+from attnbank.queries.patterns.scoring import control_runs
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections.comparison import compare
 from attnbank.queries.sections.plan import (
@@ -247,7 +247,7 @@ def _controls_of(bank: Backend, of: Subject) -> list[str]:
     if of.main is None:
         return []
     with bank.answering():
-        return controls(bank, of.main.name)
+        return control_runs(bank, of.main.name)
 
 
 def _draw_section(

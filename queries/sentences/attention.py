@@ -13,7 +13,7 @@ import polars as pl
 from attnbank.queries.backend import Backend
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
-from attnbank.queries.sentences.choosing import Chosen
+from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.run_choice import Run
@@ -95,7 +95,7 @@ class ReadSentence:
     panels: tuple[Panel, ...]
     tree: Tree | None
     decoded: dict[str, Tree]
-    left_out: tuple[str, ...]
+    omissions: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -142,14 +142,14 @@ class SentenceRecords:
 
     sequence: int
     by_word: pl.DataFrame
-    every: pl.DataFrame
+    positions: pl.DataFrame
     shown_words: pl.DataFrame
     shown_positions: pl.DataFrame
     words: pl.DataFrame
     before: tuple[int, ...]
     mentions: pl.DataFrame
     tree: Tree | None
-    left_out: tuple[str, ...]
+    omissions: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -158,7 +158,9 @@ _NO_MENTIONS = pl.DataFrame(
 )
 
 
-def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> SentenceRecords:
+def sentence_records(
+    bank: Backend, run: Run, chosen: ChosenSentence, options: ShowOptions
+) -> SentenceRecords:
     """Read what all heads share of a sentence. Raises CallError if `options.words` has no word."""
     inputs = _query(bank, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
@@ -199,11 +201,15 @@ def sheet(bank: Backend, run: Run, chosen: Chosen, options: ShowOptions) -> Sent
 
 
 def read_sentence(
-    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions
+    bank: Backend,
+    run: Run,
+    chosen: ChosenSentence,
+    heads: Sequence[tuple[int, int]],
+    options: ShowOptions,
 ) -> ReadSentence:
     """Read the attention of heads in a sentence. Raises CallError if `options.words` has none."""
-    records = sheet(bank, run, chosen, options)
-    sequence, by_word, positions = records.sequence, records.by_word, records.every
+    records = sentence_records(bank, run, chosen, options)
+    sequence, by_word, positions = records.sequence, records.by_word, records.positions
     shown_words, notes = records.shown_words, [*records.notes]
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
@@ -246,7 +252,7 @@ def read_sentence(
         decoded = _decoded_trees(bank, run, chosen, heads, options, shown_words, tree)
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
-    return ReadSentence(rows, tuple(panels), tree, decoded, records.left_out, tuple(notes))
+    return ReadSentence(rows, tuple(panels), tree, decoded, records.omissions, tuple(notes))
 
 
 def note_on_missing_weights(run: Run) -> str:
@@ -317,7 +323,7 @@ def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFram
     return mean, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
 
 
-def _sentences_before(positions: pl.DataFrame, chosen: Chosen, count: int) -> list[int]:
+def _sentences_before(positions: pl.DataFrame, chosen: ChosenSentence, count: int) -> list[int]:
     ids = positions["sentence"].drop_nulls().unique(maintain_order=True).to_list()
     at = ids.index(chosen.id)
     return ids[max(0, at - count) : at]
@@ -558,7 +564,7 @@ def _tree_of(shown_words: pl.DataFrame) -> Tree | None:
 
 
 def _decoded_trees(
-    bank: Backend, run: Run, chosen: Chosen, heads: Sequence[tuple[int, int]], options: ShowOptions,
+    bank: Backend, run: Run, chosen: ChosenSentence, heads: Sequence[tuple[int, int]], options: ShowOptions,
     shown_words: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
     """The decoded trees of `options.decoded`, over the words of the gold tree, by description.

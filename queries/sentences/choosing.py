@@ -18,7 +18,7 @@ _MAX_ID = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenSentence:
     """A sentence, and the indexes from 1 of its matched words. The name defaults to the id."""
 
     id: int
@@ -33,7 +33,7 @@ def is_request(text: str) -> bool:
     return text.lstrip().startswith("pattern") or "{" in text
 
 
-def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
+def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> ChosenSentence:
     """Find a sentence by id (a number), by default by name. Raises CallError for 0 or several."""
     name_or_id = name_or_id.strip()
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
@@ -42,7 +42,7 @@ def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
         rows = _query_internal(bank, "by_name", values | {"id": int(name_or_id)})
     rows = rows or _query_internal(bank, "by_name", values | {"name": name_or_id})
     if len(rows) == 1:
-        return Chosen(*rows[0])
+        return ChosenSentence(*rows[0])
     scope = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not rows:
         near_names = [
@@ -62,7 +62,7 @@ def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> Chosen:
     )
 
 
-def mark_words(bank: Backend, sentence: Chosen, indexes: Sequence[int]) -> Chosen:
+def mark_words(bank: Backend, sentence: ChosenSentence, indexes: Sequence[int]) -> ChosenSentence:
     """Mark words by their indexes from 1. Raises CallError for an index out of range."""
     if not indexes:
         return sentence
@@ -85,7 +85,7 @@ class SentenceNotReadError(QueryError):
         self.sentence = sentence
 
 
-def run_over(
+def choose_run_over_corpus(
     bank: Backend, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
 ) -> Run:
     """Choose the requested or the default run, if given over a corpus (id, name).
@@ -125,7 +125,7 @@ def _choose_run(
     return replace(choose(name), among=among)
 
 
-def check_sentence_in_run(bank: Backend, run: Run, chosen: Chosen) -> None:
+def check_sentence_in_run(bank: Backend, run: Run, chosen: ChosenSentence) -> None:
     """Raise CallError or QueryError, with the reason, if the run has not read the sentence."""
     if chosen.corpus != run.corpus:
         raise CallError(

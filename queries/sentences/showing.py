@@ -16,21 +16,21 @@ from attnbank.queries.pictures import (
     SENTENCES,
     Picture,
     Size,
+    chart_facts,
     check_has_picture,
-    facts_of,
-    fitted,
+    fit_to_column,
     runs_named,
     specification,
 )
 from attnbank.queries.pictures import sentence as pictures
-from attnbank.queries.pictures.encodings import label_of
+from attnbank.queries.pictures.encodings import category_label
 from attnbank.queries.pictures.files import convert_svg, latex_caption, read_svg, warn_if_long
 from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests
 from attnbank.queries.sentences import attention, choosing
 from attnbank.queries.sentences.attention import ShowOptions
-from attnbank.queries.sentences.choosing import Chosen
+from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import need
@@ -89,7 +89,7 @@ class Shown:
 
         `look` has the font size, and the width in points of a column of a paper.
         """
-        return pictures.draw(self.panels, self.facts, theme, look)
+        return pictures.draw_svg(self.panels, self.facts, theme, look)
 
     def as_bytes(
         self, ending: str, theme: str = "light", look: Look | None = None, scale: float = 2.0
@@ -114,7 +114,7 @@ class Shown:
 
     def caption(self, command: str) -> str:
         """The picture's caption in LaTeX, with the command that makes it."""
-        sentences = [*pictures.notes(self.panels, self.facts)]
+        sentences = [*pictures.note_lines(self.panels, self.facts)]
         arcs = pl.concat(panel.gold for panel in self.panels)
         if arcs.height:
             sentences.append(
@@ -124,7 +124,7 @@ class Shown:
 
     def html(self, theme: str = "light", look: Look | None = None) -> str:
         """The picture as an interactive HTML page: hover, click to pin. Raises CallError."""
-        return pictures.page(self.panels, self.facts, theme, look)
+        return pictures.live_page(self.panels, self.facts, theme, look)
 
     def _repr_svg_(self) -> str:
         return self.draw()
@@ -183,12 +183,12 @@ def picture_of(
     """
     plot = check_has_picture(analysis)
     if plot.kind == SENTENCES:
-        return Figure(figure(bank, analysis, frame), theme, look)
-    facts = facts_of(
+        return Figure(sentences_figure(bank, analysis, frame), theme, look)
+    facts = chart_facts(
         frame, contents.list_runs(bank), values, _other_runs(bank, analysis, frame, values)
     )
     if look is not None and look.width is not None:
-        return Picture(fitted(analysis, frame, facts, theme, look), look.width)
+        return Picture(fit_to_column(analysis, frame, facts, theme, look), look.width)
     return Picture(specification(analysis, frame, facts, theme, size, look))
 
 
@@ -210,7 +210,7 @@ def _other_runs(
     return ()
 
 
-def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
+def sentences_figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
     """The attention of heads in sentences, a panel per row of an analysis with such a plot.
 
     Raises as `Bank.show`, and QueryError if there are no rows.
@@ -244,7 +244,7 @@ def figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) -> Shown:
 
 
 def _label(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else label_of(str(value))
+    return f"{value:.3f}" if isinstance(value, float) else category_label(str(value))
 
 
 def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
@@ -271,7 +271,7 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
     if not run.is_finished:
         message = f"The run {run.name} is not finished: it has read only part of its corpus."
         warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
-    left_out = dict.fromkeys(note for reading in readings for note in reading.left_out)
+    left_out = dict.fromkeys(note for reading in readings for note in reading.omissions)
     for message in left_out:
         warnings.warn(message, AttnbankWarning, stacklevel=3)
     notes = (*left_out, *dict.fromkeys(note for reading in readings for note in reading.notes))
@@ -298,20 +298,20 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
 
 def _named_sentence(
     bank: Requests, options: ShowOptions, needs: str | None
-) -> tuple[Run, list[Chosen]]:
+) -> tuple[Run, list[ChosenSentence]]:
     with bank.answering():
         if options.corpus is not None:
             find_corpus(bank.connection, bank.path, options.corpus)
         sentence = choosing.find_sentence(bank, str(options.sentence), options.corpus)
         corpus = sentence.corpus, sentence.corpus_name
-        run = choosing.run_over(bank, options.run_name, needs, corpus)
+        run = choosing.choose_run_over_corpus(bank, options.run_name, needs, corpus)
         choosing.check_sentence_in_run(bank, run, sentence)
         return run, [choosing.mark_words(bank, sentence, options.matched)]
 
 
 def _sentences_with_hits(
     bank: Requests, options: ShowOptions, needs: str | None
-) -> tuple[Run, list[Chosen]]:
+) -> tuple[Run, list[ChosenSentence]]:
     """Choose a run, and the first of its sentences that a request matches."""
     from attnbank.queries.patterns import HitOptions, reads_run
 
@@ -322,7 +322,7 @@ def _sentences_with_hits(
         if options.corpus is not None:
             corpus = find_corpus(bank.connection, bank.path, options.corpus)
         run_name = run_name if read_by is None else read_by.name
-        run = choosing.run_over(bank, run_name, needs, corpus)
+        run = choosing.choose_run_over_corpus(bank, run_name, needs, corpus)
     # Most requests match many sentences: query a few hits first, and all only if they are too few.
     for limit in (_FIRST_HITS * hits, None):
         choice = HitOptions(run.corpus_name, limit, keys=True, run=read_by)
@@ -344,7 +344,7 @@ def _sentences_with_hits(
     return run, sentences
 
 
-def _by_sentence(frame: pl.DataFrame, run: Run) -> list[Chosen]:
+def _by_sentence(frame: pl.DataFrame, run: Run) -> list[ChosenSentence]:
     """The sentences of hits in order, with the words that any of their hits matches."""
     nodes = [name for name, dtype in frame.schema.items() if dtype == pl.Int16]
     names: dict[int, str] = {}
@@ -354,6 +354,6 @@ def _by_sentence(frame: pl.DataFrame, run: Run) -> list[Chosen]:
         names.setdefault(sentence, row["sent_id"] if row["sent_id"] is not None else str(sentence))
         matched.setdefault(sentence, set()).update(row[node] for node in nodes if row[node])
     return [
-        Chosen(sentence, name, run.corpus, run.corpus_name, frozenset(matched[sentence]))
+        ChosenSentence(sentence, name, run.corpus, run.corpus_name, frozenset(matched[sentence]))
         for sentence, name in names.items()
     ]

@@ -45,7 +45,7 @@ Owns = Callable[[Path], Callable[[Path], bool]]
 
 
 @dataclass(frozen=True)
-class Part:
+class PartialFile:
     """A folder to write into, and its lock: a descriptor that other writers inherit, or -1."""
 
     path: Path
@@ -148,7 +148,7 @@ def remove_parts(target: Path) -> None:
                 with suppress(OSError):
                     lock = _locked(path)
                     if lock is not None:  # no process holds it
-                        _discard(Part(path, lock))
+                        _discard(PartialFile(path, lock))
 
 
 def part_names(target: Path) -> Iterator[Path]:
@@ -165,7 +165,7 @@ def _start(target: Path) -> str:
 
 
 @contextmanager
-def new_part(target: Path) -> Iterator[Part]:
+def new_part(target: Path) -> Iterator[PartialFile]:
     """A part of a target, which is gone at the end unless it has taken the target's name."""
     remove_parts(target)
     part = next(part for part in map(_made, part_names(target)) if part is not None)
@@ -175,13 +175,15 @@ def new_part(target: Path) -> Iterator[Part]:
         _discard(part)
 
 
-def _made(path: Path) -> Part | None:
+def _made(path: Path) -> PartialFile | None:
     try:
         path.mkdir()
     except FileExistsError:
         return None
     lock = _locked(path)
-    return None if lock is None else Part(path, lock)  # another process took it for a leftover
+    return (
+        None if lock is None else PartialFile(path, lock)
+    )  # another process took it for a leftover
 
 
 def _locked(path: Path) -> int | None:
@@ -222,7 +224,7 @@ def keep_owner_and_mode(path: Path, old: os.stat_result) -> None:
     path.chmod(stat.S_IMODE(old.st_mode))
 
 
-def _discard(part: Part) -> None:
+def _discard(part: PartialFile) -> None:
     shutil.rmtree(part.path, ignore_errors=True)
     if part.lock >= 0:
         os.close(part.lock)
@@ -273,7 +275,7 @@ def check_folder(path: str | Path, *, last: str, owns: Owns, force: bool) -> Pat
 
 
 @contextmanager
-def output_folder(target: Path, *, owns: Owns) -> Iterator[Part]:
+def output_folder(target: Path, *, owns: Owns) -> Iterator[PartialFile]:
     """A folder to write into, which takes its place when the block ends, and is gone if it raises.
 
     `target` is what check_folder returned; files in it that no such command wrote (`owns`) stay.

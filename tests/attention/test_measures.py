@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.attention.measures import OF_LAYERS
+from attnbank.ingest.attention.measures import LAYER_MEASURES
 from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.options import Measure
@@ -186,4 +186,4 @@ def test_a_picture_of_norms_is_scaled_by_the_largest(
 
 
 def test_measures_of_layers_have_one_map_in_each() -> None:
-    assert {"weights", "norms"} == {*get_args(Measure)} - OF_LAYERS
+    assert {"weights", "norms"} == {*get_args(Measure)} - LAYER_MEASURES

@@ -29,7 +29,7 @@ wait_passively()
 
 import torch
 
-from attnbank.ingest.inputs.candidate_inputs import Input, asking
+from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.losses.language_model import Heads, Scorer, Text
 from attnbank.ingest.models.loading import Model, load
@@ -108,7 +108,7 @@ def _batches(model: Model, corpus: str, inputs: int) -> list[list[Text]]:
             pass
         connection.execute("commit")
         planner = Planner(model.input_tokenizer, "word", 512, 1024, limit=inputs)
-        plan = planner.plan(asking(connection), 1)
+        plan = planner.plan(cursor_query(connection), 1)
         found = [[_text(each) for each in batch.inputs] for batch in plan.batches if batch.inputs]
         connection.close()
     return found
@@ -132,9 +132,11 @@ def _bare(model: Model, batches: Sequence[Sequence[Text]]) -> None:
         def choose(_: Any, given: tuple[Any, ...], mask: torch.Tensor = mask) -> tuple[Any, ...]:
             return (given[0][mask.bool()], *given[1:])
 
-        last = model.whole.get_output_embeddings()
+        last = model.module_with_head.get_output_embeddings()
         with torch.inference_mode(), last.register_forward_pre_hook(choose):
-            model.whole(input_ids=torch.tensor(ids), attention_mask=mask, use_cache=False)
+            model.module_with_head(
+                input_ids=torch.tensor(ids), attention_mask=mask, use_cache=False
+            )
 
 
 def _timed(work: Callable[[], None]) -> Took:

@@ -32,17 +32,17 @@ import torch
 
 from attnbank.ingest.attention.merging import Maps
 from attnbank.ingest.attention.rows import RunFacts, pad_batch, rows_of_batch
-from attnbank.ingest.inputs.candidate_inputs import asking
+from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions
-from attnbank.ingest.progress import Counter, ignore_progress
+from attnbank.ingest.progress import ProgressCounter, ignore_progress
 from attnbank.ingest.run import longest_input
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store.corpus import write_corpus
-from attnbank.ingest.store.pipeline import Remaining, Writer, run_batches
-from attnbank.ingest.store.runs import Wanted, finish_run, model_id, start_run
+from attnbank.ingest.store.pipeline import PendingRun, Writer, run_batches
+from attnbank.ingest.store.runs import RunSpec, find_or_insert_model, finish_run, start_run
 from attnbank.ingest.store.writer import WRITER
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.provenance import version
@@ -98,16 +98,18 @@ def main() -> None:
                 pass
             connection.execute("commit")
             planner = Planner(model.input_tokenizer, "word", max_tokens, options.batch_tokens)
-            of_model = model_id(connection, model.facts)
+            of_model = find_or_insert_model(connection, model.facts)
             run = start_run(
                 connection,
-                Wanted(1, of_model, model.facts, options, max_tokens, str(model.device)),
+                RunSpec(1, of_model, model.facts, options, max_tokens, str(model.device)),
             )
             facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
             began, began_cpu = time.perf_counter(), time.process_time()
             with malloc_tuned():
                 run_batches(
-                    Remaining(connection, model, planner, facts, 0, Counter(ignore_progress))
+                    PendingRun(
+                        connection, model, planner, facts, 0, ProgressCounter(ignore_progress)
+                    )
                 )
             if arguments.beforehand and number:
                 took = time.perf_counter() - began, time.process_time() - began_cpu
@@ -122,7 +124,7 @@ def main() -> None:
             whole, whole_cpu = time.perf_counter() - start, time.process_time() - cpu
 
             with duckdb.connect(str(path), read_only=True) as reading:
-                batches = list(planner.plan(asking(reading), 1).batches)
+                batches = list(planner.plan(cursor_query(reading), 1).batches)
             if arguments.beforehand:
                 if number:
                     _apart(model, batches, facts, Path(folder, "apart.duckdb"))

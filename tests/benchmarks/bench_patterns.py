@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.patterns import question
+from attnbank.queries.patterns import compile_request
 from attnbank.queries.patterns.language.parser import parse_request
 from attnbank.sql.errors import CallError
 
@@ -162,7 +162,7 @@ the peak of all children so far is kept."""
 
 
 def _find(bank: Bank, request: str) -> None:
-    question.cache_clear()
+    compile_request.cache_clear()
     parse_request.cache_clear()
     bank.find(request)
 

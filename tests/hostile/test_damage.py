@@ -19,7 +19,7 @@ import pytest
 import toy_attention as toy
 from forked import Ended, Forked
 
-from attnbank.ingest.store.writer import ingesting, open_for_changes
+from attnbank.ingest.store.writer import open_for_changes, open_for_ingest
 from attnbank.sql.bank.error_messages import bank_error
 from attnbank.sql.errors import BankError
 
@@ -106,11 +106,11 @@ def test_what_the_system_has_read_and_duckdb_cannot_use_is_damage() -> None:
 def test_what_other_code_raises_is_not_of_the_bank(tmp_path: Path) -> None:
     """An ingest reads corpora and runs models; where only DuckDB runs, it is damage."""
     bank = tmp_path / "bank.duckdb"
-    with pytest.raises(UnicodeDecodeError), ingesting(bank):
+    with pytest.raises(UnicodeDecodeError), open_for_ingest(bank):
         b"\xff".decode()
     with pytest.raises(BankError, match="is damaged"), open_for_changes(bank, "nothing was done"):
         b"\xff".decode()
-    for opened in (ingesting(bank), open_for_changes(bank, "nothing was done")):
+    for opened in (open_for_ingest(bank), open_for_changes(bank, "nothing was done")):
         with pytest.raises(BankError, match=r"bank\.duckdb cannot be used"), opened as connection:
             connection.execute("from nowhere")
 

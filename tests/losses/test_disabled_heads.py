@@ -105,8 +105,8 @@ def _by_layer(heads: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
 def test_whole_models(family: str, made: Made) -> None:
     model, texts = made(family)
     (found,) = Scorer(model).score(texts)
-    expected = np.array(_expected(model, model.whole.double(), texts))
-    model.whole.float()
+    expected = np.array(_expected(model, model.module_with_head.double(), texts))
+    model.module_with_head.float()
     # float32 against float64: sums of up to 11 pieces of some 10 nats.
     assert np.allclose(found.words, expected, atol=1e-4, rtol=1e-5, equal_nan=True)
     assert abs(np.nanmean(found.words) - np.nanmean(expected)) < 1e-5
@@ -124,7 +124,7 @@ def test_disabled_heads(family: str, cut: Any, made: Made) -> None:
     scorer.means = [each / tokens for each in sums]
     whole, found = scorer.score(texts, [{}, _by_layer(heads)], cut)
     expected = _expected(
-        model, oracle_ablation.operated(model.whole, heads, cut, _plain(texts)), texts
+        model, oracle_ablation.operated(model.module_with_head, heads, cut, _plain(texts)), texts
     )
     assert np.allclose(found.words, expected, atol=1e-4, rtol=1e-5, equal_nan=True)
     assert abs(np.nanmean(found.words) - np.nanmean(expected)) < 1e-5
@@ -136,12 +136,12 @@ def test_a_cut_after_the_projection_is_seen(family: str, made: Made) -> None:
     """What is compared above tells the right place from the wrong one that is often taken."""
     model, texts = made(family)
     expected = _expected(
-        model, oracle_ablation.operated(model.whole, HEADS, "zero", _plain(texts)), texts
+        model, oracle_ablation.operated(model.module_with_head, HEADS, "zero", _plain(texts)), texts
     )
     hooks = []
     for layer, head in HEADS:
         module = oracle_ablation.output_of(
-            model.whole, oracle_ablation.layers_of(model.whole)[layer]
+            model.module_with_head, oracle_ablation.layers_of(model.module_with_head)[layer]
         )
 
         def cut(_: Any, given: Any, output: Any, head: int = head) -> Any:
@@ -160,7 +160,7 @@ def test_a_cut_after_the_projection_is_seen(family: str, made: Made) -> None:
 
 def test_layers_below_the_cut_are_computed_once(made: Made) -> None:
     model, texts = made("Llama")
-    layers = oracle_ablation.layers_of(model.whole)
+    layers = oracle_ablation.layers_of(model.module_with_head)
     calls = [0] * len(layers)
 
     def count(at: int) -> Callable[..., None]:
@@ -192,7 +192,7 @@ def test_the_words_of_a_text_add_up_to_its_pieces(made: Made) -> None:
     (found,) = Scorer(model).score(texts[:1])
     ids, segments = texts[0].ids, texts[0].segments
     begins = _begins(model)
-    rows = oracle_ablation.logits(model.whole, ids, segments).softmax(-1)
+    rows = oracle_ablation.logits(model.module_with_head, ids, segments).softmax(-1)
 
     def at_boundary(at: int) -> float:
         return math.log(sum(float(rows[at][id]) for id in begins))
@@ -206,13 +206,15 @@ def test_boundaries_too_improbable_for_float32(made: Made) -> None:
     """Surprisals are finite where no share of the probability is left for what begins a word."""
     model, texts = made("Llama")
     begins = _begins(model)
-    last, least = model.whole.get_output_embeddings(), 0.0
+    last, least = model.module_with_head.get_output_embeddings(), 0.0
     with torch.no_grad():
         last.weight *= 200
         (found,) = Scorer(model).score(texts)
         expected = []
         for text in texts:
-            rows = oracle_ablation.logits(model.whole, text.ids, text.segments).log_softmax(-1)
+            rows = oracle_ablation.logits(
+                model.module_with_head, text.ids, text.segments
+            ).log_softmax(-1)
             at_boundary = rows[:, begins].double().logsumexp(1).tolist()
             least = min(least, *at_boundary)
             for start, end in text.spans:

@@ -115,7 +115,7 @@ def test_what_ends_a_word_begins_the_next(kind: str, made: Made) -> None:
     tokenizer = model.input_tokenizer.tokenizer
     boundary = oracle_words.boundaries(tokenizer, {"</s>", "<|im_end|>"})
     plain = [(text.ids, text.segments, text.spans)]
-    whole = model.whole.double()
+    whole = model.module_with_head.double()
     expected = oracle_ablation.causal(whole, plain, boundary)
     assert np.allclose(found.words, expected, atol=2e-4, equal_nan=True)
     of_pieces = oracle_ablation.causal(whole, plain)

@@ -14,7 +14,7 @@ from two_runs import TWO_RUNS
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, merge_banks
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.store.preferences import prefer
+from attnbank.ingest.store.preferences import set_default_run
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
@@ -199,8 +199,8 @@ def test_saved_relations_of_one_name(tmp_path: Path) -> None:
 def test_preferred_runs_and_frequencies_of_the_first_bank(tmp_path: Path) -> None:
     one = _bank(tmp_path / "one.duckdb", "insert into word_frequency values ('a', 1)")
     other = _bank(tmp_path / "other.duckdb", "insert into word_frequency values ('a', 2)", of=7)
-    prefer(one, 1)
-    prefer(other, 2)
+    set_default_run(one, 1)
+    set_default_run(other, 2)
     done = merge_banks(tmp_path / "out.duckdb", [other, one])
     assert _asked(tmp_path / "out.duckdb", "from preferred_run") == [(2,)]
     assert _asked(tmp_path / "out.duckdb", "from word_frequency") == [("a", 2)]

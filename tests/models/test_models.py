@@ -394,7 +394,7 @@ def test_layers_are_handed_over_one_at_a_time(tiny_model: Callable[[str], Path],
         copies.append(maps.clone())
         alive.append(weakref.ref(maps))
 
-    model.hand_over(ids, mask, torch.zeros_like(ids), take)
+    model.stream_attentions(ids, mask, torch.zeros_like(ids), take)
     assert len(copies) == len(together) == 3
     assert all(torch.equal(one, other) for one, other in zip(copies, together, strict=True))
     again = model.attentions(ids, mask, torch.zeros_like(ids))  # no hook is left
@@ -420,6 +420,6 @@ def test_maps_that_are_changed_on_their_way_are_all_computed_first(
     assert shape.layers == (1, 2, 3) and shape.sources is None
     model.sources, ids = None, torch.tensor([[5, 6, 7, 8]])
     copies: list[torch.Tensor] = []
-    model.hand_over(ids, torch.ones_like(ids), torch.zeros_like(ids), copies.append)
+    model.stream_attentions(ids, torch.ones_like(ids), torch.zeros_like(ids), copies.append)
     together = model.attentions(ids, torch.ones_like(ids), torch.zeros_like(ids))
     assert all(torch.equal(one, other) for one, other in zip(copies, together, strict=True))

@@ -216,7 +216,7 @@ def test_info_tells_runs_of_before_apart(
     assert "ingested by an older attnbank" in old and "were not counted" in old
     assert "ingested by an older attnbank" in one
     assert "older attnbank" not in new
-    assert (info.READING, word_splitting.VERSION) == (
+    assert (info.READING, word_splitting.READING_VERSION) == (
         2,
         3,
     )  # what info says of each version is known

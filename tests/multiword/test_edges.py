@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions
-from attnbank.ingest.inputs.candidate_inputs import Input, asking
+from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
 from attnbank.ingest.inputs.plan import Planner
 from attnbank.ingest.models.loading import MINILM, describe, locate_model
 from attnbank.ingest.progress import ignore_progress
@@ -71,7 +71,7 @@ def texts(
 def _inputs(bank: Path, folder: str, context: str, **how: Any) -> list[Input]:
     own = describe(folder).input_tokenizer
     with open_to_write(bank, "test") as connection:
-        plan = Planner(own, "word", 1000, 1024, context, **how).plan(asking(connection), 1)
+        plan = Planner(own, "word", 1000, 1024, context, **how).plan(cursor_query(connection), 1)
         found = [each for batch in plan.batches for each in batch.inputs]
     return sorted(found, key=lambda each: each.spans[0].first)
 

@@ -20,7 +20,7 @@ from text_banks import make_text_bank
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
-from attnbank.queries.patterns import listing
+from attnbank.queries.patterns import request_for_count_row
 from attnbank.sql.errors import CallError
 
 DRAWN = 30
@@ -159,7 +159,7 @@ def test_keys_of_grew_match(by: str, of_sentences: Judged) -> None:
     assert dict(zip(keys, frame["n"], strict=True)) == expected and len(expected) > 1
     if by[0] != "(":  # each row has the request that lists its hits
         for key, n in zip(keys, frame["n"], strict=True):
-            assert bank.find(listing(request, by, (key,))).height == n, key
+            assert bank.find(request_for_count_row(request, by, (key,))).height == n, key
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
-from attnbank.queries.patterns import question
+from attnbank.queries.patterns import compile_request
 from attnbank.sql.errors import AttnbankError
 
 SECONDS = 2.0
@@ -82,7 +82,7 @@ def test_noise_is_read_or_refused() -> None:
             at, end = sorted(rng.choices(range(len(start)), k=2))
             text = start[:at] + rng.choice(pieces) + start[end if rng.random() < 0.3 else at :]
         with contextlib.suppress(AttnbankError):
-            question(text)
+            compile_request(text)
 
 
 @pytest.mark.slow

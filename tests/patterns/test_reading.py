@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnbank.queries import open_bank
-from attnbank.queries.patterns import RequestError, question
+from attnbank.queries.patterns import RequestError, compile_request
 from attnbank.sql.errors import CallError
 
 
@@ -55,7 +55,7 @@ from attnbank.sql.errors import CallError
 )
 def test_errors_have_a_place(request_: str, line: int, column: int, says: str) -> None:
     with pytest.raises(RequestError) as caught:
-        question(request_)
+        compile_request(request_)
     assert says in str(caught.value)
     assert (caught.value.position.line, caught.value.position.column) == (line, column)
     assert str(caught.value).startswith(f"Line {line}, column {column} of the request: ")
@@ -83,7 +83,7 @@ def test_errors_have_a_place(request_: str, line: int, column: int, says: str) -
 )
 def test_errors_in_keys_have_a_place(keys: str, column: int, says: str) -> None:
     with pytest.raises(RequestError) as caught:
-        question("pattern { A -> B }", columns=keys)
+        compile_request("pattern { A -> B }", columns=keys)
     assert says in str(caught.value)
     assert str(caught.value).startswith(f"Line 1, column {column} of the keys: ")
 
@@ -91,12 +91,12 @@ def test_errors_in_keys_have_a_place(keys: str, column: int, says: str) -> None:
 @pytest.mark.parametrize("request_", ["", "  ", "pattern { A [] }\0"])
 def test_what_is_no_request(request_: str) -> None:
     with pytest.raises(CallError):
-        question(request_)
+        compile_request(request_)
 
 
 def test_too_long_a_request() -> None:
     with pytest.raises(CallError, match="200,000"):
-        question("pattern { A [lemma=" + "|".join(["x"] * 200_000) + "] }")
+        compile_request("pattern { A [lemma=" + "|".join(["x"] * 200_000) + "] }")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_too_long_a_request() -> None:
     ],
 )
 def test_two_ways_to_write_one_request(request_: str, same: str) -> None:
-    assert question(request_).statement == question(same).statement
+    assert compile_request(request_).statement == compile_request(same).statement
 
 
 def test_nodes_whose_names_differ_in_capitals(sample_text_bank: Path) -> None:

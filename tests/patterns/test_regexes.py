@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.patterns import RequestError, question
+from attnbank.queries.patterns import RequestError, compile_request
 
 PCRE = (
     "the", "[Tt]he", "the|The", "a|an|and", "and|an|a", "(a|an)(d|t)?", "th.*", ".*e", ".*o.*",
@@ -80,7 +80,7 @@ def test_pcre_fits_what_a_backtracking_engine_fits(
 )
 def test_str(pattern: str, fits: list[str], fits_not: list[str]) -> None:
     written = pattern.replace('"', r"\"")
-    statement = question(f'global {{ text = re"{written}" }}').statement
+    statement = compile_request(f'global {{ text = re"{written}" }}').statement
     with duckdb.connect() as connection:
         connection.execute("create table sentence (id int, name varchar, text varchar)")
         for value, expected in [(each, 1) for each in fits] + [(each, 0) for each in fits_not]:
@@ -98,7 +98,7 @@ def test_case_can_be_ignored(bank: Bank) -> None:
 @pytest.mark.parametrize("depth", [61, 1000, 20_000])
 def test_deep_nesting_is_refused(depth: int) -> None:
     with pytest.raises(RequestError, match="nested"):
-        question("pattern { A [form=/" + "(" * depth + "a" + ")" * depth + "/] }")
+        compile_request("pattern { A [form=/" + "(" * depth + "a" + ")" * depth + "/] }")
 
 
 def test_a_catastrophic_expression_ends(bank: Bank) -> None:

@@ -18,7 +18,12 @@ from patterns.requests import SURPRISAL, draw
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, LossOptions, ingest, save_relation, surprisal
 from attnbank.queries import Bank, open_bank
-from attnbank.queries.patterns import HitOptions, RequestError, compile_to_sql, listing
+from attnbank.queries.patterns import (
+    HitOptions,
+    RequestError,
+    compile_to_sql,
+    request_for_count_row,
+)
 from attnbank.queries.patterns.scoring import SELECTED
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 
@@ -252,7 +257,10 @@ def test_counts_are_by_whole_nats_and_in_their_order(judged: Judged, given: Path
         frame = bank.count(request, by)
         for value, n in frame.select(frame.columns[0], "n").rows():
             if value is not None or "-" not in by:
-                assert bank.find(listing(request, by, (value,))).height == n, (by, value)
+                assert bank.find(request_for_count_row(request, by, (value,))).height == n, (
+                    by,
+                    value,
+                )
     options = HitOptions(run=bank.run_of_request(request, columns="V.surprisal"))
     made = compile_to_sql(request, columns="V.surprisal", choice=options, counts=True)
     assert sorted(bank.sql(made).rows(), key=str) == sorted(found.rows(), key=str)

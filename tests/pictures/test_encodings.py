@@ -11,7 +11,13 @@ from drawn import frame_of_heads, heads, marks_of
 from numpy.typing import NDArray
 
 from attnbank.queries.pictures import specification
-from attnbank.queries.pictures.encodings import DASHES, SHAPES, encodings, ends_of, label_of
+from attnbank.queries.pictures.encodings import (
+    DASHES,
+    SHAPES,
+    category_label,
+    encodings_of,
+    scale_ends,
+)
 from attnbank.queries.pictures.theme import THEMES, Theme
 
 _TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
@@ -60,24 +66,24 @@ def test_colours_of_kinds_differ_in_lightness_and_for_the_colour_blind(theme: Th
 def test_no_two_categories_of_a_picture_look_alike() -> None:
     names = [f"k{at}" for at in range(len(SHAPES) * len(THEMES["light"].palette))]
     for theme in THEMES.values():
-        found = encodings(names).values()
+        found = encodings_of(names).values()
         assert len({(each.color(theme), each.shape) for each in found}) == len(names) == 55
-    known = encodings(["obj", "dobj", "nsubj", "case", "prep", "mine", "previous", "other"])
+    known = encodings_of(["obj", "dobj", "nsubj", "case", "prep", "mine", "previous", "other"])
     pairs = {(each.color(THEMES["light"]), each.shape) for each in known.values()}
     assert len(pairs) == len(known)
-    dashed = encodings(["[CLS]", "[SEP]", ". and ,", "previous", "next"])
+    dashed = encodings_of(["[CLS]", "[SEP]", ". and ,", "previous", "next"])
     theme = THEMES["light"]
     assert len({(each.color(theme), tuple(each.dash)) for each in dashed.values()}) == 5
     assert len(set(map(tuple, DASHES))) == len(DASHES)
 
 
 def test_a_known_category_looks_the_same_beside_others_and_alone() -> None:
-    alone = encodings(["obj"])["obj"]
-    assert encodings(["zz", "previous", "obj", "cls", "aa"])["obj"] == alone
-    assert encodings(["dobj"])["dobj"] == alone != encodings(["dobj", "obj"])["dobj"]
-    assert encodings(["[CLS]"])["[CLS]"] == encodings(["cls", "sep"])["cls"]
-    assert encodings(["other"])["other"].color(THEMES["light"]) == THEMES["light"].other
-    assert (label_of("cls"), label_of("within_layer")) == ("[CLS]", "within layer")
+    alone = encodings_of(["obj"])["obj"]
+    assert encodings_of(["zz", "previous", "obj", "cls", "aa"])["obj"] == alone
+    assert encodings_of(["dobj"])["dobj"] == alone != encodings_of(["dobj", "obj"])["dobj"]
+    assert encodings_of(["[CLS]"])["[CLS]"] == encodings_of(["cls", "sep"])["cls"]
+    assert encodings_of(["other"])["other"].color(THEMES["light"]) == THEMES["light"].other
+    assert (category_label("cls"), category_label("within_layer")) == ("[CLS]", "within layer")
 
 
 def test_a_picture_draws_categories_as_the_table_has_them() -> None:
@@ -89,7 +95,7 @@ def test_a_picture_draws_categories_as_the_table_has_them() -> None:
         marks = marks_of(made, "symbol")
         found.append({each["fill"]: each["shape"] for each in marks if "share" in str(each)})
     theme = THEMES["light"]
-    wanted = {each.color(theme): each.shape for each in encodings(["previous", "obj"]).values()}
+    wanted = {each.color(theme): each.shape for each in encodings_of(["previous", "obj"]).values()}
     assert found == [wanted, wanted]
 
 
@@ -108,4 +114,4 @@ def test_a_picture_draws_categories_as_the_table_has_them() -> None:
 def test_a_scale_is_fixed_unless_it_is_stretched(
     amounts: list[float], domain: tuple[float, float] | None, stretch: bool, wanted: list[float]
 ) -> None:
-    assert ends_of(amounts, domain, stretch=stretch) == wanted
+    assert scale_ends(amounts, domain, stretch=stretch) == wanted

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from drawn import figures_of, frame_of_heads, heads, marks_of, words_of
 
-from attnbank.queries.pictures import ChartFacts, Size, draw, specification
+from attnbank.queries.pictures import ChartFacts, Size, altair_chart, specification
 from attnbank.queries.pictures.charts import MOST_PANELS, MOST_ROWS
 from attnbank.queries.pictures.kinds import cluster_order
 from attnbank.queries.pictures.theme import THEMES
@@ -38,7 +38,9 @@ EVERY_KIND = (
 def test_a_kind_is_a_chart_in_both_themes(plot: str) -> None:
     frame = frame_of_heads(groups=("above", "below"))
     for theme in THEMES:
-        chart = draw(specification(heads(plot), frame, ChartFacts(("r",), ("m",), ("c",)), theme))
+        chart = altair_chart(
+            specification(heads(plot), frame, ChartFacts(("r",), ("m",), ("c",)), theme)
+        )
         made = chart.to_dict()
         assert made["config"]["background"] == THEMES[theme].background
         assert made["title"]["subtitle"][0] == "Run r · model m · corpus c"

@@ -12,7 +12,7 @@ import pytest
 from case_bank import make_bank
 
 from attnbank.cli.app import run_command_line as attnbank
-from attnbank.ingest.store.preferences import prefer, prefer_none
+from attnbank.ingest.store.preferences import set_default_run, unset_default_runs
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
@@ -102,18 +102,18 @@ def test_a_shell_of_any_client_gets_the_same_choice(path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_preferred_run_comes_first_where_it_fits(path: Path) -> None:
-    assert prefer(path, "first") == "first"
+    assert set_default_run(path, "first") == "first"
     with open_bank(path) as bank:
         assert _answered(bank, "head_accuracy") == "first"
         assert _name(bank, "relative_position") == "first"
-    prefer(path, "pairs")  # of another kind: both are kept
+    set_default_run(path, "pairs")  # of another kind: both are kept
     with open_bank(path) as bank:
         assert _answered(bank, "head_accuracy") == "first"
         assert _name(bank, "relative_position") == "pairs"  # which it favours
-    prefer(path, 2)  # of the same kind: it takes the place
+    set_default_run(path, 2)  # of the same kind: it takes the place
     with open_bank(path) as bank:
         assert _answered(bank, "head_accuracy") == "second"
-    prefer_none(path)
+    unset_default_runs(path)
     with open_bank(path) as bank:
         assert bank.sql("from preferred_run").height == 0
 
@@ -128,7 +128,7 @@ def test_the_preferred_run_comes_first_where_it_fits(path: Path) -> None:
 )
 def test_what_may_not_be_preferred_is_refused(path: Path, run: str, message: str) -> None:
     with pytest.raises(CallError, match=message):
-        prefer(path, run)
+        set_default_run(path, run)
 
 
 @pytest.mark.usual(4)
@@ -228,7 +228,7 @@ def test_a_whole_corpus_goes_before_a_newer_part_of_it(tmp_path: Path) -> None:
     with open_bank(make_bank(tmp_path / "bank.duckdb", given)) as opened:
         for name in ("best_head", "entropy", "special_tokens"):
             assert opened.run_of(name).name == "whole"  # type: ignore[union-attr]
-    prefer(tmp_path / "bank.duckdb", "part")
+    set_default_run(tmp_path / "bank.duckdb", "part")
     with open_bank(tmp_path / "bank.duckdb") as opened:
         assert opened.run_of("best_head").name == "part"  # type: ignore[union-attr]
 

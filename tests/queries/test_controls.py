@@ -10,7 +10,7 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run_command_line as attnbank
 from attnbank.queries import open_bank
-from attnbank.queries.patterns.scoring import controls
+from attnbank.queries.patterns.scoring import control_runs
 
 GIVEN = {
     "corpus": "id,name\n1,news\n2,blogs\n",
@@ -78,7 +78,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("run", CONTROLS)
 def test_the_controls_of_a_run(bank: Path, run: str) -> None:
     with open_bank(bank) as opened:
-        assert controls(opened, run) == CONTROLS[run]
+        assert control_runs(opened, run) == CONTROLS[run]
 
 
 def test_a_run_of_random_weights_knows_its_siblings(

@@ -16,10 +16,10 @@ import pytest
 from sentence_pictures import ISOLATES, SVG, panels, read, texts
 
 from attnbank.queries import open_bank
-from attnbank.queries.pictures.sentence import Panel, SentenceFacts, notes
+from attnbank.queries.pictures.sentence import Panel, SentenceFacts, note_lines
 from attnbank.queries.pictures.svg import text_width
 from attnbank.queries.pictures.theme import THEMES
-from attnbank.queries.pictures.tree import Tree, drawn_tree, tree_width
+from attnbank.queries.pictures.tree import Tree, draw_tree, tree_width
 from attnbank.sql.errors import AttnbankWarning, CallError
 
 HEADS = ((1, 1), (3, 4))
@@ -219,7 +219,7 @@ def test_a_long_tree_goes_on_in_another_row(word: str, step: int) -> None:
     tree = _tree(60, word)
     room = tree_width(tree)
     assert room < 1300
-    drawn, high = drawn_tree(tree, 0.0, 0.0, room, THEMES["light"].sentence)
+    drawn, high = draw_tree(tree, 0.0, 0.0, room, THEMES["light"].sentence)
     rows = _rows_of(drawn)
     assert len(rows) >= 2
     order = [name for row in rows for name, _ in sorted(row["tree-word"], key=_x)[::step]]
@@ -234,7 +234,7 @@ def test_a_long_tree_goes_on_in_another_row(word: str, step: int) -> None:
         assert all(end < start for (_, end), (start, _) in pairwise(edges))
     labels = {text for row in rows for text, _ in row["tree-label"]}
     assert labels == {f"r{at}" for at in range(1, 60)}, "every arc has its label in some row"
-    short, tall = drawn_tree(_tree(6, word), 0.0, 0.0, 1200.0, THEMES["light"].sentence)
+    short, tall = draw_tree(_tree(6, word), 0.0, 0.0, 1200.0, THEMES["light"].sentence)
     assert len(_rows_of(short)) == 1 and tall < high
 
 
@@ -263,7 +263,7 @@ def test_arcs_end_apart_and_no_label_stands_on_another() -> None:
     tree = Tree(tuple(f"w{at}" for at in range(count)), ("X",) * count,
                 tuple(None if at == 6 else 6 for at in range(count)),
                 ("punct",) * count)  # fmt: skip
-    drawn, _ = drawn_tree(tree, 0.0, 0.0, 2000.0, THEMES["light"].sentence)
+    drawn, _ = draw_tree(tree, 0.0, 0.0, 2000.0, THEMES["light"].sentence)
     arcs = [
         re.findall(r"M([\d.]+) [\d.]+V[\d.]+Q[\d.]+ ([\d.]+) .*Q([\d.]+) ", line)[0]
         for line in re.findall(r'<path d="(M[^"]+)" fill="none"', drawn)
@@ -354,5 +354,5 @@ def test_no_picture_of_norms_is_scaled_by_what_a_first_word_keeps_of_itself() ->
 
 def test_names_without_end_are_cut_in_what_is_said_of_a_run() -> None:
     long = "long " * 200_000
-    said = next(notes([], SentenceFacts(long, long, "short")))
+    said = next(note_lines([], SentenceFacts(long, long, "short")))
     assert len(said) < 500 and said.count("…") == 2 and said.endswith(", corpus short.")

@@ -22,7 +22,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from attnbank.ingest import IngestOptions, import_exports, ingest, ingest_to_export, merge_banks
-from attnbank.ingest.engines.spark import OnSpark
+from attnbank.ingest.engines.spark import SparkEngine
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.queries.spark import Exported
@@ -70,7 +70,7 @@ def ways(
     filled = [home / f"filled-{context}" for context in CONTEXTS]
     for context, folder in zip(CONTEXTS, filled, strict=True):
         given = options(home / "unused", context)
-        ingest_to_export(given, folder, lambda place: OnSpark(spark, place))
+        ingest_to_export(given, folder, lambda place: SparkEngine(spark, place))
     merge_banks(home / "merged.duckdb", banks[1:])
     import_exports([home / "0"], home / "imported.duckdb")
     import_exports(filled, home / "filled.duckdb")

@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, import_export, ingest, ingest_to_export
 from attnbank.ingest.engines.parts import FolderPart, Work, WrittenPart, parse_part_list, write_part
-from attnbank.ingest.engines.spark import OnSpark
+from attnbank.ingest.engines.spark import SparkEngine
 from attnbank.ingest.options import Report
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
@@ -180,7 +180,7 @@ def test_spark_fills_what_a_local_ingest_fills(
         (str(sample),), tmp_path / "local.duckdb", model, batch_tokens=256, **given
     )
     folder = tmp_path / "filled"
-    report = ingest_to_export(options, folder, lambda place: OnSpark(spark, place))
+    report = ingest_to_export(options, folder, lambda place: SparkEngine(spark, place))
     assert len([*folder.glob("attention/run=1/part-*.parquet")]) > 2
     _check_same(folder, tmp_path / "bank.duckdb", options, report)
     exported = tmp_path / "exported"
@@ -197,7 +197,7 @@ def test_an_executor_that_dies_is_told(
 ) -> None:
     """What runs the model is ended, as by a machine that has too little memory."""
 
-    class Dying(OnSpark):
+    class Dying(SparkEngine):
         def write_parts(self, work: Work, parts: Any) -> Iterator[WrittenPart]:
             return super().write_parts(_Deadly(work), parts)
 
@@ -206,7 +206,7 @@ def test_an_executor_that_dies_is_told(
         ingest_to_export(options, tmp_path / "filled", lambda place: Dying(spark, place))
     assert "Spark could not run a part of the batches" in caught.value.fact
     assert "\n" not in caught.value.fact and "goes on where it stopped" in caught.value.remedy
-    ingest_to_export(options, tmp_path / "filled", lambda place: OnSpark(spark, place))
+    ingest_to_export(options, tmp_path / "filled", lambda place: SparkEngine(spark, place))
     _check_same(tmp_path / "filled", tmp_path / "bank.duckdb", options)
 
 

@@ -108,7 +108,7 @@ def test_what_an_ingest_tells_apart_a_merge_does_too() -> None:
     """`ingest.store.runs` finds a model and a run in its bank by columns of its own."""
     facts = ModelFacts("m", None, "", "", 1, 1, None, "", "", None)
     options = IngestOptions(("c",), Path("b"), "m")
-    wanted = {*runs.Wanted(1, 1, facts, options, 512, "cpu").columns}
+    wanted = {*runs.RunSpec(1, 1, facts, options, 512, "cpu").columns}
     # A run of the same measure of the same model has the same heads.
     for name in sorted(wanted - {"corpus", "model", "heads"}):
         other = _catalog(1, 1)

@@ -18,7 +18,7 @@ import checkpoints as training
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, ingest_series
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.models.training import checkpoints, step_of
+from attnbank.ingest.models.training import find_checkpoints, step_of
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, QueryError
 
@@ -170,7 +170,7 @@ def test_what_does_not_belong_together_is_refused_before_anything_is_written(
         ("la*", "The name of the folder last has no step"),
     ):
         with pytest.raises(CallError, match=fact):
-            checkpoints(str(folder), pattern)
+            find_checkpoints(str(folder), pattern)
     (folder / "other5").rename(folder / "step5")
     shutil.rmtree(folder / "step_3")
     with pytest.raises(CallError, match=r"step5 has another .* than .*step0: they are not of one"):

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.store.runs import StoredRun, check_same
+from attnbank.ingest.store.runs import StoredRun, check_resumable
 from attnbank.sql import provenance
 from attnbank.sql.errors import AttnbankError, CallError
 
@@ -155,10 +155,10 @@ def test_devices_are_compared_by_what_both_say(begun: str, here: str, goes_on: b
     run = StoredRun(1, "r", 1, 256, 4, False, begun, {"attnbank": provenance.version()})
     options = IngestOptions(("x",), Path("x.duckdb"), device=here, batch_tokens=256)
     if goes_on:
-        check_same(run, options, here)
+        check_resumable(run, options, here)
     else:
         with pytest.raises(CallError, match=f"made on the device {begun}, and this is {here}"):
-            check_same(run, options, here)
+            check_resumable(run, options, here)
 
 
 _CHILD = """

@@ -12,7 +12,7 @@ import new_banks
 
 from attnbank.ingest.corpora.document import Sentence
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
-from attnbank.ingest.inputs.candidate_inputs import asking
+from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.plan import Batch, Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import InputTokenizer
@@ -61,4 +61,4 @@ def plan(connection: duckdb.DuckDBPyConnection, model: str, **options: Any) -> l
     """The batches of corpus 1 for a model's tokenizer; `options` are those of Planner."""
     chosen: dict[str, Any] = {"unit": "token", "max_tokens": 128, "batch_tokens": 2048} | options
     planner = Planner(_layout(model), **chosen)
-    return list(planner.plan(asking(connection), 1).batches)
+    return list(planner.plan(cursor_query(connection), 1).batches)
