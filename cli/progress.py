@@ -8,7 +8,7 @@ from typing import Any
 
 from attnbank.cli.humanize import count_noun, duration
 from attnbank.cli.safe_echo import is_quiet, safe_echo
-from attnbank.ingest.derived.probes.options import Epoch
+from attnbank.ingest.derived.probes.probe_options import Epoch
 from attnbank.ingest.progress import Progress
 
 _STAGES = {

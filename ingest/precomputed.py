@@ -37,7 +37,7 @@ from attnbank.ingest.inputs.candidate_inputs import (
     TokenisedSentence,
     spans_of,
 )
-from attnbank.ingest.inputs.plan import Batch
+from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.inputs.spelling import is_unknown, misplaced, misspelled
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.models.tokenizer import Encoded, Position

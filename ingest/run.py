@@ -17,12 +17,12 @@ from attnbank.ingest.attention.merging import RowSums
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
-from attnbank.ingest.inputs.plan import Planner, SharedPlans
+from attnbank.ingest.inputs.planning import Planner, SharedPlans
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned, memory_bytes
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.training import Series, step_of
+from attnbank.ingest.models.training_steps import Series, step_of
 from attnbank.ingest.options import (
     DEFAULT_MAX_TOKENS,
     Estimate,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnbank.ingest.models import loading
-from attnbank.ingest.models.training import Checkpoint, Series, find_checkpoints
+from attnbank.ingest.models.training_steps import Checkpoint, Series, find_checkpoints
 from attnbank.ingest.options import Estimate, IngestOptions, Report, check_run
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.ingest.run import estimate, ingest_run

@@ -138,7 +138,8 @@ class Requests(Backend):
         if checked.reads_run():
             with self.answering():
                 chosen = run_request.choose_run_of_request(
-                    self.connection, self.path, run, in_documents=wide, weights=checked.reads_weights(),
+                    self.connection, self.path, run, in_documents=wide,
+                    weights=checked.reads_weights(),
                     attention=bool(checked.attention()), surprisal=checked.reads_surprisal(),
                 )  # fmt: skip
                 run_request.check_thresholds(self.connection, self.path, checked, chosen)
@@ -305,8 +306,8 @@ class Requests(Backend):
         if checked.reads_surprisal() and run is None:  # one of which heads can be judged, too
             with self.answering():
                 run = run_request.choose_run_of_request(
-                    self.connection, self.path, None, in_documents=wide, weights=checked.reads_weights(),
-                    surprisal=True,
+                    self.connection, self.path, None, in_documents=wide,
+                    weights=checked.reads_weights(), surprisal=True,
                 ).id  # fmt: skip
         runs = [run] if run is None or isinstance(run, str | int) else list(dict.fromkeys(run))
         if checked.reads_run() and len(runs) > 1:

@@ -27,7 +27,7 @@ from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.derived.computations import STEPS, AnalysisAnswer, Computation, cache_answers
-from attnbank.ingest.derived.probes.options import KINDS, WITH_WORDS, ProbeOptions
+from attnbank.ingest.derived.probes.probe_options import KINDS, WITH_WORDS, ProbeOptions
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import Analysis

@@ -13,7 +13,7 @@ import polars as pl
 
 from attnbank.cli.explorer.bank_cache import CachedAnswer
 from attnbank.cli.explorer.request import Link, RequestContext, hit_of, link
-from attnbank.cli.explorer.sentences import small_map
+from attnbank.cli.explorer.sentence_pages import small_map
 from attnbank.queries.sentences.choosing import layer_and_head
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import AttnbankError, CallError, QueryError

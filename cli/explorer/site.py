@@ -25,7 +25,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from attnbank.cli.exit_status import error_message
-from attnbank.cli.explorer import colours, head, heads, sentences, tables, typed
+from attnbank.cli.explorer import colours, head, heads, sentence_pages, table_pages, typed
 from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.cli.explorer.security import HOST, Guard, launch_file
@@ -63,16 +63,16 @@ _VIEWS: dict[str, tuple[View, str, str]] = {
     "/overview": (heads.overview, "overview.html", "Overview"),
     "/head/{head}": (head.head_view, "head.html", "Head"),
     "/head/{head}/examples": (head.examples, "examples.html", "Examples"),
-    "/model": (sentences.model_view, "model.html", "All heads on one sentence"),
+    "/model": (sentence_pages.model_view, "model.html", "All heads on one sentence"),
     "/typed": (typed.typed_view, "typed.html", "A sentence of your own"),
-    "/sentences": (sentences.request_view, "sentences.html", "Sentences"),
-    "/sentence": (sentences.sentence_view, "sentence.html", "Sentence"),
+    "/sentences": (sentence_pages.request_view, "sentences.html", "Sentences"),
+    "/sentence": (sentence_pages.sentence_view, "sentence.html", "Sentence"),
     "/compare": (heads.compare, "compare.html", "Compare two runs"),
-    "/tables": (tables.index, "tables.html", "Tables and figures"),
-    "/tables/{name}": (tables.analysis, "analysis.html", "Analysis"),
-    "/pictures/{name}": (tables.picture, "base.html", "Picture"),
-    "/sql": (tables.sql_view, "statement.html", "SQL"),
-    "/bank": (tables.contents, "contents.html", "Contents of the bank"),
+    "/tables": (table_pages.index, "tables.html", "Tables and figures"),
+    "/tables/{name}": (table_pages.analysis, "analysis.html", "Analysis"),
+    "/pictures/{name}": (table_pages.picture, "base.html", "Picture"),
+    "/sql": (table_pages.sql_view, "statement.html", "SQL"),
+    "/bank": (table_pages.contents, "contents.html", "Contents of the bank"),
 }
 NAV = (
     ("/", "Heads"),
@@ -133,7 +133,7 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
     """Make an endpoint of a view: it runs in a thread, and its errors become a page."""
 
     async def answer(request: Request) -> Response:
-        limiter, most = request.app.state.limits["sql" if view is tables.sql_view else "pages"]
+        limiter, most = request.app.state.limits["sql" if view is table_pages.sql_view else "pages"]
         if limiter.statistics().tasks_waiting >= most:
             return _html(request, "base.html", _BUSY, 503)
         visit = Visit()

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.cli.explorer import head, heads, tables
+from attnbank.cli.explorer import head, heads, table_pages
 from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext
 from attnbank.queries.pictures import SCREENS
@@ -124,7 +124,9 @@ def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -
 def write_contents(file: Path, cache: BankCache) -> None:
     """Write the template variables of the explorer's page on the contents."""
     with cache.open() as handle:
-        _write_view(file, tables.contents, RequestContext(cache, handle, {}, {}, "/bank", False))
+        _write_view(
+            file, table_pages.contents, RequestContext(cache, handle, {}, {}, "/bank", False)
+        )
 
 
 def _write_view(file: Path, view: Any, context: RequestContext) -> None:

@@ -431,7 +431,8 @@ def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterat
                 "request": request,
                 "compiled": {
                     "statement": question.statement, "nodes": list(question.resolved.pattern.nodes),
-                    "keys": [*dict.fromkeys(map(str, question.resolved.keys))], "by_interval": False,
+                    "keys": [*dict.fromkeys(map(str, question.resolved.keys))],
+                    "by_interval": False,
                     "run": None if run is None else run.name,
                 },
             }  # fmt: skip

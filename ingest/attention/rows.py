@@ -16,7 +16,7 @@ from attnbank.ingest.attention.measures import PaddedInputs, compute_maps
 from attnbank.ingest.attention.merging import Largest, Maps, Peaks, RowSums, merge_maps
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
-from attnbank.ingest.inputs.plan import Batch
+from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.options import Measure, Subword

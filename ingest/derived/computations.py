@@ -54,7 +54,7 @@ class Computation:
     needs: tuple[str, ...] = ()
     extra: str = ""
     modules: tuple[str, ...] = ()
-    module: str = "heads"
+    module: str = "head_distances"
     reads: str | None = None
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
-from attnbank.ingest.derived.heads import maps_of_run
+from attnbank.ingest.derived.head_distances import maps_of_run
 from attnbank.ingest.derived.probes.sentences import PUNCTUATION
 from attnbank.ingest.derived.tree_decoding import (
     ROOT,

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from attnbank.ingest.attention.merging import Maps
 from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of_batch, run_masked, run_model
-from attnbank.ingest.inputs.plan import Batch
+from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.masked.passes import MaskedPasses
 from attnbank.ingest.models.loading import Model, ModelFacts
 from attnbank.ingest.options import IngestOptions

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
-from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.losses.head_sets import (
     AblateOptions,
     HeadSet,

@@ -11,7 +11,7 @@ import torch
 from duckdb import DuckDBPyConnection
 from torch import Tensor
 
-from attnbank.ingest.inputs.plan import Batch
+from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.masked.ablation import Ablation, Variant
 from attnbank.ingest.masked.masking import (
     InputMask,

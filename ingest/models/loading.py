@@ -196,7 +196,8 @@ def load(
             kv_heads=kv_heads_of(config, shape.heads),
         )
         model = Model(
-            facts, opened.input_tokenizer, module, target, takes_segments, map_indices=shape.map_indices,
+            facts, opened.input_tokenizer, module, target, takes_segments,
+            map_indices=shape.map_indices,
             sources=shape.sources, module_with_head=loaded if head else None, head=head,
         )  # fmt: skip
         if head == "masked":

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from attnbank.ingest.inputs.plan import SharedPlans
+from attnbank.ingest.inputs.planning import SharedPlans
 from attnbank.ingest.models.files import translate_loading_errors
 from attnbank.sql.errors import CallError
 

@@ -25,7 +25,7 @@ from attnbank.ingest.attention.measures import LAYER_MEASURES
 from attnbank.ingest.attention.merging import Maps
 from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of_batch, run_masked, run_model
 from attnbank.ingest.inputs.candidate_inputs import NO_LOCK, Query, cursor_query
-from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.progress import ProgressCounter

@@ -19,8 +19,8 @@ from attnbank.queries.pictures.charts import (
     runs_named,
     specification,
 )
-from attnbank.queries.pictures.files import ENDINGS, Picture, render
 from attnbank.queries.pictures.panels import Size
+from attnbank.queries.pictures.rendering import ENDINGS, Picture, render
 from attnbank.queries.pictures.theme import SCREENS, THEMES, Look
 
 __all__ = [

@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.encodings import category_label
-from attnbank.queries.pictures.files import picture_size, render, warn_if_long
 from attnbank.queries.pictures.kinds import (
     draw_bars,
     draw_grid,
@@ -34,6 +33,7 @@ from attnbank.queries.pictures.panels import (
     words_of_name,
     wrap_characters,
 )
+from attnbank.queries.pictures.rendering import picture_size, render, warn_if_long
 from attnbank.queries.pictures.theme import POINTS, Look, theme_of, vega_config
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import need

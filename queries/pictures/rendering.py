@@ -217,7 +217,8 @@ def escape_latex(text: str) -> str:
 def latex_caption(title: str, facts: Iterable[str], command: str) -> str:
     """A caption in LaTeX: the title, facts about the picture, and the command that makes it."""
     sentences = [f"{fact.rstrip('.')}." for fact in (title, *facts) if fact]
-    return f"\\caption{{{' '.join(map(escape_latex, sentences))} Made by \\texttt{{{escape_latex(command)}}}.}}\n"
+    text = " ".join(map(escape_latex, sentences))
+    return f"\\caption{{{text} Made by \\texttt{{{escape_latex(command)}}}.}}\n"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import polars as pl
 
 from attnbank.queries import contents
 from attnbank.queries.contents import Contents
-from attnbank.queries.pictures.files import SVG, read_svg, renumber_ids
+from attnbank.queries.pictures.rendering import SVG, read_svg, renumber_ids
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections import (

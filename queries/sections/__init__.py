@@ -5,7 +5,14 @@ An answer is data: rows, a picture, published figures. There is no HTML here: `r
 
 from __future__ import annotations
 
-from attnbank.queries.sections.plan import Chapter, Missing, Section, SectionAnswer, chapters, sides
+from attnbank.queries.sections.outline import (
+    Chapter,
+    Missing,
+    Section,
+    SectionAnswer,
+    chapters,
+    sides,
+)
 from attnbank.queries.sections.runner import (
     Subject,
     answer_section,

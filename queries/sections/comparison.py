@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.backend import Backend
-from attnbank.queries.sections.plan import PaperComparison, published
+from attnbank.queries.sections.outline import PaperComparison, published
 
 # What stands where there is no figure, as in every table.
 ABSENT = ""

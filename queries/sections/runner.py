@@ -17,7 +17,7 @@ from attnbank.queries.backend import Backend
 from attnbank.queries.patterns.scoring import control_runs
 from attnbank.queries.requests import Requests
 from attnbank.queries.sections.comparison import compare
-from attnbank.queries.sections.plan import (
+from attnbank.queries.sections.outline import (
     ComparedSide,
     Missing,
     Section,

@@ -564,8 +564,8 @@ def _tree_of(shown_words: pl.DataFrame) -> Tree | None:
 
 
 def _decoded_trees(
-    bank: Backend, run: Run, chosen: ChosenSentence, heads: Sequence[tuple[int, int]], options: ShowOptions,
-    shown_words: pl.DataFrame, gold: Tree,
+    bank: Backend, run: Run, chosen: ChosenSentence, heads: Sequence[tuple[int, int]],
+    options: ShowOptions, shown_words: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
     """The decoded trees of `options.decoded`, over the words of the gold tree, by description.
 

@@ -24,7 +24,7 @@ from attnbank.queries.pictures import (
 )
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.encodings import category_label
-from attnbank.queries.pictures.files import convert_svg, latex_caption, read_svg, warn_if_long
+from attnbank.queries.pictures.rendering import convert_svg, latex_caption, read_svg, warn_if_long
 from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import Look
 from attnbank.queries.requests import Requests

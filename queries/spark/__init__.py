@@ -9,6 +9,6 @@
 JVM of Spark is started only by what is called, never by importing this.
 """
 
-from attnbank.queries.spark.export import Exported, open_export
+from attnbank.queries.spark.exported import Exported, open_export
 
 __all__ = ["Exported", "open_export"]

@@ -30,7 +30,7 @@ wait_passively()
 import torch
 
 from attnbank.ingest.inputs.candidate_inputs import Input, cursor_query
-from attnbank.ingest.inputs.plan import Planner
+from attnbank.ingest.inputs.planning import Planner
 from attnbank.ingest.losses.language_model import Heads, Scorer, Text
 from attnbank.ingest.models.loading import Model, load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnbank.ingest.derived.heads import Distances, maps_of_run
+from attnbank.ingest.derived.head_distances import Distances, maps_of_run
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.run_choice import choose_analysis_run

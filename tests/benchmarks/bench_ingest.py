@@ -33,7 +33,7 @@ import torch
 from attnbank.ingest.attention.merging import Maps
 from attnbank.ingest.attention.rows import RunFacts, pad_batch, rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
-from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions

@@ -15,7 +15,7 @@ import pytest
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.derived.heads import Distances
+from attnbank.ingest.derived.head_distances import Distances
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError, CallError, QueryError
 

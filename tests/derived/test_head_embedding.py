@@ -13,7 +13,7 @@ import pytest
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.derived.heads import (
+from attnbank.ingest.derived.head_distances import (
     classical_scaling,
     rotate_to_principal_axes,
     scale_distances,

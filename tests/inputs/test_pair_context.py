@@ -313,7 +313,7 @@ def test_a_sample_is_seeded_nested_and_of_whole_inputs(
 
 def test_a_sample_is_fair() -> None:
     """Every input is drawn about as often as any other."""
-    from attnbank.ingest.inputs.plan import sample_inputs, select_sampled
+    from attnbank.ingest.inputs.planning import sample_inputs, select_sampled
 
     sentences = [
         TokenisedSentence(

@@ -146,7 +146,8 @@ def test_types_reach_a_user(installed: Path, tmp_path: Path) -> None:
         'user.py:12: note: Revealed type is "attnbank.queries.contents.Contents"',
         "user.py:14: error: Incompatible types in assignment",
         "-> attnbank.ingest.options.Report",
-        'user.py:16: note: Revealed type is "attnbank.ingest.derived.probes.options.ProbeReport"',
+        "user.py:16: note: Revealed type is"
+        ' "attnbank.ingest.derived.probes.probe_options.ProbeReport"',
     ):
         assert told in done.stdout, done.stdout + done.stderr
     assert "Found 1 error" in done.stdout, done.stdout

@@ -19,7 +19,7 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
 from attnbank.queries.sections import Missing, SectionAnswer, answer_section, chapters, subject
 from attnbank.queries.sections.comparison import MEASURES, compare, middle
-from attnbank.queries.sections.plan import Section, published
+from attnbank.queries.sections.outline import Section, published
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError

@@ -19,7 +19,7 @@ from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest import run as running
 from attnbank.ingest.derived.computations import compute
 from attnbank.ingest.derived.probes import train_probe
-from attnbank.ingest.derived.probes.options import ProbeOptions
+from attnbank.ingest.derived.probes.probe_options import ProbeOptions
 from attnbank.ingest.merge.merging import merge_banks
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError

@@ -18,7 +18,7 @@ import checkpoints as training
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, ingest_series
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.models.training import find_checkpoints, step_of
+from attnbank.ingest.models.training_steps import find_checkpoints, step_of
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, QueryError
 

@@ -10,7 +10,7 @@ import new_banks
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.inputs import candidate_inputs, plan
+from attnbank.ingest.inputs import candidate_inputs, planning
 from attnbank.ingest.store import pipeline
 
 
@@ -37,7 +37,7 @@ def test_a_checkpoint_never_meets_a_statement_that_began_before_it(
     """
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
     monkeypatch.setattr(candidate_inputs, "WINDOW", 4)
-    monkeypatch.setattr(plan, "WINDOW", 4)
+    monkeypatch.setattr(planning, "WINDOW", 4)
     corpus = _corpus(tmp_path / "rain.conllu", 160)
     bank = new_banks.put(tmp_path / "bank.duckdb")
     report = ingest(IngestOptions((corpus,), bank, str(tiny_model("bert"))))

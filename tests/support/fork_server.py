@@ -31,7 +31,7 @@ import attnbank.cli.commands.info
 import attnbank.cli.commands.ingest
 import attnbank.cli.commands.query
 import attnbank.cli.output
-import attnbank.ingest.derived.heads
+import attnbank.ingest.derived.head_distances
 import attnbank.ingest.derived.probes.training
 import attnbank.ingest.store.pipeline
 import attnbank.queries.export  # noqa: F401

@@ -13,7 +13,7 @@ import new_banks
 from attnbank.ingest.corpora.document import Sentence
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
-from attnbank.ingest.inputs.plan import Batch, Planner
+from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.store.corpus import CorpusFacts, write_corpus

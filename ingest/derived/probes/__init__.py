@@ -13,7 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attnbank.ingest import wait_passively
-from attnbank.ingest.derived.probes.options import KINDS, ROOT_AT, Epoch, ProbeOptions, ProbeReport
+from attnbank.ingest.derived.probes.probe_options import (
+    KINDS,
+    ROOT_AT,
+    Epoch,
+    ProbeOptions,
+    ProbeReport,
+)
 from attnbank.sql.extras import need
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from attnbank.ingest.derived.probes.options import ProbeOptions
+from attnbank.ingest.derived.probes.probe_options import ProbeOptions
 from attnbank.ingest.derived.probes.sentences import PIECE_SEPARATOR, ProbeRun
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import need

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from attnbank.ingest.derived.probes.options import HIDDEN
+from attnbank.ingest.derived.probes.probe_options import HIDDEN
 from attnbank.ingest.derived.probes.tasks import ProbeBatch, Task
 
 _DISTANCES = 6  # numbers that describe the distance of a pair; see DistanceWordsScorer

@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnbank.ingest.derived.probes.embeddings import MODEL, word_vectors
-from attnbank.ingest.derived.probes.options import HIDDEN, WITH_ATTENTION, WITH_WORDS, ProbeOptions
+from attnbank.ingest.derived.probes.probe_options import (
+    HIDDEN,
+    WITH_ATTENTION,
+    WITH_WORDS,
+    ProbeOptions,
+)
 from attnbank.ingest.derived.probes.sentences import (
     Ints,
     ProbeRun,

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from attnbank.ingest.derived.probes.head_weights import HeadWeights, right_branching, scores
-from attnbank.ingest.derived.probes.options import (
+from attnbank.ingest.derived.probes.probe_options import (
     WITH_WORDS,
     Epoch,
     OnEpoch,
