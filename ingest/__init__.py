@@ -12,7 +12,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
     from attnbank.ingest.engines.filling import ingest_to_export
@@ -69,7 +69,7 @@ def __getattr__(name: str) -> Any:
         "ablate", "add_run", "estimate", "ingest", "ingest_to_export", "surprisal",
     ):  # fmt: skip
         what = "an export" if name == "ingest_to_export" else "a bank"
-        need(f"Filling {what}", "ingest", *FILLING)
+        require_extra(f"Filling {what}", "ingest", *FILLING)
         wait_passively()
     return getattr(import_module(f"attnbank.ingest.{_MODULES[name]}"), name)
 

@@ -196,7 +196,7 @@ def cached_result(
                 analysis.name,
                 result_cache.parameters_text(connection, analysis, arguments),
                 None if run is None else run.id,
-                result_cache.reads(connection, analysis, arguments),
+                result_cache.dependency_digest(connection, analysis, arguments),
             ],
         ).fetchall()
         if not rows:

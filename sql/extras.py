@@ -14,7 +14,7 @@ _PACKAGES = {
 }
 
 
-def need(what: str, extra: str, *modules: str) -> None:
+def require_extra(what: str, extra: str, *modules: str) -> None:
     """Raise MissingPackageError, with what to type, if a module is not installed; import none.
 
     `what` needs them, as the error's first sentence says, and the `extra` brings them all.

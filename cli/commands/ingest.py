@@ -54,7 +54,7 @@ from attnbank.ingest.options import (
     check_run,
 )
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 from attnbank.sql.suggest import join_names
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def ingest_with_progress(options: IngestOptions, checked: CheckedCorpus | None =
 
 def _check_corpus(options: IngestOptions, *, reads_bank: bool) -> CheckedCorpus | None:
     """Read and check the corpus, before torch is imported, which is slow; None with --repeat."""
-    need("Filling a bank", "ingest", *FILLING)
+    require_extra("Filling a bank", "ingest", *FILLING)
     check_run(options)
     if options.repeat is not None:
         return None

@@ -95,9 +95,9 @@ def publish(
     an existing publication is shown.
     """
     from attnbank.ingest.merge.excerpt import chosen_runs
-    from attnbank.sql.extras import need
+    from attnbank.sql.extras import require_extra
 
-    need("Publishing", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
+    require_extra("Publishing", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
     has_options = (
         runs or keep or inputs or name or adds or force or may or shared_value(ctx, "bank")
     )

@@ -34,7 +34,7 @@ from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import CallError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
 from attnbank.sql.outputs import atomic
 from attnbank.sql.subtypes import DIRECTIONS, TO_HEAD
@@ -148,7 +148,7 @@ def _plot(
     ending = output.choose_format(ctx, {ending: ending for ending in ENDINGS})
     atomic.check_output(file, bank_path(ctx))
     if ending != ".json":
-        need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
+        require_extra(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
 
     from attnbank.queries.pictures import Size
 
@@ -309,7 +309,7 @@ def show(
             )
     else:
         if chosen in ("png", "pdf"):
-            need(f"A {chosen}", "plot", "vl_convert")
+            require_extra(f"A {chosen}", "plot", "vl_convert")
         if file is not None:
             atomic.check_output(file, bank_path(ctx))
         elif caption:
@@ -472,7 +472,9 @@ def explore(
     runs side by side, every table and figure, SQL, and sentences that you type. The explorer
     only reads the bank; nothing can be ingested into it meanwhile.
     """
-    need("The explorer", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert")
+    require_extra(
+        "The explorer", "explore", "anyio", "starlette", "uvicorn", "jinja2", "vl_convert"
+    )
     path = bank_path(ctx)
     opens = sys.stdout.isatty() if opens_browser is None else opens_browser
 

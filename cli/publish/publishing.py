@@ -34,7 +34,7 @@ from attnbank.queries.sentences.attention import note_on_missing_weights
 from attnbank.queries.sentences.choosing import choose_run_over_corpus
 from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 from attnbank.sql.header import RunChoice
 from attnbank.sql.outputs.atomic import (
     check_fits,
@@ -127,7 +127,7 @@ def publish(
     not permit publication, unless `publication.may`; MissingPackageError without the programs;
     BankError if the bank cannot be read.
     """
-    need("Publishing", "explore", "jinja2", "vl_convert")
+    require_extra("Publishing", "explore", "jinja2", "vl_convert")
     bundle_manifest = bundle.need_bundle()
     # On some file systems, Page and page are the same folder.
     if not _NAME.fullmatch(publication.name) or publication.name.casefold() in (PROGRAMS, PAGE):

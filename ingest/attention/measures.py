@@ -11,6 +11,10 @@ value-zeroing: how much a layer's output at one position changes when the values
 To a position of several tokens, their vectors are summed before the norm is taken, or their values
 are zeroed together; from such a position, the mean over its tokens or the first token is taken, as
 for weights (section 4.1 of the paper).
+A new measure is a function here with its entry in `_MEASURES`, below; its name goes into
+`ingest.options.Measure` and, if its maps are of whole layers or do not sum to 1, into the two sets
+below. `run.measure` in sql/schema lists it for people.
+
 In shapes, B is the number of inputs, H of heads, T of tokens, P of positions, padding included.
 """
 
@@ -54,7 +58,7 @@ def compute_maps(
 ) -> list[Tensor]:
     """Return the maps [B, H, P, P] of a batch for each layer with attention.
 
-    H is 1 for `OF_LAYERS`. Rows and columns beyond an input's own positions are 0.
+    H is 1 for `LAYER_MEASURES`. Rows and columns beyond an input's own positions are 0.
     """
     assert measure in get_args(Measure)
     return _MEASURES[measure](model, inputs, subword)
@@ -69,7 +73,7 @@ def _norms(model: Model, inputs: PaddedInputs, subword: Subword) -> list[Tensor]
     maps = []
     while weights:  # pop, so that the memory of each layer is freed once it is done
         vectors = heard.pop(0) @ moved.pop(0).transpose(1, 2)  # [B, H, T, D]
-        maps.append(pooling.lengths(weights.pop(0), vectors))
+        maps.append(pooling.norms(weights.pop(0), vectors))
     return maps
 
 
@@ -305,7 +309,7 @@ class Pooling:
         tensors = rows, columns.transpose(1, 2), first, at, number, tokens, is_token
         return cls(*(tensor.to(device) for tensor in tensors))
 
-    def lengths(self, weights: Tensor, vectors: Tensor) -> Tensor:
+    def norms(self, weights: Tensor, vectors: Tensor) -> Tensor:
         """Return the norms [B, H, P, P] float32 of the weighted vectors between positions.
 
         `weights` are [B, H, T, T], `vectors` [B, H, T, D]; those of a position are summed first.

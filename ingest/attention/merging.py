@@ -102,7 +102,7 @@ class _InputAccumulator:
         return cls(pieces, PositionKinds.from_positions(positions), ranges[-1][1])
 
     def add_weights(self, pooled: Floats, decimals: int | None, count: int) -> None:
-        self.peaks.append(peaks(pooled, self.pieces.candidates))
+        self.peaks.append(find_peaks(pooled, self.pieces.candidates))
         if count:
             self.largest.append(find_largest(pooled, count, decimals))
         if decimals is not None:
@@ -153,7 +153,7 @@ def merge_maps(
                 length = len(part) * square
                 buffer = weights[start:][:length] if with_weights else np.empty(length, np.float32)
                 pooled = buffer.reshape(len(part), accumulator.pieces.positions, -1)
-                pool(part, accumulator.pieces, subword, pooled)
+                merge_pieces(part, accumulator.pieces, subword, pooled)
                 accumulator.is_unnormalised |= is_unnormalised(pooled, rows)
                 if not accumulator.is_unnormalised and not unmaskable[at]:
                     accumulator.add_weights(pooled, decimals, largest or 0)
@@ -259,10 +259,11 @@ class PieceMap:
         return sums
 
 
-def pool(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> None:
+def merge_pieces(attention: Floats, pieces: PieceMap, subword: Subword, out: Floats) -> None:
     """Pool `attention` [M, T, T] between tokens into `out` [M, P, P] between positions.
 
-    Both must be contiguous; a weight is from the row to the column.
+    Both must be contiguous; a weight is from the row to the column. `measures.Pooling` does the
+    same with tensors, for the other measures.
     """
     maps, tokens, _ = attention.shape
     size = pieces.positions
@@ -300,7 +301,7 @@ class Peaks:
     most_attending_weight: Floats
 
 
-def peaks(pooled: Floats, candidates: Ints) -> Peaks:
+def find_peaks(pooled: Floats, candidates: Ints) -> Peaks:
     """Return the arg-max of each row and column of `pooled` [M, P, P] among the candidates.
 
     Special tokens and the position itself do not count; of equal weights the leftmost wins

@@ -1,4 +1,7 @@
-"""The rows of one batch: sequences, positions, attention, its sums and peaks, as Arrow tables."""
+"""The rows of one batch as Arrow tables: sequences, positions, attention, its sums and peaks.
+
+merging.py finds the peaks, and sums.py the sums.
+"""
 
 from __future__ import annotations
 

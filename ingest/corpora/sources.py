@@ -33,7 +33,7 @@ from attnbank.ingest.corpora.format import ReadOptions, Start, endings, formats,
 from attnbank.ingest.corpora.formats.lines import prose_fact
 from attnbank.ingest.corpora.frames import frame_source, is_frame
 from attnbank.ingest.corpora.source import BOM, STDIN, CorpusFile, read_error
-from attnbank.ingest.corpora.unread import unread_format
+from attnbank.ingest.corpora.unread import unsupported_format
 from attnbank.sql.errors import AttnbankWarning, CallError
 
 _MARK = BOM.decode()
@@ -191,7 +191,7 @@ def _by_endings() -> str:
 def _unread_format(source: CorpusFile) -> str | None:
     """Return what a file that looks like text is, if no format reads it."""
     with source.open() as file:
-        return unread_format(Start(file.read(_START)))
+        return unsupported_format(Start(file.read(_START)))
 
 
 def _files_in_folder(folder: Path, format: str | None) -> list[Path]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.sql import provenance, registry
 from attnbank.sql.errors import CallError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -167,7 +167,7 @@ def compute(
         )
     values = _check_options(computation, options)
     # Checked now, not after minutes of computing other steps.
-    need(f"Computing {computation.name}", computation.extra, *computation.modules)
+    require_extra(f"Computing {computation.name}", computation.extra, *computation.modules)
     analysis = registry.find_analysis(computation.name)
     assert analysis.run is not None
     needs = computation.reads or analysis.run.needs
@@ -315,7 +315,7 @@ def cache_answers(bank: str | Path, answers: Sequence[AnalysisAnswer]) -> None:
         for answer in answers:
             analysis = registry.find_analysis(answer.analysis)
             parameters = result_cache.parameters_text(connection, analysis, answer.parameters)
-            reads = result_cache.reads(connection, analysis, answer.parameters)
+            reads = result_cache.dependency_digest(connection, analysis, answer.parameters)
             connection.execute(
                 f"delete from {result_cache.TABLE} where analysis = ? and parameters = ?"
                 " and run is not distinct from ?",

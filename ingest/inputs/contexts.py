@@ -14,7 +14,7 @@ from attnbank.ingest.inputs.candidate_inputs import Draft, OwnedPiece, Skip, Tok
 
 
 @dataclass(frozen=True)
-class Room:
+class TokenBudget:
     """The maximum length of an input."""
 
     max_tokens: int
@@ -33,7 +33,9 @@ class Room:
         return sentence.fault
 
 
-def sentence_drafts(sentences: Iterable[TokenisedSentence], room: Room) -> Iterator[Draft | Skip]:
+def sentence_drafts(
+    sentences: Iterable[TokenisedSentence], room: TokenBudget
+) -> Iterator[Draft | Skip]:
     """Make an input of each sentence (sections 4.2 and 5 of the paper)."""
     for sentence in sentences:
         yield room.why_skipped(sentence) or Draft(
@@ -42,7 +44,7 @@ def sentence_drafts(sentences: Iterable[TokenisedSentence], room: Room) -> Itera
 
 
 def document_drafts(
-    sentences: Iterable[TokenisedSentence], room: Room, *, first_only: bool = False
+    sentences: Iterable[TokenisedSentence], room: TokenBudget, *, first_only: bool = False
 ) -> Iterator[Draft | Skip]:
     """Make inputs of whole sentences of a document, as many as fit (section 4.3 of the paper).
 
@@ -75,7 +77,7 @@ def document_drafts(
 
 
 def pair_drafts(
-    sentences: Iterable[TokenisedSentence], room: Room, *, seed: int, parted: bool
+    sentences: Iterable[TokenisedSentence], room: TokenBudget, *, seed: int, parted: bool
 ) -> Iterator[Draft | Skip]:
     """Make inputs of two consecutive segments, as in BERT's pre-training (section 3).
 
@@ -107,7 +109,7 @@ def pair_drafts(
 
 
 def _make_pair(
-    gathered: list[TokenisedSentence], room: Room, seed: int, parted: bool
+    gathered: list[TokenisedSentence], room: TokenBudget, seed: int, parted: bool
 ) -> Iterator[Draft | Skip]:
     if len(gathered) < 2:
         for sentence in gathered:

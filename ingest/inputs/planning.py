@@ -20,7 +20,12 @@ from attnbank.ingest.inputs.candidate_inputs import (
     Skip,
     tokenise_sentences,
 )
-from attnbank.ingest.inputs.contexts import Room, document_drafts, pair_drafts, sentence_drafts
+from attnbank.ingest.inputs.contexts import (
+    TokenBudget,
+    document_drafts,
+    pair_drafts,
+    sentence_drafts,
+)
 from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import Edges, Multiword, Unit
@@ -120,7 +125,7 @@ class Planner:
         tokenizer = self.input_tokenizer
         sentences = tokenise_sentences(query, corpus, tokenizer, self.multiword, self.edges)
         frame = tokenizer.pair if self.context == "pair" else tokenizer.single
-        room = Room(self.max_tokens, frame.count)
+        room = TokenBudget(self.max_tokens, frame.count)
         if self.context == "pair":
             return pair_drafts(sentences, room, seed=self.seed, parted=bool(frame.around[1]))
         if self.context == "document":
@@ -219,7 +224,10 @@ def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict
     index.
     """
     inputs = (item for item in drafts if isinstance(item, Draft))
-    lots = ((_lot(draft, seed), index, len(draft.sentences)) for index, draft in enumerate(inputs))
+    lots = (
+        (_sampling_key(draft, seed), index, len(draft.sentences))
+        for index, draft in enumerate(inputs)
+    )
     return {index: sentences for _, index, sentences in heapq.nsmallest(limit, lots)}
 
 
@@ -231,7 +239,7 @@ def select_sampled(
     return (item for item in drafts if isinstance(item, Skip) or next(index) in places)
 
 
-def _lot(draft: Draft, seed: int) -> int:
+def _sampling_key(draft: Draft, seed: int) -> int:
     first = draft.sentences[0]
     text = f"sample {seed} {first.document_index} {first.index}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

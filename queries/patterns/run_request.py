@@ -175,9 +175,10 @@ def choose_run_of_request(
 ) -> Run:  # fmt: skip
     """Choose the run that a request about attention or surprisal reads.
 
-    For `attention` it is chosen as for an analysis of words, and of whole documents if `wide`; a
-    request that reads `weights` prefers a run that keeps every weight to one that keeps the
-    largest. For `surprisal` the run must have surprisals. Raises CallError and QueryError.
+    For `attention` it is chosen as for an analysis of words, and of whole documents with
+    `in_documents`; a request that reads `weights` prefers a run that keeps every weight to one that
+    keeps the largest. For `surprisal` the run must have surprisals. Raises CallError and
+    QueryError.
     """
     choice = RunChoice(needs="surprisals" if surprisal else None)
     if attention:

@@ -17,7 +17,7 @@ from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope
 from attnbank.sql.errors import CallError
 from attnbank.sql.quoting import literal
 from attnbank.sql.run_choice import SupportsExecute
-from attnbank.sql.subtypes import PARTS, part
+from attnbank.sql.subtypes import PARTS, relation_part
 from attnbank.sql.suggest import did_you_mean, join_names
 
 # Features that every word can have, whatever is in FEATS and MISC.
@@ -242,7 +242,7 @@ class _NameLookup:
         yield from _unmatched("the relation ", marked, [mark + relation for relation in relations])
         for name, tests in zip(PARTS, of_parts, strict=True):
             yield from _unmatched(
-                _PART_NAMES[name], tests, [part(relation, name) for relation in relations]
+                _PART_NAMES[name], tests, [relation_part(relation, name) for relation in relations]
             )
 
     def metadata(self, tests_by_name: dict[str, Tests]) -> Iterator[str]:

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from attnbank.queries.pictures.encodings import category_label
-from attnbank.queries.pictures.kinds import (
-    draw_bars,
-    draw_grid,
-    draw_lines,
-    draw_matrix,
-    draw_points,
-    draw_scatter,
-)
+from attnbank.queries.pictures.kinds import KINDS
 from attnbank.queries.pictures.panels import (
     ChartParts,
     Row,
@@ -36,7 +29,7 @@ from attnbank.queries.pictures.panels import (
 from attnbank.queries.pictures.rendering import picture_size, render, warn_if_long
 from attnbank.queries.pictures.theme import POINTS, Look, theme_of, vega_config
 from attnbank.sql.errors import CallError, QueryError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 from attnbank.sql.registry import all_analyses
 from attnbank.sql.suggest import join_names
@@ -150,19 +143,10 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 # The kind of picture that `Bank.show` draws.
 SENTENCES = "sentences"
 
-_KINDS: dict[str, Callable[[Scene], ChartParts]] = {
-    "grid": draw_grid,
-    "points": draw_points,
-    "bars": draw_bars,
-    "lines": draw_lines,
-    "scatter": draw_scatter,
-    "matrix": draw_matrix,
-}
-
 
 def altair_chart(specification: Spec) -> Any:
     """The Altair chart of a specification, displayed as SVG. Raises MissingPackageError."""
-    need("A picture", "plot", "altair", "vl_convert")
+    require_extra("A picture", "plot", "altair", "vl_convert")
     import altair
 
     chart = altair.Chart.from_dict(specification)
@@ -314,7 +298,7 @@ def fit_to_column(
     and CallError if the column is too narrow.
     """
     assert look.width is not None, "a column has a width"
-    need("A picture for a column", "plot", "vl_convert")
+    require_extra("A picture for a column", "plot", "vl_convert")
     width = look.width
     panels = len(specification(analysis, frame, facts, theme, None, look).get("concat", [1]))
     for per_row in range(max(1, min(panels, int(width / (_MIN_PANEL * look.font)))), 0, -1):
@@ -493,9 +477,9 @@ def _panels_per_value(plot: Plot) -> int:
 
 def _all_panels(scene: Scene) -> ChartParts:
     plot = scene.plot
-    make = _KINDS[plot.kind]
+    draw = KINDS[plot.kind]
     if not plot.panel:
-        return make(scene)
+        return draw(scene)
     values = dict.fromkeys(tuple(row[column] for column in plot.panel) for row in scene.rows)
     per_value = _panels_per_value(plot)
     # Panels of layers are small grids, and none may be missing.
@@ -506,7 +490,7 @@ def _all_panels(scene: Scene) -> ChartParts:
     for value in values:
         chosen = dict(zip(plot.panel, value, strict=True))
         panel_scene = replace(scene, panel_values=chosen)
-        chart = make(panel_scene)
+        chart = draw(panel_scene)
         panel_label = ", ".join(
             _panel_name(scene.column(name), chosen[name]) for name in plot.panel
         )

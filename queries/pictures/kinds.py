@@ -1,9 +1,14 @@
-"""Draw each kind of chart: coloured cells (grid, matrix), points, lines, bars and maps."""
+"""Draw each kind of chart: coloured cells (grid, matrix), points, lines, bars and maps.
+
+A new kind is a function here with its entry in KINDS, and says in sql/header.py (`_NEEDED`, `Plot`)
+what its header line needs.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -149,7 +154,9 @@ _MAX_GRID_WIDTH = 1000.0
 def _step_of_names(scene: Scene, step: float, columns: int) -> float:
     """The width of cells with room for their names, as far as the page allows."""
     longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
-    name_width = (longest + 1) * 0.54 * scene.look.at_least(0.72)  # 0.54: an average letter, in ems
+    name_width = (
+        (longest + 1) * 0.54 * scene.look.scaled_font(0.72)
+    )  # 0.54: an average letter, in ems
     return max(step, min(name_width, _MAX_GRID_WIDTH / columns, 64.0))
 
 
@@ -167,7 +174,7 @@ _MIN_LETTERS = 3
 def _name_layers(scene: Scene, axes: Spec, step: float, height: float, column: str) -> list[Spec]:
     """The layer of names in the cells of a column of amounts; [] if cells are too small."""
     theme = scene.theme
-    font = min(scene.look.at_least(0.72), height * 0.7)
+    font = min(scene.look.scaled_font(0.72), height * 0.7)
     letters = int(step / (0.54 * font))
     if letters < _MIN_LETTERS:
         return []
@@ -196,7 +203,7 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width:
     """A panel whose cells show the first of their names, and how many more there are."""
     column = scene.plot.text
     assert column is not None, "the header names it"
-    font = min(scene.look.at_least(0.64), height * 0.7)
+    font = min(scene.look.scaled_font(0.64), height * 0.7)
     letters = max(1, int(step / (0.54 * font)))
     has_several = any(", " in str(row[column]) for row in scene.rows)
     for row in scene.rows:
@@ -483,7 +490,7 @@ def draw_bars(scene: Scene) -> ChartParts:
                 f"{column} {row[column]:,}".replace("-", "\u2212") for column in label_columns
                 if row[column] is not None
             )  # fmt: skip
-        text = {"type": "text", "align": "left", "fontSize": scene.look.at_least(0.9),
+        text = {"type": "text", "align": "left", "fontSize": scene.look.scaled_font(0.9),
                 "color": theme.ink}  # fmt: skip
         encoding = {
             "x": {"value": width + 8},
@@ -529,7 +536,7 @@ def draw_scatter(scene: Scene) -> ChartParts:
         }
         layers = [layer(dot, {**axes, **_point_colors(colors), "tooltip": scene.tooltip})]
         if plot.label:
-            font = scene.look.at_least(0.82)
+            font = scene.look.scaled_font(0.82)
             text: Spec = {"type": "text", "dy": -9, "fontSize": font, "opacity": 0.85}
             named_rows = [row for row in scene.rows if str(row[column]) not in OTHER]
             # In a column of a paper there is no room for the names of all heads.
@@ -567,3 +574,13 @@ def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
             "axis": {"title": scene.wrap_pixels(scene.axis_title(columns), width), "grid": False},
         }
     return axes
+
+
+KINDS: dict[str, Callable[[Scene], ChartParts]] = {
+    "grid": draw_grid,
+    "points": draw_points,
+    "bars": draw_bars,
+    "lines": draw_lines,
+    "scatter": draw_scatter,
+    "matrix": draw_matrix,
+}

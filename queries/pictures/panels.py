@@ -339,9 +339,9 @@ class Scene:
         ems = 0.6 * longest + 0.4
         # Short names that have no room even upright stay horizontal and are thinned out.
         is_turned = source == X and ems * font > step
-        is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.smallest <= step)
+        is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.min_font_size <= step)
         width = ems if source == X and not is_turned else 1.15
-        if self.look.smallest <= step / width < font:
+        if self.look.min_font_size <= step / width < font:
             font = step / width
         angle = 0
         if is_turned:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from attnbank.queries.pictures.theme import FONT, POINTS
+from attnbank.queries.pictures.theme import CHART_FONTS, POINTS, font_family
 from attnbank.sql.errors import AttnbankWarning
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 ENDINGS = (".svg", ".png", ".pdf", ".html", ".json")
 
@@ -57,7 +56,7 @@ def render(
     """
     if ending == ".json":
         return f"{json.dumps(specification, indent=1, ensure_ascii=False)}\n".encode()
-    need("A picture", "plot", "vl_convert")
+    require_extra("A picture", "plot", "vl_convert")
     if ending == ".html":
         text = json.dumps(specification, ensure_ascii=False, allow_nan=False)
         return _html_page(specification, text).encode()
@@ -87,7 +86,7 @@ _PAGE_INCHES = 9.0
 
 
 def warn_if_long(height: float, options: str) -> None:
-    """Warn if a picture for a column, `high` points high, is longer than a page."""
+    """Warn if a picture for a column is longer than a page; `height` is in points."""
     if height <= _PAGE_INCHES * POINTS:
         return
     remedy = f"Shorter with {options}, or wider" if options else "Make it wider"
@@ -128,33 +127,6 @@ def convert_svg(
     return bytes(vl_convert.svg_to_pdf(text))
 
 
-# Font families for scripts, by the first words of their letters' Unicode names. By default,
-# vl-convert takes the machine's first font that has a letter, perhaps a bold or a Japanese one.
-_FAMILIES_BY_SCRIPT = (
-    (("HIRAGANA", "KATAKANA"), "Noto Sans CJK JP, Hiragino Sans, Yu Gothic, MS Gothic"),
-    (("HANGUL",), "Noto Sans CJK KR, Apple SD Gothic Neo, Malgun Gothic"),
-    (
-        ("CJK", "IDEOGRAPHIC", "FULLWIDTH"),
-        "Noto Sans CJK SC, PingFang SC, Microsoft YaHei, SimHei, WenQuanYi Zen Hei",
-    ),
-    (("HEBREW",), "Noto Sans Hebrew, DejaVu Sans, Arial"),
-    (("ARABIC",), "Noto Sans Arabic, DejaVu Sans, Arial"),
-    (("DEVANAGARI",), "Noto Sans Devanagari, Kohinoor Devanagari, Mangal"),
-    (("THAI",), "Noto Sans Thai, Thonburi, Leelawadee UI"),
-)  # fmt: skip
-
-
-def font_family(text: str) -> str | None:
-    """The fonts for a text whose letters FONT lacks; None for other text."""
-    names = {
-        unicodedata.name(character, "").partition(" ")[0].partition("-")[0] for character in text
-    }
-    for scripts, families in _FAMILIES_BY_SCRIPT:
-        if not names.isdisjoint(scripts):
-            return f"{families}, {FONT}"
-    return None
-
-
 def _html_page(specification: Mapping[str, Any], text: str) -> str:
     import vl_convert
 
@@ -165,7 +137,7 @@ def _html_page(specification: Mapping[str, Any], text: str) -> str:
     return _PAGE_TEMPLATE.format(
         title=escape(specification["usermeta"]["title"]),
         background=specification["config"]["background"],
-        font=FONT,
+        font=CHART_FONTS,
         specification=embedded,
         script=vl_convert.javascript_bundle(_EMBED_SCRIPT, vl_version=VEGA_LITE).replace(
             "</script", "<\\/script"

@@ -18,14 +18,13 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.pictures.svg import (
-    FONT,
     element,
     isolate_direction,
     shorten_for_svg,
     text_width,
     wrap_svg_text,
 )
-from attnbank.queries.pictures.theme import POINTS, Look, Palette, theme_of
+from attnbank.queries.pictures.theme import POINTS, SENTENCE_FONTS, Look, Palette, theme_of
 from attnbank.queries.pictures.tree import Tree, draw_tree, tree_width
 from attnbank.sql.errors import CallError
 from attnbank.sql.subtypes import TO_HEAD
@@ -309,10 +308,10 @@ class Canvas:
         """The canvas for a look."""
         if look is None:
             return cls()
-        unit = look.letter_height(LARGE.font) / LARGE.font
+        unit = look.font_size(LARGE.font) / LARGE.font
         if look.width is None:
             return cls(unit=unit)
-        note = max(12.0, look.smallest / unit)
+        note = max(12.0, look.min_font_size / unit)
         return cls(look.width / unit, unit, 0.0, LARGE.title, note, 0.5 / unit)
 
 
@@ -375,7 +374,7 @@ def draw_svg(
         *parts,
         xmlns="http://www.w3.org/2000/svg", width=f"{canvas_width * canvas.unit:.6g}",
         height=f"{height * canvas.unit:.6g}", viewBox=f"0 0 {canvas_width:.6g} {height:.6g}",
-        font_family=escape(FONT), role="img",
+        font_family=escape(SENTENCE_FONTS), role="img",
     )  # fmt: skip
     return f"{svg}\n"
 
@@ -383,7 +382,7 @@ def draw_svg(
 def panel_svg(panel: Panel, *, has_elsewhere: bool = False, theme: str = "light") -> str:
     """Draw one panel as SVG without title and notes, for a page whose script draws the lines.
 
-    `has_rest` makes room for attention elsewhere in the input. Raises CallError for an unknown
+    `has_elsewhere` makes room for attention elsewhere in the input. Raises CallError for an unknown
     theme.
     """
     colours = theme_of(theme).sentence
@@ -396,7 +395,7 @@ def panel_svg(panel: Panel, *, has_elsewhere: bool = False, theme: str = "light"
         element("rect", width="100%", height="100%", fill=colours.ground),
         _panel(layout, 0, "", SentenceFacts("", "", ""), colours, Canvas()),
         xmlns="http://www.w3.org/2000/svg", width=f"{width:.0f}", height=f"{height:.0f}",
-        viewBox=f"0 0 {width:.0f} {height:.0f}", font_family=escape(FONT), role="img",
+        viewBox=f"0 0 {width:.0f} {height:.0f}", font_family=escape(SENTENCE_FONTS), role="img",
     )  # fmt: skip
 
 
@@ -697,7 +696,7 @@ def live_page(
         '<meta name="viewport" content="width=device-width">'
         f"<title>{_escape_xml(title_of(panels, facts))}</title><style>"
         f"body{{margin:0;background:{colours.ground};color:{colours.text};"
-        f"font:16px/1.4 {FONT}}}"
+        f"font:16px/1.4 {SENTENCE_FONTS}}}"
         ".drawn{overflow-x:auto}#looks{position:sticky;top:0;margin:0;padding:.5em 16px;"
         f"min-height:1.4em;background:{colours.ground};border-bottom:1px solid {colours.faint}}}"
         f"{HOVER_CSS}</style></head><body>\n"

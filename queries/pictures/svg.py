@@ -9,12 +9,6 @@ from typing import Any
 from attnbank.queries.directions import is_right_to_left
 from attnbank.sql.suggest import escape_control
 
-# vl-convert bundles Liberation Sans; the other fonts have letters that it lacks.
-FONT = (
-    "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
-    " 'Noto Sans CJK SC', sans-serif"
-)
-
 _MAX_LENGTH = 40
 _ISOLATE, _END = "\u2067", "\u2069"
 

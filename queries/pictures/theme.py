@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
 from attnbank.sql.errors import CallError
 
 # vl-convert bundles Liberation Sans; in a viewer without it, Arial has the same widths.
-FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+CHART_FONTS = "Liberation Sans, Arial, Helvetica, sans-serif"
+
+# vl-convert bundles Liberation Sans; the other fonts have letters that it lacks.
+SENTENCE_FONTS = (
+    "'Liberation Sans', Arial, Helvetica, 'Noto Sans', 'Noto Sans Hebrew', 'Noto Sans Arabic',"
+    " 'Noto Sans CJK SC', sans-serif"
+)
+
+# Font families for scripts, by the first words of their letters' Unicode names. By default,
+# vl-convert takes the machine's first font that has a letter, perhaps a bold or a Japanese one.
+FONTS_BY_SCRIPT = (
+    (("HIRAGANA", "KATAKANA"), "Noto Sans CJK JP, Hiragino Sans, Yu Gothic, MS Gothic"),
+    (("HANGUL",), "Noto Sans CJK KR, Apple SD Gothic Neo, Malgun Gothic"),
+    (
+        ("CJK", "IDEOGRAPHIC", "FULLWIDTH"),
+        "Noto Sans CJK SC, PingFang SC, Microsoft YaHei, SimHei, WenQuanYi Zen Hei",
+    ),
+    (("HEBREW",), "Noto Sans Hebrew, DejaVu Sans, Arial"),
+    (("ARABIC",), "Noto Sans Arabic, DejaVu Sans, Arial"),
+    (("DEVANAGARI",), "Noto Sans Devanagari, Kohinoor Devanagari, Mangal"),
+    (("THAI",), "Noto Sans Thai, Thonburi, Leelawadee UI"),
+)  # fmt: skip
+
+
+def font_family(text: str) -> str | None:
+    """The fonts for a text whose letters CHART_FONTS lack; None for other text."""
+    names = {
+        unicodedata.name(character, "").partition(" ")[0].partition("-")[0] for character in text
+    }
+    for scripts, families in FONTS_BY_SCRIPT:
+        if not names.isdisjoint(scripts):
+            return f"{families}, {CHART_FONTS}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -145,17 +178,17 @@ class Look:
     is_titled: bool = True
     stretch: bool = False
 
-    def letter_height(self, default: float) -> float:
-        """The font size, for a picture with its own default on screens (`usual`)."""
+    def font_size(self, default: float) -> float:
+        """The font size; `default` where neither a size nor the width of a column sets it."""
         return self.size or (default if self.width is None else PAPER_FONT)
 
     @property
     def font(self) -> float:
         """The font size of a chart."""
-        return self.letter_height(FONT_SIZE)
+        return self.font_size(FONT_SIZE)
 
     @property
-    def smallest(self) -> float:
+    def min_font_size(self) -> float:
         """The smallest font size allowed."""
         return 6.0 if self.width is None else min(7.0, self.font)
 
@@ -164,9 +197,9 @@ class Look:
         """The factor for the area of marks, 1 at the default font size."""
         return (self.font / FONT_SIZE) ** 2
 
-    def at_least(self, share: float) -> float:
+    def scaled_font(self, share: float) -> float:
         """A font size that is a share of the chart's, but not below `smallest`."""
-        return max(self.smallest, share * self.font)
+        return max(self.min_font_size, share * self.font)
 
 
 def theme_of(name: str) -> Theme:
@@ -189,7 +222,7 @@ def vega_config(theme: Theme, look: Look) -> dict[str, Any]:
         "titleFontWeight": "normal",
     }
     return {
-        "font": FONT,
+        "font": CHART_FONTS,
         "background": theme.background,
         "view": {"stroke": None},
         "title": {"color": theme.ink, "subtitleColor": theme.ink},

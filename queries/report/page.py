@@ -37,7 +37,7 @@ from attnbank.queries.sections import (
 from attnbank.queries.table_formats import FormattedColumn, columns_as_text, csv_text
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 from attnbank.sql.outputs import atomic as outputs
 from attnbank.sql.suggest import escape_control
 
@@ -76,7 +76,7 @@ def check_place(path: str | Path, bank: Path) -> None:
 
 def need_packages() -> None:
     """Raise MissingPackageError, with what to type, if a package of the report is missing."""
-    need("A report", "report", "jinja2", "vl_convert")
+    require_extra("A report", "report", "jinja2", "vl_convert")
 
 
 def page(bank: Requests, run: Named, on_section: OnSection) -> str:

@@ -33,7 +33,7 @@ from attnbank.queries.sentences.attention import ShowOptions
 from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.subtypes import TO_EARLIER
@@ -105,7 +105,7 @@ class Shown:
         if ending == ".html":
             return self.html(theme, look).encode()
         if ending != ".svg":
-            need(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
+            require_extra(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
         in_points = look is not None and look.width is not None
         root = read_svg(self.draw(theme, look))
         if in_points:

@@ -22,7 +22,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import CallError, QueryError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import quoted
 from attnbank.sql.run_choice import (
@@ -64,7 +64,7 @@ def open_export(session: SparkSession, *folders: str | Path) -> Exported:
     """
     if not folders:
         raise CallError("No export was named.", "Name the folder that attnbank export wrote.")
-    need("Spark", "spark", "pyspark")
+    require_extra("Spark", "spark", "pyspark")
     own_session = session.newSession()
     for name, value in _SETTINGS.items():
         own_session.conf.set(name, value)

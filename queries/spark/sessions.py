@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING
 import psutil
 
 from attnbank.sql.errors import CallError, QueryError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +46,7 @@ def session_of(master: str = LOCAL) -> Iterator[SparkSession]:
     some cores (`local[2]`). Raises MissingPackageError without pyspark, CallError without a Java
     that is new enough, and QueryError if Spark does not start.
     """
-    need("Spark", "spark", "pyspark")
+    require_extra("Spark", "spark", "pyspark")
     check_java()
     from pyspark.sql import SparkSession
 

@@ -37,7 +37,7 @@ def stages_of(statement: str) -> Stages:
     """A statement in Spark's dialect as stages, whose views are named by their text."""
     tree = sqlglot.parse_one(statement, dialect="spark")
     stages: dict[str, tuple[str, exp.Expr]] = {}
-    _take_out(tree, {}, stages)
+    _extract_ctes(tree, {}, stages)
     every = [*(stage for _, stage in stages.values()), tree]
     names = Counter(
         table.name for stage in every for table in stage.find_all(exp.Table) if not table.db
@@ -50,13 +50,13 @@ def stages_of(statement: str) -> Stages:
     )
 
 
-def _take_out(
+def _extract_ctes(
     node: exp.Expr, known: Mapping[str, str], stages: dict[str, tuple[str, exp.Expr]]
 ) -> None:
-    """Take every common table expression out of a tree, and let what reads one read its view.
+    """Replace every common table expression in a tree by a view.
 
-    `known` are the views by the names that are visible here. What is taken out is added to `found`
-    by its text, with its view, each after those that it reads.
+    `known` are the views by the names that are visible here. Each extracted query is added to
+    `stages` by its text, with its view, after those that it reads.
     """
     with_ = node.args.get("with_") or node.args.get("with")
     if with_ is not None:
@@ -67,7 +67,7 @@ def _take_out(
                 table.name for table in cte.this.find_all(exp.Table) if not table.db
             }
             visible = {**known, cte.alias: cte.alias} if is_own else known
-            _take_out(cte.this, visible, stages)
+            _extract_ctes(cte.this, visible, stages)
             query = cte.this
             if is_own:
                 query = exp.select("*").from_(cte.alias)
@@ -80,4 +80,4 @@ def _take_out(
         node.set("alias", exp.TableAlias(this=exp.to_identifier(node.alias or node.name)))
         node.set("this", exp.to_identifier(known[node.name]))
     for child in list(node.iter_expressions()):
-        _take_out(child, known, stages)
+        _extract_ctes(child, known, stages)

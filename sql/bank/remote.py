@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from attnbank.sql.bank.error_messages import encode_error
 from attnbank.sql.bank.paths import whole_address, without_secrets
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -203,7 +203,7 @@ def url_of(address: str) -> str:
     scheme, _, rest = address.partition("://")
     if scheme != "hf":
         return address
-    need("An address hf://", "remote", "huggingface_hub")
+    require_extra("An address hf://", "remote", "huggingface_hub")
     from huggingface_hub import hf_hub_url
 
     kinds = {"datasets": "dataset", "models": "model", "spaces": "space"}
@@ -239,7 +239,7 @@ def register(connection: DuckDBPyConnection, address: str) -> Door:
     Raises BankError if there is none, or if it is not a DuckDB file, which its first bytes say;
     CallError and MissingPackageError as `url_of`.
     """
-    need("A bank behind an address", "remote", "fsspec")
+    require_extra("A bank behind an address", "remote", "fsspec")
     remote, start = found(url_of(address))
     if start[8:12] != b"DUCK":
         raise BankError(

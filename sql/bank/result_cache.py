@@ -81,7 +81,9 @@ def parameters_text(
     return json.dumps(dict(zip(parameters, row, strict=True)), sort_keys=True, ensure_ascii=False)
 
 
-def reads(connection: DuckDBPyConnection, analysis: Analysis, arguments: Mapping[str, Any]) -> str:
+def dependency_digest(
+    connection: DuckDBPyConnection, analysis: Analysis, arguments: Mapping[str, Any]
+) -> str:
     """A digest (SHA-256) of what an answer depends on besides its run and parameters.
 
     That is the text of every analysis, and of those small tables that may change while a run does

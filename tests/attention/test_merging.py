@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attnbank.ingest.attention import merging
-from attnbank.ingest.attention.merging import PieceMap, peaks, pool
+from attnbank.ingest.attention.merging import PieceMap, find_peaks, merge_pieces
 from attnbank.ingest.attention.sums import PositionKinds, map_sums
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -55,8 +55,8 @@ def _alone(at: int, decimals: int | None) -> tuple[np.ndarray, Any, Any]:
         [each.word is not None for each in one.positions],
     )
     pooled = np.empty((LAYERS * HEADS, places, places), np.float32)
-    pool(np.ascontiguousarray(maps.reshape(-1, size, size)), pieces, "mean", pooled)
-    highest = peaks(pooled, pieces.candidates)
+    merge_pieces(np.ascontiguousarray(maps.reshape(-1, size, size)), pieces, "mean", pooled)
+    highest = find_peaks(pooled, pieces.candidates)
     if decimals is not None:
         pooled = np.round(pooled, decimals)
     return pooled, highest, map_sums(pooled, PositionKinds.from_positions(one.positions))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.attention.merging import PieceMap, is_unnormalised, peaks, pool
+from attnbank.ingest.attention.merging import PieceMap, find_peaks, is_unnormalised, merge_pieces
 from attnbank.ingest.attention.sums import Floats
 from attnbank.ingest.options import Subword
 
@@ -30,7 +30,7 @@ def _attention(tokens: int, maps: int, seed: int) -> Floats:
 
 def _pooled(attention: Floats, pieces: PieceMap, subword: Subword = "mean") -> Floats:
     out = np.full((len(attention), pieces.positions, pieces.positions), np.nan, dtype=np.float32)
-    pool(attention, pieces, subword, out)
+    merge_pieces(attention, pieces, subword, out)
     return out
 
 
@@ -80,7 +80,7 @@ def test_peaks_equal_the_loop(counts: list[int], data: st.DataObject, seed: int)
     special = data.draw(st.sets(st.integers(0, size - 1)))
     pieces = _pieces([1] * size, tuple(special))
     weights = np.random.default_rng(seed).integers(0, 3, (2, size, size)).astype(np.float32)
-    found = peaks(weights, pieces.candidates)
+    found = find_peaks(weights, pieces.candidates)
     words = [at for at in range(size) if at not in special]
     assert pieces.candidates.tolist() == words
     for head in range(2):
@@ -99,19 +99,19 @@ def test_peaks_equal_the_loop(counts: list[int], data: st.DataObject, seed: int)
 
 def test_peaks_leave_out_special_tokens_and_the_word_itself() -> None:
     weights = [[0.1, 0.2, 0.3, 0.4], [0.6, 0.2, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1], [0.2, 0.3, 0.4, 0]]
-    found = peaks(np.array([weights], dtype=np.float32), np.array([1, 2]))
+    found = find_peaks(np.array([weights], dtype=np.float32), np.array([1, 2]))
     assert found.most_attended.tolist() == found.most_attending.tolist() == [[2, 1]]
     assert found.most_attended_weight.tolist() == np.array([[0.1, 0.1]], np.float32).tolist()
 
 
 def test_ties_go_to_the_leftmost() -> None:
-    found = peaks(np.full((1, 6, 6), 1 / 6, dtype=np.float32), np.arange(1, 5))
+    found = find_peaks(np.full((1, 6, 6), 1 / 6, dtype=np.float32), np.arange(1, 5))
     assert found.most_attended.tolist() == found.most_attending.tolist() == [[2, 1, 1, 1]]
 
 
 def test_no_weight_no_peak() -> None:
     """The first word of a decoder attends to no other word, and no word attends to the last."""
     causal = np.array([[[1.0, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]]], dtype=np.float32)
-    found = peaks(causal, np.arange(3))
+    found = find_peaks(causal, np.arange(3))
     assert found.most_attended.tolist() == [[-1, 0, 1]]
     assert found.most_attending.tolist() == [[1, 2, -1]]

@@ -15,7 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
-from attnbank.ingest.inputs.contexts import Room, document_drafts, pair_drafts, sentence_drafts
+from attnbank.ingest.inputs.contexts import (
+    TokenBudget,
+    document_drafts,
+    pair_drafts,
+    sentence_drafts,
+)
 from attnbank.ingest.models.loading import MINILM
 from attnbank.ingest.models.tokenizer import Piece
 
@@ -183,7 +188,7 @@ def slow_documents(
 def test_documents_are_packed_as_by_the_oracle(
     lengths: Lengths, room: int, first_only: bool
 ) -> None:
-    drafts = document_drafts(sentences(lengths), Room(room + 2, 2), first_only=first_only)
+    drafts = document_drafts(sentences(lengths), TokenBudget(room + 2, 2), first_only=first_only)
     found = results(drafts)
     assert found == slow_documents(lengths, room, first_only)
 
@@ -193,7 +198,7 @@ def test_every_sentence_is_accounted_for_once_in_any_context(
     lengths: Lengths, room: int, seed: int, flag: bool
 ) -> None:
     every = sorted(each.id for each in sentences(lengths))
-    single, pair = Room(room + 2, 2), Room(room + 3, 3)
+    single, pair = TokenBudget(room + 2, 2), TokenBudget(room + 3, 3)
     for most, found in (
         (single, sentence_drafts(iter(sentences(lengths)), single)),
         (single, document_drafts(iter(sentences(lengths)), single, first_only=flag)),

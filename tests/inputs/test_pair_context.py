@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
-from attnbank.ingest.inputs.contexts import Room, pair_drafts
+from attnbank.ingest.inputs.contexts import TokenBudget, pair_drafts
 from attnbank.ingest.models.loading import MINILM, locate_model
 from attnbank.ingest.models.tokenizer import Piece
 
@@ -184,7 +184,7 @@ def test_pairs_are_those_of_the_oracle(lengths: Lengths, room: int, seed: int) -
                     tuple(Span(at, at, "x", True) for at in range(size)), pieces, pieces, fault,
                 )
             )  # fmt: skip
-    items = list(pair_drafts(iter(sentences), Room(room + 3, 3), seed=seed, parted=True))
+    items = list(pair_drafts(iter(sentences), TokenBudget(room + 3, 3), seed=seed, parted=True))
     expected, alone = slow_pairs(lengths, room, seed)
     drafts = [each for each in items if isinstance(each, Draft)]
     found = [[[(s.id, piece.id) for s, piece in seg] for seg in d.segments] for d in drafts]

@@ -324,7 +324,7 @@ def test_attention_outside_of_transformers_functions_is_refused_before_anything_
     [
         ({"ablate": "neurons"}, "'neurons' is not a valid value of --ablate"),
         ({"replacement": "mean"}, "'mean' is not a valid value of --replacement"),
-        ({"ablate": None, "replacement": "zero"}, "Give --ablate too"),
+        ({"ablate": None, "replacement": "zero"}, "Add --ablate"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(

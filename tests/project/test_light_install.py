@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from attnbank.ingest import FILLING
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError, MissingPackageError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 from attnbank.sql.registry import analyses
 
 LEFT_OUT = (
@@ -241,9 +241,9 @@ def test_python_reads_and_is_told_the_same(light: Path, full_bank: Path) -> None
 
 
 def test_a_missing_package_is_told_by_the_name_to_install() -> None:
-    need("This", "plot", "duckdb", "polars")
+    require_extra("This", "plot", "duckdb", "polars")
     with pytest.raises(MissingPackageError) as told:
-        need("This", "plot", "duckdb", "nowhere_to_be_found")
+        require_extra("This", "plot", "duckdb", "nowhere_to_be_found")
     assert told.value.fact == "This needs nowhere_to_be_found, which is not installed."
     assert isinstance(told.value, ImportError) and isinstance(told.value, CallError)
     assert told.value.status == 2
@@ -320,7 +320,7 @@ def _needs() -> dict[str, set[str]]:
     """The modules that the package asks for, by the extra that it names."""
     found: dict[str, set[str]] = {"cluster": {"sklearn"}, "ingest": set(FILLING)}
     for node in _nodes():
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "need":
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require_extra":
             extra, *modules = (
                 str(each.value) if isinstance(each, ast.Constant) else "" for each in node.args[1:]
             )

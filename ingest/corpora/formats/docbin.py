@@ -21,7 +21,7 @@ from attnbank.ingest.corpora.document import (
 from attnbank.ingest.corpora.format import Format, Start
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
 from attnbank.ingest.corpora.source import CONTROL
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, DocBin, Span, Token
@@ -52,7 +52,7 @@ def read_docbin(
     one, in order; a repeated mention is read once or, if `strict`, a problem. Raises
     MissingPackageError if spaCy is not installed.
     """
-    need("Reading .spacy files", "spacy", "spacy")
+    require_extra("Reading .spacy files", "spacy", "spacy")
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
 

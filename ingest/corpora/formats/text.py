@@ -14,7 +14,7 @@ from attnbank.ingest.corpora.format import Format
 from attnbank.ingest.corpora.formats.docbin import doc_sentences, is_space
 from attnbank.ingest.corpora.source import blocks, decode
 from attnbank.sql.errors import CallError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -79,7 +79,7 @@ def _files_digest(pipeline: Language) -> str:
 
 @lru_cache(maxsize=1)
 def _load_pipeline(name: str) -> Language:
-    need("Annotating plain text", "spacy", "spacy")
+    require_extra("Annotating plain text", "spacy", "spacy")
     import spacy
 
     try:

@@ -20,7 +20,7 @@ from attnbank.ingest.derived.probes.probe_options import (
     ProbeOptions,
     ProbeReport,
 )
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
     from attnbank.ingest.derived.probes.training import train_probe
@@ -30,7 +30,7 @@ __all__ = ["KINDS", "ROOT_AT", "Epoch", "ProbeOptions", "ProbeReport", "train_pr
 
 def __getattr__(name: str) -> Any:
     if name == "train_probe":
-        need("A probe", "ingest", "torch")
+        require_extra("A probe", "ingest", "torch")
         wait_passively()
         from attnbank.ingest.derived.probes.training import train_probe
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from attnbank.ingest.derived.probes.probe_options import ProbeOptions
 from attnbank.ingest.derived.probes.sentences import PIECE_SEPARATOR, ProbeRun
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.extras import need
+from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
     from attnbank.ingest.models.loading import Model
@@ -201,7 +201,7 @@ def spacy_vectors(name: str, forms: Sequence[str]) -> WordVectors:
 
     Raises CallError if it cannot be loaded, EmbeddingsError if it has no vectors.
     """
-    need("A spaCy pipeline", "spacy", "spacy")
+    require_extra("A spaCy pipeline", "spacy", "spacy")
     import spacy
 
     try:
@@ -246,7 +246,7 @@ def _model_vectors(pieces: Sequence[str], run: ProbeRun, options: ProbeOptions) 
 
 def _model_of(run: ProbeRun, options: ProbeOptions) -> Model:
     """Load the trained model of a run: that of the options, by default by the name in the bank."""
-    need("Reading the embeddings of a model", "ingest", "transformers")
+    require_extra("Reading the embeddings of a model", "ingest", "transformers")
     from attnbank.ingest.models.files import model_of_run
     from attnbank.ingest.models.loading import MINILM, load
 

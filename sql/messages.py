@@ -37,7 +37,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def unknown_name(
     kind: str, name: str, bank: str | Path, known: Collection[str], more: str = ""
 ) -> CallError:
-    """The error for a run, a corpus, ... that a bank does not have; `more` ends what to type."""
+    """The error for a run, a corpus, ... that a bank does not have; `more` ends the hint.
+
+    sql/shared/chosen_run.sql and cli/publish/page/main.js say the same.
+    """
     has = f"It has: {join_names(known)}." if known else "It has none."
     return CallError(
         f"There is no {kind} {name} in {typed_path(bank)}.",

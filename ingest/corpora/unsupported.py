@@ -21,7 +21,7 @@ _BRAT = re.compile(r"T\d+\t\S+ \d+ \d+|[REAMN]\d+\t\S+ |\*\t\S+ T\d+|#\d*\t\S+ [
 _LABELLED = re.compile(r"\S.*[ \t](O|[BIESLU]-\S+)\s*$")
 
 
-def unread_format(start: Start) -> str | None:
+def unsupported_format(start: Start) -> str | None:
     """Return what a file is, by its first lines, if it is not text; None for text."""
     lines = start.lines
     if not lines:

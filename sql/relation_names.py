@@ -21,11 +21,11 @@ PARTS = {
 
 
 def without_subtype(relation: str) -> str:
-    """The relation before its subtype, as the macro of banks that is called so has it."""
-    return part(relation, "1")
+    """The relation without its subtype, as the SQL macro of this name gives it."""
+    return relation_part(relation, "1")
 
 
-def part(relation: str, name: str) -> str:
+def relation_part(relation: str, name: str) -> str:
     """A part of a relation, empty where it is not there."""
     match = re.match(PARTS[name], relation)
     return match[1] if match else ""
