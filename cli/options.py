@@ -20,8 +20,8 @@ from attnbank.cli.safe_echo import safe_echo
 from attnbank.sql.bank import paths
 from attnbank.sql.bank.paths import address_of, bank_file, typed_path
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.messages import did_you_mean
 from attnbank.sql.subprocess_guard import LONGEST
-from attnbank.sql.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank

@@ -27,8 +27,8 @@ from attnbank.queries.table_formats import csv_text, json_rows, why_p_is_empty
 from attnbank.sql import provenance
 from attnbank.sql.bank.paths import without_secrets
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
+from attnbank.sql.messages import did_you_mean, escape_control, join_names
 from attnbank.sql.outputs import atomic
-from attnbank.sql.suggest import did_you_mean, escape_control, join_names
 
 if TYPE_CHECKING:
     import polars as pl

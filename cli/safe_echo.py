@@ -11,7 +11,7 @@ from typing import BinaryIO
 import click
 
 from attnbank.queries.directions import END, ISOLATE
-from attnbank.sql.suggest import escape_control
+from attnbank.sql.messages import escape_control
 
 # Which of stdout and stderr were closed when the program started.
 closed: set[str] = set()

@@ -28,6 +28,7 @@ from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.quoting import qualified_name
 from attnbank.sql.registry import analyses
+from attnbank.sql.relation_names import TO_HEAD
 from attnbank.sql.run_choice import (
     Run,
     UnfinishedRunWarning,
@@ -36,7 +37,6 @@ from attnbank.sql.run_choice import (
     resolve_weights,
 )
 from attnbank.sql.subprocess_guard import check_limits, out_of_time
-from attnbank.sql.subtypes import TO_HEAD
 
 if TYPE_CHECKING:
     from attnbank.queries.pictures import Look, Picture, Size

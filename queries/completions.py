@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from attnbank.sql.registry import analyses, internal_statement
-from attnbank.sql.subtypes import without_subtype
+from attnbank.sql.relation_names import without_subtype
 
 # The time limit of a query: a person who has pressed the tab key is waiting.
 _SECONDS = 1.0

@@ -14,9 +14,9 @@ from attnbank.sql.bank.opening import size_of
 from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
 from attnbank.sql.html import html_table
+from attnbank.sql.messages import did_you_mean
 from attnbank.sql.quoting import literal, qualified_name
 from attnbank.sql.run_choice import find_run
-from attnbank.sql.suggest import did_you_mean
 
 # Bytes of a weight in the file, as measured; rounded means to at most 5 decimals.
 _BYTES_UNROUNDED, _BYTES_ROUNDED = 3.8, 2.5

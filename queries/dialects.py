@@ -17,8 +17,8 @@ from attnbank.queries import parameters
 from attnbank.sql import quoting, registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
+from attnbank.sql.messages import did_you_mean
 from attnbank.sql.registry import DIALECTS
-from attnbank.sql.suggest import did_you_mean
 
 
 def to_dialect(name: str, dialect: str, /, **values: Any) -> str:

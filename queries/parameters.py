@@ -10,7 +10,7 @@ from typing import Any
 
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis, Parameter
-from attnbank.sql.suggest import did_you_mean, join_names
+from attnbank.sql.messages import did_you_mean, join_names
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
 _FLOATS = frozenset({"double", "float", "real"})

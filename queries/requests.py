@@ -13,9 +13,9 @@ from attnbank.queries.backend import Backend
 from attnbank.queries.connections import MEMORY
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
+from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 from attnbank.sql.subprocess_guard import check_limits
-from attnbank.sql.suggest import did_you_mean, join_names
 
 if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from attnbank.queries.directions import isolated
-from attnbank.sql.suggest import escape_control
+from attnbank.sql.messages import escape_control
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from attnbank.sql import statements
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis, HeaderError, parse
-from attnbank.sql.suggest import did_you_mean
+from attnbank.sql.messages import did_you_mean
 
 # The engines that an analysis's statement can be written for.
 DIALECTS = ("duckdb", "spark")

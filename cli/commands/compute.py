@@ -31,8 +31,8 @@ from attnbank.ingest.derived.probes.probe_options import KINDS, WITH_WORDS, Prob
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import Analysis
+from attnbank.sql.messages import join_names
 from attnbank.sql.registry import all_analyses, find_analysis
-from attnbank.sql.suggest import join_names
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank

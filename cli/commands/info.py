@@ -22,8 +22,8 @@ from attnbank.cli.options import open_named_bank
 from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.ingest.corpora.document import LEFT_OUT
 from attnbank.sql.bank.paths import typed_path
+from attnbank.sql.messages import escape_control, join_names
 from attnbank.sql.run_choice import behaviour_lines
-from attnbank.sql.suggest import escape_control, join_names
 
 if TYPE_CHECKING:
     import polars as pl

@@ -55,7 +55,7 @@ from attnbank.ingest.options import (
 )
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import require_extra
-from attnbank.sql.suggest import join_names
+from attnbank.sql.messages import join_names
 
 if TYPE_CHECKING:
     from attnbank.ingest.corpora.document import Problem

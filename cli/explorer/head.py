@@ -18,7 +18,7 @@ from attnbank.queries.sentences.choosing import layer_and_head
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.subtypes import DIRECTIONS
+from attnbank.sql.relation_names import DIRECTIONS
 
 _Made = TypeVar("_Made")
 _EXAMPLES = 12

@@ -11,8 +11,8 @@ from typing import Any
 from attnbank.queries.patterns import HitOptions, RequestError, run_request
 from attnbank.queries.patterns.language import syntax
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.messages import unknown_name
 from attnbank.sql.run_choice import Run
-from attnbank.sql.suggest import unknown_name
 
 
 def compiled(request_json: str) -> str:

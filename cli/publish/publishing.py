@@ -44,8 +44,8 @@ from attnbank.sql.outputs.atomic import (
     output_folder,
 )
 from attnbank.sql.outputs.manifests import file_digest
+from attnbank.sql.relation_names import DIRECTIONS
 from attnbank.sql.run_choice import Run, chosen_run
-from attnbank.sql.subtypes import DIRECTIONS
 
 BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (
     "bank.duckdb", "bank.json", "analyses.json", "index.html", "bank.duckdb.sha256"

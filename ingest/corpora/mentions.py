@@ -17,7 +17,7 @@ from functools import cache
 from attnbank.ingest.corpora.bounds import MOST_COVERED
 from attnbank.ingest.corpora.document import Constituent, Departure, FaultError, Mention, Word
 from attnbank.sql import registry, statements
-from attnbank.sql.subtypes import without_subtype
+from attnbank.sql.relation_names import without_subtype
 
 # Closed lists, lower case. The surface rule stops at prepositions and relative words.
 _PREPOSITIONS = """

@@ -33,7 +33,7 @@ from attnbank.ingest.corpora.format import ReadOptions, Start, endings, formats,
 from attnbank.ingest.corpora.formats.lines import prose_fact
 from attnbank.ingest.corpora.frames import frame_source, is_frame
 from attnbank.ingest.corpora.source import BOM, STDIN, CorpusFile, read_error
-from attnbank.ingest.corpora.unread import unsupported_format
+from attnbank.ingest.corpora.unsupported import unsupported_format
 from attnbank.sql.errors import AttnbankWarning, CallError
 
 _MARK = BOM.decode()

@@ -31,8 +31,8 @@ from attnbank.ingest.derived.tree_decoding import (
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql import registry
 from attnbank.sql.errors import QueryError
+from attnbank.sql.relation_names import TO_DEPENDENT, TO_EARLIER, TO_HEAD
 from attnbank.sql.run_choice import Run
-from attnbank.sql.subtypes import TO_DEPENDENT, TO_EARLIER, TO_HEAD
 
 _BIDIRECTIONAL = (TO_HEAD, TO_DEPENDENT)
 _BOTH = "both"

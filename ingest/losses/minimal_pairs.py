@@ -23,7 +23,7 @@ from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.source import BOM, CONTROL, CorpusFile, decode
 from attnbank.ingest.inputs.candidate_inputs import cursor_query, spans_of
 from attnbank.sql.errors import CallError
-from attnbank.sql.suggest import escape_control
+from attnbank.sql.messages import escape_control
 
 MOST_PAIRS = 500_000
 MOST_LINE = 1 << 16  # bytes of a line of a file of pairs

@@ -21,9 +21,9 @@ from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import check_free, new_bank, open_to_read
 from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import OF
+from attnbank.sql.messages import join_names, unknown_name
 from attnbank.sql.outputs.tables import condition
 from attnbank.sql.quoting import literal, qualified_name
-from attnbank.sql.suggest import join_names, unknown_name
 
 Keep = Literal["weights", "peaks"]
 _MAPS = ("attention", "attention_top", "gradient")

@@ -22,9 +22,9 @@ from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import CallError
 from attnbank.sql.id_map import KIND_OF
+from attnbank.sql.messages import escape_control
 from attnbank.sql.quoting import literal, qualified_name, quoted
 from attnbank.sql.run_choice import find_corpus
-from attnbank.sql.suggest import escape_control
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _NAME_REMEDY = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."

@@ -13,8 +13,8 @@ from attnbank.ingest.store.writer import insert_row, open_for_changes
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
+from attnbank.sql.messages import unknown_name
 from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.suggest import unknown_name
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,9 +26,9 @@ from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.source import BOM, CorpusFile
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.errors import AttnbankError, CallError, first_line
+from attnbank.sql.messages import escape_control, join_names
 from attnbank.sql.outputs.atomic import expanded, kind_of_file
 from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.suggest import escape_control, join_names
 
 ROWS = "annotated_row"
 """The temporary table that a file is read into."""

@@ -20,9 +20,9 @@ from attnbank.queries.patterns.language.syntax import RequestError, SourcePositi
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import RunChoice
+from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.registry import DIALECTS
 from attnbank.sql.run_choice import Run, SupportsExecute, choose_run
-from attnbank.sql.suggest import did_you_mean, join_names
 
 # The largest limit or sample size.
 MOST_LIMIT = 2**31 - 1

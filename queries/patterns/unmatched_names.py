@@ -15,10 +15,10 @@ from attnbank.queries.patterns.compiler import expressions
 from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope
 from attnbank.sql.errors import CallError
+from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.quoting import literal
+from attnbank.sql.relation_names import PARTS, relation_part
 from attnbank.sql.run_choice import SupportsExecute
-from attnbank.sql.subtypes import PARTS, relation_part
-from attnbank.sql.suggest import did_you_mean, join_names
 
 # Features that every word can have, whatever is in FEATS and MISC.
 _BUILT_IN_FEATURES = {

@@ -31,8 +31,8 @@ from attnbank.queries.pictures.theme import POINTS, Look, theme_of, vega_config
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis, Plot, ResultColumn
+from attnbank.sql.messages import join_names
 from attnbank.sql.registry import all_analyses
-from attnbank.sql.suggest import join_names
 
 _CORPORA = ("corpus", "corpus_a", "corpus_b")
 _RUNS = ("run", "run_a", "run_b", "train_run", "test_run")

@@ -27,8 +27,8 @@ from attnbank.queries.pictures.svg import (
 from attnbank.queries.pictures.theme import POINTS, SENTENCE_FONTS, Look, Palette, theme_of
 from attnbank.queries.pictures.tree import Tree, draw_tree, tree_width
 from attnbank.sql.errors import CallError
-from attnbank.sql.subtypes import TO_HEAD
-from attnbank.sql.suggest import escape_control
+from attnbank.sql.messages import escape_control
+from attnbank.sql.relation_names import TO_HEAD
 
 # In `weights`, the to_position of all positions that are not shown.
 ELSEWHERE = -1

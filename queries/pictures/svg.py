@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from attnbank.queries.directions import is_right_to_left
-from attnbank.sql.suggest import escape_control
+from attnbank.sql.messages import escape_control
 
 _MAX_LENGTH = 40
 _ISOLATE, _END = "\u2067", "\u2069"

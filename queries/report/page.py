@@ -38,8 +38,8 @@ from attnbank.queries.table_formats import FormattedColumn, columns_as_text, csv
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.extras import require_extra
+from attnbank.sql.messages import escape_control
 from attnbank.sql.outputs import atomic as outputs
-from attnbank.sql.suggest import escape_control
 
 ENDINGS = (".html", ".htm")
 

@@ -11,8 +11,8 @@ from attnbank.queries.backend import Backend
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
+from attnbank.sql.messages import join_names
 from attnbank.sql.run_choice import Run, choose_run, run_candidates, with_reasons
-from attnbank.sql.suggest import join_names
 
 _MAX_ID = 2**31 - 1
 

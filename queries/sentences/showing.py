@@ -35,8 +35,8 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
+from attnbank.sql.relation_names import TO_EARLIER
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
-from attnbank.sql.subtypes import TO_EARLIER
 
 # Panels of a picture: the 144 heads of the paper's model on one sentence fit.
 MOST_PANELS = 150

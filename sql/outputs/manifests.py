@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.messages import escape_control
 from attnbank.sql.registry import FORMAT
-from attnbank.sql.suggest import escape_control
 
 MANIFEST = "manifest.json"
 VERSION = 1

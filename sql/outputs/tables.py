@@ -15,6 +15,7 @@ from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError
+from attnbank.sql.messages import unknown_name
 from attnbank.sql.outputs.atomic import unwritten
 from attnbank.sql.outputs.manifests import (
     MANIFEST,
@@ -25,7 +26,6 @@ from attnbank.sql.outputs.manifests import (
 )
 from attnbank.sql.provenance import KEY
 from attnbank.sql.quoting import literal, qualified_name, quoted
-from attnbank.sql.suggest import unknown_name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -16,7 +16,7 @@ from attnbank.queries import open_bank
 from attnbank.queries.directions import END, ISOLATE, is_right_to_left, isolated
 from attnbank.queries.patterns.compiler.select import HitOptions
 from attnbank.queries.table_formats import cut, cut_start, display_width, table_lines
-from attnbank.sql.suggest import escape_control
+from attnbank.sql.messages import escape_control
 
 HEBREW, PERSIAN = "\u05e9\u05dc\u05d5\u05dd", "\u0645\u06cc\u200c\u0631\u0648\u0645"
 THAI, GREEK = "\u0e20\u0e32\u0e29\u0e32", "\u1f49\u03bc\u03b7\u03c1\u03bf\u03c2"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnbank.cli.app import run_command_line
-from attnbank.sql.suggest import did_you_mean, join_names
+from attnbank.sql.messages import did_you_mean, join_names
 
 
 @pytest.mark.parametrize(

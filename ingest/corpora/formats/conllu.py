@@ -30,7 +30,7 @@ from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
 from attnbank.ingest.corpora.format import Format, Start
 from attnbank.ingest.corpora.mentions import mentions_of
 from attnbank.ingest.corpora.source import blocks, decode, split_lines
-from attnbank.sql.subtypes import without_subtype
+from attnbank.sql.relation_names import without_subtype
 
 _KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from attnbank.ingest.derived.probes.scorers import AttentionScorer, HeadScorer
 from attnbank.ingest.derived.probes.sentences import ROOT, Bools, Ints, Sentences
 from attnbank.ingest.derived.probes.tasks import ProbeBatch, ProbeInput
-from attnbank.sql.subtypes import TO_DEPENDENT, TO_HEAD
+from attnbank.sql.relation_names import TO_DEPENDENT, TO_HEAD
 
 Floats = NDArray[np.float64]
 _RESAMPLES_AT_ONCE = 50

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attnbank.ingest.options import TRUST_HELP, option
 from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import CallError
-from attnbank.sql.suggest import did_you_mean
+from attnbank.sql.messages import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl

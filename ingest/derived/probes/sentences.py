@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
+from attnbank.sql.messages import join_names
 from attnbank.sql.run_choice import find_run, run_candidates
-from attnbank.sql.suggest import join_names
 
 PIECE_SEPARATOR = "\x1f"
 # The relations that UAS does not count, in Universal and in Stanford Dependencies.

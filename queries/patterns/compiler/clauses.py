@@ -27,8 +27,8 @@ from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.resolver import SPECIAL
 from attnbank.queries.patterns.language.syntax import SURPRISAL, RequestError
 from attnbank.sql.quoting import literal, sql_literal
+from attnbank.sql.relation_names import PARTS
 from attnbank.sql.run_choice import Run
-from attnbank.sql.subtypes import PARTS
 
 # The source and the target of an edge.
 Ends = tuple[Bound, Bound]

@@ -16,7 +16,7 @@ from attnbank.queries.patterns.language.regexes import translate_regex
 from attnbank.queries.patterns.language.resolver import SHAPES, ResolvedRequest
 from attnbank.queries.patterns.language.syntax import SURPRISAL
 from attnbank.sql.quoting import literal
-from attnbank.sql.subtypes import PARTS, without_subtype
+from attnbank.sql.relation_names import PARTS, without_subtype
 
 # Features that are columns of table `word`.
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})

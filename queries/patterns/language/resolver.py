@@ -16,7 +16,7 @@ from attnbank.queries.patterns.language import syntax
 from attnbank.queries.patterns.language.parser import is_dotted
 from attnbank.queries.patterns.language.syntax import SURPRISAL, Name, RequestError
 from attnbank.sql.errors import CallError
-from attnbank.sql.suggest import did_you_mean
+from attnbank.sql.messages import did_you_mean
 
 # Special tokens that can be ends of attention, and their kinds in table `position`.
 SPECIAL = {"SEP": "sep", "CLS": "cls"}
