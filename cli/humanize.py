@@ -103,7 +103,7 @@ def reading_lines(run: Mapping[str, Any]) -> list[str]:
         lines.append(f"{run['bos']} was put before each input (--bos)")
     elif run["first_word"] in _OF_FIRST_WORD:
         lines.append(
-            "no token precedes the text, and heads of causal models rest on whatever is first: the"
+            "no token precedes the text, and heads of causal models rest on the first token: the"
             f" first word of each input {_OF_FIRST_WORD[run['first_word']]}"
         )
     return lines

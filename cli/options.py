@@ -391,7 +391,7 @@ def _refuse_bank(ctx: click.Context, typed: str, missing: Sequence[str] = ()) ->
     line = list(ctx.meta[_LINE])
     line.remove(typed)
     right = [join(["attnbank", "-b", typed, *line]), *missing]
-    raise CallError(f"{typed} is a bank, which -b names.", f"Type: {' '.join(right)}")
+    raise CallError(f"{typed} is a bank: name it with -b.", f"Type: {' '.join(right)}")
 
 
 class BankCommand(click.Command):

@@ -308,8 +308,9 @@ class PrecomputedRun:
         if is_unnormalised(flat, self._kind_of_rows) or float(flat.min(initial=0)) < 0:
             sums = flat.sum(-1)
             raise CallError(
-                f"The rows of {where} sum to {sums.min():.4g} to {sums.max():.4g}, with values from"
-                f" {flat.min():.4g}: not valid for the measure {self._options.measure}.",
+                f"The rows of {where} have sums from {sums.min():.4g} to {sums.max():.4g}, and a"
+                f" smallest value of {flat.min():.4g}: not valid for the measure"
+                f" {self._options.measure}.",
                 "Add maps after the softmax, or set sinks=True or measure=.",
             )
         if self._facts.causal and float(np.triu(flat, 1).max(initial=0)) > _CAUSAL_TOLERANCE:

@@ -162,7 +162,7 @@ def ingest_run(
             if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
                 raise
             report = _report(connection, run.id, "interrupted", problems, corpus.notes)
-            written = f"{report.batches:,} batches ({report.inputs:,} inputs) are kept"
+            written = f"{report.batches:,} batches ({report.inputs:,} inputs) are saved"
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(written) from error
             raise AttnbankError(

@@ -80,7 +80,7 @@ def _check_alike(members: list[Checkpoint], options: IngestOptions) -> None:
             # A series shares one plan and one estimate, which depend on these.
             what = "tokenizer" if own[:3] == first[:3] else "layers, heads or longest input"
             raise CallError(
-                f"{checkpoint.revision or checkpoint.name} has another {what} than"
+                f"{checkpoint.revision or checkpoint.name} does not have the same {what} as"
                 f" {members[0].revision or members[0].name}: they are not of one training.",
                 "Use a --series pattern that does not match it.",
             )

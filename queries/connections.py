@@ -155,7 +155,7 @@ class Cursors:
         ]:
             if time.monotonic() > end:
                 raise BankError(
-                    f"The bank {self.path} is in use by another thread.", "Wait for it to end."
+                    f"The bank {self.path} is in use by another thread.", "Wait until it is done."
                 )
             time.sleep(0.01)
 
@@ -232,7 +232,7 @@ class Sandbox(Cursors):
                 raise out_of_memory(self.memory) from error
             if isinstance(error, duckdb.PermissionException):
                 raise QueryError(
-                    "The statement reaches for a file, the network or an extension.",
+                    "The statement tries to use a file, the network or an extension.",
                     "Only the bank can be read here; for anything else: attnbank shell.",
                 ) from error
             if is_damage(error):
@@ -255,8 +255,8 @@ def concat_within(parts: Iterable[pl.DataFrame], memory: int) -> pl.DataFrame:
         size += frame.estimated_size()
         if size > memory:
             raise QueryError(
-                f"The result is larger than the memory that it may take ({memory / 1e9:g} GB).",
-                "Filter it or count in SQL, give it more (memory=), or write it to a file (attnbank"
+                f"The result is larger than the memory limit ({memory / 1e9:g} GB).",
+                "Filter or count in SQL, raise the limit (memory=), or write to a file (attnbank"
                 " sql -o FILE.parquet).",
             )
         frames.append(frame)
@@ -291,7 +291,7 @@ def _statement_of_explain(statement: str) -> str:
     starts = [at for at, _ in tokens[2 if words[1:] == [b"analyze"] else 1 :]]
     if words[:1] != [b"explain"] or not starts or text[starts[0] : starts[0] + 1] == b"(":
         raise QueryError(
-            "This form of EXPLAIN does not run here.",
-            "Write explain or explain analyze, and the SELECT.",
+            "This form of EXPLAIN is not supported.",
+            "Write explain or explain analyze, then the SELECT.",
         )
     return text[starts[0] :].decode()

@@ -129,9 +129,9 @@ def _split_frame(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield frame
     elif frame.height == 1:
         raise QueryError(
-            f"One row of the result has {frame.estimated_size() / 1e6:.0f} MB, and"
-            f" {MOST_BYTES / 1e6:.0f} is the most.",
-            "Select a part of its list or text.",
+            f"One row of the result has {frame.estimated_size() / 1e6:.0f} MB; the"
+            f" maximum is {MOST_BYTES / 1e6:.0f}.",
+            "Select only a part of its list or text.",
         )
     else:
         half = frame.height // 2

@@ -84,7 +84,7 @@ class Requests(Backend):
             return hits
         for name in {"left", "hit", "right"} & {*hits.columns}:
             raise CallError(
-                f"{name} is a column of the words around a hit, and a name in the request.",
+                f"{name} is a name in the request and also a column of the context of a hit.",
                 "Rename it in the request, or pass context=False.",
             )
         words = self.concordance(hits.drop("run", strict=False), context)
@@ -296,7 +296,7 @@ class Requests(Backend):
         from attnbank.queries.patterns.language import syntax
 
         if not by and (each or min_count > 1):
-            raise CallError("--each and --min-count choose among groups.", "Add --by KEYS (by=).")
+            raise CallError("--each and --min-count need groups.", "Add --by KEYS (by=).")
         if by and every:
             raise CallError("--by and --every are mutually exclusive.", "Give one of them.")
         checked, wide = (

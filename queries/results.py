@@ -50,8 +50,8 @@ class CachedResult:
 
     @property
     def message(self) -> str:
-        """A phrase for people: since when it is kept, and what to type to compute it anew."""
-        return f"kept since {self.finished:%Y-%m-%d %H:%M} UTC (--fresh computes it anew)"
+        """A phrase for people: when it was cached, and what to type to compute it again."""
+        return f"cached on {self.finished:%Y-%m-%d %H:%M} UTC (--fresh computes it again)"
 
 
 def as_frames_have_it(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
@@ -99,7 +99,7 @@ def frame_of_arrow(rows: Any, names: Sequence[str], wide: Sequence[str] = ()) ->
         frame = pl.DataFrame(rows)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
-            f"The result has a type that a frame does not have: {first_line(error)}",
+            f"The result has a type that a frame cannot hold: {first_line(error)}",
             "Cast it in the statement: cast(x as varchar).",
         ) from error
     for column in frame:

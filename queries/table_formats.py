@@ -45,14 +45,14 @@ _LIGATURES = re.compile(r"([-`',])(?=\1)|([?!])(?=`)")
 _NAMES = frozenset({"run", "corpus", "document", "model", "sentence"})
 _OF_DOCUMENTS = (
     "p is empty where fewer than 5 documents (or sentences: see clustered_by) are tested, or 6 in"
-    " two runs: whatever the result, it could not be below 0.05"
+    " two runs: it could never be below 0.05"
 )
 _FEWEST = (
     ("p_value", "clusters", 6, _OF_DOCUMENTS),
     ("p_corrected", "clusters", 5, _OF_DOCUMENTS),
     ("held_out_p", "clusters", 10, _OF_DOCUMENTS),  # every second document is held out
-    ("p", "controls", 19, "p is empty with fewer than 19 random sets (ablate --controls): whatever"
-     " the result, it could not be 0.05"),
+    ("p", "controls", 19, "p is empty with fewer than 19 random sets (ablate --controls): it could"
+     " never be as low as 0.05"),
 )  # fmt: skip
 
 # The most values of a second key that become columns of a crosstab.

@@ -99,20 +99,20 @@ def _load_user_analysis(path: Path) -> Analysis:
         raise CallError(f"it cannot be read: {error}.", "Remove it from the folder.") from error
     analysis = parse(path.stem, OWN, text)
     if len(statements(analysis.body)) != 1:
-        raise CallError("below the header there must be exactly one SELECT.", _EXAMPLE)
+        raise CallError("there must be exactly one SELECT below the header.", _EXAMPLE)
     _ = analysis.statement  # raises HeaderError where its parameters are not those of the header
     read = sources(analysis.body)
     if analysis.run is not None:
         # Without rows would be the answer of a run without weights, which could be chosen.
         if of_some := read & _OF_SOME_RUNS:
             raise CallError(
-                f"it reads {min(of_some)}, which has the rows of some runs only (ingest --keep).",
+                f"it reads {min(of_some)}, which has rows of only some runs (ingest --keep).",
                 "Read the view distribution, which has all of them, laid out as in attention.",
             )
         if analysis.run.weights is None and read & _WEIGHTS:
             raise CallError(
                 f"it reads {min(read & _WEIGHTS)}, which runs of --keep peaks do not have.",
-                "Add: -- weights: true, and chosen_run(..., reads_weights := true); or, where those"
-                " of --keep top:8 suffice, -- weights: largest, and reads_largest := true",
+                "Add: -- weights: true, and chosen_run(..., reads_weights := true); or, if those of"
+                " --keep top:8 are enough, -- weights: largest, and reads_largest := true",
             )
     return analysis

@@ -260,7 +260,7 @@ def check_relation(
         return
     if relation in unfolded:
         raise CallError(
-            f"The relation {relation} is counted with {relation.split(':')[0]}.",
+            f"The relation {relation} is counted as {relation.split(':')[0]}.",
             f"Ask for {relation.split(':')[0]}, or keep subtypes apart: --subtypes, subtypes=True.",
         )
     raise unknown_relation(relation, run, known)
@@ -302,7 +302,7 @@ def _no_default(
     # Any run over words tells of syntax, but what is about documents is another thing in one of
     # single sentences: there a name would only give other figures.
     usual = [candidate for candidate in able if candidate.is_usual]
-    fact = f"No run of {path} is used by {reader} by default"
+    fact = f"{path} has no run that {reader} uses by default"
     if usual:
         return QueryError(f"{fact}.", f"Name one of these (--run, run=): {with_reasons(usual)}.")
     if able:
@@ -346,11 +346,11 @@ def behaviour_lines(
         )
     if sliding_window is not None:
         lines.append(
-            f"in some layers or all a token sees no farther than {sliding_window:,} tokens (a"
-            " sliding window): in longer inputs the chances of analyses are those of full sight"
+            f"in some or all layers a token sees no farther than {sliding_window:,} tokens (a"
+            " sliding window): in longer inputs, analyses use the chance levels of full attention"
         )
     if batching == "equal":
-        lines.append("padding changes its attention: only inputs of one length went together")
+        lines.append("padding changes its attention: only inputs of equal length share a batch")
     if batching == "single":
-        lines.append("other inputs in a batch change its attention: each input went alone")
+        lines.append("other inputs in a batch change its attention: each input has its own batch")
     return lines

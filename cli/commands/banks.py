@@ -89,7 +89,7 @@ def _describe_annotated(annotated: Annotated) -> list[str]:
         f"Skipped: {count_noun(n, 'row')} {reason}." for reason, n in annotated.left_out.items()
     ]
     lines += [
-        f"Column {name} refers to the bank: rows are deleted with their {name}."
+        f"Column {name} refers to the bank: deleting its {name} deletes a row too."
         for name in annotated.references
     ]
     return lines

@@ -268,8 +268,8 @@ def _answer_analysis(
     answer = to_ipc(rows)
     if len(answer) > MOST_BYTES:
         raise CallError(
-            f"The answer of {name} has {len(answer):,} bytes; the cache takes {MOST_BYTES:,}.",
-            "Query it when you need it: it is large, not slow.",
+            f"The answer of {name} has {len(answer):,} bytes; the limit is {MOST_BYTES:,}.",
+            "Do not cache it: run the query when you need it.",
         )
     number = None if run is None else run.id
     return AnalysisAnswer(name, number, rows.height, answer, seconds, dict(arguments))

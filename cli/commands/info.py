@@ -47,7 +47,7 @@ _CHOICES = {
     "ablate": "ablation of {}",
     "replacement": "replaced by {}",
     "mask_seed": "mask seed {}",
-    "earlier_batch_tokens": "smaller batches after a lack of memory (up to batch:tokens {})",
+    "earlier_batch_tokens": "smaller batches after memory ran out (up to batch:tokens {})",
 }
 
 

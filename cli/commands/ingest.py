@@ -153,7 +153,7 @@ def ingest(
     options = runs[0]
     if len(runs) > 1 and to is not None:
         raise CallError(
-            f"--random-weights of {len(runs)} seeds fills a bank, not an export.",
+            f"--random-weights with {len(runs)} seeds cannot fill an export (--to).",
             "Give one seed, or leave --to out.",
         )
     if losses:
@@ -162,7 +162,7 @@ def ingest(
         _estimate(options, len(runs))
     elif options.series is not None:
         if to is not None:
-            raise CallError("--series fills a bank, not an export.", "Leave --to out.")
+            raise CallError("--series cannot fill an export (--to).", "Leave --to out.")
         _fill_series(options, losses=losses)
     elif options.model == NO_MODEL and to is None:
         with resumable_progress() as display:
@@ -278,7 +278,8 @@ def print_measured(report: SurprisalReport) -> None:
     """Print what was measured."""
     if not report.is_new:
         notify(
-            f"The bank already has it for {report.run}; nothing was measured (--replace repeats it)"
+            f"The bank already has these figures of {report.run}; nothing was measured"
+            " (--replace repeats it)"
         )
         return
     parts = [count_noun(report.words, "word")]

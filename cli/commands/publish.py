@@ -173,7 +173,9 @@ def fetch(ctx: click.Context, url: str, file: Path | None) -> None:
 
         digest = fetch(url, target, on_bytes)
     verified = (
-        "there was no digest to check it with" if digest is None else "its SHA-256 is as published"
+        "no digest was published to check it with"
+        if digest is None
+        else "its SHA-256 matches the published one"
     )
     notify(
         f"Downloaded {target} ({format_bytes(target.stat().st_size)}); {verified}.",

@@ -168,7 +168,7 @@ def _plot(
     if caption:
         safe_echo(plot_picture.caption(command_as_typed(ctx)).rstrip())
     if cached is not None:
-        notify(f"Its rows are {cached.message}.")
+        notify(f"Its rows were {cached.message}.")
 
 
 plot = Pictures(

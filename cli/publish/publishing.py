@@ -173,7 +173,7 @@ def _check_target(target: Path, name: str, *, adds: bool) -> None:
     """
     if not target.is_dir():
         if target.exists() or target.is_symlink():
-            raise CallError(f"{target} is not a folder.", "Name a folder, which need not exist.")
+            raise CallError(f"{target} is not a folder.", "Name a folder; it need not exist yet.")
         return
     banks = _read_manifests(target)
     index = check_output(target / PAGE)

@@ -66,11 +66,11 @@ def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
     except Exception as error:  # the caller's object may raise anything
         raise CallError(
             f"The frame cannot be read: {first_line(error)}",
-            "Give a frame of Polars or pandas with a row for each word.",
+            "Give a Polars or pandas frame with a row for each word.",
         ) from error
     if "form" not in named or not {*named} & {*_NAMES}:
         raise CallError(
-            f"The frame has the columns {', '.join(table.column_names) or 'of no word'}.",
+            f"The frame has these columns: {', '.join(table.column_names) or 'none'}.",
             "It needs form, and sentence or sent_id; it may have " + ", ".join(_KNOWN[1:-3]) + ".",
         )
     return (row for batch in table.to_batches(10_000) for row in batch.to_pylist())
@@ -150,6 +150,6 @@ def _cell_to_text(value: Any, row: int, column: str) -> str:
     if not _BREAKS.isdisjoint(text):
         raise CallError(
             f"Row {row:,} of the frame has a tab or a line break in column {column}.",
-            "Replace it by a space.",
+            "Replace it with a space.",
         )
     return text

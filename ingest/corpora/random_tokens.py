@@ -76,8 +76,8 @@ class RandomTokens:
         while len(tokens) < self.length:
             if len(seen) == len(usual):
                 raise CallError(
-                    f"Only {len(tokens):,} tokens of the vocabulary are what their own text is"
-                    f" tokenized into; --repeat is {self.length:,}.",
+                    f"Only {len(tokens):,} tokens of the vocabulary tokenize back to themselves;"
+                    f" --repeat is {self.length:,}.",
                     f"Use --repeat {len(tokens)} or less.",
                 )
             # Not rng.choice, whose algorithm may change between versions of Python.

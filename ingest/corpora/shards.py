@@ -21,7 +21,7 @@ def read_shard(text: str | None) -> Shards:
         if len(shards.numbers) == 1:
             return shards
     raise CallError(
-        f"--shard is not K/N, with K from 1 to N and N up to {MOST:,}: {str(text)[:40]!r}.",
+        f"--shard must be K/N, with K from 1 to N and N up to {MOST:,}, not {str(text)[:40]!r}.",
         "For example, for the third of 16 shards: --shard 3/16.",
     )
 

@@ -172,12 +172,12 @@ def compute(
     assert analysis.run is not None
     needs = computation.reads or analysis.run.needs
     choice = replaced(analysis.run, weights="true", needs=needs)
-    path, outcome = Path(bank), "what was computed before is unchanged"
+    path, outcome = Path(bank), "earlier results are unchanged"
     with open_for_changes(path, outcome, _SETTINGS, has_deleted=True) as connection:
         chosen_run = choose_run(connection, path, choice, computation.name, run)
         if not chosen_run.is_finished:
             raise CallError(
-                f"The run {chosen_run.name} is unfinished: its results would be out of date later.",
+                f"The run {chosen_run.name} is unfinished: its results would soon be out of date.",
                 "Finish it first: type the same ingest command again.",
             )
         count = None if replace else _stored_row_count(connection, computation, chosen_run, values)
@@ -305,7 +305,7 @@ def cache_answers(bank: str | Path, answers: Sequence[AnalysisAnswer]) -> None:
     from attnbank.sql.bank import result_cache
     from attnbank.sql.bank.connections import transaction
 
-    outcome = "what was kept before is unchanged"
+    outcome = "answers cached earlier are unchanged"
     with (
         open_for_changes(Path(bank), outcome, _SETTINGS, has_deleted=True) as connection,
         transaction(connection),

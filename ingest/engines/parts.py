@@ -155,8 +155,8 @@ def _load_model_once(work: Work) -> tuple[Model, MaskedPasses | None]:
         if getattr(model.facts, name) != getattr(work.model, name):
             what = "tokenizer" if name.startswith("tokenizer") else "weights"
             raise AttnbankError(
-                f"The model {work.options.model} has different {what} on a machine of the cluster"
-                " than here.",
+                f"The model {work.options.model} does not have the same {what} on a machine of the"
+                " cluster as here.",
                 "Put the same files there, or name a commit of the hub (--revision).",
             )
     return model, masked

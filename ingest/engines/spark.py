@@ -102,8 +102,9 @@ def _translate_spark_errors() -> Iterator[None]:
         telling = [line for line in lines if "Error" in line.split(":")[0] or "crashed" in line]
         reason = ["it does not say why", *lines[:1], *telling][-1][:300].rstrip(".")
         raise AttnbankError(
-            f"Spark could not run a part of the batches: {reason}.",
-            "What was written is safe; type the same command, and it goes on where it stopped.",
+            f"Spark could not run some of the batches: {reason}.",
+            "Everything written so far is safe. Type the same command: it resumes where it"
+            " stopped.",
         ) from error
     finally:
         log.disabled = was_disabled

@@ -131,7 +131,7 @@ def _make_pair(
             longer[1] -= 1
     a, b = a[slice(*range_a)], b[slice(*range_b)]
     left = {owner.id for owner, _ in (*a, *b)}
-    detail = f"nothing of it is left in an input of {room.max_tokens} tokens"
+    detail = f"no part of it fits into an input of {room.max_tokens} tokens"
     used = tuple(sentence for sentence in gathered if sentence.id in left)
     cut = tuple(
         sentence.skip("cut-off", detail) for sentence in gathered if sentence.id not in left

@@ -209,9 +209,9 @@ def _draw_controls(
     if count > possible:
         raise CallError(
             f"Only {possible:,} control{'' if possible == 1 else 's'} can be drawn for"
-            f" {head_set.name}: {len(head_set.heads)} heads"
-            f" {'of its layers' if options.controls_from == 'layers' else 'of the model'}, none of"
-            " them in a chosen set.",
+            f" {head_set.name}: each has {len(head_set.heads)} heads"
+            f" {'of its layers' if options.controls_from == 'layers' else 'of the model'} that are"
+            " in no chosen set.",
             f"Give --controls {possible}"
             + (", or --controls-from any." if options.controls_from == "layers" else "."),
         )

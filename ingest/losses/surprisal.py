@@ -43,7 +43,7 @@ from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.interrupts import postponed
 
 AGREEMENT = "agreement"  # the source of the pairs that are made from the trees
-_OUTCOME = "what was measured before is unchanged"
+_OUTCOME = "earlier measurements are unchanged"
 _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy")
 _PAIRS_AT_ONCE = 64
 # By how much the surprisal of a word may differ between devices and batches.
@@ -161,7 +161,7 @@ class _SurprisalJob:
 
     @property
     def _words_kept(self) -> str:
-        return f"{self.words_written:,} words are kept"
+        return f"{self.words_written:,} words are saved"
 
     def _measure(
         self, head_sets: Sequence[HeadSet], name: str | None, *, replace: bool
@@ -216,7 +216,7 @@ class _SurprisalJob:
                         raise
                     raise AttnbankError(
                         f"The device ran out of memory; {self._words_kept}.",
-                        "Type the same command with a smaller --batch-tokens: it goes on where it"
+                        "Type the same command with a smaller --batch-tokens: it resumes where it"
                         " stopped.",
                     ) from error
             self._set_finished(provenance.now())
@@ -286,8 +286,8 @@ class _SurprisalJob:
         ):
             if stored is not None and loaded != stored:
                 raise CallError(
-                    f"The {what} of {facts.name} are not those of the run {row['name']}: their"
-                    f" digest is {str(loaded)[:8]}, and that of the run {stored[:8]}.",
+                    f"{facts.name} does not have the {what} of the run {row['name']}: the digest"
+                    f" is {str(loaded)[:8]}, not {stored[:8]}.",
                     "Name the same model (--model), or ingest the corpus with this one.",
                 )
         self.scorer = Scorer(self.model, options.batch_tokens)
@@ -359,8 +359,8 @@ class _SurprisalJob:
         stored = [(*row[:3], [list(head) for head in row[3]]) for row in rows]
         if requested != stored:
             raise CallError(
-                f"The bank has another ablation {name} of {self.row['name']}: other sets, another"
-                " replacement or other controls.",
+                f"The bank already has an ablation {name} of {self.row['name']}, with different"
+                " sets, replacement or controls.",
                 "Give this one another name, or replace that one: --replace.",
             )
 
@@ -549,7 +549,7 @@ class _SurprisalJob:
         before = np.array([known.get(word_id, np.nan) for word_id in words])
         if (differ := np.abs(nats - before) > _NATS_TOLERANCE).any():
             raise CallError(
-                f"The surprisals of {self.row['name']} in the bank are of another version of"
+                f"The surprisals of {self.row['name']} in the bank are from another version of"
                 f" attnbank: a word has {before[differ][0]:.3f} nats there, and"
                 f" {nats[differ][0]:.3f} now.",
                 "Measure them again first, with the same options: attnbank surprisal"
@@ -623,7 +623,7 @@ class _SurprisalJob:
                 ]
                 if stored.get(pair.number, facts) != facts:
                     raise CallError(
-                        f"The bank has pairs of another {source}: pair {pair.number} differs.",
+                        f"The bank has other pairs called {source}: pair {pair.number} differs.",
                         "Rename the file, or measure the run's pairs again: attnbank surprisal"
                         f" {self.row['name']} --replace",
                     )
@@ -763,7 +763,7 @@ def _read_pair_files(names: Sequence[str]) -> dict[str, list[Pair]]:
     pairs_by_file: dict[str, list[Pair]] = {}
     for path in map(Path, names):
         if path.name in (AGREEMENT, *pairs_by_file):
-            what = "that of the pairs of the trees" if path.name == AGREEMENT else "used twice"
+            what = "reserved for those of the trees" if path.name == AGREEMENT else "used twice"
             raise CallError(
                 f"Pairs are stored under the name of their file, and {path.name} is {what}.",
                 "Rename the file.",

@@ -121,7 +121,7 @@ def _refuse_unread_weights(name: str, module: Any, unexpected: Iterable[str]) ->
         if at >= len(layers):
             raise ModelError(
                 f"The checkpoint {name} has weights of layer {at + 1} ({key}), but its config.json"
-                f" says that it has {len(layers)}.",
+                f" says that it has {len(layers)} layers.",
                 _OWN_CONFIG,
             )
         owner = _submodule(base, owner_path)
@@ -129,7 +129,7 @@ def _refuse_unread_weights(name: str, module: Any, unexpected: Iterable[str]) ->
         if owner is None or not any(True for _ in owner.children()):
             raise ModelError(
                 f"The checkpoint {name} has weights in its layers that {type(base).__name__} does"
-                f" not have, so it would be another model: {key}.",
+                f" not use, so it would load as a different model: {key}.",
                 "Use a checkpoint of this architecture, or its own config.json.",
             )
 

@@ -304,7 +304,7 @@ def _error_of_library(name: str, error: BaseException) -> AttnbankError:
     if "trust_remote_code" in text:
         return ModelError(
             f"The model {name} comes with Python code, which must be run to load it.",
-            "Add --trust-remote-code if you trust its authors; the code can do whatever you can.",
+            "Add --trust-remote-code if you trust its authors; the code can do anything you can.",
         )
     reason = first_line(error)
     if "above report" in text:  # in the log of transformers, which is turned off
@@ -345,8 +345,8 @@ def check_config(name: str, config: Any) -> None:
     )
     if (layers or 0) * (heads or 0) > MOST_HEADS:
         raise ModelError(
-            f"By its config.json, {name} has {layers:,} layers of {heads:,} heads; a bank holds a"
-            f" model of at most {MOST_HEADS:,} heads in all.",
+            f"According to its config.json, {name} has {layers:,} layers of {heads:,} heads; a bank"
+            f" holds a model of at most {MOST_HEADS:,} heads in all.",
             _DAMAGED,
         )
 
@@ -388,7 +388,8 @@ def on_meta_device(name: str) -> Iterator[None]:
                 else f"more than {_MOST_PARAMETERS:,} tensors"
             )
             raise ModelError(
-                f"By its config.json, the model {name} takes {what}.", "Use a smaller model."
+                f"According to its config.json, the model {name} takes {what}.",
+                "Use a smaller model.",
             )
 
     with register_module_parameter_registration_hook(count_parameters), torch.device("meta"):

@@ -71,7 +71,7 @@ def find_checkpoints(model: str, pattern: str) -> list[Checkpoint]:
     if not matching:
         has = ", ".join(sorted(names)[:5]) or "none"
         raise CallError(
-            f"No {what} of {model} with a model matches {pattern!r}; there is: {has}.",
+            f"No {what} of {model} that has a model matches {pattern!r}; it has: {has}.",
             "Use another pattern (--series 'step*'), or another --model.",
         )
     by_step: dict[int, Checkpoint] = {}
@@ -79,13 +79,13 @@ def find_checkpoints(model: str, pattern: str) -> list[Checkpoint]:
         step_and_tokens = step_of(name)
         if step_and_tokens is None:
             raise CallError(
-                f"The name of the {what} {name} has no step.",
+                f"The name of the {what} {name} has no step number.",
                 "Use a --series pattern that does not match it, or rename it to step1000.",
             )
         if step_and_tokens[0] in by_step:
             earlier = by_step[step_and_tokens[0]]
             raise CallError(
-                f"{earlier.revision or Path(earlier.name).name} and {name} are of the same step.",
+                f"{earlier.revision or Path(earlier.name).name} and {name} have the same step.",
                 "Use a --series pattern that matches only one of them.",
             )
         path, revision = (str(Path(model, name)), None) if is_folder else (model, name)

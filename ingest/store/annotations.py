@@ -27,7 +27,7 @@ from attnbank.sql.quoting import literal, qualified_name, quoted
 from attnbank.sql.run_choice import find_corpus
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-_NAME_REMEDY = "Use up to 63 letters, digits and _, a letter first (--name TABLE)."
+_NAME_REMEDY = "Use up to 63 letters, digits and _, starting with a letter (--name TABLE)."
 _WORDS = "annotated_word"
 # Enough for a file of any size: DuckDB spills to a temporary file beside the bank.
 _SETTINGS = {"memory_limit": "1GB", "threads": "2"}
@@ -96,7 +96,7 @@ def _table_name_of_file(word_file: WordFile) -> str:
     stem = re.sub(r"[^A-Za-z0-9]+", "_", word_file.stem).strip("_")
     if not stem:
         raise CallError(
-            f"A table cannot be named after {word_file.shown}.", "Name it: --name TABLE"
+            f"The file name {word_file.shown} gives no name for the table.", "Name it: --name TABLE"
         )
     return (stem if stem[0].isalpha() else f"words_{stem}")[:63]
 
@@ -258,7 +258,7 @@ def _find_references(
             raise WordFileError(
                 f"The column {reference.column} of {word_file.shown} has"
                 f" {_shorten_value(rows[0][0])}, and the bank has no such {reference.target}:"
-                " a column of this name refers to one.",
+                " a column of this name must refer to one.",
                 "Give it another name.",
             )
     return tuple(reference.column for reference in known if reference.column != "word")

@@ -94,7 +94,7 @@ class Corpus:
         passed = sum(int(draw["passed_over"]) for draw in draws)
         if not draws:
             return []
-        return [f"{tokens:,} tokens drawn; skipped {passed:,} whose text is tokenised differently"]
+        return [f"{tokens:,} tokens drawn; skipped {passed:,} whose text is tokenized differently"]
 
     def conflict_error(self, fact: str, remedy: str = "") -> CallError:
         """Return the error for a bank whose corpus of this name differs, as `fact` says."""
@@ -344,10 +344,10 @@ def find_in_bank(
         raise corpus.conflict_error("its content differs from this one's.")
     if shard != facts.shard:
         has, requested = (
-            f"its shard {shard}" if shard else "all of it" for shard in (shard, facts.shard)
+            f"shard {shard}" if shard else "the whole corpus" for shard in (shard, facts.shard)
         )
         raise CallError(
-            f"The bank has {has} as the corpus {facts.name}, and this is {requested}.",
+            f"The corpus {facts.name} in the bank is {has}, but this one is {requested}.",
             "Give each shard a bank of its own (-b FILE).",
         )
     if format != facts.format:

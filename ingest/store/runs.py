@@ -167,12 +167,12 @@ def check_resumable(run: StoredRun, options: IngestOptions, device: str) -> None
         options.batch_tokens < run.batch_tokens and run.finished
     ):
         raise CallError(
-            f"The run {run.name} is in the bank, with batches of {run.batch_tokens} tokens.",
+            f"The run {run.name} in the bank has batches of {run.batch_tokens} tokens.",
             f"Give --batch-tokens {run.batch_tokens}, {over}.",
         )
     if not _is_same_device(device, run.device) and (options.device != "auto" or not run.finished):
         raise CallError(
-            f"The run {run.name} was made on the device {run.device}, and this is {device}.",
+            f"The run {run.name} was made on the device {run.device}, but this is {device}.",
             f"Give --device {run.device}, {over}.",
         )
     if run.finished:
@@ -181,7 +181,7 @@ def check_resumable(run: StoredRun, options: IngestOptions, device: str) -> None
     for name, version in run.versions.items():
         if installed.get(name) != version:
             raise CallError(
-                f"The run {run.name} was begun with {name} {version}, and this is"
+                f"The run {run.name} was begun with {name} {version}, but this is"
                 f" {installed.get(name, 'none')}.",
                 f"Go on with {name} {version}, {over}.",
             )

@@ -90,7 +90,7 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or name.lower() == "all":
         raise CallError(
             f"A relation cannot be saved as {name}.",
-            "Use up to 63 letters, digits and _, a letter first; all means every relation.",
+            "Use up to 63 letters, digits and _, starting with a letter; the name all is reserved.",
         )
 
 
@@ -141,14 +141,15 @@ def forget(bank: Path, name: str) -> None:
 def _check_free(connection: DuckDBPyConnection, relation: SavedRelation, *, replace: bool) -> None:
     if is_of_trees(connection, relation.name):
         raise CallError(
-            f"The trees of the bank have a relation {relation.name}.", "Save it under another name."
+            f"The trees of the bank already have a relation {relation.name}.",
+            "Save it under another name.",
         )
     known = "select request, from_node, to_node from saved_relation where name = ?"
     rows = connection.execute(known, [relation.name]).fetchall()
     same = [(relation.request, relation.from_node, relation.to_node)]
     if rows and rows != same and not replace:
         raise CallError(
-            f"{relation.name} is the name of another request: {rows[0][0]}",
+            f"{relation.name} is already saved, for another request: {rows[0][0]}",
             "Save it under another name, or --replace that one.",
         )
 

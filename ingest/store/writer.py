@@ -49,8 +49,8 @@ def open_for_ingest(bank: Path, *, has_deleted: bool = False) -> Iterator[DuckDB
     """
     connection = open_to_write(bank, provenance.version(), WRITER)
     again = (
-        "type the same command: it goes on where it stopped"
-        " (with --dry-run it says how much it takes)"
+        "type the same command: it resumes where it stopped"
+        " (--dry-run prints how much space it needs)"
     )
     # Only DuckDB's: reading the corpus and running the model raise errors of their own here.
     with closing(connection), translate_errors(bank, again=again, only_duckdb=True):

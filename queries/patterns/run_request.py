@@ -227,7 +227,7 @@ def check_thresholds(
                 enough = f"{math.floor(hidden * 1000 + 1) / 1000:g}"
                 raise RequestError(
                     use.position,
-                    f"{limit}, and others of {use.head} can be as large as {hidden:.4g}.",
+                    f"{limit}; other weights of {use.head} can be as large as {hidden:.4g}.",
                     f"Ask for {enough} or more, or make a run with every weight: attnbank"
                     f" -b {shlex.quote(str(path))} ingest CORPUS --keep weights",
                 )

@@ -261,8 +261,8 @@ def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:
     if corpora != 1:
         return None
     return QueryError(
-        f"The picture of {analysis.name} compares corpora, and its rows are of one.",
-        "Read another corpus with the same model, or draw: attnbank plot best_head -o"
+        f"The picture of {analysis.name} compares corpora, but all its rows are of one.",
+        "Ingest another corpus with the same model, or draw: attnbank plot best_head -o"
         " best_head.svg",
     )
 
@@ -314,7 +314,7 @@ def fit_to_column(
             if panel < 2 * look.font:  # axes and legends leave no room
                 break
     raise CallError(
-        f"{analysis.name} has no room in a column of {width / POINTS:.2f} inches.",
+        f"{analysis.name} does not fit in a column of {width / POINTS:.2f} inches.",
         "Give a wider one (--column 6.75in), or smaller letters (--font-size 7).",
     )
 

@@ -173,7 +173,7 @@ def sentence_records(
         left_out.append(f"The input has {len(before)} sentences before {chosen.name}, not"
                         f" {options.before}.")  # fmt: skip
     if in_input < all_words:
-        left_out.append(f"The input has {in_input} of the {all_words} words of {chosen.name}.")
+        left_out.append(f"The input has only {in_input} of the {all_words} words of {chosen.name}.")
     is_word = pl.col("kind").is_in(_KINDS)
     notes = []
     if positions.filter(is_word).height > shown_positions.filter(is_word).height:
@@ -297,7 +297,7 @@ def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFram
     size = positions.height
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         raise QueryError(
-            "The run does not keep every weight, which a mean of heads needs.",
+            "A mean of heads needs every weight, and the run does not keep them all.",
             "Leave --mean out, or name a run that keeps its weights (--run).",
         )
     weights = np.array(maps["weights"].to_list()).reshape(-1, size, size).mean(axis=0)

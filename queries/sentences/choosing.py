@@ -140,7 +140,7 @@ def check_sentence_in_run(bank: Backend, run: Run, chosen: ChosenSentence) -> No
         reason, detail = reasons[0]
         why = f"left out the sentence {_shortened(chosen.name)} ({reason}): {detail}"
     elif not run.is_finished:
-        why = f"is not finished, and has not read the sentence {_shortened(chosen.name)} so far"
+        why = f"is not finished, and has not read the sentence {_shortened(chosen.name)} yet"
     else:
         why = f"has not read the sentence {_shortened(chosen.name)}: it is over a sample (--limit)"
     raise SentenceNotReadError(

@@ -99,9 +99,7 @@ class Shown:
         Raises CallError, and MissingPackageError without vl-convert.
         """
         if ending == ".json":
-            raise CallError(
-                "A picture of sentences has no .json.", "Use .svg, .png, .pdf or .html."
-            )
+            raise CallError("Sentences cannot be drawn as .json.", "Use .svg, .png, .pdf or .html.")
         if ending == ".html":
             return self.html(theme, look).encode()
         if ending != ".svg":

@@ -216,7 +216,7 @@ def _analysis_and_values(name: str, values: Mapping[str, Any]) -> tuple[Analysis
         raise CallError(
             f"{analysis.name} is an analysis of your own, which runs only in the sandbox of a"
             " bank.",
-            f"See it for Spark, and run it there: attnbank query {analysis.name} --dialect spark",
+            f"Print its SQL and run that on Spark: attnbank query {analysis.name} --dialect spark",
         )
     return analysis, parameters.bind_values(analysis, values)
 

@@ -181,8 +181,8 @@ class UnionExport:
         differing = self.session.sql(render_statement(statement, "spark", {}))
         for corpus, index in differing.collect():
             raise CallError(
-                f"Document {index} of the corpus {matched.name('corpus', corpus)} is not the same"
-                f" in all of {self.folder}.",
+                f"Document {index} of the corpus {matched.name('corpus', corpus)} differs"
+                f" between the exports {self.folder}.",
                 "Query them one by one, or ingest one of them again.",
             )
         return broadcast(new_ids)

@@ -58,7 +58,7 @@ _FULL = ("no space left", "not enough free disk space", "file too large")
 
 # The fact and the remedy for parts of messages that do not, and that may, come from damage.
 _KEPT = "what was committed is safe"
-_AGAIN = "type the same command: it goes on where it stopped"
+_AGAIN = "type the same command: it resumes where it stopped"
 _WHOLE_COPY = "Use an intact copy of it, or ingest again into a new file (-b FILE)."
 _LOCKED = (
     "The bank {path} is locked by another process.",
@@ -66,7 +66,7 @@ _LOCKED = (
 )
 _OPEN_HERE = (
     "The bank {path} is open in this process already.",
-    "Close that first (bank.close()), then do the same again.",
+    "Close it first (bank.close()), then try again.",
 )
 _BEFORE_DAMAGE = {
     "Could not set lock": _LOCKED,
@@ -80,7 +80,7 @@ _AFTER_DAMAGE = {
     "not a valid DuckDB database": _NOT_A_BANK,
     "newer version": _NOT_A_BANK,
     "encrypted database": (
-        "The bank {path} is encrypted, and attnbank has no key to it.",
+        "The bank {path} is encrypted, and attnbank cannot decrypt it.",
         "Give a copy of it that is not encrypted (-b FILE).",
     ),
     "No such file or directory": (
@@ -126,9 +126,9 @@ def memory_error(error: BaseException | None = None) -> BankError | None:
     if limit == resource.RLIM_INFINITY or not is_so:
         return None
     return BankError(
-        f"There is not enough memory: the system lets a process take {limit / 1e9:.2g} GB of it"
+        f"There is not enough memory: the system limits a process to {limit / 1e9:.2g} GB"
         " (ulimit -v).",
-        "Let it take more: ulimit -v unlimited",
+        "Raise the limit: ulimit -v unlimited",
     )
 
 
@@ -217,7 +217,7 @@ def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AG
         log, reason = f"{path}.wal", text.rsplit(": ", 1)[-1].rstrip(".")
         return BankError(
             f"The log beside the bank cannot be used ({log}: {reason}).",
-            "Without it the bank is what it was before the log began:"
+            "To use the bank as it was before this log, move the log away:"
             f" mv {shlex.quote(log)} {shlex.quote(log + '.damaged')}",
         )
     if is_damage(error):
@@ -259,7 +259,7 @@ def worker_crashed(path: Path, status: int) -> BankError:
     if name == "SIGKILL":
         return BankError(
             f"The process that read {path} was killed (SIGKILL).",
-            "If nobody did that, the system has no memory left: close other programs, and try"
+            "If nobody did that, the system ran out of memory: close other programs, and try"
             " again.",
         )
     if (lack := memory_error()) is not None:

@@ -209,7 +209,7 @@ def _warn_of_unread_log(connection: DuckDBPyConnection, place: Path) -> None:
     # DuckDB reports the size of the log that it has read.
     if read != [(True,)]:
         warnings.warn(
-            f"DuckDB left out the log {place}.wal, or the end of it: a program was killed while it"
+            f"DuckDB ignored the log {place}.wal, or the end of it: a program was killed while it"
             " committed, or the file is damaged.",
             UnreadLogWarning,
             stacklevel=4,

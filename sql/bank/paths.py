@@ -47,14 +47,14 @@ def printable_path(path: str | Path) -> Path:
     bare, mark, _ = address.partition("?")
     if "@" in bare.split("/")[2]:
         raise CallError(
-            "An address with the name or the password of somebody cannot be read.",
+            "An address with a user name or a password cannot be read.",
             "Fetch the file with another program (curl), and give its path (-b FILE).",
         )
     if not mark:
         return Path(address)
     if address.endswith(_LEFT_OUT):
         raise CallError(
-            f"{address} is not the whole address: its query was left out.",
+            f"{address} is not the whole address: the part after ? is missing.",
             "Give the address that the host gave you.",
         )
     own = (f"{bare}{_LEFT_OUT}{number or ''}" for number in count())
@@ -110,7 +110,7 @@ def bank_file(path: str | Path) -> Path:
         shown = without_secrets(text)
         raise CallError(
             f"{shown} is not a valid path: a bank is a file on this machine.",
-            f"Give the path of a file; one that is called so is ./{shown}",
+            f"Give the path of a file; for a file of this name, type ./{shown}",
         )
     if "?" in Path(text).name:  # DuckDB reads what follows as options, as in a URL
         raise CallError(
@@ -122,9 +122,7 @@ def bank_file(path: str | Path) -> Path:
         place = Path(text).expanduser().resolve()
         mode = place.stat().st_mode
     except UnicodeEncodeError:
-        raise CallError(
-            f"The name of the bank is not UTF-8: {text}.", "Give it a name that is (mv)."
-        ) from None
+        raise CallError(f"The name of the bank is not UTF-8: {text}.", "Rename it (mv).") from None
     except FileNotFoundError:
         return place
     except NotADirectoryError:

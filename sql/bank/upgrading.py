@@ -103,7 +103,7 @@ def check_carried(connection: DuckDBPyConnection, path: Path, what: str) -> None
 
 
 def _how_to_upgrade(path: Path) -> str:
-    return f"Bring it up to date; its rows stay: attnbank -b {shlex.quote(str(path))} upgrade"
+    return f"Upgrade it; its rows do not change: attnbank -b {shlex.quote(str(path))} upgrade"
 
 
 def check_tables(path: Path, own: Types) -> None:

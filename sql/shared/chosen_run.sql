@@ -77,7 +77,7 @@ where ($requested <> '' or $requested is null) and require(
             when $requested is not null and choice.is_known = 0
                 then concat('There is no run ', $requested, ' in the bank')
             when $requested is not null then concat('The run ', $requested, ' cannot answer this')
-            when choice.usable = 1 then 'No run answers this unless it is named'
+            when choice.usable = 1 then 'No run answers this by default'
             else 'No run can answer this'
         end,
         '; the runs of the bank: ', choice.every_run,

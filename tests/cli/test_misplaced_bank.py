@@ -67,7 +67,7 @@ def test_the_right_line_is_told(
     typed: str, right: str, name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     fact, remedy = _told(typed.replace("BANK", name), capfd)[-2:]
-    assert fact == f"Error: {shlex.split(name)[0]} is a bank, which -b names."
+    assert fact == f"Error: {shlex.split(name)[0]} is a bank: name it with -b."
     assert remedy == f"Type: attnbank -b {name} {right}"
 
 

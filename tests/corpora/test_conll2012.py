@@ -200,9 +200,9 @@ def test_any_tree_is_read() -> None:
     [
         (("(TOP(NP*)", "*"), 2, "TOP is not closed"),
         (("(TOP(NP*)", "(VP*"), 3, "VP is not closed"),
-        (("(TOP*)", "*)"), 3, "a word stands outside of every constituent"),
-        (("(TOP*)", "*"), 3, "a word stands outside of every constituent"),
-        (("*", "(TOP*)"), 2, "a word stands outside of every constituent"),
+        (("(TOP*)", "*)"), 3, "a word is outside every constituent"),
+        (("(TOP*)", "*"), 3, "a word is outside every constituent"),
+        (("*", "(TOP*)"), 2, "a word is outside every constituent"),
         (("(TOP*))", "*"), 2, ") closes a constituent that is not open"),
         (("(TOP*", "-)"), 3, "cannot read '-)'"),
         (("(TOP*", "*)("), 3, "cannot read '*)('"),

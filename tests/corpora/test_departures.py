@@ -197,7 +197,7 @@ def test_words_are_spaced_as_the_text_is() -> None:
     assert after == ["Vamos", "nos", "dit", "mots", ")"]
     assert sentence.text == "Vámonos, dit-elle ( sans 10 000 mots)"
     fact = (
-        "# text has no space after 'Vámonos', where SpaceAfter says otherwise (and 2 more differ)"
+        "# text has no space after 'Vámonos', which does not match SpaceAfter (and 2 more differ)"
     )
     assert sentence.departures == (Departure("space-mismatch", fact, 2),)
     (problem,) = _read(SPACED, strict=True)

@@ -179,8 +179,8 @@ def test_faults_are_told_by_row(column: str, values: list[Any], fault: str, tmp_
 @pytest.mark.parametrize(
     ("frame", "fact"),
     [
-        (SMALL.drop("sentence"), "The frame has the columns form, upos"),
-        (SMALL.drop("form"), "The frame has the columns sentence, upos"),
+        (SMALL.drop("sentence"), "The frame has these columns: form, upos"),
+        (SMALL.drop("form"), "The frame has these columns: sentence, upos"),
         (
             SMALL.with_columns(form=pl.lit("a\n\n# newdoc")),
             "Row 1 of the frame has a tab or a line",

@@ -140,7 +140,7 @@ def test_shards_are_parts_of_the_whole(tmp_path: Path, tiny_model: Callable[[str
         ({"model": "none"}, "--repeat draws from the vocabulary of a model"),
         ({"repeat": 10_000, "limit": 2_000}, "make more than 10,000,000 tokens"),
         ({"repeat": 15_001}, "--repeat is out of range"),
-        ({"repeat": 10_000}, "are what their own text is tokenized into; --repeat is 10,000"),
+        ({"repeat": 10_000}, "tokenize back to themselves; --repeat is 10,000"),
     ],
 )
 def test_what_does_not_go_together(

@@ -176,7 +176,7 @@ def test_interrupted_it_keeps_whole_inputs_and_says_so(
     assert done.status == 1 and done.told.count("\n") <= 2, done.told
     assert "Interrupted; " in done.told and "Run the same command to resume." in done.told
     words = _check_whole_inputs(copy / "bank.duckdb")
-    assert f"Interrupted; {f'{words:,} words are kept' if words else 'no batch'}" in done.told
+    assert f"Interrupted; {f'{words:,} words are saved' if words else 'no batch'}" in done.told
     assert words or share < max(SHARES)
     _check_ends_whole(copy, whole[0], forked)
 

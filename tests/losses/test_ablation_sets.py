@@ -228,7 +228,7 @@ def test_another_ablation_of_the_name_is_refused(
         ["--heads", "1-1", "--controls", "2", "--seed", "5"],
     ):
         assert _ablate(bank, *flags) == 2
-        assert "another ablation a" in capsys.readouterr().err
+        assert "already has an ablation a" in capsys.readouterr().err
     assert _rows(bank, "from ablated_surprisal order by all") == before
     assert _ablate(bank, "--heads", "1-2", "--controls", "0", "--replace") == 0
     assert list(_sets(bank)) == ["1-2"]

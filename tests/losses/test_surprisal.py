@@ -117,7 +117,7 @@ def test_the_model_must_be_that_of_the_run(
     changed = transformers.AutoModelForCausalLM.from_pretrained(other)
     changed.transformer.h[0].attn.c_attn.weight.data += 1
     changed.save_pretrained(other)
-    with pytest.raises(CallError, match="are not those of the run"):
+    with pytest.raises(CallError, match=r"does not have the .* of the run"):
         surprisal(bank, options=LossOptions(model=str(other)), replace=True)
 
 
@@ -177,7 +177,7 @@ def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
     capsys.readouterr()
     assert run_command_line([*command[:3], "b", *command[4:]]) == 2
     told = capsys.readouterr().err
-    assert "are of another version of attnbank" in told and "--replace" in told
+    assert "are from another version of attnbank" in told and "--replace" in told
     assert run_command_line(["-b", str(bank), "surprisal", "--replace", *model]) == 0
     told = capsys.readouterr().err
     assert "warning: a was compared with earlier surprisals of the words" in told

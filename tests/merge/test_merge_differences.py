@@ -229,7 +229,7 @@ def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
 @pytest.mark.slow
 def test_a_bank_of_another_format_is_refused(shards: Any, out: Path, tmp_path: Path) -> None:
     older = old_banks.format_0(tmp_path / "older.duckdb")
-    with pytest.raises(BankError, match=r"has format 0.*\nBring it up to date.* upgrade"):
+    with pytest.raises(BankError, match=r"has format 0.*\nUpgrade it.* upgrade"):
         merge_banks(out, [shards.whole, older])
     newer = _changed(shards.whole, tmp_path / "newer.duckdb", "update bank set format = 99")
     with pytest.raises(BankError, match=r"has format 99; .*\nIf a newer attnbank wrote it"):

@@ -101,7 +101,7 @@ def test_one_at_a_time(
         IngestOptions((str(sample / "stories.conllu"),), tmp_path / "b", "bert", limit=4)
     )
     assert (report.inputs, report.batches) == (4, 4)
-    assert any("each input went alone" in each for each in report.notes)
+    assert any("each input has its own batch" in each for each in report.notes)
 
 
 @pytest.mark.slow

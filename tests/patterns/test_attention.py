@@ -166,11 +166,11 @@ def test_mentions_of_one_entity(bank: Bank) -> None:
         ("pattern { A =[3-13]=> B }", "no head 3-13"),
         ("pattern { A =[3-1]=> SEP }", "Ask for a weight"),
         ("pattern { SEP =[3-1]=> A }", "SEP =[3-1 > 0.5]=> A"),
-        ("pattern { A =[3-1]=> A2 } without { * =[3-1]=> * }", "a node at one end at least"),
-        ("pattern { A [] } without { * =[3-1 > 0.2]=> SEP }", "a node at one end at least"),
+        ("pattern { A =[3-1]=> A2 } without { * =[3-1]=> * }", "a node on at least one side"),
+        ("pattern { A [] } without { * =[3-1 > 0.2]=> SEP }", "a node on at least one side"),
         ("pattern { e: A =[3-1]=> B; e.2 = pass }", "has no 2"),
         ("pattern { e: A =[3-1 > 0.1]=> SEP; e.length > 3 }", "a special token, which has no"),
-        ("pattern { A [upos] } without { * ~ * }", "a node at one side at least"),
+        ("pattern { A [upos] } without { * ~ * }", "a node on at least one side"),
     ],
 )
 def test_errors(bank: Bank, request_: str, says: str) -> None:

@@ -177,7 +177,7 @@ def test_hits_stand_in_their_sentence(sample_text_bank: Path) -> None:
 
 def test_a_name_like_a_column_of_the_words_around(sample_text_bank: Path) -> None:
     with open_bank(sample_text_bank) as bank:
-        with pytest.raises(CallError, match="hit is a column of the words around"):
+        with pytest.raises(CallError, match="hit is a name in the request and also a column"):
             bank.find("pattern { hit -[obj]-> O }")
         assert bank.find("pattern { hit -[obj]-> O }", context=False).height > 50
 

@@ -408,7 +408,7 @@ def test_a_name_means_one_request(
     )
     other = "pattern { V -[1=nsubj]-> O }"
     assert run_command_line([*call, other, *ends]) == 2
-    assert f"eaten is the name of another request: {OBJECTS}" in capsys.readouterr().err
+    assert f"eaten is already saved, for another request: {OBJECTS}" in capsys.readouterr().err
     assert run_command_line([*call, other, *ends, "--replace"]) == 0
     for name in ("obj", "nmod", "all", "1st", "a-b", 'x"; drop table word; --', ""):
         assert run_command_line(["-b", str(own), "save", name, OBJECTS, *ends]) == 2, name

@@ -134,8 +134,8 @@ def test_words_without_one(bank: Bank, words: list[dict[str, object]]) -> None:
 @pytest.mark.parametrize(
     ("request_", "told"),
     [
-        ("pattern { V [surprisal=8] }", "outside of brackets"),
-        ("pattern { V [surprisal<>8|9] }", "outside of brackets"),
+        ("pattern { V [surprisal=8] }", "outside the brackets"),
+        ("pattern { V [surprisal<>8|9] }", "outside the brackets"),
         ("pattern { V []; V.surprisal > abc }", "must be followed by a number"),
         ("pattern { V []; V.surprisal > nan }", "must be followed by a number"),
         ("pattern { V []; V.surprisal = nan }", "must be followed by a number"),
@@ -147,9 +147,9 @@ def test_words_without_one(bank: Bank, words: list[dict[str, object]]) -> None:
         ("pattern { V []; W []; V.surprisal > W.surprisal + 1e999 }", "is not a finite number"),
         ("pattern { V []; V.surprisal = V.lemma }", "is a text, and surprisal a number"),
         ("pattern { V []; V.surprisal > V.lemma }", "is a text, which has no order"),
-        ("pattern { V []; V.surprisal/upos = 8 }", "is a number or a text"),
-        ("pattern { V []; V.ExtPos/surprisal > 8 }", "is a number or a text"),
-        ("pattern { V [ExtPos=ADV/surprisal=8] }", "outside of brackets"),
+        ("pattern { V []; V.surprisal/upos = 8 }", "mixes a number and a text"),
+        ("pattern { V []; V.ExtPos/surprisal > 8 }", "mixes a number and a text"),
+        ("pattern { V [ExtPos=ADV/surprisal=8] }", "outside the brackets"),
         ("pattern { surprisal.surprisal > 8 }", "surprisal is not declared"),
         ("pattern { V [surprisal > 8] }", "Unexpected '>'"),
         ('pattern { V []; V.surprisal = re"8.*" }', "regular expression"),

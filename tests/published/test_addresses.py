@@ -244,7 +244,7 @@ def test_fetch_compares_the_digest(
     with serving(host.application) as address:
         host.digest = hashlib.sha256(host.body).hexdigest()
         assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
-        assert "its SHA-256 is as published" in capsys.readouterr().err
+        assert "its SHA-256 matches the published one" in capsys.readouterr().err
         assert file.read_bytes() == host.body
         assert (
             run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 2
@@ -256,7 +256,7 @@ def test_fetch_compares_the_digest(
         assert [*tmp_path.iterdir()] == []
         host.digest = None
         assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
-        assert "there was no digest to check it with" in capsys.readouterr().err
+        assert "no digest was published to check it with" in capsys.readouterr().err
     assert [*tmp_path.iterdir()] == [file]
 
 

@@ -233,7 +233,7 @@ def test_an_address_with_a_password_is_refused_without_it(
         assert run_command_line(command) == 2
         told = capsys.readouterr().err
         assert "s3cr3t" not in told and told.startswith("Error: "), command
-    with pytest.raises(CallError, match="password of somebody"):
+    with pytest.raises(CallError, match="user name or a password"):
         open_bank("https://me:s3cr3t@example.org/x.duckdb")
 
 

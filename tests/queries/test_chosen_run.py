@@ -170,7 +170,7 @@ def test_an_answer_that_would_be_empty_says_why(path: Path, statement: str, mess
         ),
         (
             "id,name,context\n1,d,document",
-            r"is used by .* by default\.\nName one of these .*: d \(its inputs are documents\)",
+            r"uses by default\.\nName one of these .*: d \(its inputs are documents\)",
         ),
         ("id,name,finished\n1,h,", r"Name one of these .*: h \(it is not finished\)"),
         ("id,name,model\n1,r,2", r"Name one of these .*: r \(its weights are random\)"),

@@ -130,7 +130,7 @@ def test_what_reads_weights_says_so(folder: Path, sample_bank: Path) -> None:
             bank.query("silent")
         assert "-- weights: true" in no.value.remedy
         assert bank.query("told").rows() == [(6, "sample/minilm")]
-        with pytest.raises(CallError, match="it reads attention, which has the rows of some runs"):
+        with pytest.raises(CallError, match="it reads attention, which has rows of only some runs"):
             bank.query("part")
         with pytest.raises(CallError, match="can only be: -- weights: true"):
             bank.query("odd")
@@ -149,7 +149,7 @@ def test_the_variable_names_the_folder(folder: Path, sample_bank: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("select * from read_csv('/etc/passwd')", "reaches for a file"),
+        ("select * from read_csv('/etc/passwd')", "tries to use a file"),
         ("copy (select 1) to 'stolen.csv'", "Only statements that read run here"),
         ("drop table word", "Only statements that read run here"),
         ("select form, 1 as m from word", "has the columns form, m; its header says form, n"),

@@ -114,7 +114,7 @@ def test_a_parameter_with_few_values_takes_no_other(bank: Bank) -> None:
 def test_a_relation_that_the_corpus_does_not_have_is_told(small: Bank) -> None:
     with pytest.raises(CallError, match=r"has the relation nsub to its head\.\nDid you mean nsubj"):
         small.query("best_head", relation="nsub")
-    with pytest.raises(CallError, match="nmod:poss is counted with nmod"):
+    with pytest.raises(CallError, match="nmod:poss is counted as nmod"):
         small.query("best_head", relation="nmod:poss")
     with pytest.raises(CallError, match="the relation nmod to its head"):
         small.query("best_head", relation="nmod", subtypes=True)

@@ -104,10 +104,10 @@ def test_it_says_which_rows_were_kept(sample_bank: Path, tmp_path: Path) -> None
     (names, *rows), *_ = read(html).tables["seconds"]
     assert names == ["section", "seconds", "rows"] and len(rows) > 5
     assert all(0 <= float(seconds) < 60 for _, seconds, _ in rows)
-    kept = [title for title, _, told in rows if told.startswith("kept since 20")]
+    kept = [title for title, _, told in rows if told.startswith("cached on 20")]
     assert kept == ["Relations, chosen on one half and scored on the other"]
     assert {told for title, _, told in rows if title not in kept} == {"computed"}
-    found = html.split("Rows kept since 20")
+    found = html.split("Rows cached on 20")
     assert len(found) == 2
     assert found[0].rindex('id="held-out') > found[0].rindex('id="table-1')
 

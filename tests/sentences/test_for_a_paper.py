@@ -139,7 +139,7 @@ def test_a_caption_says_run_n_and_command(
         (["show", "sample_story-1", "--caption", "-f", "svg"], "needs a file"),
         (["show", "sample_story-1", "--head", "1-1", "--column", "1in", "-o", "x.svg"],
          "needs a column of 1."),
-        (["plot", "attention_by_class", "--column", "1in", "-o", "x.svg"], "has no room"),
+        (["plot", "attention_by_class", "--column", "1in", "-o", "x.svg"], "does not fit in"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_said(

@@ -94,7 +94,7 @@ def test_a_run_that_keeps_its_peaks_alone_has_no_mean(
 ) -> None:
     bank, stories = tmp_path / "bank.duckdb", str(sample / "stories.conllu")
     ingest(IngestOptions((stories,), bank, str(tiny_model("bert")), keep="peaks"))
-    with open_bank(bank) as opened, pytest.raises(QueryError, match="not keep every weight"):
+    with open_bank(bank) as opened, pytest.raises(QueryError, match="needs every weight"):
         opened.show(SENTENCE, NAMES, mean=True)
     shown = ["-b", str(shown_bank), "show", SENTENCE, "--head", "1-1,2-4", "--mean"]
     assert run_command(shown) == 0

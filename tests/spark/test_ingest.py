@@ -149,7 +149,7 @@ def test_a_part_is_written_once(
     other = Work(work.options, work.facts, work.model.__class__(**{
         **work.model.__dict__, "sha256": "0" * 64
     }), work.device)  # fmt: skip
-    with pytest.raises(AttnbankError, match="has different weights on a machine"):
+    with pytest.raises(AttnbankError, match="does not have the same weights on a machine"):
         write_part(tmp_path / "other", other, part)
 
 
@@ -204,8 +204,8 @@ def test_an_executor_that_dies_is_told(
     options = IngestOptions((str(sample),), tmp_path / "no.duckdb", str(tiny_model("bert")))
     with pytest.raises(AttnbankError) as caught:
         ingest_to_export(options, tmp_path / "filled", lambda place: Dying(spark, place))
-    assert "Spark could not run a part of the batches" in caught.value.fact
-    assert "\n" not in caught.value.fact and "goes on where it stopped" in caught.value.remedy
+    assert "Spark could not run some of the batches" in caught.value.fact
+    assert "\n" not in caught.value.fact and "resumes where it stopped" in caught.value.remedy
     ingest_to_export(options, tmp_path / "filled", lambda place: SparkEngine(spark, place))
     _check_same(tmp_path / "filled", tmp_path / "bank.duckdb", options)
 

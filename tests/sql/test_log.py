@@ -74,7 +74,7 @@ def test_garbage_is_told(bank: Path, garbage: bytes, reads: bool) -> None:
     log = Path(f"{bank}.wal")
     log.write_bytes(garbage)
     before = bank.read_bytes()
-    with pytest.warns(UnreadLogWarning, match=f"DuckDB left out the log {log}"):
+    with pytest.warns(UnreadLogWarning, match=f"DuckDB ignored the log {log}"):
         connection = open_to_read(bank) if reads else open_to_write(bank, "test")
     assert _forms(connection) == []
     if reads:
@@ -149,4 +149,4 @@ def test_a_log_that_ends_early_is_told(
             assert forms == ["one"], length
         else:
             assert [each.category for each in told] == [UnreadLogWarning]
-            assert f"DuckDB left out the log {bank}.wal, or the end" in str(told[0].message)
+            assert f"DuckDB ignored the log {bank}.wal, or the end" in str(told[0].message)

@@ -387,7 +387,7 @@ def test_names_of_tables(small: Path, tmp_path: Path) -> None:
         annotate(small, path, "READING_times_2")
     numbered = _put(tmp_path, "2020.csv", "sent_id,index,rt\ns3,1,2\n")
     assert annotate(small, numbered).name == "words_2020"
-    with pytest.raises(CallError, match="cannot be named after"):
+    with pytest.raises(CallError, match="gives no name for the table"):
         annotate(small, _put(tmp_path, "час.csv", "sent_id,index,rt\ns3,1,2\n"))
     with duckdb.connect(str(small)) as connection:
         connection.execute("create view mine as select 1 as x")

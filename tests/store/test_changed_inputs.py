@@ -120,7 +120,7 @@ CHANGES: dict[str, list[Change]] = {
     "bos_token": [Change(None, ".", RUN, {"model": "@gpt2"})],
     "first_word": [Change("special", "word", RUN, {"model": "@gpt2"})],
     "shard": [
-        Change("1/2", "2/2", "The bank has its shard 1/2 as the corpus copies",
+        Change("1/2", "2/2", "The corpus copies in the bank is shard 1/2",
                {"corpora": ("@copies",)}),
         Change("1/1", None, SAME),
     ],
@@ -145,7 +145,7 @@ CHANGES: dict[str, list[Change]] = {
     "series": [Change(None, "step*", "--series makes several runs")],
     "device": [Change("auto", "cpu", SAME), Change("cpu", "auto", SAME)],
     "trust_remote_code": [Change(False, True, SAME), Change(True, False, SAME)],
-    "batch_tokens": [Change(32, 64, "is in the bank, with batches of 32 tokens")],
+    "batch_tokens": [Change(32, 64, "in the bank has batches of 32 tokens")],
     "skip_bad": [
         Change(False, True, SAME),
         Change(True, False, SAME),
@@ -415,7 +415,7 @@ def test_a_run_of_another_device_is_named(folder: Callable[[str], str]) -> None:
     with duckdb.connect(str(options.bank)) as connection:
         connection.execute("update run set device = 'cuda:0'")
     assert ingest(options).state == "unchanged"  # a finished run, and no device was asked for
-    with pytest.raises(CallError, match="made on the device cuda:0, and this is cpu"):
+    with pytest.raises(CallError, match="made on the device cuda:0, but this is cpu"):
         ingest(_asked(folder, device="cpu"))
     assert ingest(_asked(folder, device="cpu", replace=True)).state == "new"
 

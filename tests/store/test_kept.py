@@ -286,12 +286,12 @@ def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:
 def test_the_commands_say_what_was_kept(own: Path, capfd: pytest.CaptureFixture[str]) -> None:
     args = ["-b", str(own)]
     assert run_command_line([*args, "query", "best_head"]) == 0
-    assert "; kept since 20" in capfd.readouterr().out.splitlines()[0]
+    assert "; cached on 20" in capfd.readouterr().out.splitlines()[0]
     assert run_command_line([*args, "query", "best_head", "--fresh"]) == 0
     assert "kept" not in capfd.readouterr().out
     file = str(own.with_name("picture.json"))
     assert run_command_line([*args, "plot", "best_head", "-o", file]) == 0
-    assert "Its rows are kept since 20" in capfd.readouterr().err
+    assert "Its rows were cached on 20" in capfd.readouterr().err
     assert run_command_line([*args, "plot", "best_head", "-o", file, "--fresh"]) == 0
     assert not capfd.readouterr().err
     assert run_command_line([*args, "compute", "best_head"]) == 0
@@ -337,5 +337,5 @@ def test_a_long_answer_is_not_kept(own: Path, monkeypatch: pytest.MonkeyPatch) -
     from attnbank.cli.commands import compute as keeping
 
     monkeypatch.setattr(keeping, "MOST_BYTES", 1_000)
-    with pytest.raises(CallError, match="the cache takes 1,000"):
+    with pytest.raises(CallError, match="the limit is 1,000"):
         keeping.compute_and_cache(own, "head_accuracy", {"subtypes": True}, replace=False)

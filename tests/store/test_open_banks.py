@@ -47,7 +47,7 @@ def test_what_is_written_in_this_process_is_read_from_then_on(bank: Bank) -> Non
     compute(bank.path, "head_distance", None)
     assert bank.query("head_distance").height > 0
     assert bank.sql("select count(*) from word").item() == words == lazy.collect().height
-    with pytest.raises(CallError, match="name of another request"):
+    with pytest.raises(CallError, match="already saved, for another request"):
         save_relation(bank, "objects", REQUEST, dependent="V", head="O")
     bank.close()
     with pytest.raises(BankError, match="is closed"):

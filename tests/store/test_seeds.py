@@ -62,7 +62,7 @@ def test_what_is_there_stays_and_what_was_interrupted_goes_on(
             raise KeyboardInterrupt
 
     bank, corpus, model = typed[1], typed[3], typed[5]
-    with pytest.raises(KeyboardInterrupt, match="are kept"):
+    with pytest.raises(KeyboardInterrupt, match="are saved"):
         options = IngestOptions((corpus,), Path(bank), model, batch_tokens=256, random_weights=2)
         ingest(options, interrupt)
     assert attnbank([*typed, "--random-weights", "1"]) == 0
@@ -97,7 +97,7 @@ def test_a_dry_run_tells_how_many(typed: list[str], capsys: pytest.CaptureFixtur
         ("-1", ["'-1' is not a valid value of --random-weights", "(1..5)"]),
         ("٣", ["'٣' is not a valid value of --random-weights", "(1..5)"]),
         ("1..2147483648", ["at most 2,147,483,647", "smaller"]),
-        ("1..2 --engine spark --to x", ["fills a bank, not an export", "leave --to out"]),
+        ("1..2 --engine spark --to x", ["cannot fill an export (--to)", "leave --to out"]),
         ("1..2 --series step*", ["--series makes a run of each checkpoint", ""]),
         ("1..2 --model none", ["--model none writes the text alone", ""]),
     ],

@@ -165,15 +165,15 @@ def test_what_does_not_belong_together_is_refused_before_anything_is_written(
     shutil.copytree(tiny_model("gpt2"), folder / "other5")
     (folder / "step77").mkdir()  # without a model
     for pattern, fact in (
-        ("epoch*", "No folder of .* with a model matches 'epoch[*]'; there is: last, other5"),
-        ("step*", "step3 and step_3 are of the same step|step_3 and step3 are of the same step"),
+        ("epoch*", "No folder of .* that has a model matches 'epoch[*]'; it has: last, other5"),
+        ("step*", "step3 and step_3 have the same step|step_3 and step3 have the same step"),
         ("la*", "The name of the folder last has no step"),
     ):
         with pytest.raises(CallError, match=fact):
             find_checkpoints(str(folder), pattern)
     (folder / "other5").rename(folder / "step5")
     shutil.rmtree(folder / "step_3")
-    with pytest.raises(CallError, match=r"step5 has another .* than .*step0: they are not of one"):
+    with pytest.raises(CallError, match=r"step5 does not have the same .* as .*step0: they are"):
         list(ingest_series(IngestOptions((str(sample),), path, str(folder), series="step*")))
     assert not path.exists()
 
@@ -187,7 +187,7 @@ def test_what_does_not_belong_together_is_refused_before_anything_is_written(
             "--series makes a run of each checkpoint, but --random-weights",
         ),
         (["--replace"], "--series makes a run of each checkpoint, but --replace"),
-        (["--engine", "spark", "--to", "x"], "--series fills a bank, not an export."),
+        (["--engine", "spark", "--to", "x"], "--series cannot fill an export (--to)."),
         (["--model", "minilm"], "--series makes a run of each checkpoint, but --model minilm"),
     ],
 )

@@ -109,9 +109,9 @@ def test_the_same_command_again_adds_nothing_and_another_shard_is_refused(
     content = banks[2].read_bytes()
     assert ingest(options).state == "unchanged"
     for bank, shard, told in (
-        (banks[2], f"3/{COUNT}", "has its shard 2/3 .* and this is its shard 3/3"),
-        (banks[2], None, "has its shard 2/3 .* and this is all of it"),
-        (banks[0], f"2/{COUNT}", "has all of it .* and this is its shard 2/3"),
+        (banks[2], f"3/{COUNT}", "is shard 2/3, but this one is shard 3/3"),
+        (banks[2], None, "is shard 2/3, but this one is the whole corpus"),
+        (banks[0], f"2/{COUNT}", "is the whole corpus, but this one is shard 2/3"),
     ):
         with pytest.raises(CallError, match=f"{told}.*\nGive each shard a bank of its own"):
             ingest(IngestOptions((str(sample),), bank, model, shard=shard))
@@ -125,7 +125,7 @@ def test_what_cannot_be_a_shard_is_refused(
     long, arabic = "9" * 5000 + "/3", "\u0661/\u0663"
     wrong = ("0/3", "4/3", "1", "a/b", "1/0", "-1/3", "1/3 ", "1-2/3", "1+2/3", "1/1000001")
     for shard in (*wrong, long, arabic):
-        with pytest.raises(CallError, match="--shard is not K/N, with K from 1 to N"):
+        with pytest.raises(CallError, match="--shard must be K/N, with K from 1 to N"):
             ingest(IngestOptions((str(sample),), bank, model, shard=shard))
     with pytest.raises(CallError, match="--limit draws from the whole corpus"):
         ingest(IngestOptions((str(sample),), bank, model, shard="1/3", limit=2))

@@ -86,7 +86,7 @@ def test_smaller_batches_go_on_after_too_little_memory(
     )
     assert batches > 0
     assert error.fact == (
-        f"The device ran out of memory; {batches} batches ({inputs} inputs) are kept."
+        f"The device ran out of memory; {batches} batches ({inputs} inputs) are saved."
     )
     assert error.remedy == (
         "Repeat the command with --batch-tokens 128: it resumes where it stopped."
@@ -139,7 +139,7 @@ def test_larger_batches_are_refused_and_replace_says_what_it_discards(
 ) -> None:
     options, _ = stopped
     ((batches,),) = _rows(options.bank, "select batches from run")
-    with pytest.raises(CallError, match="with batches of 256 tokens") as caught:
+    with pytest.raises(CallError, match="has batches of 256 tokens") as caught:
         ingest(replace(options, batch_tokens=512))
     assert f"deletes its {batches} batches" in caught.value.remedy
 
@@ -157,7 +157,7 @@ def test_devices_are_compared_by_what_both_say(begun: str, here: str, goes_on: b
     if goes_on:
         check_resumable(run, options, here)
     else:
-        with pytest.raises(CallError, match=f"made on the device {begun}, and this is {here}"):
+        with pytest.raises(CallError, match=f"made on the device {begun}, but this is {here}"):
             check_resumable(run, options, here)
 
 
@@ -202,7 +202,7 @@ def test_info_beside_an_ingest_says_who_writes_and_an_interrupt_keeps_whole_batc
         child.send_signal(signal.SIGCONT)
     _, told = child.communicate(timeout=120)
     assert info.returncode == 1 and f"process {child.pid}" in info.stderr
-    assert child.returncode != 0 and "are kept" in told
+    assert child.returncode != 0 and "are saved" in told
     torn = (
         "select sequence.id from sequence left join attention on attention.sequence = sequence.id"
         " group by sequence.id, sequence.positions"

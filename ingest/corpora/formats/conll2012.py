@@ -111,7 +111,7 @@ class _ColumnReader:
         elif row.startswith("#end document"):
             before, self.document, self.pending = self.document, None, False
             if before is None:
-                raise FaultError("missing-begin", "a document ends that has not begun", line)
+                raise FaultError("missing-begin", "#end document without #begin document", line)
 
     def parse_sentence(self, rows: list[str], line: int) -> Sentence | Problem:
         try:
@@ -191,7 +191,7 @@ def _parse_constituents(cells: Sequence[str], line: int) -> tuple[Constituent, .
             phrases.append((label, index, open_[-1] if open_ else None))
             open_.append(len(phrases))
         if not open_:
-            raise FaultError("bad-parse", "a word stands outside of every constituent", at)
+            raise FaultError("bad-parse", "a word is outside every constituent", at)
         if len(closing) > len(open_):
             raise FaultError("bad-parse", ") closes a constituent that is not open", at)
         for _ in closing:

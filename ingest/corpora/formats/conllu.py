@@ -330,7 +330,7 @@ def _respace(sentence: _SentenceRows, text: str) -> str | None:
     has = "a space" if written[first] else "no space"
     more = f" (and {len(differing) - 1:,} more differ)" if len(differing) > 1 else ""
     after = f"after {sentence.tokens[first][0]!r}"
-    return f"# text has {has} {after}, where SpaceAfter says otherwise{more}"
+    return f"# text has {has} {after}, which does not match SpaceAfter{more}"
 
 
 @dataclass(slots=True)

@@ -109,7 +109,7 @@ def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
             dimension = values
         if dimension > _MOST_VALUES:
             raise EmbeddingsError(
-                f"{where}: vectors of {dimension:,} values, where {_MOST_VALUES:,} are the most.",
+                f"{where}: vectors of {dimension:,} values; at most {_MOST_VALUES:,} are read.",
                 _TEXT_FILE,
             )
         if counts is not None or not line:
@@ -158,7 +158,7 @@ def _read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                     fact = f"{path}:{number}: the line has more than {_MOST_BYTES:,} bytes."
                     raise EmbeddingsError(fact, _TEXT_FILE)
                 if most is not None and bytes_read > most:
-                    fact = f"{path} inflates to more than {_MOST_INFLATED} times its size."
+                    fact = f"{path} decompresses to more than {_MOST_INFLATED} times its size."
                     raise EmbeddingsError(fact, _TEXT_FILE)
                 line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
                 yield number, line.decode("utf-8").rstrip(" \t\r\n").replace("\t", " ")

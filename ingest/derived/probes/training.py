@@ -81,7 +81,7 @@ def train_probe(
     began, started = time.perf_counter(), provenance.now()
     # Opened for writing before the training, to fail now and not after it if the bank is in use.
     connection = open_to_write(path, provenance.version(), {"memory_limit": "1GB"}, makes=False)
-    saved = "nothing of the probe was kept", "type the same command again"
+    saved = "the probe was not saved", "type the same command again"
     with closing(connection), translate_errors(path, *saved, only_duckdb=True):
         with connection.cursor() as reading:
             columns, tables = _run_task(reading, task, device, on_progress)

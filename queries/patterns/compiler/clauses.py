@@ -91,7 +91,7 @@ def _add_attention(planned: ScopePlan, edge: syntax.AttentionEdge, run: Run) -> 
             source, target = edge.source or "*", edge.target or "*"
             raise RequestError(
                 token.position,
-                f"{token} is a special token, and the most attended words are words only.",
+                f"{token} is a special token, and an edge without a threshold finds only words.",
                 f"Ask for a weight: {source} =[{edge.head} > 0.5]=> {target}.",
             )
         table, weight = "peak", "peak.most_attended_weight"

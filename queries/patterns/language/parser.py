@@ -226,7 +226,7 @@ def _parse_name(token: Any) -> syntax.Name:
     return syntax.Name(str(token), _position_of(token))
 
 
-_NO_NODE = "an edge needs a node at one end at least."
+_NO_NODE = "an edge needs a node on at least one side."
 
 
 def _whole_label(kind: syntax.Kind, *values: syntax.Value) -> tuple[syntax.Test]:
@@ -263,7 +263,7 @@ def _edge(label: tuple[syntax.Test, ...], name: Any, source: Any, target: Any) -
         if is_mixed or len(set(marked)) > 1:
             raise RequestError(
                 edge.position, "an edge cannot be of both the tree and the enhanced graph.",
-                "Write -[E:obj|E:iobj]-> or -[enhanced=yes]->; everything else is the tree.",
+                "Write -[E:obj|E:iobj]-> or -[enhanced=yes]->; other edges are of the tree.",
             )  # fmt: skip
     plain = tuple(test for test in label if test.feature != "enhanced")
     return replace(edge, label=plain, is_enhanced=any(marked))
@@ -295,7 +295,7 @@ def _attention_edge(
 
 def _coreference(source: syntax.Name | None, target: syntax.Name | None) -> syntax.Corefers:
     if source is None and target is None:
-        raise RequestError(SourcePosition(1, 1), "~ needs a node at one side at least.")
+        raise RequestError(SourcePosition(1, 1), "~ needs a node on at least one side.")
     return syntax.Corefers(source, target)
 
 
@@ -354,8 +354,8 @@ def _nested(begin: Any, clauses: tuple[Any, ...], end: Any) -> Callable[[str], s
 def _arrangement(*names: syntax.Name) -> syntax.Arrangement:
     if len(names) > _MAX_ARRANGED:
         raise RequestError(
-            names[0].position, f"{len(names)} nodes are too many; the most is {_MAX_ARRANGED}.",
-            "Ask for the order of fewer.",
+            names[0].position, f"{len(names)} nodes are too many; the maximum is {_MAX_ARRANGED}.",
+            "Name fewer nodes.",
         )  # fmt: skip
     return syntax.Arrangement(names)
 

@@ -295,7 +295,7 @@ def _resolve_scope(scope: Scope) -> None:
     for attends in scope.clauses_of_kind(syntax.AttentionEdge):
         if not any(map(scope.has_node, attends.ends)):
             raise RequestError(
-                attends.position, "an edge needs a node at one end at least.", "Name a word there."
+                attends.position, "an edge needs a node on at least one side.", "Name a word there."
             )
     for order in scope.clauses_of_kind(syntax.Order):
         are_edges = scope.is_edge(order.left), scope.is_edge(order.right)
@@ -311,7 +311,7 @@ def _resolve_scope(scope: Scope) -> None:
         for test in syntax.parts(syntax.Test, *alternatives):
             if test.feature == SURPRISAL and test.values:
                 raise RequestError(
-                    test.position, "surprisal is a number, and is compared outside of brackets.",
+                    test.position, "surprisal is a number: compare it outside the brackets.",
                     f"Write {node} []; {node}.surprisal > 8.",
                 )  # fmt: skip
     for at, clause in enumerate(scope.clauses):
@@ -351,7 +351,7 @@ def _mark_enhanced_edges(scope: Scope) -> None:
         can_be = all(test.feature != syntax.WHOLE for test in edge.label)
         if not (is_yes and can_be and edge in scope.clauses):
             raise RequestError(
-                reference.position, f"{edge.name} is an edge of the tree, and never enhanced.",
+                reference.position, f"{edge.name} is an edge of the tree, not an enhanced edge.",
                 f"Write {edge.name}: {edge.source or '*'} -[enhanced=yes]-> {edge.target or '*'}"
                 " or -[E:obj]->.",
             )  # fmt: skip
@@ -382,7 +382,7 @@ def _resolve_comparison(scope: Scope, comparison: syntax.Comparison) -> syntax.C
                 )
             raise RequestError(
                 side.position, f"{side.owner}.{side.feature} is a text, which has no order.",
-                "Compare __id__, length, delta or a feature of numbers.",
+                "Compare __id__, length, delta or a numeric feature.",
             )  # fmt: skip
     return replace(comparison, right=right)
 
@@ -456,7 +456,7 @@ def _check_reference(scope: Scope, reference: syntax.Reference) -> None:
     is_node = scope.has_node(owner)
     if is_node and reference.others and SURPRISAL in (reference.feature, *reference.others):
         raise RequestError(
-            reference.position, f"{reference} is a number or a text.",
+            reference.position, f"{reference} mixes a number and a text.",
             f"Ask for the surprisal alone: {owner}.surprisal.",
         )  # fmt: skip
     edge = None if is_node else scope.edge(owner)
