@@ -321,7 +321,7 @@ def score(
     from --from more to --to than to any other word, or the other way round. The result is the
     best of all heads (tried is their number), its interval by documents, the highest accuracy
     that a head could have, the best fixed offset, how far the head is above it (gain, with the
-    interval of the difference), and p by documents, corrected for the number of heads. The head
+    interval of the difference), and p by documents, corrected for all heads. The head
     and the offset that are best on every second document are also compared on the others,
     without correction. If the bank has controls with random weights, each seed has a row, and
     their range follows.

@@ -192,7 +192,7 @@ def test_what_is_replaced_is_kept_until_it_can_be_measured(
         assert _rows(measured) == before
     (copy / "pairs.tsv").write_text("good\tbad\nOther text.\tOther texts.\n", encoding="utf-8")
     done = forked.run([*COMMAND, "--replace", "-q"], copy)
-    assert done.status == 2 and "other pairs of pairs.tsv" in done.told
+    assert done.status == 2 and "other pairs called pairs.tsv" in done.told
     assert _rows(measured) == before
 
 

@@ -184,8 +184,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "writes": (["--query", "delete from word"], "Error"),
     "two": (["--query", "select 1; select 2"], "Error"),
     "relation": (["--best", "nonsense"], "has the relation nonsense"),
-    "top": (["--heads", "1-1", "--top", "3"], "--top says how many"),
-    "together": (["--heads", "1-1", "--together"], "there is one"),
+    "top": (["--heads", "1-1", "--top", "3"], "--top needs --best"),
+    "together": (["--heads", "1-1", "--together"], "at least two sets"),
     "file": (["--heads", "1-1", "--pairs", "missing.tsv"], "missing.tsv"),
     "run": (["--heads", "1-1", "--run", "9"], "There is no run 9"),
 }
@@ -282,7 +282,7 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
         accuracy = opened.query("minimal_pair", source="pairs.tsv")
         assert accuracy["name"].to_list() == ["whole model"] * 2 + ["s"] * 2
     pairs.write_text("good\tbad\nA b.\tA c.\n", encoding="utf-8")
-    with pytest.raises(CallError, match=r"other pairs of pairs\.tsv"):
+    with pytest.raises(CallError, match=r"other pairs called pairs\.tsv"):
         ablate(bank, "b", [HeadSet("s", ((2, 2),), "hand")], options=options)
 
 
