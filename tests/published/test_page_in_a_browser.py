@@ -658,7 +658,7 @@ def test_a_broken_host_is_told(browser: Any, publication: Path, serving: Serving
     with serving(Starlette(routes=[Route("/{path:path}", answer)])) as host:
         visitor = Page(browser, f"{host}/odd/")
         page = visitor.see("/sql", statement="select 1 as n")
-        assert "does not give the bank: 503" in page.locator('[role="alert"]').inner_text()
+        assert "did not return the bank: 503" in page.locator('[role="alert"]').inner_text()
         page = visitor.see("/")
         assert page.locator(".grid").count() == 1  # what needs no bank is there all the same
         visitor.context.close()
