@@ -48,7 +48,7 @@ class Reusing(Exported):
             super()._prepare(replace(stage, reads=2))
             self._known.add(stage.view)
 
-    def _forget(self, stages: Iterable[Stage]) -> None:
+    def _drop_views(self, stages: Iterable[Stage]) -> None:
         """Keep them."""
 
     @contextmanager

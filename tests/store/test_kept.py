@@ -325,7 +325,7 @@ def test_a_reason_is_told_once_for_all_analyses(
     assert {
         f"{at} head_history, head_onset, relation_history: {runs} (each: its model is not known to"
         " be a checkpoint of a training)",
-        f"{at} agreement_accuracy, minimal_pair: {runs} (each: it has no pairs)",
+        f"{at} agreement_accuracy, minimal_pair: {runs} (each: it has no minimal pairs)",
         f"{at} head_ablation: {runs} (each: it was ingested without --ablate)",
         "Skipped: table_3, probe_accuracy, probe_heads (The bank has no probe)",
     } <= {*lines}
