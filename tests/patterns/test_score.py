@@ -319,7 +319,7 @@ def test_pairs_of_another_corpus_are_not_missed(own: Path, sample: Path, tmp_pat
         lost = whole - found["n"][0]
         assert str(told[0].message) == (
             f"{lost} of the {whole} pairs are not within one input of the run; the others are"
-            " judged."
+            " scored."
         )
         with pytest.warns(AttnbankWarning, match="No pair is in the corpus of the run"):
             lacking = bank.score(
