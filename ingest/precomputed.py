@@ -27,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
-from attnbank.ingest.attention.merging import Maps, RowSums, is_unnormalised
+from attnbank.ingest.attention.pieces_and_peaks import Maps, RowSums, is_unnormalised
 from attnbank.ingest.attention.rows import RunFacts, rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import (
     WINDOW,

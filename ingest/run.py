@@ -13,7 +13,7 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
-from attnbank.ingest.attention.merging import RowSums
+from attnbank.ingest.attention.pieces_and_peaks import RowSums
 from attnbank.ingest.attention.rows import RunFacts
 from attnbank.ingest.corpora.document import Problem
 from attnbank.ingest.inputs.candidate_inputs import cursor_query

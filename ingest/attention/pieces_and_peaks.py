@@ -1,4 +1,4 @@
-"""Merges the attention of a batch into weights between positions, and finds their peaks and sums.
+"""Merges the attention of a batch from pieces into positions, and finds peaks and sums.
 
 Section 4.1 of the paper: attention *to* a split word is the sum over its pieces, attention
 *from* a split word the mean over them. The published code takes the first piece instead of

@@ -1,6 +1,6 @@
 """The rows of one batch as Arrow tables: sequences, positions, attention, its sums and peaks.
 
-merging.py finds the peaks, and sums.py the sums.
+pieces_and_peaks.py finds the peaks, and sums.py the sums.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attnbank.ingest.attention.measures import PaddedInputs, compute_maps
-from attnbank.ingest.attention.merging import Largest, Maps, Peaks, RowSums, merge_maps
+from attnbank.ingest.attention.pieces_and_peaks import Largest, Maps, Peaks, RowSums, merge_maps
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
 from attnbank.ingest.inputs.planning import Batch

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnbank.ingest.attention import merging
-from attnbank.ingest.attention.merging import PieceMap, find_peaks, merge_pieces
+from attnbank.ingest.attention import pieces_and_peaks
+from attnbank.ingest.attention.pieces_and_peaks import PieceMap, find_peaks, merge_pieces
 from attnbank.ingest.attention.sums import PositionKinds, map_sums
 from attnbank.ingest.models.tokenizer import Encoded, Position
 
@@ -78,13 +78,13 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
     unnormalised: tuple[int, ...],
     unmaskable: tuple[int, ...],
 ) -> None:
-    monkeypatch.setattr(merging, "AT_ONCE", at_once)
+    monkeypatch.setattr(pieces_and_peaks, "AT_ONCE", at_once)
     attentions = _attentions()
     for at in unnormalised:
         attentions[1][at, 2, 0, 0] += 0.01  # a row of the second layer
-    found = merging.merge_maps(
+    found = pieces_and_peaks.merge_maps(
         INPUTS,
-        merging.Maps.from_list(attentions),
+        pieces_and_peaks.Maps.from_list(attentions),
         [at in unmaskable for at in range(len(INPUTS))],
         subword="mean",
         decimals=decimals,

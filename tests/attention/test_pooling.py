@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.attention.merging import PieceMap, find_peaks, is_unnormalised, merge_pieces
+from attnbank.ingest.attention.pieces_and_peaks import (
+    PieceMap,
+    find_peaks,
+    is_unnormalised,
+    merge_pieces,
+)
 from attnbank.ingest.attention.sums import Floats
 from attnbank.ingest.options import Subword
 

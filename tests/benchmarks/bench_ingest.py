@@ -30,7 +30,7 @@ wait_passively()
 
 import torch
 
-from attnbank.ingest.attention.merging import Maps
+from attnbank.ingest.attention.pieces_and_peaks import Maps
 from attnbank.ingest.attention.rows import RunFacts, pad_batch, rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Batch, Planner

@@ -1,4 +1,5 @@
--- The position that each word of an input attends to most, and the one that attends to it most, by some heads (3-1).
+-- The position that each word of an input attends to most, and the one that attends to it most, by some heads (3-1); they
+-- were found while ingesting (ingest/attention/pieces_and_peaks.py).
 with
 
 wanted_head as (
