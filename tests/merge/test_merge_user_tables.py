@@ -151,7 +151,8 @@ def test_a_column_that_only_one_bank_has_is_null_in_rows_of_the_other(tmp_path: 
 
 SAVE = (
     "insert into saved_relation values"
-    " ('mine', 'pattern {{ {} }}', 'A', 'B', null, 'select 1', {}, '0', timestamp '2026-01-01', false)",
+    " ('mine', 'pattern {{ {} }}', 'A', 'B', null, 'select 1', {}, '0',"
+    " timestamp '2026-01-01', false)",
     "insert into saved_pair values ('mine', 1, 1), ('mine', 2, 2)",
 )
 
