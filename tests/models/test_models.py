@@ -195,7 +195,7 @@ def test_a_checkpoint_of_another_architecture_is_refused(
     tmp_path: Path, tiny_model: Callable[[str], Path], kind: str, name: str
 ) -> None:
     _with(tiny_model(kind), tmp_path, name)
-    with pytest.raises(ModelError, match=f"another model: {name}"):
+    with pytest.raises(ModelError, match=f"different model: {name}"):
         load(str(tmp_path))
 
 

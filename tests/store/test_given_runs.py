@@ -278,9 +278,9 @@ def test_arrays_of_any_kind(bank: Path) -> None:
     ("change", "fact"),
     [
         ({"maps": np.ones((2, 3, 4, 4))}, r"have the shape \(2, 3, 4, 4\); expected \(2, 3, "),
-        ({"scale": 2.0}, "sum to 2 to 2"),
+        ({"scale": 2.0}, "sums from 2 to 2"),
         ({"scale": float("nan")}, "not finite"),
-        ({"scale": -1.0}, "sum to -1 to -1"),
+        ({"scale": -1.0}, "sums from -1 to -1"),
         ({"maps": [["a"]]}, "are not an array of numbers"),
         ({"drop": True}, "tokens of sentence .* do not cover its"),
         ({"words": [0]}, "do not cover its"),
@@ -392,7 +392,7 @@ def test_numbers_of_any_type_and_layout(bank: Path) -> None:
     [
         (lambda even: np.full_like(even, np.inf), "not finite"),
         (lambda even: even.astype(np.float64) * 1e300, "not finite"),
-        (lambda even: np.where(even > 2, even, -even), "sum to -1 to -1"),
+        (lambda even: np.where(even > 2, even, -even), "sums from -1 to -1"),
         (lambda even: even.astype(complex), "not an array of numbers: they are of type complex"),
         (lambda even: torch.from_numpy(even).to(torch.complex64), "not an array of numbers"),
         (lambda even: even.astype(str), "not an array of numbers: they are of type"),
