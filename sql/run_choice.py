@@ -74,11 +74,17 @@ def find_run(connection: SupportsExecute, bank: str | Path, named: str | int) ->
     runs: list[tuple[int, str]] = connection.execute(
         "select id, name from run order by id"
     ).fetchall()
-    text = str(named)
-    same = [run for run in runs if run[1] == text] or [run for run in runs if str(run[0]) == text]
-    if not same:
-        raise unknown_name("run", text, bank, [name for _, name in runs])
-    return same[0]
+    return _run_named(runs, bank, str(named))
+
+
+def _run_named(runs: Sequence[tuple[int, str]], bank: str | Path, named: str) -> tuple[int, str]:
+    # A run may have the id of another one as its name: the name counts, as in chosen_run.sql.
+    matches = [run for run in runs if run[1] == named] or [
+        run for run in runs if str(run[0]) == named
+    ]
+    if not matches:
+        raise unknown_name("run", named, bank, [name for _, name in runs])
+    return matches[0]
 
 
 def find_corpus(
@@ -283,13 +289,12 @@ def _check_named(
     how_to_make: Callable[[], str] | None = None,
 ) -> None:
     """Raise CallError for a run that does not exist, or, with `how_to_make`, cannot be read."""
-    matches = [run for run in candidates if requested in (str(run.id), run.name)]
-    if not matches:
-        raise unknown_name("run", requested, path, [run.name for run in candidates])
-    if how_to_make is not None and all(run.unusable_because is not None for run in matches):
+    id, _ = _run_named([(run.id, run.name) for run in candidates], path, requested)
+    (run,) = (run for run in candidates if run.id == id)
+    if how_to_make is not None and run.unusable_because is not None:
         able = [run.name for run in candidates if run.unusable_because is None]
         raise CallError(
-            f"{reader} cannot read the run {requested}: {matches[0].unusable_because}.",
+            f"{reader} cannot read the run {requested}: {run.unusable_because}.",
             f"Runs that fit {reader}: {join_names(able)}." if able else how_to_make(),
         )
 

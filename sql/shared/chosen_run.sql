@@ -14,6 +14,11 @@
 -- column is_causal boolean: whether its tokens see only those before them (model.causal)
 with
 
+-- A run may have the id of another one as its name, and a name counts before an id.
+namesake as (
+    select count(*) as runs from run where run.name = $requested
+),
+
 candidate as (
     select
         candidate.id,
@@ -26,13 +31,11 @@ candidate as (
         candidate.is_usual,
         candidate.lacks_weights,
         candidate.unusable_because is null as is_usable,
+        candidate.not_default_because is null as is_default,
         concat(candidate.context, '/', candidate.unit) = $favours as is_favoured,
-        coalesce(candidate.name = $requested, false) as is_namesake,
-        coalesce(candidate.name = $requested or cast(candidate.id as varchar) = $requested, false) as is_requested,
-        candidate.unusable_because is null and case
-            when $requested is null then candidate.not_default_because is null
-            else candidate.name = $requested or cast(candidate.id as varchar) = $requested
-        end as may_answer,
+        coalesce(
+            candidate.name = $requested or (namesake.runs = 0 and cast(candidate.id as varchar) = $requested), false
+        ) as is_requested,
         case
             when coalesce(candidate.unusable_because, candidate.not_default_because) is null then candidate.name
             else concat(
@@ -43,6 +46,7 @@ candidate as (
         unit := $unit, contexts := $contexts, needs := $needs, usual := $usual, reads_weights := $reads_weights,
         reads_largest := $reads_largest
     ) as candidate
+    cross join namesake
 ),
 
 choice as (
@@ -50,14 +54,15 @@ choice as (
         arg_max(
             candidate.id,
             (
-                -- a run may have another one's id as its name, and a name counts before an id
-                case when candidate.is_namesake then 1 else 0 end,
                 case when candidate.is_preferred then 1 else 0 end,
                 case when candidate.is_favoured then 1 else 0 end,
                 case when candidate.is_whole then 1 else 0 end,
                 candidate.id
             )
-        ) filter (where candidate.may_answer) as id,
+        ) filter (
+            where candidate.is_usable
+                and case when $requested is null then candidate.is_default else candidate.is_requested end
+        ) as id,
         count(*) > 0 as has_runs,
         coalesce(max(case when candidate.is_usable then 1 end), 0) as usable,
         coalesce(max(case when candidate.is_usable and candidate.is_usual then 1 end), 0) as usual,

@@ -16,7 +16,7 @@ from attnbank.ingest.store.deleting import delete
 from attnbank.ingest.store.saved import forget
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.run_choice import find_corpus, find_run
 
 NAMES = "Did you mean news/bert? It has: news/bert, blogs/bert."
@@ -135,6 +135,22 @@ def test_a_name_comes_before_an_id(tmp_path: Path) -> None:
         assert find_corpus(connection, bank, "blogs") == (2, "blogs")
         with pytest.raises(CallError, match="There is no corpus 2 in"):
             find_corpus(connection, bank, "2")  # a corpus is found by its name alone
+        # SQL takes the same run, though the one with the id is newer.
+        for named in ("2", "1", "3"):
+            chosen = connection.execute("select id from chosen_run(requested := $1)", [named])
+            assert chosen.fetchall() == [(find_run(connection, bank, named)[0],)]
+
+
+def test_a_run_whose_name_is_an_id_is_not_replaced_by_that_run(tmp_path: Path) -> None:
+    """The run called 2 has no trees: another run with this id must not answer for it."""
+    runs = "id,name,corpus,finished\n1,2,2,2020-01-01\n2,new,1,2020-01-01\n"
+    bank = make_bank(tmp_path / "ids.duckdb", GIVEN | {"run": runs})
+    with open_bank(bank) as opened:
+        with pytest.raises(CallError, match="best_head cannot read the run 2: its corpus has no"):
+            opened.query("best_head", run="2")
+        with pytest.raises(QueryError, match="The run 2 cannot answer this"):
+            opened.sql("from best_head(run := '2')")
+        assert opened.run_of("best_head", run="new") == opened.run_of("best_head")
 
 
 def test_a_published_page_says_the_same(bank: Path) -> None:
