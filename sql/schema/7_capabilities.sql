@@ -125,6 +125,13 @@ case
 end;
 comment on macro how_to_make is 'The command of attnbank that makes a run with a capability (null for any run) and inputs of a context, or adds it to a run. Without runs it is an ingest; lacks_weights: a run does not keep weights that are needed.';
 
+-- A run may have the id of another one as its name: the name counts, so that no other run answers in its place.
+create or replace macro is_run_named(run_id, run_name, requested) as (
+    run_name = requested
+    or (cast(run_id as varchar) = requested and (select count(*) from run where run.name = requested) = 0)
+);
+comment on macro is_run_named is 'Whether a run, given by its id and its name, is the one that is requested by name or, if no run has that name, by id.';
+
 create or replace macro saved_relation_name(requested_relation) as (
     select max(saved_pair.relation) from saved_pair where saved_pair.relation = requested_relation
 );

@@ -14,11 +14,6 @@
 -- column is_causal boolean: whether its tokens see only those before them (model.causal)
 with
 
--- A run may have the id of another one as its name, and a name counts before an id.
-namesake as (
-    select count(*) as runs from run where run.name = $requested
-),
-
 candidate as (
     select
         candidate.id,
@@ -33,9 +28,7 @@ candidate as (
         candidate.unusable_because is null as is_usable,
         candidate.not_default_because is null as is_default,
         concat(candidate.context, '/', candidate.unit) = $favours as is_favoured,
-        coalesce(
-            candidate.name = $requested or (namesake.runs = 0 and cast(candidate.id as varchar) = $requested), false
-        ) as is_requested,
+        coalesce(is_run_named(candidate.id, candidate.name, $requested), false) as is_requested,
         case
             when coalesce(candidate.unusable_because, candidate.not_default_because) is null then candidate.name
             else concat(
@@ -46,7 +39,6 @@ candidate as (
         unit := $unit, contexts := $contexts, needs := $needs, usual := $usual, reads_weights := $reads_weights,
         reads_largest := $reads_largest
     ) as candidate
-    cross join namesake
 ),
 
 choice as (

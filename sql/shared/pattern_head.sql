@@ -33,8 +33,7 @@ usable_run as (
 control as (
     select usable_run.id, usable_run.name
     from usable_run
-    where usable_run.name = $control_run
-        or cast(usable_run.id as varchar) = $control_run
+    where is_run_named(usable_run.id, usable_run.name, $control_run)
 ),
 
 -- The runs whose range is shown: not $run itself, unless it is the control.

@@ -42,7 +42,7 @@ relation_run as (
         and case
             when $syntax_run is null
                 then candidate.not_default_because is null or candidate.not_default_because = 'its weights are random'
-            else candidate.name = $syntax_run or cast(candidate.id as varchar) = $syntax_run
+            else is_run_named(candidate.id, candidate.name, $syntax_run)
         end
     order by
         case when candidate.is_preferred then 0 else 1 end,

@@ -51,8 +51,7 @@ newest_setting as (
     select named_probe.model, named_probe.corpus, named_probe.test_split
     from named_probe
     where $run is null
-        or named_probe.run = $run
-        or cast(named_probe.test_run as varchar) = $run
+        or is_run_named(named_probe.test_run, named_probe.run, $run)
     order by named_probe.is_random, named_probe.id desc
     limit 1
 ),

@@ -37,7 +37,7 @@ matching_norms_run as (
         and run.bos is not distinct from weights_run.bos
         and map_extract_value(run.options, 'limit') is not distinct from map_extract_value(weights_run.options, 'limit')
         and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(weights_run.options, 'seed')
-        and ($norms_run is null or run.name = $norms_run or cast(run.id as varchar) = $norms_run)
+        and ($norms_run is null or is_run_named(run.id, run.name, $norms_run))
 )
 
 select

@@ -79,7 +79,7 @@ second_candidate as (
     inner join model on model.id = run.model
     where candidate.unusable_because is null
         and candidate.id <> first_run.id
-        and ($run_b is null or candidate.name = $run_b or cast(candidate.id as varchar) = $run_b)
+        and ($run_b is null or is_run_named(candidate.id, candidate.name, $run_b))
 ),
 
 second_run as (

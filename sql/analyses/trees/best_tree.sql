@@ -80,7 +80,7 @@ other_run as materialized (
         on run.corpus = chosen_run.corpus
         and run.unit = 'word'
         and run.finished is not null
-        and (run.name = $words_of or cast(run.id as varchar) = $words_of)
+        and is_run_named(run.id, run.name, $words_of)
     where require(
         $words_of is null or run.id is not null,
         concat(
