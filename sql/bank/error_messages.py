@@ -170,7 +170,7 @@ def cause_of(error: BaseException) -> BankError | None:
 
 @contextmanager
 def translate_errors(
-    path: Path, kept: str = _KEPT, again: str = _AGAIN, *, only_duckdb: bool = False
+    path: Path, outcome: str = _KEPT, again: str = _AGAIN, *, only_duckdb: bool = False
 ) -> Iterator[None]:
     """Context manager that raises DuckDB's errors on a bank as `bank_error`.
 
@@ -183,7 +183,7 @@ def translate_errors(
     try:
         yield
     except duckdb.Error as error:
-        raise bank_error(error, path, kept, again) from error
+        raise bank_error(error, path, outcome, again) from error
     except (RuntimeError, ValueError, OverflowError, IndexError, MemoryError) as error:
         if only_duckdb:
             raise
@@ -194,8 +194,10 @@ def translate_errors(
         raise damaged(path, error) from error
 
 
-def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AGAIN) -> BankError:
-    """What an error of DuckDB on a bank means; `kept` and `again` are said of a full disk."""
+def bank_error(
+    error: Exception, path: Path, outcome: str = _KEPT, again: str = _AGAIN
+) -> BankError:
+    """What an error of DuckDB on a bank means; `outcome` and `again` are said of a full disk."""
     import duckdb
 
     if (cause := cause_of(error)) is not None:
@@ -212,7 +214,9 @@ def bank_error(error: Exception, path: Path, kept: str = _KEPT, again: str = _AG
     if translated := _error_in_list(_BEFORE_DAMAGE, text, path):
         return translated
     if is_full_disk(error) or ("transaction" in text.lower() and _is_full(path)):
-        return BankError(f"The disk of {path} is full; {kept}.", f"Free some space, then {again}.")
+        return BankError(
+            f"The disk of {path} is full; {outcome}.", f"Free some space, then {again}."
+        )
     if "replaying WAL" in text:
         log, reason = f"{path}.wal", text.rsplit(": ", 1)[-1].rstrip(".")
         return BankError(

@@ -300,20 +300,20 @@ def new_bank(
     path: Path,
     created_by: str,
     reads: Sequence[Path],
-    kept: str = "nothing was imported",
+    outcome: str = "nothing was imported",
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[DuckDBPyConnection]:
     """A bank without rows, to be filled from the files and the folders that `reads` names.
 
-    It appears under its name when the block ends, and is removed if the block raises. `kept` ends
+    It appears under its name when the block ends, and is removed if the block raises. `outcome` ends
     the error of a full disk. Raises CallError or BankError if the path is taken or cannot be, and
     BankError for errors of DuckDB.
     """
     place = check_free(path)
     with (
         postponed() as interrupts,
-        _new_file(place, path, kept) as new,
-        connect(new, settings, path, reads, (kept, _AGAIN)) as connection,
+        _new_file(place, path, outcome) as new,
+        connect(new, settings, path, reads, (outcome, _AGAIN)) as connection,
     ):
         _fill(connection, created_by)
         with interrupts.at_once():
@@ -343,9 +343,9 @@ def create_bank(place: Path, shown: Path, created_by: str) -> None:
 
 
 @contextmanager
-def _new_file(place: Path, shown: Path, kept: str) -> Iterator[Path]:
+def _new_file(place: Path, shown: Path, outcome: str) -> Iterator[Path]:
     try:
-        with new_part(place) as part, translate_errors(shown, kept, _AGAIN, only_duckdb=True):
+        with new_part(place) as part, translate_errors(shown, outcome, _AGAIN, only_duckdb=True):
             yield part.path / place.name
     except OSError as error:
         raise BankError(f"Cannot make {shown}: {error.strerror}.", "Check the path.") from error
