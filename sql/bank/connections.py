@@ -95,8 +95,8 @@ def connect(
     """Open the file at a place (`bank_file`) for writing, without checking or changing it.
 
     It reaches the bank, its log and a part of it, and what `reads` names. `shown` is the path as
-    the user wrote it, `full_disk` the `outcome` and `again` of `translate_errors`. Raises BankError if
-    DuckDB cannot open it.
+    the user wrote it, `full_disk` the `outcome` and `again` of `translate_errors`. Raises BankError
+    if DuckDB cannot open it.
     """
     named = Path(place if shown is None else shown)
     check_is_duckdb(named, place)

@@ -305,9 +305,9 @@ def new_bank(
 ) -> Iterator[DuckDBPyConnection]:
     """A bank without rows, to be filled from the files and the folders that `reads` names.
 
-    It appears under its name when the block ends, and is removed if the block raises. `outcome` ends
-    the error of a full disk. Raises CallError or BankError if the path is taken or cannot be, and
-    BankError for errors of DuckDB.
+    It appears under its name when the block ends, and is removed if the block raises. `outcome`
+    ends the error of a full disk. Raises CallError or BankError if the path is taken or cannot be,
+    and BankError for errors of DuckDB.
     """
     place = check_free(path)
     with (
