@@ -206,7 +206,6 @@ def test_what_reads_attention_is_called_circular(sample_bank: Path) -> None:
             bank.score("pattern { A =[3-1]=> B }", dependent="A", head="B", run=["a", "b"])
 
 
-@pytest.mark.slow
 def test_a_saved_relation_of_attention_is_circular_too(own: Path) -> None:
     with open_bank(own) as bank:
         save_relation(bank, "looked_at", "pattern { A =[3-1]=> B }", dependent="A", head="B")
