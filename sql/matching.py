@@ -13,8 +13,8 @@ from itertools import chain, count
 from typing import Any
 
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.ids import WHOLE, Shards, read_shards
 from attnbank.sql.messages import escape_control as safe
-from attnbank.sql.shards import WHOLE, Shards, read_shards
 
 Row = dict[str, Any]
 Place = tuple[int, int]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from attnbank.ingest.corpora.document import Problem, Sentence
 from attnbank.sql.errors import CallError
-from attnbank.sql.shards import MOST, Shards, read_shards
+from attnbank.sql.ids import MOST, Shards, read_shards
 
 
 def read_shard(text: str | None) -> Shards:
