@@ -12,7 +12,6 @@ from attnbank.ingest.derived.probes.probe_options import Epoch
 from attnbank.ingest.progress import Progress
 
 _STAGES = {
-    "checking": ("Checking", "sentences"),
     "reading": ("Reading", "sentences"),
     "planning": ("Planning", "inputs"),
     "counting": ("Counting", "sentences"),

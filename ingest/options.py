@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnbank.ingest.corpora.document import LEFT_OUT, Problem
-from attnbank.ingest.corpora.shards import read_shard
 from attnbank.sql.errors import CallError
+from attnbank.sql.ids import MOST, read_shards
 
 if TYPE_CHECKING:
     from attnbank.ingest.store.deleting import Deletion
@@ -415,7 +415,17 @@ def check_run(options: IngestOptions) -> None:
 
 def check_options(options: IngestOptions) -> None:
     """Raise CallError for options that are out of range or exclude each other."""
-    shard = read_shard(options.shard)
+    try:
+        shard = read_shards(options.shard)
+        is_one = len(shard.numbers) == 1
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise CallError(
+            f"--shard must be K/N, with K from 1 to N and N up to {MOST:,}, not"
+            f" {str(options.shard)[:40]!r}.",
+            "For example, for the third of 16 shards: --shard 3/16.",
+        )
     for option in fields(options):
         flag = f"--{option.name.replace('_', '-')}"
         _check_value(flag, getattr(options, option.name), option.metadata)

@@ -58,6 +58,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.integrity import MOST_HEADS
 from attnbank.sql.bank.opening import existing
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
+from attnbank.sql.ids import ordinal_of
 from attnbank.sql.run_choice import find_corpus
 
 # The 0-based index of a token's word, the first and the last of several words that share it, or
@@ -84,7 +85,6 @@ class PrecomputedSentence:
     words: tuple[str, ...]
     spaces: tuple[bool, ...]
     _row: TokenisedSentence = field(repr=False)
-    _sequence: int = field(repr=False)
     _run: PrecomputedRun = field(repr=False, compare=False)
 
     @property
@@ -155,7 +155,7 @@ class PrecomputedRun:
         self._heads = 1 if options.measure in LAYER_MEASURES else facts.heads
         self._inputs: list[_SentenceMaps] = []
         self._tokens = 0  # of `_inputs`
-        self._done_sequences: set[int] = set()  # sequences that the bank has, or `_inputs`
+        self._done: set[int] = set()  # ids of sentences that the bank has, or `_inputs`
         self._example = ""  # of a word that its tokens do not spell
 
     def __enter__(self) -> Self:
@@ -190,14 +190,12 @@ class PrecomputedRun:
                 runs.check_resumable(run, options, _GIVEN)
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
-                run.id, corpus, run.first_sequence, options.subword, options.decimals,
+                run.id, corpus, options.subword, options.decimals,
                 unknown=_UNKNOWN_ID, largest=options.largest, rows=self._kind_of_rows,
                 measure=options.measure,
             )  # fmt: skip
-            had = "select id from sequence where run = ?"
-            self._done_sequences = {
-                id for (id,) in self._connection.execute(had, [run.id]).fetchall()
-            }
+            had = "select sentence from sequence where run = ?"
+            self._done = {id for (id,) in self._connection.execute(had, [run.id]).fetchall()}
             self._writer = stack.enter_context(Writer(self._connection, self._run))
             self._stack = stack.pop_all()
         self._is_open = True
@@ -230,9 +228,9 @@ class PrecomputedRun:
 
     def sentences(self) -> Iterator[PrecomputedSentence]:
         """Yield the sentences of the corpus that the run does not have yet, in order."""
-        for number, row in enumerate(self._sentence_rows()):
-            if row[6] and self._run.first_sequence + number not in self._done_sequences:
-                yield self._sentence_of_row(row, number)
+        for row in self._sentence_rows():
+            if row[6] and row[0] not in self._done:
+                yield self._sentence_of_row(row)
 
     def add(
         self,
@@ -260,22 +258,21 @@ class PrecomputedRun:
         causal model 0. Sentences that were added before are kept.
         """
         where = f"sentence {sentence.name or sentence._row.id}"
-        sequence = self._run.first_sequence + sentence._sequence if self._is_open else 0
         if sentence._run is not self or not self._is_open:
             raise CallError(
                 f"The run is not open: {where} cannot be added.",
                 "Call add within the `with add_run(...)` block.",
             )
-        if sequence in self._done_sequences:
+        row = sentence._row
+        if row.id in self._done:
             raise CallError(f"The run already has the maps of {where}.", "Add each sentence once.")
         tokens = _as_texts(tokens, where)
         shape = (self._facts.layers, self._heads, len(tokens), len(tokens))
         weights = _as_array(maps, shape, where)
         spans, encoded, wrong = self._encode(sentence, tokens, words, kinds, where)
         self._check_maps(weights, where)
-        self._done_sequences.add(sequence)
-        row = sentence._row
-        input = Input(sentence._sequence, row.document, (row,), spans, encoded)
+        self._done.add(row.id)
+        input = Input(ordinal_of(row.id), row.document, (row,), spans, encoded)
         self._inputs.append(_SentenceMaps(input, weights, wrong))
         self._tokens += len(tokens)
         if self._tokens >= _TOKENS_AT_ONCE:
@@ -409,9 +406,9 @@ class PrecomputedRun:
 
     def _skips(self) -> list[Skip]:
         skips = []
-        for number, row in enumerate(self._sentence_rows()):
-            if self._run.first_sequence + number not in self._done_sequences:
-                sentence = self._sentence_of_row(row, number)._row
+        for row in self._sentence_rows():
+            if row[0] not in self._done:
+                sentence = self._sentence_of_row(row)._row
                 empty = "empty", "the sentence has no words"
                 missing = "not-given", "the run was finished without its maps"
                 skips.append(sentence.skip(*(missing if sentence.spans else empty)))
@@ -430,7 +427,7 @@ class PrecomputedRun:
             )
             yield from rows.fetchall()
 
-    def _sentence_of_row(self, row: tuple[Any, ...], number: int) -> PrecomputedSentence:
+    def _sentence_of_row(self, row: tuple[Any, ...]) -> PrecomputedSentence:
         id, document, document_index, index, name, location = row[:6]
         spans = spans_of(row[6:], self._options.multiword)
         tokenised_sentence = TokenisedSentence(
@@ -440,7 +437,7 @@ class PrecomputedRun:
             tuple(span.text for span in spans),
             tuple(span.space_after for span in spans),
         )
-        return PrecomputedSentence(name, words, spaces, tokenised_sentence, number, self)
+        return PrecomputedSentence(name, words, spaces, tokenised_sentence, self)
 
 
 @dataclass

@@ -93,22 +93,22 @@ def ingest_run(
     With a `series`, the model is its current checkpoint, and the run shares the plan of the others.
     """
     check_run(options)
-    problems: list[Problem] = []
     if options.repeat is None:
         checked = checked or corpora.find_and_check(options, on_progress)
-        corpus, problems = checked.corpus, checked.problems
     if loaded is None:
         model, masked = load_model(options)
     else:
         model, masked = loaded, masked_passes(loaded.masked_lm, options)
     model.facts = _with_step(model.facts, options, series)
     if options.repeat is not None:
-        corpus = corpora.random_corpus(options, model.input_tokenizer)
-        options = corpus.options
+        checked = corpora.CheckedCorpus(corpora.random_corpus(options, model.input_tokenizer))
+        options = checked.corpus.options
+    assert checked is not None
+    corpus, problems = checked.corpus, checked.problems
     tokenizer = configure_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
     max_tokens = longest_input(options, tokenizer, model.facts.max_positions)
     with gc_frozen(), open_for_ingest(options.bank, has_deleted=options.replace) as connection:
-        corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
+        corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
         model_id = runs.find_or_insert_model(connection, model.facts)
         spec = runs.RunSpec(
             corpus_id, model_id, model.facts, options, max_tokens, str(model.device),
@@ -150,7 +150,7 @@ def ingest_run(
             earlier_batch_tokens=run.earlier_batch_tokens,
         )
         facts = RunFacts(
-            run.id, corpus_id, run.first_sequence, options.subword, options.decimals,
+            run.id, corpus_id, options.subword, options.decimals,
             options.context, tokenizer.unknown, options.largest, _kind_of_rows(options, model),
             model.facts.layer_numbers, options.measure,
         )  # fmt: skip
@@ -235,11 +235,8 @@ def estimate(
     Raises the errors of `ingest` that can be detected without the model's weights.
     """
     check_run(options)
-    corpus = None
-    problems: list[Problem] = []
     if options.repeat is None:
         checked = checked or corpora.find_and_check(options, on_progress, reads_bank=False)
-        corpus, problems = checked.corpus, checked.problems
     described = models.describe(
         options.model,
         revision=options.revision,
@@ -247,9 +244,10 @@ def estimate(
         trust_remote_code=options.trust_remote_code,
         measure=options.measure,
     )
-    if corpus is None:
-        corpus = corpora.random_corpus(options, described.input_tokenizer)
-        options = corpus.options
+    if checked is None:
+        checked = corpora.CheckedCorpus(corpora.random_corpus(options, described.input_tokenizer))
+        options = checked.corpus.options
+    corpus, problems = checked.corpus, checked.problems
     tokenizer = configure_tokenizer(options, described.input_tokenizer)
     max_tokens = longest_input(options, tokenizer, described.max_positions)
     maps = described.layers * (1 if options.measure in LAYER_MEASURES else described.heads)
@@ -257,7 +255,7 @@ def estimate(
         path = Path(folder, "estimate.duckdb")
         try:
             with open_to_write(path, provenance.version(), WRITER) as connection:
-                corpus_id = corpora.write_corpus_once(connection, corpus, on_progress)
+                corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
                 planner = planner_of(options, tokenizer, max_tokens)
                 result, positions, stored = _estimate_run(
                     connection, corpus_id, planner, problems, options.largest, on_progress

@@ -1,16 +1,81 @@
-"""Shards of a corpus, as texts name them: 3/16 is the third of 16, 1-2+4/5 are three of five.
+"""Row ids that say where a row stands, and shards of a corpus.
 
-The k-th of n shards has the documents k, k + n, k + 2n, ... in the order of the text: the place of
-a document alone says where it belongs, and shards differ by one document at most. The corpus is
-known by the digest of its files, so that places mean the same on every machine.
+The n-th document of a corpus has the id `(corpus.id - 1) << 40 | n`, and so have its sentences,
+words, mentions and entities, each counted over the whole corpus, whatever part of it is in the
+bank. A sequence has `(run.id - 1) << 40 | n`: n is that of its sentence, or of its first word in
+runs whose inputs are not sentences. So banks agree on the ids of one corpus and of one run but for
+a constant, and rows move from one to another by adding it.
+
+Shards are named in texts: 3/16 is the third of 16, 1-2+4/5 are three of five. The k-th of n has the
+documents k, k + n, k + 2n, ...: they differ by one document at most, and mean the same on every
+machine.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+
+from attnbank.sql.quoting import quoted
+
+# The bits of an id below the number of its corpus or run: a billion documents of a thousand words.
+BITS = 40
+
+# What a column of ids refers to, by its name; `id` is that of its table.
+OWNERS = {
+    **dict.fromkeys(("document", "sentence", "word", "mention", "entity"), "corpus"),
+    **dict.fromkeys(("first_word", "last_word", "head_word"), "corpus"),
+    "sequence": "run",
+}
+# Tables whose ids are numbers from 1 on.
+NUMBERED = ("corpus", "model", "run", "probe")
+
+# New numbers by old ones, for each numbered table.
+Numbers = Mapping[str, Mapping[int, int]]
+
+
+def row_id(owner: int, ordinal: int) -> int:
+    """Return the id of the row with this 1-based ordinal in a corpus or run of this number."""
+    return (owner - 1) << BITS | ordinal
+
+
+def ordinal_of(id: int) -> int:
+    """Return the 1-based ordinal of a row in its corpus or run."""
+    return id & ((1 << BITS) - 1)
+
+
+def refers_to(table: str, column: str) -> str | None:
+    """Return the numbered table that a column of ids is of, or None for another column."""
+    if column == "id":
+        column = table
+    if column.endswith("_run"):
+        return "run"
+    return column if column in NUMBERED else OWNERS.get(column)
+
+
+def renumbered(table: str, column: str, numbers: Numbers) -> str:
+    """Return SQL for a column of `own`, where corpora, models, runs and probes have new numbers.
+
+    It is null for an id of a corpus, model, run or probe that gets none.
+    """
+    value, target = f"own.{quoted(column)}", refers_to(table, column)
+    if target is None or target not in numbers:
+        return value
+    new = numbers[target].items()
+    if not new:
+        return "null"
+    if (table if column == "id" else column) in OWNERS:
+        shifts = " ".join(f"when {old - 1} then {(to - old) << BITS}" for old, to in new)
+        return f"{value} + case {value} >> {BITS} {shifts} end"
+    return f"case {value} {' '.join(f'when {old} then {to}' for old, to in new)} end"
+
+
+def is_of(column: str, owner: int) -> str:
+    """Return SQL for the ids in a column that are of one corpus or run."""
+    return f"{column} between {row_id(owner, 1)} and {row_id(owner, (1 << BITS) - 1)}"
+
 
 MOST = 1_000_000
 """The most shards that a corpus can be divided into."""

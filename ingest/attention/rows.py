@@ -23,17 +23,18 @@ from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.options import Measure, Subword
-from attnbank.ingest.store.arrow import INT, SMALL, TEXT, arrow_schema
+from attnbank.ingest.store.arrow import ID, INT, SMALL, TEXT, arrow_schema
+from attnbank.sql.ids import row_id
 
 _SEQUENCE = arrow_schema(
-    id=INT, run=INT, batch=INT, document=INT, sentence=INT, positions=SMALL, tokens=SMALL
+    id=ID, run=INT, batch=INT, document=ID, sentence=ID, positions=SMALL, tokens=SMALL
 )
 _POSITION = arrow_schema(
-    sequence=INT, position=SMALL, kind=TEXT, segment=SMALL, word=INT, text=TEXT,
-    pieces=pa.list_(TEXT), last_word=INT,
+    sequence=ID, position=SMALL, kind=TEXT, segment=SMALL, word=ID, text=TEXT,
+    pieces=pa.list_(TEXT), last_word=ID,
 )  # fmt: skip
 _SKIPPED = arrow_schema(
-    corpus=INT, run=INT, batch=INT, sentence=INT, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
+    corpus=INT, run=INT, batch=INT, sentence=ID, name=TEXT, place=TEXT, reason=TEXT, detail=TEXT
 )
 _UNNORMALISED = ("not-normalised", "a row of its attention does not sum to 1 within 0.001")
 _UNMASKABLE = ("nothing-to-mask", "none of its tokens can be masked: all are special tokens")
@@ -45,7 +46,6 @@ class RunFacts:
 
     run: int
     corpus: int
-    first_sequence: int
     subword: Subword
     decimals: int | None
     context: str = "sentence"
@@ -205,8 +205,8 @@ class _KeyColumns:
         numbers = np.array(facts.layers or range(1, layers + 1), dtype=np.int16)
         self.layer = np.repeat(numbers, heads)
         self.head = np.tile(np.arange(1, heads + 1, dtype=np.int16), layers)
-        sequences = [facts.first_sequence + model_input.sequence for model_input in inputs]
-        self.sequences = np.array(sequences, dtype=np.int32)
+        sequences = [row_id(facts.run, model_input.ordinal) for model_input in inputs]
+        self.sequences = np.array(sequences, dtype=np.int64)
 
     def _columns(self, name: str, positions: list[np.ndarray]) -> dict[str, Any]:
         """Return sequence, layer, head and position (called `name`) of every row.
@@ -284,7 +284,7 @@ def _list_column(lengths: np.ndarray, values: pa.Array) -> pa.ListArray:
 def _sequence_rows(number: int, inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = []
     for model_input in inputs:
-        id = facts.first_sequence + model_input.sequence
+        id = row_id(facts.run, model_input.ordinal)
         sentence = model_input.sentences[0].id if facts.context == "sentence" else None
         sizes = len(model_input.encoded.positions), len(model_input.encoded.ids)
         rows.append((id, facts.run, number, model_input.document, sentence, *sizes))
@@ -294,7 +294,7 @@ def _sequence_rows(number: int, inputs: list[Input], facts: RunFacts) -> pa.Tabl
 def _position_rows(inputs: list[Input], facts: RunFacts) -> pa.Table:
     rows = []
     for model_input in inputs:
-        sequence = facts.first_sequence + model_input.sequence
+        sequence = row_id(facts.run, model_input.ordinal)
         for number, position in enumerate(model_input.encoded.positions):
             span = None if position.word is None else model_input.spans[position.word]
             word = None if span is None else span.first

@@ -79,7 +79,6 @@ class DocumentStart:
     metadata: Mapping[str, str] = field(default_factory=dict)
     file: str = ""  # as the user named it
     split: str | None = None  # train, dev or test
-    index: int | None = None  # 1-based in the corpus, where that is not all read; else counted
     is_marked: bool = True  # by the source; False for what a file has outside any document
 
 

@@ -23,6 +23,7 @@ from attnbank.ingest.models.tokenizer import (
 )
 from attnbank.ingest.options import Edges, Multiword, Unit
 from attnbank.sql import registry
+from attnbank.sql.ids import ordinal_of
 
 WINDOW = 1024  # sentences that are read and tokenized at a time
 
@@ -100,7 +101,7 @@ OwnedPiece = tuple[TokenisedSentence, Piece]
 
 @dataclass(frozen=True)
 class Draft:
-    """An input before it gets its special tokens and its number in the plan."""
+    """An input before it gets its special tokens and its ordinal."""
 
     sentences: tuple[TokenisedSentence, ...]  # all that it has a piece of
     segments: tuple[tuple[OwnedPiece, ...], ...]  # one, or the two of a pair
@@ -112,8 +113,8 @@ class Draft:
         """Its length in tokens, special tokens included."""
         return self.special + sum(len(segment) for segment in self.segments)
 
-    def finish(self, input_tokenizer: InputTokenizer, unit: Unit, sequence: int) -> Input:
-        """Add the special tokens and the number, and renumber the spans from 0."""
+    def finish(self, input_tokenizer: InputTokenizer, unit: Unit, *, is_sentence: bool) -> Input:
+        """Add the special tokens and the ordinal, and renumber the spans from 0."""
         spans: list[Span] = []
         segments: list[list[Piece]] = []
         for owned in self.segments:
@@ -125,14 +126,16 @@ class Draft:
                 pieces.append(Piece(id, text, len(spans) - 1))
             segments.append(pieces)
         encoded = input_tokenizer.assemble(segments, [span.text for span in spans], unit)
-        return Input(sequence, self.sentences[0].document, self.sentences, tuple(spans), encoded)
+        # Inputs share no word, so that the first one tells them apart.
+        ordinal = ordinal_of(self.sentences[0].id if is_sentence else spans[0].first)
+        return Input(ordinal, self.sentences[0].document, self.sentences, tuple(spans), encoded)
 
 
 @dataclass(frozen=True)
 class Input:
     """One input of the model: its sentences, spans and tokens."""
 
-    sequence: int  # 0-based index in the plan
+    ordinal: int  # of its sequence in the run: see sql/ids.py
     document: int
     sentences: tuple[TokenisedSentence, ...]
     spans: tuple[Span, ...]  # all that it has a piece of; positions refer to them by index

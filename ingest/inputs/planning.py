@@ -139,7 +139,7 @@ class Planner:
         more attention weights than that many tokens in inputs of 128; or where the model cannot run
         it together with the others (`batching`). The skips of a window are in its first batch.
         """
-        number = sequences = 0
+        number, is_sentence = 0, self.context == "sentence"
         for drafts, skips in _group_by_window(items):
             drafts.sort(key=lambda draft: (draft.tokens, draft.sentences[0].id))
             batch = Batch(number + 1, skips=skips, is_part=self.is_part)
@@ -152,8 +152,8 @@ class Planner:
                     yield batch
                     batch = Batch(number + 1, is_part=self.is_part)
                 batch.effort += _effort(draft) * of_effort
-                batch.inputs.append(draft.finish(self.input_tokenizer, self.unit, sequences))
-                sequences += 1
+                model_input = draft.finish(self.input_tokenizer, self.unit, is_sentence=is_sentence)
+                batch.inputs.append(model_input)
             if batch.inputs or batch.skips:
                 number += 1
                 yield batch

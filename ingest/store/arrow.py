@@ -10,10 +10,12 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.sql.bank.upgrading import columns_of_this_format
 
+ID = pa.int64()
 INT = pa.int32()
 SMALL = pa.int16()
 TEXT = pa.string()
 _TYPES = {
+    "BIGINT": ID,
     "BOOLEAN": pa.bool_(),
     "INTEGER": INT,
     "MAP(VARCHAR, VARCHAR)": pa.map_(TEXT, TEXT),

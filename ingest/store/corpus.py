@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +20,6 @@ from attnbank.ingest.corpora.document import LEFT_OUT, CorpusError, Problem, Sen
 from attnbank.ingest.corpora.faults import FAULTS, LINES
 from attnbank.ingest.corpora.licences import licence_of_files
 from attnbank.ingest.corpora.random_tokens import DEFAULT_INPUTS, REPEAT, RandomTokens
-from attnbank.ingest.corpora.shards import items_of_shard, read_shard
 from attnbank.ingest.corpora.source import CorpusFile
 from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
@@ -26,9 +27,11 @@ from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
 from attnbank.ingest.store.arrow import Rows
 from attnbank.ingest.store.writer import forget_blocks, insert_row, next_ids, open_for_ingest
 from attnbank.sql import registry
-from attnbank.sql.bank.connections import transaction
+from attnbank.sql.bank.connections import closed_on_error, connected, transaction
 from attnbank.sql.bank.opening import open_unless_new
+from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import CallError
+from attnbank.sql.ids import read_shards, renumbered
 
 if TYPE_CHECKING:
     from attnbank.ingest.models.tokenizer import InputTokenizer
@@ -72,12 +75,12 @@ class Corpus:
     generated: tuple[Sentence, ...] = ()  # the whole corpus, if it has no files
 
     def items(self) -> Iterator[Sentence | Problem]:
-        """Yield the sentences and the problems of the corpus, or of its shard."""
+        """Yield the sentences and the problems of the whole corpus."""
         options = self.options
         items = self.generated or read_corpus(
             self.sources, options.spacy, options.split, strict=options.strict
         )
-        return items_of_shard(chain(self.bad, items), read_shard(options.shard))
+        return chain(self.bad, items)
 
     @property
     def notes(self) -> list[str]:
@@ -105,12 +108,16 @@ class Corpus:
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class CheckedCorpus:
-    """A corpus that was read once, and its problems, which may be skipped."""
+    """A corpus that was read once, with its problems, which may be skipped.
+
+    `text` is a database in memory whose only corpus it is; None if the bank had the corpus.
+    """
 
     corpus: Corpus
-    problems: list[Problem]
+    problems: list[Problem] = field(default_factory=list)
+    text: DuckDBPyConnection | None = None
 
 
 def add_text(options: IngestOptions, on_progress: OnProgress = ignore_progress) -> str:
@@ -127,7 +134,7 @@ def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
     check_options(options)
     checked = find_and_check(options, on_progress)
     with open_for_ingest(options.bank) as connection:
-        id = write_corpus_once(connection, checked.corpus, on_progress)
+        id = write_corpus_once(connection, checked, on_progress)
         departures = count_violations(connection, id)
     corpus = checked.corpus
     return TextReport(corpus.facts.name, checked.problems, departures, corpus.notes)
@@ -136,18 +143,18 @@ def write_text(options: IngestOptions, on_progress: OnProgress) -> TextReport:
 def find_and_check(
     options: IngestOptions, on_progress: OnProgress, *, reads_bank: bool = True
 ) -> CheckedCorpus:
-    """Find the corpus of the options, and read it once to check it, unless the bank has it.
+    """Find the corpus of the options, and read it, unless the bank has it.
 
     Without `reads_bank` the bank is not opened. Raises what `find_corpus_files`, `find_in_bank` and
-    `read_problems` raise.
+    `read_text` raise.
     """
     corpus = find_corpus_files(options)
     connection = open_unless_new(options.bank) if reads_bank else None
     if connection is not None:
         with closing(connection):
             if find_in_bank(connection, corpus, on_progress) is not None:
-                return CheckedCorpus(corpus, [])
-    return CheckedCorpus(corpus, read_problems(corpus, on_progress))
+                return CheckedCorpus(corpus)
+    return read_text(corpus, on_progress)
 
 
 def count_violations(connection: DuckDBPyConnection, corpus: int) -> list[Departures]:
@@ -187,7 +194,7 @@ def find_corpus_files(options: IngestOptions) -> Corpus:
             if options.language is None
             else language_tag(options.language)
         ),
-        shard=read_shard(options.shard).text,
+        shard=read_shards(options.shard).text,
         licence=options.licence or beside.licence,
         citation=options.citation or beside.citation,
     )
@@ -222,7 +229,7 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
         annotation="none",
         annotator=None,
         language=None if options.language is None else language_tag(options.language),
-        shard=read_shard(options.shard).text,
+        shard=read_shards(options.shard).text,
         licence=options.licence,
         citation=options.citation,
     )
@@ -267,37 +274,40 @@ def _stem(path: Path) -> str:
     return path.resolve().name if path.is_dir() else path.name  # a pipe: its target has a number
 
 
-def read_problems(corpus: Corpus, on_progress: OnProgress) -> list[Problem]:
-    """Read the whole corpus once and return its problems.
+def read_text(corpus: Corpus, on_progress: OnProgress) -> CheckedCorpus:
+    """Read the whole corpus into a database in memory, so that a bank gets all of it or nothing.
 
-    Raises CorpusError unless they may be skipped, CallError for a shard without documents.
+    Raises CorpusError for problems that may not be skipped, CallError for a shard without
+    documents.
     """
-    problems: list[Problem] = []
-    sentences = 0
-    for item in corpus.items():
-        if isinstance(item, Problem):
-            problems.append(item)
-            continue
-        sentences += 1
-        if sentences % 1000 == 0:
-            on_progress(Progress("checking", sentences, None))
-    if problems and not corpus.options.skip_bad:
-        raise CorpusError(problems, "Correct them, or leave these sentences out with --skip-bad.")
-    if not sentences and corpus.facts.shard is not None:
-        raise CallError(
-            f"The shard {corpus.facts.shard} of {corpus.facts.name} is empty: the corpus has fewer"
-            " documents than shards.",
-            "Divide it into fewer shards.",
-        )
-    if not sentences:
-        raise CorpusError(problems, "No sentence is left to ingest.")
-    return problems
+    spills = Path(tempfile.gettempdir(), f"attnbank-{os.getpid()}.tmp")  # DuckDB removes it
+    text = connected(settings={"memory_limit": "1GB", "temp_directory": str(spills)})
+    checked = CheckedCorpus(corpus, text=text)
+    with closed_on_error(text):
+        for table in _TABLES:
+            text.execute(registry.tables()[table])
+        for sentences in _read_items(text, corpus, checked.problems):
+            on_progress(Progress("reading", sentences, None))
+        ((sentences,),) = text.execute("select count(*) from sentence").fetchall()
+        if checked.problems and not corpus.options.skip_bad:
+            remedy = "Correct them, or leave these sentences out with --skip-bad."
+            raise CorpusError(checked.problems, remedy)
+        if not sentences and corpus.facts.shard is not None:
+            raise CallError(
+                f"The shard {corpus.facts.shard} of {corpus.facts.name} is empty: the corpus has"
+                " fewer documents than shards.",
+                "Divide it into fewer shards.",
+            )
+        if not sentences:
+            raise CorpusError(checked.problems, "No sentence is left to ingest.")
+    return checked
 
 
 def write_corpus_once(
-    connection: DuckDBPyConnection, corpus: Corpus, on_progress: OnProgress
+    connection: DuckDBPyConnection, checked: CheckedCorpus, on_progress: OnProgress
 ) -> int:
     """Write the corpus in one transaction, unless the bank has it, and return its id."""
+    corpus = checked.corpus
     existing = find_in_bank(connection, corpus, on_progress)
     if existing is not None:
         # Banks of earlier versions have no language, nor do files without one in their names.
@@ -313,14 +323,24 @@ def write_corpus_once(
                 {"known": known, "id": existing, "is_asked": requested is not None},
             )
         return existing
-    with transaction(connection):
-        for done in write_corpus(connection, corpus.facts, corpus.items()):
-            on_progress(Progress("reading", done, None))
+    text = checked.text or read_text(corpus, on_progress).text
+    assert text is not None
+    with closing(text), transaction(connection):
+        id = next_ids(connection)["corpus"]
+        insert_row(connection, "corpus", id=id, **asdict(corpus.facts))
+        for table in _TABLES:
+            rows = text.query(f"from {table}").to_arrow_reader()
+            moved = ", ".join(
+                renumbered(table, column, {"corpus": {1: id}})
+                for column in columns_of_this_format()[table]
+            )
+            connection.register("own", rows)
+            connection.execute(f"insert into {table} select {moved} from own")
+            connection.unregister("own")
+    checked.text = None  # a bank for which it is written again reads it again
     connection.execute("checkpoint")
     forget_blocks(connection)
-    named = "select id from corpus where name = ?"
-    ((new_id,),) = connection.execute(named, [corpus.facts.name]).fetchall()
-    return int(new_id)
+    return id
 
 
 def find_in_bank(
@@ -416,7 +436,7 @@ def _check_left_out(
     counted = "select count(*) from departure where corpus = ? and not list_contains(?, reason)"
     ((mended,),) = connection.execute(counted, [id, [*LEFT_OUT]]).fetchall()
     if not options.skip_bad and (left_out or (options.strict and mended)):
-        read_problems(corpus, on_progress)  # raises the same error as for a new corpus
+        read_text(corpus, on_progress)  # raises the same error as for a new corpus
     if options.strict and mended:
         raise corpus.conflict_error(
             f"it was read without --strict, with {mended:,} departures from its format.",
@@ -435,94 +455,100 @@ def _check_left_out(
         )
 
 
-def write_corpus(
-    connection: DuckDBPyConnection, facts: CorpusFacts, items: Iterable[Sentence | Problem]
-) -> Iterator[int]:
-    """Write a corpus, in a transaction that the caller begins and commits.
+def _read_items(text: DuckDBPyConnection, corpus: Corpus, problems: list[Problem]) -> Iterator[int]:
+    """Write the sentences of a corpus, as corpus 1, and collect its problems.
 
-    Yields the number of sentences so far whenever some were written. Problems become rows of
-    `skipped`.
+    Every row is counted, those of other shards too, since its ordinal is its id. A problem belongs
+    to the document it is in (or the first), so that it is reported by one shard only. Yields the
+    number of sentences so far whenever some were written.
     """
-    ids = next_ids(connection)
-    corpus_id = ids["corpus"]
-    insert_row(connection, "corpus", id=corpus_id, **asdict(facts))
+    shard = read_shards(corpus.facts.shard)
     tables = {name: Rows(name) for name in _TABLES}
-    document_id, sentence_id, word_id = ids["document"] - 1, ids["sentence"], ids["word"]
-    mention_id, next_entity = ids["mention"], ids["entity"]
-    documents = in_document = done = 0
-    entities: dict[str, int] = {}
-    for item in items:
+    documents = sentences = words = mentions = in_document = 0
+    entities: dict[str, int] = {}  # of the document
+    all_entities = 0
+    for item in corpus.items():
         if isinstance(item, Problem):
-            tables["skipped"].add(
-                corpus_id, None, None, None, item.sentence, f"{item.file}:{item.line}", item.id,
-                item.fact,
-            )  # fmt: skip
+            if shard.has_document(max(documents, 1)):
+                problems.append(item)
+                place = f"{item.file}:{item.line}"
+                tables["skipped"].add(1, None, None, None, item.sentence, place, item.id, item.fact)
             continue
         if item.document is not None:
-            document_id += 1
             documents += 1
             in_document = 0
             entities = {}
             start = item.document
-            tables["document"].add(
-                document_id, corpus_id, start.index or documents, start.name, start.is_marked,
-                start.split, start.file, list(start.metadata.items()),
-            )  # fmt: skip
+            if shard.has_document(documents):
+                tables["document"].add(
+                    documents, 1, documents, start.name, start.is_marked, start.split, start.file,
+                    list(start.metadata.items()),
+                )  # fmt: skip
+        sentences += 1
         in_document += 1
-        done += 1
-        tables["sentence"].add(
-            sentence_id, document_id, in_document, item.paragraph, item.name,
-            item.text or _rebuild_text(item), len(item.words), item.empty_nodes, item.line,
-            list(item.metadata.items()) or None,
-        )  # fmt: skip
-        tables["word"].extend(
-            (word_id + at, sentence_id, at + 1, word.form, word.lemma, word.upos, word.xpos,
-             word.feats, word.head_index, word.deprel, word.deps, word.space_after, word.surface,
-             word.misc, word.token_start)
-            for at, word in enumerate(item.words)
-        )  # fmt: skip
-        tables["enhanced_dependency"].extend(
-            (sentence_id, at, head, relation)
-            for at, word in enumerate(item.words, 1)
-            for head, relation in word.edges
-        )
-        tables["constituent"].extend(
-            (
-                sentence_id,
-                number,
-                constituent.parent,
-                constituent.label,
-                constituent.first,
-                constituent.last,
-            )
-            for number, constituent in enumerate(item.constituents, 1)
-        )
         for mention in item.mentions:
             if mention.entity not in entities:
-                entities[mention.entity] = next_entity
-                next_entity += 1
-            tables["mention"].add(
-                mention_id, document_id, entities[mention.entity], mention.entity,
-                word_id + mention.first - 1, word_id + mention.last - 1, word_id + mention.head - 1,
-                mention.head_rule, mention.kind, mention.kind_rule, mention.type, mention.identity,
-                mention.parts,
-            )  # fmt: skip
-            mention_id += 1
-        for departure in item.departures:
-            location = f"{departure.file}:{departure.line}"
-            tables["departure"].add(corpus_id, sentence_id, location, departure.id, departure.fact)
-        word_id += len(item.words)
-        sentence_id += 1
+                all_entities += 1
+                entities[mention.entity] = all_entities
+        if shard.has_document(documents):
+            _add_sentence(
+                tables, item, documents, sentences, in_document, words, mentions, entities
+            )
+        words += len(item.words)
+        mentions += len(item.mentions)
         if len(tables["word"]) >= _ROWS_AT_ONCE:
-            _insert(connection, tables)
-            yield done
-    _insert(connection, tables)
-    yield done
+            _insert(text, tables)
+            yield sentences
+    _insert(text, tables)
+    yield sentences
 
 
-def _insert(connection: DuckDBPyConnection, tables: dict[str, Rows]) -> None:
+def _add_sentence(
+    tables: dict[str, Rows],
+    sentence: Sentence,
+    document: int,
+    id: int,
+    in_document: int,
+    words: int,
+    mentions: int,
+    entities: dict[str, int],
+) -> None:
+    """Add the rows of a sentence; `words` and `mentions` are how many come before its own."""
+    tables["sentence"].add(
+        id, document, in_document, sentence.paragraph, sentence.name,
+        sentence.text or _rebuild_text(sentence), len(sentence.words), sentence.empty_nodes,
+        sentence.line, list(sentence.metadata.items()) or None,
+    )  # fmt: skip
+    tables["word"].extend(
+        (words + at, id, at, word.form, word.lemma, word.upos, word.xpos, word.feats,
+         word.head_index, word.deprel, word.deps, word.space_after, word.surface, word.misc,
+         word.token_start)
+        for at, word in enumerate(sentence.words, 1)
+    )  # fmt: skip
+    tables["enhanced_dependency"].extend(
+        (id, at, head, relation)
+        for at, word in enumerate(sentence.words, 1)
+        for head, relation in word.edges
+    )
+    tables["constituent"].extend(
+        (id, number, phrase.parent, phrase.label, phrase.first, phrase.last)
+        for number, phrase in enumerate(sentence.constituents, 1)
+    )
+    tables["mention"].extend(
+        (mentions + at, document, entities[mention.entity], mention.entity, words + mention.first,
+         words + mention.last, words + mention.head, mention.head_rule, mention.kind,
+         mention.kind_rule, mention.type, mention.identity, mention.parts)
+        for at, mention in enumerate(sentence.mentions, 1)
+    )  # fmt: skip
+    tables["departure"].extend(
+        (1, id, f"{departure.file}:{departure.line}", departure.id, departure.fact)
+        for departure in sentence.departures
+    )
+
+
+def _insert(text: DuckDBPyConnection, tables: dict[str, Rows]) -> None:
     for rows in tables.values():
-        rows.insert(connection)
+        rows.insert(text)
 
 
 def _rebuild_text(sentence: Sentence) -> str:

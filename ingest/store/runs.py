@@ -11,7 +11,6 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES
-from attnbank.ingest.corpora.shards import read_shard
 from attnbank.ingest.models import word_splitting
 from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.loading import ModelFacts
@@ -19,6 +18,7 @@ from attnbank.ingest.options import FirstWord, IngestOptions
 from attnbank.ingest.store.writer import insert_row, next_ids, rows_by_name
 from attnbank.sql import provenance
 from attnbank.sql.errors import CallError
+from attnbank.sql.ids import read_shards
 from attnbank.sql.matching import unique
 
 _DECISIVE = ("torch", "transformers", "tokenizers")
@@ -39,7 +39,6 @@ class StoredRun:
 
     id: int
     name: str
-    first_sequence: int
     batch_tokens: int
     batches: int
     finished: bool
@@ -112,7 +111,7 @@ def find_same_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun | 
         # Options without effect are None here, and missing in the row.
         if any(options.get(name) != value for name, value in shape.items()):
             continue
-        copied = ("id", "name", "first_sequence", "batch_tokens", "batches", "device")
+        copied = ("id", "name", "batch_tokens", "batches", "device")
         return StoredRun(
             **{name: row[name] for name in copied},
             finished=row["finished"] is not None,
@@ -204,12 +203,13 @@ def _decisive_versions(code_version: str, libraries: dict[str, str]) -> dict[str
 
 def start_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun:
     """Insert the row of a new run."""
-    ids, options = next_ids(connection), spec.options
+    options = spec.options
     insert_row(
-        connection, "run", **spec.columns, id=ids["run"], name=_run_name(connection, spec),
+        connection, "run", **spec.columns, id=next_ids(connection)["run"],
+        name=_run_name(connection, spec),
         batch_tokens=options.batch_tokens, options=_stored_options(options),
         device=spec.device, code_version=provenance.version(),
-        libraries=provenance.libraries(*_LIBRARIES), first_sequence=ids["sequence"], batches=0,
+        libraries=provenance.libraries(*_LIBRARIES), batches=0,
         started=provenance.now(), unknown_words=0, joined_words=0,
         misspelled_words=spec.misspelled_words,
     )  # fmt: skip
@@ -238,7 +238,7 @@ def _run_name(connection: DuckDBPyConnection, spec: RunSpec) -> str:
     named = "select name from corpus where id = ?"
     ((corpus,),) = connection.execute(named, [spec.corpus]).fetchall()
     values = vars(options) | {
-        "shard": read_shard(options.shard).label,
+        "shard": read_shards(options.shard).label,
         "bos": options.bos and "bos",
     }
     if options.bos_token is not None:
@@ -294,7 +294,7 @@ def _shaping_options(options: IngestOptions) -> dict[str, str | None]:
     """Return the options besides columns of `run` that change its rows; None if without effect."""
     is_drawn = options.context == "pair" or options.limit is not None
     shape = {
-        "shard": read_shard(options.shard).text,
+        "shard": read_shards(options.shard).text,
         "truncate": "true" if options.truncate else None,
         "limit": options.limit,
         "seed": options.seed if is_drawn else None,

@@ -39,7 +39,7 @@ comment on column corpus.licence is 'The licence of its text and annotation: ing
 comment on column corpus.citation is 'How to cite it: ingest --citation, or the first BibTeX entry of the README beside its files; null if there is neither.';
 
 create table document (
-    id integer primary key,
+    id bigint primary key,
     corpus integer not null,
     index integer not null,
     name varchar not null,
@@ -49,7 +49,7 @@ create table document (
     metadata map(varchar, varchar)
 );
 comment on table document is 'A document of a corpus.';
-comment on column document.id is 'Number of the document in this bank.';
+comment on column document.id is '(corpus.id - 1) << 40 | document.index.';
 comment on column document.corpus is 'corpus.id of the corpus it belongs to.';
 comment on column document.index is '1-based place in the corpus.';
 comment on column document.name is 'Its newdoc id, or the stem of its file.';
@@ -59,8 +59,8 @@ comment on column document.file is 'The file that it was read from.';
 comment on column document.metadata is 'What the source says of it (author, genre, date, ...), key by key.';
 
 create table sentence (
-    id integer primary key,
-    document integer not null,
+    id bigint primary key,
+    document bigint not null,
     index integer not null,
     paragraph integer,
     name varchar,
@@ -71,7 +71,7 @@ create table sentence (
     metadata map(varchar, varchar)
 );
 comment on table sentence is 'A sentence of a document.';
-comment on column sentence.id is 'Number of the sentence in this bank, in the order of the text.';
+comment on column sentence.id is '(corpus.id - 1) << 40 | its 1-based place in the whole corpus, in the order of the text.';
 comment on column sentence.document is 'document.id of the document it belongs to.';
 comment on column sentence.index is '1-based place in the document.';
 comment on column sentence.paragraph is '1-based paragraph in the document; null where the source marks none.';
@@ -83,8 +83,8 @@ comment on column sentence.line is '1-based line of its file where it starts.';
 comment on column sentence.metadata is 'What the source says of it (speaker, s_type, ...), key by key, of a key given twice the last; sent_id is in name, and text is here only where the words do not spell it. Null where nothing.';
 
 create table word (
-    id integer not null,
-    sentence integer not null,
+    id bigint not null,
+    sentence bigint not null,
     index smallint not null,
     form varchar not null,
     lemma varchar,
@@ -100,7 +100,7 @@ create table word (
     token_start smallint
 );
 comment on table word is 'A syntactic word, with its gold (or silver) annotation; null where there is none.';
-comment on column word.id is 'Number of the word in this bank, in the order of the text.';
+comment on column word.id is '(corpus.id - 1) << 40 | its 1-based place in the whole corpus, in the order of the text.';
 comment on column word.sentence is 'sentence.id of the sentence it belongs to.';
 comment on column word.index is '1-based place in the sentence (ID in CoNLL-U).';
 comment on column word.form is 'The word as it is written.';
@@ -117,7 +117,7 @@ comment on column word.misc is 'What else the source says of it, Key=Value joine
 comment on column word.token_start is 'word.index of the first word of the multiword token that it is a part of; null outside of one.';
 
 create table enhanced_dependency (
-    sentence integer not null,
+    sentence bigint not null,
     dependent_index smallint not null,
     head_index smallint not null,
     relation varchar not null
@@ -129,7 +129,7 @@ comment on column enhanced_dependency.head_index is 'word.index of a head of it 
 comment on column enhanced_dependency.relation is 'The relation, subtype included (nsubj:xsubj, conj:and).';
 
 create table constituent (
-    sentence integer not null,
+    sentence bigint not null,
     number smallint not null,
     parent smallint,
     label varchar not null,
@@ -145,13 +145,13 @@ comment on column constituent.first_index is 'word.index of its first word.';
 comment on column constituent.last_index is 'word.index of its last word.';
 
 create table mention (
-    id integer not null,
-    document integer not null,
-    entity integer not null,
+    id bigint not null,
+    document bigint not null,
+    entity bigint not null,
     entity_name varchar not null,
-    first_word integer not null,
-    last_word integer not null,
-    head_word integer not null,
+    first_word bigint not null,
+    last_word bigint not null,
+    head_word bigint not null,
     head_rule varchar not null,
     kind varchar not null,
     kind_rule varchar not null,
@@ -160,9 +160,9 @@ create table mention (
     parts smallint not null
 );
 comment on table mention is 'A mention of an entity: a span of words that refers to it.';
-comment on column mention.id is 'Number of the mention in this bank, in the order of the text.';
+comment on column mention.id is '(corpus.id - 1) << 40 | its 1-based place in the whole corpus, in the order of the text.';
 comment on column mention.document is 'document.id of the document it stands in.';
-comment on column mention.entity is 'Number of the entity in this bank: mentions that corefer share it.';
+comment on column mention.entity is 'The entity, (corpus.id - 1) << 40 | its 1-based place among those of the whole corpus: mentions that corefer share it.';
 comment on column mention.entity_name is 'The name of the entity in the source, unique in its document.';
 comment on column mention.first_word is 'word.id of its first word.';
 comment on column mention.last_word is 'word.id of its last word.';
@@ -176,7 +176,7 @@ comment on column mention.parts is 'How many parts it has; more than 1 where it 
 
 create table departure (
     corpus integer not null,
-    sentence integer not null,
+    sentence bigint not null,
     place varchar not null,
     reason varchar not null,
     detail varchar not null

@@ -57,7 +57,6 @@ create table run (
     device varchar not null,
     code_version varchar not null,
     libraries map(varchar, varchar) not null,
-    first_sequence integer not null,
     batches integer not null,
     started timestamp not null,
     finished timestamp,
@@ -89,7 +88,6 @@ comment on column run.options is 'Further options of the run, by name: shard (3/
 comment on column run.device is 'Device that the model ran on (cpu, cuda, ...).';
 comment on column run.code_version is 'Version of attnbank that wrote the run.';
 comment on column run.libraries is 'Versions of Python and of the libraries that the figures depend on.';
-comment on column run.first_sequence is 'sequence.id of its first input; the ids up to the next run''s first are its own.';
 comment on column run.batches is 'Batches committed so far; an interrupted run goes on with the next.';
 comment on column run.started is 'When it started, UTC.';
 comment on column run.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
@@ -110,7 +108,7 @@ create table skipped (
     corpus integer not null,
     run integer,
     batch integer,
-    sentence integer,
+    sentence bigint,
     name varchar,
     place varchar,
     reason varchar not null,
@@ -132,13 +130,13 @@ create table preferred_run (
 comment on table preferred_run is 'The default runs of the bank: at most one of each context and unit. Set by: attnbank use RUN.';
 comment on column preferred_run.run is 'run.id of the run.';
 
--- The largest ids of deleted rows. They are never used again, so that an id that was written down elsewhere never means
--- another row.
+-- The largest numbers of deleted rows. They are never used again, so that an id that was written down elsewhere never
+-- means another row.
 
 create table used_id (
     kind varchar primary key,
     last integer not null
 );
-comment on table used_id is 'The last id of each kind that was in use when rows were deleted; the next is larger. Empty if nothing was ever deleted.';
-comment on column used_id.kind is 'The table whose id it is (run, sequence, word, ...); entity for mention.entity.';
+comment on table used_id is 'The last number of each kind that was in use when rows were deleted; the next is larger. Empty if nothing was ever deleted.';
+comment on column used_id.kind is 'The table whose id it is: corpus, model, run or probe.';
 comment on column used_id.last is 'The largest id that was in use.';

@@ -1,16 +1,16 @@
 -- The attention of the heads.
 
 create table sequence (
-    id integer not null,
+    id bigint not null,
     run integer not null,
     batch integer not null,
-    document integer not null,
-    sentence integer,
+    document bigint not null,
+    sentence bigint,
     positions smallint not null,
     tokens smallint not null
 );
 comment on table sequence is 'One input of the model in a run.';
-comment on column sequence.id is 'Number of the sequence in this bank.';
+comment on column sequence.id is '(run.id - 1) << 40 | the place of its sentence in the whole corpus; of its first word where sentence is null.';
 comment on column sequence.run is 'run.id of its run.';
 comment on column sequence.batch is '1-based batch of the run that it was computed and committed in.';
 comment on column sequence.document is 'document.id of its document.';
@@ -19,14 +19,14 @@ comment on column sequence.positions is 'Rows and columns of its attention maps,
 comment on column sequence.tokens is 'Tokens that the model was given, special tokens included.';
 
 create table position (
-    sequence integer not null,
+    sequence bigint not null,
     position smallint not null,
     kind varchar not null,
     segment smallint not null,
-    word integer,
+    word bigint,
     text varchar not null,
     pieces varchar[] not null,
-    last_word integer
+    last_word bigint
 );
 comment on table position is 'A row and column of the attention maps of a sequence.';
 comment on column position.sequence is 'sequence.id of its sequence.';
@@ -39,7 +39,7 @@ comment on column position.pieces is 'Its pieces, as the vocabulary writes them;
 comment on column position.last_word is 'word.id of the last word that stands here, where several do: those of a multiword token that was read as written (run.multiword), or those that a piece joins (run.edges). Null for one word.';
 
 create table attention (
-    sequence integer not null,
+    sequence bigint not null,
     layer smallint not null,
     head smallint not null,
     from_position smallint not null,
@@ -53,7 +53,7 @@ comment on column attention.from_position is 'position.position that attends.';
 comment on column attention.weights is 'Attention to each position in turn: weights[p + 1] goes to position p. They sum to 1, to less where the model has sinks (model.sinks), or to anything where run.measure is of norms.';
 
 create table attention_top (
-    sequence integer not null,
+    sequence bigint not null,
     layer smallint not null,
     head smallint not null,
     from_position smallint not null,
@@ -71,7 +71,7 @@ comment on column attention_top.weights is 'These weights, in the order of to_po
 comment on column attention_top.rest is 'Sum of all other weights, none of which is larger than the last of weights; 0 where each of them is.';
 
 create table attention_map (
-    sequence integer not null,
+    sequence bigint not null,
     layer smallint not null,
     head smallint not null,
     to_cls double not null,
@@ -115,7 +115,7 @@ comment on column attention_map.largest_positions is 'largest_positions[p + 1] i
 comment on column attention_map.largest_weights is 'largest_weights[p + 1] is that weight; null where p is [SEP].';
 
 create table peak (
-    sequence integer not null,
+    sequence bigint not null,
     layer smallint not null,
     head smallint not null,
     position smallint not null,
@@ -135,7 +135,7 @@ comment on column peak.most_attending is 'Position that attends to it most; null
 comment on column peak.most_attending_weight is 'The attention from that position.';
 
 create table gradient (
-    sequence integer not null,
+    sequence bigint not null,
     layer smallint not null,
     head smallint not null,
     from_position smallint not null,

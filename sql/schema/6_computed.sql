@@ -70,8 +70,8 @@ create table attention_tree (
     layer smallint,
     head smallint,
     direction varchar not null,
-    sequence integer not null,
-    sentence integer not null,
+    sequence bigint not null,
+    sentence bigint not null,
     first_position smallint not null,
     heads smallint[] not null,
     weight double not null
@@ -96,8 +96,8 @@ create table attention_span (
     source varchar not null,
     layer smallint,
     head smallint,
-    sequence integer not null,
-    sentence integer not null,
+    sequence bigint not null,
+    sentence bigint not null,
     first_position smallint not null,
     firsts smallint[] not null,
     lasts smallint[] not null

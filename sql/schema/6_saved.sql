@@ -7,7 +7,7 @@ create table saved_relation (
     to_node varchar not null,
     meaning varchar,
     statement varchar not null,
-    last_sentence integer not null,
+    last_sentence bigint not null,
     code_version varchar not null,
     saved timestamp not null,
     is_circular boolean
@@ -26,8 +26,8 @@ comment on column saved_relation.is_circular is 'Whether the request is about at
 
 create table saved_pair (
     relation varchar not null,
-    word integer not null,
-    head_word integer not null
+    word bigint not null,
+    head_word bigint not null
 );
 comment on table saved_pair is 'The pairs of words of the saved relations: one row per pair.';
 comment on column saved_pair.relation is 'saved_relation.name of its relation.';

@@ -3,7 +3,7 @@
 
 create table surprisal (
     run integer not null,
-    word integer not null,
+    word bigint not null,
     nats double,
     nats_of_pieces double,
     words smallint not null
@@ -63,7 +63,7 @@ create table ablated_surprisal (
     run integer not null,
     ablation varchar not null,
     number integer not null,
-    word integer not null,
+    word bigint not null,
     nats double
 );
 comment on table ablated_surprisal is 'Surprisal without the heads of a set: one row per set and word of table surprisal.';
@@ -80,7 +80,7 @@ create table minimal_pair (
     paradigm varchar not null,
     good varchar not null,
     bad varchar not null,
-    word integer,
+    word bigint,
     attractors smallint,
     distance smallint,
     good_nats double,

@@ -35,8 +35,9 @@ from attnbank.ingest.losses.language_model import Heads, Scorer, Text
 from attnbank.ingest.models.loading import Model, load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned
 from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.progress import ignore_progress
 from attnbank.ingest.store import corpus as corpora
-from attnbank.ingest.store.corpus import write_corpus
+from attnbank.ingest.store.corpus import CheckedCorpus
 from attnbank.ingest.store.writer import WRITER
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.provenance import version
@@ -103,10 +104,7 @@ def _batches(model: Model, corpus: str, inputs: int) -> list[list[Text]]:
     with tempfile.TemporaryDirectory() as folder:
         connection = open_to_write(Path(folder, "bench.duckdb"), version(), WRITER)
         source = corpora.find_corpus_files(options)
-        connection.execute("begin")
-        for _ in write_corpus(connection, source.facts, source.items()):
-            pass
-        connection.execute("commit")
+        corpora.write_corpus_once(connection, CheckedCorpus(source), ignore_progress)
         planner = Planner(model.input_tokenizer, "word", 512, 1024, limit=inputs)
         plan = planner.plan(cursor_query(connection), 1)
         found = [[_text(each) for each in batch.inputs] for batch in plan.batches if batch.inputs]

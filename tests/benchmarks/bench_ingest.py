@@ -40,7 +40,7 @@ from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.progress import ProgressCounter, ignore_progress
 from attnbank.ingest.run import longest_input
 from attnbank.ingest.store import corpus as corpora
-from attnbank.ingest.store.corpus import write_corpus
+from attnbank.ingest.store.corpus import CheckedCorpus
 from attnbank.ingest.store.pipeline import PendingRun, Writer, run_batches
 from attnbank.ingest.store.runs import RunSpec, find_or_insert_model, finish_run, start_run
 from attnbank.ingest.store.writer import WRITER
@@ -93,17 +93,14 @@ def main() -> None:
             start, cpu = time.perf_counter(), time.process_time()
             connection = open_to_write(path, version(), WRITER)
             corpus = corpora.find_corpus_files(options)
-            connection.execute("begin")
-            for _ in write_corpus(connection, corpus.facts, corpus.items()):
-                pass
-            connection.execute("commit")
+            corpora.write_corpus_once(connection, CheckedCorpus(corpus), ignore_progress)
             planner = Planner(model.input_tokenizer, "word", max_tokens, options.batch_tokens)
             of_model = find_or_insert_model(connection, model.facts)
             run = start_run(
                 connection,
                 RunSpec(1, of_model, model.facts, options, max_tokens, str(model.device)),
             )
-            facts = RunFacts(run.id, 1, run.first_sequence, "mean", options.decimals)
+            facts = RunFacts(run.id, 1, "mean", options.decimals)
             began, began_cpu = time.perf_counter(), time.process_time()
             with malloc_tuned():
                 run_batches(

@@ -60,7 +60,9 @@ def texts(
             options = IngestOptions((str(file),), bank, MINILM)
             with open_to_write(bank, "test") as connection:
                 corpora_of.write_corpus_once(
-                    connection, corpora_of.find_corpus_files(options), ignore_progress
+                    connection,
+                    corpora_of.CheckedCorpus(corpora_of.find_corpus_files(options)),
+                    ignore_progress,
                 )
             made[name] = file, bank
         return made[name]
@@ -172,7 +174,7 @@ def test_parts_are_words_with_spaces(model: str, tmp_path: Path) -> None:
     bank = new_banks.put(tmp_path / "bank.duckdb")
     with open_to_write(bank, "test") as connection:
         found = corpora_of.find_corpus_files(IngestOptions((str(file),), bank, MINILM))
-        corpora_of.write_corpus_once(connection, found, ignore_progress)
+        corpora_of.write_corpus_once(connection, corpora_of.CheckedCorpus(found), ignore_progress)
     folder = _folder(model)
     tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
     (input,) = _inputs(bank, folder, "sentence", multiword="parts")

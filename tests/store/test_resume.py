@@ -210,7 +210,7 @@ def test_a_transaction_ends_after_so_many_seconds(tmp_path: Path) -> None:
             " select 1 as id, 0 as batches, 0 as unknown_words, 0 as joined_words,"
             " 0 as misspelled_words"
         )
-        facts = RunFacts(1, 1, 1, "mean", None)
+        facts = RunFacts(1, 1, "mean", None)
         committed = []
 
         def look() -> None:

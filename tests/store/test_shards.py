@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import duckdb
 import polars as pl
@@ -13,7 +14,8 @@ from polars.testing import assert_frame_equal
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.corpora.document import DocumentStart, Problem, Sentence, Word
-from attnbank.ingest.corpora.shards import items_of_shard, read_shard
+from attnbank.ingest.progress import ignore_progress
+from attnbank.ingest.store.corpus import Corpus, CorpusFacts, read_text
 from attnbank.queries import open_bank
 from attnbank.sql.errors import CallError
 
@@ -154,15 +156,20 @@ def test_what_cannot_be_read_is_in_one_shard_only() -> None:
         bad[0], sentence(1), bad[1], sentence(None), sentence(2), sentence(3), bad[2],
         sentence(4), sentence(5), sentence(None), bad[3],
     ]  # fmt: skip
-    parts = [[*items_of_shard(items, read_shard(f"{number}/2"))] for number in (1, 2)]
-    assert [[each for each in part if isinstance(each, Problem)] for part in parts] == [bad, []]
-    starts = [
-        [each.document.index for each in part if isinstance(each, Sentence) and each.document]
-        for part in parts
-    ]
-    assert starts == [[1, 3, 5], [2, 4]] and sum(len(each) for each in parts) == len(items)
-    assert (
-        [*items_of_shard(items, read_shard("1/1"))]
-        == [*items_of_shard(items, read_shard(None))]
-        == items
-    )
+    problems: list[list[Problem]] = []
+    documents: list[list[int]] = []
+    sentences: list[list[int]] = []
+    for shard in ("1/2", "2/2", None):
+        facts = CorpusFacts("c", "any", "c", "0", "none", None, shard=shard)
+        options = IngestOptions(("c",), Path("unused"), skip_bad=True, shard=shard)
+        checked = read_text(
+            Corpus([], facts, options, generated=cast(Any, tuple(items))), ignore_progress
+        )
+        assert checked.text is not None
+        problems.append(checked.problems)
+        for table, ids in (("document", documents), ("sentence", sentences)):
+            rows = checked.text.execute(f"select id from {table} order by id").fetchall()
+            ids.append([id for (id,) in rows])
+    assert problems == [bad, [], bad]
+    assert documents == [[1, 3, 5], [2, 4], [1, 2, 3, 4, 5]]
+    assert sentences == [[1, 2, 4, 6, 7], [3, 5], [1, 2, 3, 4, 5, 6, 7]]

@@ -152,7 +152,7 @@ def test_larger_batches_are_refused_and_replace_says_what_it_discards(
     ],
 )  # fmt: skip
 def test_devices_are_compared_by_what_both_say(begun: str, here: str, goes_on: bool) -> None:
-    run = StoredRun(1, "r", 1, 256, 4, False, begun, {"attnbank": provenance.version()})
+    run = StoredRun(1, "r", 256, 4, False, begun, {"attnbank": provenance.version()})
     options = IngestOptions(("x",), Path("x.duckdb"), device=here, batch_tokens=256)
     if goes_on:
         check_resumable(run, options, here)

@@ -10,13 +10,14 @@ from typing import Any
 import duckdb
 import new_banks
 
-from attnbank.ingest.corpora.document import Sentence
-from attnbank.ingest.corpora.sources import find_sources, read_corpus
+from attnbank.ingest.corpora.sources import find_sources
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.store.corpus import CorpusFacts, write_corpus
+from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.progress import ignore_progress
+from attnbank.ingest.store import corpus as corpora
 from attnbank.sql.bank.opening import open_to_write
 
 STORY = """\
@@ -45,10 +46,10 @@ def text_bank(path: Path, corpus: Path, format: str | None = None) -> duckdb.Duc
     """A new bank with the text of a corpus, whose id is 1, open for writing."""
     connection = open_to_write(new_banks.put(path), "test")
     sources = find_sources([str(corpus)], format or ("lines" if corpus.suffix == ".txt" else None))
-    items = [item for item in read_corpus(sources) if isinstance(item, Sentence)]
-    facts = CorpusFacts(corpus.stem, "any", str(corpus), "0", "none", None)
-    for _ in write_corpus(connection, facts, items):
-        pass
+    facts = corpora.CorpusFacts(corpus.stem, "any", str(corpus), "0", "none", None)
+    options = IngestOptions((str(corpus),), path, "none", skip_bad=True)
+    checked = corpora.read_text(corpora.Corpus(sources, facts, options), ignore_progress)
+    corpora.write_corpus_once(connection, checked, ignore_progress)
     return connection
 
 

@@ -20,7 +20,7 @@ def make_text_bank(path: Path, *corpora: Path) -> Path:
             found = corpus.find_corpus_files(
                 IngestOptions((str(each),), path, "none", name=each.stem)
             )
-            corpus.write_corpus_once(connection, found, ignore_progress)
+            corpus.write_corpus_once(connection, corpus.CheckedCorpus(found), ignore_progress)
     finally:
         connection.close()
     return path
