@@ -216,7 +216,7 @@ class PrecomputedRun:
             self._flush(self._skips())
             self._writer.commit()
             runs.finish_run(self._connection, self._run.run)
-            statement = "select misspelled_words from run where id = ?"
+            statement = "select misspelled_words from run_part where run = ?"
             ((wrong,),) = self._connection.execute(statement, [self._run.run]).fetchall()
         if wrong:
             example = self._example and f", as {self._example}"
@@ -250,7 +250,7 @@ class PrecomputedRun:
 
         The tokens of a word must spell it, apart from marks (##, Ġ, ▁, </w>), case and accents;
         [UNK] and <unk> match any text. Single words that their tokens do not spell are counted
-        (`run.misspelled_words`), with a warning at the end.
+        (`run_part.misspelled_words`), with a warning at the end.
 
         Raises CallError for arguments that do not match, for tokens that are assigned to the wrong
         words, and for rows that the run's measure cannot have: shares must sum to 1 (with sinks: to

@@ -48,6 +48,8 @@ def ordinal_of(id: int) -> int:
 
 def refers_to(table: str, column: str) -> str | None:
     """Return the numbered table that a column of ids is of, or None for another column."""
+    if (table, column) == ("run", "first_word"):
+        return None  # an option
     if column == "id":
         column = table
     if column.endswith("_run"):

@@ -20,14 +20,17 @@ Row = dict[str, Any]
 Place = tuple[int, int]
 """A row of a source: the number of the source, and the row's id there."""
 
-TABLES = ("corpus", "model", "run", "preferred_run")
-"""The tables that a `Catalog` is made of."""
+# The tables that a Catalog is made of.
+TABLES = ("corpus", "model", "run", "run_part", "preferred_run")
+
+# The columns that must be filled for the rest to make sense; others are checked as they come.
 _NEEDED = {
     "corpus": ("name", "sha256"),
     "model": ("name", "sha256"),
-    "run": ("name", "model", "corpus", "batches", "batch_tokens", "first_sequence", "started"),
+    "run": ("name", "model", "corpus", "started"),
 }
-"""The columns that must be filled for the rest to make sense; others are checked as they come."""
+
+# The columns in which two rows must agree to be the same corpus or model, in words.
 _SAME = {
     "corpus": {
         "sha256": "its content (SHA-256)",
@@ -53,7 +56,6 @@ _SAME = {
         "step": "the step of its training",
     },
 }
-"""The columns in which two rows must agree to be the same corpus or model, in words."""
 _NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
 _TOLD = {"corpus": "content and annotation", "model": "weights and tokenizer"}
 _RUN = (
@@ -72,27 +74,6 @@ def unfit(shown: str, reason: str) -> BankError:
     )
 
 
-@dataclass
-class Part:
-    """The inputs of a run of a source: how many, from which id to which, and where they go.
-
-    `run` is the run of all sources that they are in, and `shifts` what is added to their ids.
-    """
-
-    source: int
-    old: int
-    count: int
-    first: int
-    last: int
-    run: int = 0
-    shifts: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def among(self) -> str:
-        """SQL that is true for a row of a table, `own`, that belongs to one of them."""
-        return f"own.sequence between {self.first} and {self.last}"
-
-
 class Catalog:
     """The rows of the tables `corpus`, `model` and `run` of a source, by table and id.
 
@@ -107,7 +88,11 @@ class Catalog:
         self.rows = {table: {row["id"]: row for row in rows[table]} for table in _NEEDED}
         self.preferred = [row["run"] for row in rows.get("preferred_run", ())]
         self.shards: dict[str, dict[int, Shards]] = {"corpus": {}, "run": {}}
-        self.inputs: dict[int, Part] = {}
+        self.parts: dict[int, list[Row]] = {run: [] for run in self.rows["run"]}
+        for part in rows["run_part"]:
+            if part["run"] not in self.parts:
+                raise unfit(shown, "its table run_part has rows that belong to no run")
+            self.parts[part["run"]].append(part)
         for table, needed in _NEEDED.items():
             if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
                 raise unfit(shown, f"its table {table} has duplicate ids")
@@ -124,16 +109,6 @@ class Catalog:
                 except ValueError:
                     told = f"its {table} {row['name']} has an invalid shard: {str(text)[:40]!r}"
                     raise unfit(shown, told) from None
-
-    def read_inputs(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Find the inputs of all runs of a source, from the rows of `merge/inputs.sql`.
-
-        Raises BankError unless each run has ids of its own.
-        """
-        for *inputs, fault in rows:
-            if fault is not None:
-                raise unfit(self.shown, fault)
-            self.inputs[inputs[0]] = Part(self.number, *inputs)
 
 
 @dataclass(eq=False)
@@ -183,12 +158,15 @@ class Matched:
         """What a row of these tables is called in the new bank."""
         return str(self.of(table)[id - 1].row["name"])
 
-    def ids(self, table: str, number: int) -> dict[int, int]:
-        """The new id of each row of a source, by its id there; rows that are left out have none."""
+    def ids(self, table: str, number: int, *, duplicates: bool = True) -> dict[int, int]:
+        """The new id of each row of a source, by its id there; rows that are left out have none.
+
+        Without `duplicates` a run that an earlier source has is left out, too.
+        """
         return {
             old: entry.id
             for entry in self.of(table)
-            for source, old in (*entry.places, *entry.duplicates)
+            for source, old in (*entry.places, *(entry.duplicates if duplicates else ()))
             if source == number
         }
 
@@ -210,15 +188,6 @@ class Matched:
             for run in self.runs
             for source, old in (*run.duplicates, *(run.places if len(run.places) == 1 else ()))
             if source == number
-        }
-
-    def input_shifts(self, number: int) -> dict[int, int]:
-        """By the run of a source that is taken whole, what is added to the ids of its inputs."""
-        runs = {run.id: run.row for run in self.runs}
-        return {
-            old: runs[new]["first_sequence"] - self.catalogs[number].inputs[old].first
-            for old, new in self.whole_runs(number).items()
-            if old in self.catalogs[number].inputs
         }
 
 
@@ -369,7 +338,9 @@ class _Candidate:
     model: Entry
 
     def __post_init__(self) -> None:
-        options, libraries = self.row["options"] or {}, self.row["libraries"] or {}
+        options = self.row["options"] or {}
+        parts = self.catalog.parts[self.row["id"]]
+        libraries = (parts[0]["libraries"] or {}) if parts else {}
         self.place: Place = (self.catalog.number, self.row["id"])
         self.shards = self.catalog.shards["run"][self.row["id"]]
         self.is_finished = self.row["finished"] is not None
@@ -476,44 +447,34 @@ class _Runs:
         return _lacking("run", self.to_read, fact)
 
     def _joined(self, chosen: list[_Candidate], has: Shards) -> Row:
-        def every(name: str) -> list[Any]:
-            return [run.row[name] for run in chosen]
-
+        """What of the row of a run of several parts is not that of the first one."""
         # The place of a batch is in its own shard.
         of_shard = ("shard", "earlier_batch_tokens")
-        asked = chosen[0].row["options"] or {}
-        options = {name: value for name, value in asked.items() if name not in of_shard}
-        libraries = {
-            name: [
-                *dict.fromkeys(
-                    libraries_of_row.get(name, "none") for libraries_of_row in every("libraries")
-                )
-            ]
-            for name in dict.fromkeys(chain(*every("libraries")))
+        options = {
+            name: value
+            for name, value in (chosen[0].row["options"] or {}).items()
+            if name not in of_shard
         }
+        parts = [part for run in chosen for part in run.catalog.parts[run.row["id"]]]
         differ = {
-            "device": [*dict.fromkeys(every("device"))],
-            "--batch-tokens": [*dict.fromkeys(map(str, every("batch_tokens")))],
-            "torch": libraries.get("torch", []),
+            "device": [part["device"] for part in parts],
+            "--batch-tokens": [part["batch_tokens"] for part in parts],
+            "torch": [(part["libraries"] or {}).get("torch") for part in parts],
         }
         told = [
-            f"{name} {' and '.join(versions)}"
-            for name, versions in differ.items()
-            if len(versions) > 1
+            f"{name} {' and '.join(map(str, dict.fromkeys(values)))}"
+            for name, values in differ.items()
+            if len({*values}) > 1
         ]
         if told:
             self.notes.append(
                 f"The shards of {chosen[0].plain} differ only in rounding: {', '.join(told)}."
             )
-        counted = ("batches", "unknown_words", "joined_words", "misspelled_words")
-        sums = {name: every(name) for name in counted}
-        return {name: None if None in counts else sum(counts) for name, counts in sums.items()} | {
+        finished = [run.row["finished"] for run in chosen]
+        return {
             "options": options | ({} if has.text is None else {"shard": has.text}),
-            "device": " + ".join(differ["device"]),
-            "batch_tokens": max(every("batch_tokens")),
-            "libraries": {name: ", ".join(versions) for name, versions in libraries.items()},
-            "started": min(every("started")),
-            "finished": None if None in every("finished") else max(every("finished")),
+            "started": min(run.row["started"] for run in chosen),
+            "finished": None if None in finished else max(finished),
         }
 
     def _name(self, run: Entry, names: list[str]) -> str:

@@ -13,14 +13,13 @@ from typing import Any, Literal
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.merge.sources import Source, source_of
+from attnbank.ingest.merge.sources import OF, SOURCE, Source, source_of
 from attnbank.ingest.store.saved import SavedRelation, create_view
-from attnbank.sql import id_map, provenance, registry
+from attnbank.sql import provenance, registry
 from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import check_free, new_bank, open_to_read
 from attnbank.sql.errors import CallError
-from attnbank.sql.id_map import OF
 from attnbank.sql.messages import join_names, unknown_name
 from attnbank.sql.outputs.tables import condition
 from attnbank.sql.quoting import literal, qualified_name
@@ -207,7 +206,7 @@ class _Taking:
         whole = ", ".join(str(run) for run in self.chosen if run not in self.cut) or "null"
         self._rows(
             f"insert into {result_cache.TABLE} by name select * from"
-            f" {qualified_name(id_map.SOURCE, result_cache.SCHEMA)}.result where run in ({whole})"
+            f" {qualified_name(SOURCE, result_cache.SCHEMA)}.result where run in ({whole})"
         )
 
     def _rename(self) -> None:
@@ -219,6 +218,9 @@ class _Taking:
             limit = literal(str(self.inputs))
             self._rows(
                 f"update main.run set name = {name}, options = map_concat(coalesce(options,"
-                f" map {{}}), map {{'limit': {limit}, 'taken': 'first'}}), unknown_words = null,"
-                f" misspelled_words = null, joined_words = null where id = {run}"
+                f" map {{}}), map {{'limit': {limit}, 'taken': 'first'}}) where id = {run}"
+            )
+            self._rows(
+                "update main.run_part set unknown_words = null, misspelled_words = null,"
+                f" joined_words = null where run = {run}"
             )

@@ -1,31 +1,56 @@
 """Making one bank of several: shards of one run, or whatever people hand to each other.
 
-The tables, the views and the analyses are this version's own: no SQL of an export is run.
+An id says where a row stands in its corpus or run (`sql/ids.py`), so that rows move by adding a
+number, and what two sources share has the same ids. The tables, the views and the analyses are this
+version's own: no SQL of an export is run.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.merge import user_tables
-from attnbank.ingest.merge.sources import Source, check_rows, of_export, reading, source_of
+from attnbank.ingest.merge.sources import (
+    OF,
+    SOURCE,
+    Source,
+    Table,
+    check_rows,
+    of_export,
+    reading,
+    source_of,
+)
+from attnbank.ingest.store.saved import SavedRelation, create_view, is_of_trees
 from attnbank.ingest.store.writer import rows_by_name
-from attnbank.sql import id_map, macros, provenance, registry
+from attnbank.sql import macros, provenance, registry
 from attnbank.sql.bank.connections import connect_beside
-from attnbank.sql.bank.opening import check_free, new_bank
+from attnbank.sql.bank.opening import check_free, new_bank, reinstall
+from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.id_map import OF, SOURCE, TEXT, Moved
-from attnbank.sql.matching import TABLES, Catalog, Matched, Part, match, unfit
-from attnbank.sql.quoting import qualified_name, quoted
+from attnbank.sql.ids import BITS, Numbers, ordinal_of, refers_to, renumbered
+from attnbank.sql.matching import TABLES, Catalog, Matched, match, unique
+from attnbank.sql.outputs.tables import further, is_by_run
+from attnbank.sql.quoting import literal, qualified_name, quoted
 
-ABLATION = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
-"""The tables of an ablation. It is taken whole, or not if there is one of its name in the last."""
 _LIMITS = {"memory_limit": "1GB"}
+
+# The tables of text, by the column that leads a row to its document.
+_TEXT = {
+    "document": "id", "sentence": "document", "mention": "document", "word": "sentence",
+    "enhanced_dependency": "sentence", "constituent": "sentence", "departure": "sentence",
+}  # fmt: skip
+# What of a row of text, or of an input, differs between machines or shards.
+_OF_A_SOURCE = {"document": "file", "departure": "place", "sequence": "batch"}
+
+# The tables of an ablation. It is taken whole, or not if there is one of its name in the last.
+ABLATION = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
+
+# The tables of what was computed, and by which columns it is known that the new bank has it.
 _COMPUTED = {
     "computation": ("run", "step", "options"),
     "head_distance": ("run", "smoothing"),
@@ -40,11 +65,11 @@ _COMPUTED = {
     "minimal_pair": ("run", "source"),
     **dict.fromkeys(ABLATION, ("run", "ablation")),
 }
-"""The tables of what was computed, and by which columns it is known that the new bank has it."""
 _SAME_PROBE = (
     "kind", "train_run", "test_run", "train_split", "test_split", "embeddings", "vectors_sha256",
     "root_at", "seed", "options",
 )  # fmt: skip
+_WHOLE_NUMBERS = ("SMALLINT", "INTEGER", "BIGINT")
 
 
 @dataclass(frozen=True)
@@ -63,15 +88,60 @@ def merge_banks(out: str | Path, banks: Sequence[str | Path], *, partial: bool =
     """Make a new bank of several banks, or folders that `attnbank export` wrote.
 
     Corpora, models and runs are recognised by their digests and options: the same one in two banks
-    is kept once, and shards of one run become that run. Documents stand in the order of
-    `document.index`, and all ids are given anew. With `partial` a corpus may lack shards. The new
-    bank appears only when it is whole.
+    is kept once, and shards of one run become that run. They get new numbers, and with them all
+    ids. With `partial` a corpus may lack shards. The new bank appears only when it is whole.
 
     Raises CallError if there is a bank at `out` already, if a shard is missing, or if the banks do
     not go together; BankError if one of them cannot be read, has another format or is not as
     attnbank writes it, or if the new one cannot be written.
     """
     return _merged(Path(out), banks, source_of, partial)
+
+
+def import_exports(
+    folders: Sequence[str | Path], bank: str | Path, *, partial: bool = False
+) -> Merged:
+    """Make a new bank of one or several folders that `attnbank export` wrote.
+
+    One is imported as it is; several are merged, and `partial` is as in `merge_banks`. Raises as
+    `import_export` and `merge_banks` do, and CallError if a folder is none.
+    """
+    if len(folders) == 1:
+        return import_export(folders[0], bank)
+    return _merged(Path(bank), folders, of_export, partial)
+
+
+def import_export(folder: str | Path, bank: str | Path) -> Merged:
+    """Make a new bank of the folder that `attnbank export` wrote, with its ids.
+
+    The folder is checked against its manifest first: its format, every file's size and SHA-256,
+    then the columns and the rows of every table. The bank appears only when it is whole.
+
+    Raises CallError if there is no such folder, or a bank already; BankError if the export is not
+    as it was written, if it has another format, or if the bank cannot be written.
+    """
+    path = Path(bank)
+    check_free(path)
+    source = of_export(0, folder)
+    assert source.manifest is not None
+    with connect_beside(source.reads) as connection:
+        _catalog(connection, source)
+    with (
+        new_bank(path, provenance.version(), source.reads, settings=_LIMITS) as connection,
+        source.attached(connection),
+    ):
+        _make_columns(connection, [source], apart=())
+        connection.execute("delete from bank")
+        for table in source.manifest.tables:
+            name, columns = (
+                qualified_name(table.schema, table.name),
+                ", ".join(map(quoted, table.columns)),
+            )
+            with reading(source.shown, table):
+                connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
+        connection.execute("update bank set analyses = ?", [macros.fingerprint()])
+    rows = {table.name: table.rows for table in source.manifest.tables if table.schema == "main"}
+    return Merged(rows, (), source.manifest.written_by)
 
 
 def _merged(
@@ -109,11 +179,7 @@ def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
             table: rows_by_name(connection.execute(f"select * from {OF}{table} order by all"))
             for table in TABLES
         }
-        catalog = Catalog(source.number, source.shown, rows)
-        catalog.read_inputs(
-            connection.execute(registry.internal_statement("merge/inputs")).fetchall()
-        )
-        return catalog
+        return Catalog(source.number, source.shown, rows)
 
 
 @dataclass
@@ -122,26 +188,26 @@ class _Merge:
     sources: Sequence[Source]
     matched: Matched
     notes: list[str]
+    # By source and kind, the new number of each corpus, model and run that is taken of it.
+    numbers: list[Numbers] = field(init=False)
 
     def fill(self) -> dict[str, int]:
         """Copy everything, source by source; the rows of each table of the new bank."""
-        self.columns = user_tables.columns_of(self.connection, self.sources)
-        self._each(self._gather)
-        self._rows(
-            f"create temp table merge_id_map as {registry.internal_statement('merge/id_map')}"
-        )
-        self._check_texts()
-        self._check_inputs()
-        self.parts = id_map.parts_of(self.matched, self._sentences())
-        user_tables.begin(self.connection, self.matched, self.parts)
-        self._each(self._copy_small_rows)
-        self._each(self._copy)
+        self.columns = _make_columns(self.connection, self.sources)
+        self.numbers = [
+            {kind: self.matched.ids(kind, source.number) for kind in ("corpus", "model", "run")}
+            for source in self.sources
+        ]
+        self._rows("create temp table merge_searched (relation varchar, sentence bigint)")
+        self._for_sources(self._copy_small_rows)
+        self._for_sources(self._copy)
+        self._for_sources(self._check_duplicates)
         # When all trees are there, it is known which names are left.
-        self._each(lambda source: user_tables.relations(self.connection, source, self.notes))
+        self._for_sources(self._copy_relations)
+        self._rows(registry.internal_statement("merge/last_searched"))
         self._join_losses()
         for run in self.matched.preferred:
             self._rows(f"insert into preferred_run (run) values ({run})")
-        self._rows(registry.internal_statement("merge/looked_for"))
         if answers := [source.shown for source in self.sources if source.has_answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
@@ -149,7 +215,7 @@ class _Merge:
             )
         return {table: self._count(f"from main.{table}") for table in self.columns}
 
-    def _each(self, step: Callable[[Source], None]) -> None:
+    def _for_sources(self, step: Callable[[Source], None]) -> None:
         for source in self.sources:
             with source.attached(self.connection):
                 step(source)
@@ -161,101 +227,40 @@ class _Merge:
         ((rows,),) = self._rows(f"select count(*) {rest}")
         return int(rows)
 
-    def _gather(self, source: Source) -> None:
-        number = source.number
-        made = "insert into merge_extent" if number else "create temp table merge_extent as"
-        corpora, first = self.matched.ids("corpus", number), self.matched.first_corpora(number)
-        self._rows(f"{made} {id_map.extent(number, corpora, first)}")
-
-    def _sentences(self) -> dict[int, int]:
-        """How many sentences each corpus has; BankError if one bank cannot number all rows."""
-        rows = self._rows(
-            "select corpus, sum(sentences)::bigint, sum(words)::bigint, sum(mentions)::bigint"
-            " from merge_id_map where is_own group by corpus"
-        )
-        sentences = {corpus: count for corpus, count, *_ in rows}
-        words, mentions = (sum(row[at] for row in rows) for at in (2, 3))
-        inputs = sum(sentences.get(run.row["corpus"], 0) for run in self.matched.runs)
-        if max(words, mentions, inputs) > id_map.MOST_IDS:
-            raise BankError(
-                f"Together they have {words:,} words and up to {inputs:,} inputs; a bank can"
-                f" hold at most {id_map.MOST_IDS:,}.",
-                "Merge fewer of them.",
-            )
-        return sentences
-
-    def _check_texts(self) -> None:
-        shared = "(corpus, index) in (select (corpus, index) from merge_id_map where not is_own)"
-        first: dict[tuple[int, int], tuple[Source, list[int]]] = {}
-        for (number,) in self._rows(
-            f"select distinct source from merge_id_map where {shared} order by source"
-        ):
-            source = self.sources[number]
-            every = " union all ".join(self._hashed(source, table) for table in TEXT)
-            digests = f"select corpus, index, count(*), sum(each) from ({every}) where {shared}"
-            with source.attached(self.connection):
-                rows = self._rows(f"{digests} group by all order by all")
-            for corpus, index, *digest in rows:
-                other, expected = first.setdefault((corpus, index), (source, digest))
-                if digest != expected:
-                    raise BankError(
-                        f"Document {index} of the corpus {self.matched.name('corpus', corpus)}"
-                        f" differs between {other.shown} and {source.shown}.",
-                        "It was read with other options (--split, --strict), or changed: ingest one"
-                        " of them again.",
-                    )
-
-    def _hashed(self, source: Source, table: str) -> str:
-        """The rows of a table of text by document, without what differs between its sources."""
-        changed, rest = id_map.moved(table, source.number, is_own=False)
-        if table == "document":
-            changed["file"] = "parse_filename(own.file)"  # folders differ by machine
-        if table == "departure":
-            changed["place"] = "null"
-        values = ", ".join(self._values(source, table, changed).values())
-        return f"select home.corpus, home.index, hash('{table}', {values}) as each {rest}"
-
-    def _check_inputs(self) -> None:
-        digest = registry.internal_statement("merge/inputs_digest")
-        for run in (run for run in self.matched.runs if run.duplicates):
-            given = {}
-            for number, old in (*run.places, *run.duplicates):
-                with self.sources[number].attached(self.connection):
-                    (given[number, old],) = self._rows(digest, {"source": number, "run": old})
-            expected = tuple(map(sum, zip(*(given[at] for at in run.places), strict=True)))
-            for number, old in run.duplicates:
-                if given[number, old] != expected:
-                    name = self.matched.catalogs[number].rows["run"][old]["name"]
-                    raise BankError(
-                        f"The run {name} of {self.sources[number].shown} has different inputs"
-                        f" than in {self.sources[run.places[0][0]].shown}.",
-                        "One of them is damaged, or was read by another tokenizer: ingest it"
-                        " again.",
-                    )
-
     def _insert(
-        self, source: Source, table: str, moved: Moved, unless: str = "", known: str = "",
+        self,
+        source: Source,
+        table: str,
+        where: str = "true",
+        *,
+        numbers: Numbers | None = None,
+        unless: str = "",
+        known: str = "",
         **values: Any,
-    ) -> int:  # fmt: skip
-        """Insert rows of a table of the source, `own`; how many. A column that it lacks is null.
+    ) -> None:
+        """Insert rows of a table of the source, `own`. A column that it lacks is null.
 
-        Rows for which the table `known`, by default the same one, has a row, `there`, of which
-        `unless` is true are left out.
+        `values` are columns with other values. Rows for which the table `known`, by default the
+        same one, has a row, `there`, of which `unless` is true are left out.
         """
-        changed, rest = moved
-        select = f"select {id_map.listed(self._values(source, table, changed))} {rest}"
+        changed = self._values(source, table, {**self.numbers[source.number], **(numbers or {})})
+        changed |= {name: f"${name}" for name in values}
+        listed = ", ".join(f"{value} as {quoted(name)}" for name, value in changed.items())
+        select = f"select {listed} from {OF}{table} as own where {where}"
         if unless:
             select = (
                 f"select own.* from ({select}) as own"
                 f" where not exists (from main.{known or table} as there where {unless})"
             )
-        ((rows,),) = self._rows(f"insert into main.{table} by name {select}", values)
-        return int(rows)
+        self._rows(f"insert into main.{table} by name {select}", values)
 
-    def _values(self, source: Source, table: str, changed: dict[str, str]) -> dict[str, str]:
-        """The columns of a table of the new bank as SQL: changed, as the source has them, null."""
-        own = {name: f"own.{quoted(name)}" for name in source.tables["main", table]} | changed
-        return {name: own.get(name, "null") for name in self.columns[table]}
+    def _values(self, source: Source, table: str, numbers: Numbers) -> dict[str, str]:
+        """The columns of a table of the new bank as SQL over `own`, the table of the source."""
+        has = source.tables["main", table]
+        return {
+            name: renumbered(table, name, numbers) if name in has else "null"
+            for name in self.columns[table]
+        }
 
     def _copy_small_rows(self, source: Source) -> None:
         for table in ("corpus", "model", "run"):
@@ -263,99 +268,134 @@ class _Merge:
                 number, old = entry.places[0]
                 if number == source.number:
                     new = {name: it for name, it in entry.row.items() if it != entry.first[name]}
-                    rest = f"from {OF}{table} as own where own.id = {old}"
-                    self._insert(source, table, ({it: f"${it}" for it in new}, rest), **new)
+                    self._insert(source, table, f"own.id = {old}", **new)
 
     def _copy(self, source: Source) -> None:
-        number = source.number
-        parts = [part for part in self.parts if part.source == number]
-        for table in TEXT:
-            changed, rest = id_map.moved(table, number)
-            self._insert(source, table, (changed, f"{rest} order by own.{next(iter(changed))}"))
-        for part in parts:
-            self._copy_inputs(source, part)
-        runs = {part.old: part.run for part in parts}
-        self._insert(
-            source, "ablation", id_map.renumbered("ablation", source.number, {"run": runs})
-        )
-        self._copy_unread(source)
-        self._name_rows_of_no_run(source)
+        self._copy_text(source)
+        self._copy_inputs(source)
         self._copy_computed(source)
         self._copy_frequencies(source)
-        user_tables.tables(self.connection, source, self.notes)
+        self._copy_user_tables(source)
 
-    def _copy_inputs(self, source: Source, part: Part) -> None:
-        for table in ("sequence", "skipped", *id_map.tables_by_sequence()):
-            changed, rest = id_map.moved(table, source.number, part)
-            order = " order by own.id" if table == "sequence" else ""
-            rows = self._insert(source, table, (changed, rest + order))
-            if table == "sequence" and rows != part.count:
-                raise unfit(source.shown, f"inputs of its run {part.old} are of no document")
-            if table == "position" and rows != self._count(
-                f"from {OF}position as own where {part.among}"
-            ):
-                raise unfit(source.shown, "its table position has rows that belong to no input")
-
-    def _name_rows_of_no_run(self, source: Source) -> None:
-        ranges = " or ".join(
-            input_.among for input_ in self.matched.catalogs[source.number].inputs.values()
+    def _copy_text(self, source: Source) -> None:
+        """Copy the documents that no earlier source has, and what could not be read."""
+        id = renumbered("document", "id", self.numbers[source.number])
+        self._rows(
+            f"create or replace temp table merge_arriving as select own.id, {id} as new, {id} in"
+            f" (select id from main.document) as is_here from {OF}document as own"
         )
-        for table in id_map.tables_by_sequence():
-            outside = f"not coalesce({ranges or 'false'}, false)"
-            if rows := self._count(f"from {OF}{table} as own where {outside}"):
+        documents = "select id from merge_arriving where not is_here"
+        sentences = f"select id from {OF}sentence where document in ({documents})"
+        if self._count("from merge_arriving where is_here"):
+            self._check_text(source)
+        for table, column in _TEXT.items():
+            arriving = sentences if column == "sentence" else documents
+            self._insert(source, table, f"own.{column} in ({arriving})")
+        # What could not be read is in every source that has the corpus.
+        same = _same("corpus", "name", "reason", "detail")
+        place = "parse_filename(there.place) is not distinct from parse_filename(own.place)"
+        unless = f"there.run is null and {same} and {place}"
+        self._insert(source, "skipped", "own.run is null", unless=unless)
+
+    def _check_text(self, source: Source) -> None:
+        """Raise BankError if a document of the source is another one in the new bank."""
+        documents = "select new from merge_arriving where is_here"
+        sentences = f"select id from main.sentence where document in ({documents})"
+        for table, column in _TEXT.items():
+            among = sentences if column == "sentence" else documents
+            id = self._first_difference(source, table, column, among)
+            if id is None:
+                continue
+            if column == "sentence":
+                ((id,),) = self._rows(f"select document from main.sentence where id = {id}")
+            index, corpus = ordinal_of(id), (id >> BITS) + 1
+            first = next(
+                catalog.shown
+                for catalog in self.matched.catalogs
+                for old, new in self.matched.ids("corpus", catalog.number).items()
+                if new == corpus and catalog.shards["corpus"][old].has_document(index)
+            )
+            raise BankError(
+                f"Document {index} of the corpus {self.matched.name('corpus', corpus)}"
+                f" differs between {first} and {source.shown}.",
+                "It was read with other options (--split, --strict), or changed: ingest one"
+                " of them again.",
+            )
+
+    def _first_difference(self, source: Source, table: str, column: str, among: str) -> int | None:
+        """Compare the rows of a source with those of the new bank, by the id that they belong to.
+
+        `column` has this id, `among` is a SELECT of those to compare. Returns the smallest for
+        which they differ, in the new bank's numbers. What differs between machines is left out.
+        """
+        changed = self._values(source, table, self.numbers[source.number])
+        listed = ", ".join(f"{value} as {quoted(name)}" for name, value in changed.items())
+        compared = [
+            "parse_filename(file)" if name == "file" else quoted(name)
+            for name in changed
+            if name != _OF_A_SOURCE.get(table) or name == "file"
+        ]
+        own, there = (
+            f"select {column} as id, count(*) as n, sum(hash({', '.join(compared)})) as digest"
+            f" from {rows} where {column} in ({among}) group by {column}"
+            for rows in (f"(select {listed} from {OF}{table} as own)", f"main.{table}")
+        )
+        rows = self._rows(
+            f"select id from ({own}) as own full join ({there}) as there using (id)"
+            " where (own.n, own.digest) is distinct from (there.n, there.digest)"
+            " order by id limit 1"
+        )
+        return rows[0][0] if rows else None
+
+    def _copy_inputs(self, source: Source) -> None:
+        """Copy the inputs of the runs that no earlier source has, and their attention."""
+        runs = self.matched.ids("run", source.number, duplicates=False)
+        inputs = f"select id from {OF}sequence where {_among('run', runs, '')}"
+        tables = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]
+        for table in ("run_part", "sequence", "skipped", "ablation"):
+            self._insert(source, table, _among("run", runs))
+        for table in tables:
+            self._insert(source, table, f"own.sequence in ({inputs})")
+            of_no_run = f"own.sequence not in (select id from {OF}sequence)"
+            if rows := self._count(f"from {OF}{table} as own where {of_no_run}"):
                 self.notes.append(
                     f"{rows:,} rows of {table} in {source.shown} belong to no run and were not"
                     " copied."
                 )
 
-    def _copy_unread(self, source: Source) -> None:
-        """Copy what could not be read of a corpus: it is in every source that has the corpus."""
-        unread = id_map.unread(source.number, self.matched.ids("corpus", source.number))
-        same = _same("corpus", "name", "reason", "detail")
-        place = "parse_filename(there.place) is not distinct from parse_filename(own.place)"
-        self._insert(source, "skipped", unread, f"there.run is null and {same} and {place}")
+    def _check_duplicates(self, source: Source) -> None:
+        """Raise BankError if a run that an earlier source has has other inputs there."""
+        for run in self.matched.runs:
+            for number, old in run.duplicates:
+                if number != source.number:
+                    continue
+                inputs = f"select id from main.sequence where run = {run.id}"
+                for table, column in (("sequence", "id"), ("position", "sequence")):
+                    if self._first_difference(source, table, column, inputs) is not None:
+                        name = self.matched.catalogs[number].rows["run"][old]["name"]
+                        raise BankError(
+                            f"The run {name} of {source.shown} has different inputs than in"
+                            f" {self.sources[run.places[0][0]].shown}.",
+                            "One of them is damaged, or was read by another tokenizer: ingest it"
+                            " again.",
+                        )
 
     def _join_losses(self) -> None:
-        joined = (
-            ", ".join(str(run.id) for run in self.matched.runs if len(run.places) > 1) or "null"
-        )
-        keys = ("run", "disabled", "layer", "head", "replacement")
-        self._rows(
-            "update main.ablation as own set loss = there.loss, tokens = there.tokens from"
-            f" (select {', '.join(keys)}, {id_map.JOINED_LOSS} as loss, sum(tokens) as tokens"
-            f" from main.ablation where run in ({joined}) group by all) as there"
-            f" where {_same(*keys)}"
-        )
-        self._rows(
-            f"delete from main.ablation where run in ({joined}) and rowid not in"
-            f" (select min(rowid) from main.ablation group by {', '.join(keys)})"
-        )
+        """Replace the losses of the shards of a run by the mean over all their tokens."""
+        joined = ", ".join(str(run.id) for run in self.matched.runs if len(run.places) > 1)
+        statement = registry.internal_statement("merge/joined_losses")
+        self._rows(f"create temp table merge_loss as {statement}")
+        self._rows(f"delete from main.ablation where run in ({joined or 'null'})")
+        self._rows(f"insert into main.ablation from merge_loss where run in ({joined or 'null'})")
 
     def _copy_computed(self, source: Source) -> None:
         """Copy what was computed from runs that are taken whole, none of it twice."""
         whole = self.matched.whole_runs(source.number)
-        ids = {"run": whole, "probe": self._probes(source, whole)}
-        inputs = self.matched.input_shifts(source.number)
-        self._name_ablations_left_out(source, whole)
-        for table, keys in _COMPUTED.items():
-            moved = id_map.renumbered(table, source.number, ids, inputs)
-            known = ABLATION[-1] if table in ABLATION else table
-            self._insert(source, table, moved, _same(*keys), known)
-        user_tables.add_shifts(self.connection, source.number, "probe", ids["probe"])
-        left_out = registry.internal_statement("merge/computed_of_parts")
-        for run, done in self._rows(left_out, {"runs": [*whole]}):
-            self.notes.append(
-                f"What was computed from {run} ({done}) was not copied: compute it again from the"
-                " whole run."
-            )
-        for old, kind in self._rows(f"select id, kind from {OF}probe order by id"):
-            if old not in ids["probe"]:
-                self.notes.append(
-                    f"The probe {old} ({kind}) of {source.shown} was not copied: it was trained on"
-                    " part of a run. Train it again."
-                )
-
-    def _name_ablations_left_out(self, source: Source, whole: Mapping[int, int]) -> None:
+        numbers = {"run": whole, "probe": self._probe_numbers(source, whole)}
+        self.numbers[source.number] = {
+            **self.numbers[source.number],
+            "probe": numbers["probe"],
+        }
         statement = registry.internal_statement("merge/ablations_left_out")
         runs = {"old": [*whole], "new": [*whole.values()]}
         for run, name in self._rows(statement, runs):
@@ -363,19 +403,50 @@ class _Merge:
                 f"The ablation {name} of {run} in {source.shown} was not copied: an earlier bank"
                 " has another one of that name, or less of it."
             )
+        for table, keys in _COMPUTED.items():
+            known = ABLATION[-1] if table in ABLATION else table
+            where = self._refers_only_to(table, numbers)
+            self._insert(source, table, where, numbers=numbers, unless=_same(*keys), known=known)
+        left_out = registry.internal_statement("merge/computed_of_parts")
+        for run, done in self._rows(left_out, {"runs": [*whole]}):
+            self.notes.append(
+                f"What was computed from {run} ({done}) was not copied: compute it again from the"
+                " whole run."
+            )
+        for old, kind in self._rows(f"select id, kind from {OF}probe order by id"):
+            if old not in numbers["probe"]:
+                self.notes.append(
+                    f"The probe {old} ({kind}) of {source.shown} was not copied: it was trained on"
+                    " part of a run. Train it again."
+                )
 
-    def _probes(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
-        changed, rest = id_map.renumbered("probe", source.number, {"run": whole})
+    def _refers_only_to(self, table: str, numbers: Numbers) -> str:
+        """SQL for the rows of a table that refer to no other runs and probes than these."""
+        conditions = [
+            f"(own.{name} is null or {_among(name, numbers[target])})"
+            for name in columns_of_this_format()[table]
+            if (target := refers_to(table, name)) is not None
+            and target in numbers
+            and name != "sequence"
+        ]
+        return " and ".join(conditions)
+
+    def _probe_numbers(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
+        """The new number of each probe on whole runs: that of the same one, or the next."""
+        numbers = {**self.numbers[source.number], "run": whole}
+        changed = self._values(source, "probe", numbers)
+        listed = ", ".join(f"{value} as {quoted(name)}" for name, value in changed.items())
+        where = self._refers_only_to("probe", {"run": whole})
         rows = self._rows(
             "select own.id, coalesce(min(there.id), (select coalesce(max(id), 0) from main.probe)"
             " + row_number() over (partition by min(there.id) is null order by own.id))"
-            f" from (select {id_map.listed(self._values(source, 'probe', changed))} {rest}) as own"
+            f" from (select {listed} from {OF}probe as own where {where}) as own"
             f" left join main.probe as there on {_same(*_SAME_PROBE)} group by own.id"
         )
         return dict(rows)
 
     def _copy_frequencies(self, source: Source) -> None:
-        self._insert(source, "word_frequency", ({}, f"from {OF}word_frequency as own"), "true")
+        self._insert(source, "word_frequency", unless="true")
         digest = "select count(*), sum(hash(form, frequency)) from"
         own, there = (self._rows(f"{digest} {schema}word_frequency") for schema in (OF, "main."))
         if own[0][0] and own != there:
@@ -384,52 +455,173 @@ class _Merge:
                 " earlier bank has others."
             )
 
+    def _copy_user_tables(self, source: Source) -> None:
+        """Copy the tables that users made, with new ids, and note the views, which stay.
+
+        A column refers to a table by its name, as `sql.bank.references` says. Rows that refer to
+        what is left out are left out.
+        """
+        numbers = self.numbers[source.number]
+        names = {
+            text: self.matched.name("run", new)
+            for old, new in numbers["run"].items()
+            for text in (str(old), self.matched.catalogs[source.number].rows["run"][old]["name"])
+        }
+        for table, types in source.tables.items():
+            if table[0] == "main" and table[1] in columns_of_this_format():
+                continue
+            values, lost, changed = {}, ["false"], []
+            for name, type_ in types.items():
+                values[name] = old = f"own.{quoted(name)}"
+                target = _target(name, type_)
+                if target is None:
+                    continue
+                changed.append(name)
+                if type_ == "VARCHAR":
+                    cases = " ".join(
+                        f"when {literal(told)} then {literal(now)}" for told, now in names.items()
+                    )
+                    values[name] = f"case {old} {cases} end" if cases else "null"
+                    lost.append(f"({old} is not null and {values[name]} is null)")
+                else:
+                    values[name] = new = renumbered("", name, numbers)
+                    known = f"{new} in (select id from main.{target})"
+                    lost.append(f"({old} is not null and not coalesce({known}, false))")
+            self._copy_user_table(source, table, values, " or ".join(lost), changed)
+        statement = registry.internal_statement("merge/own_views")
+        if views := self._rows(statement):
+            shown = ", ".join(map(_shown, views))
+            self.notes.append(f"Views and macros of {source.shown} were not copied: {shown}.")
+
+    def _copy_user_table(
+        self,
+        source: Source,
+        table: Table,
+        values: Mapping[str, str],
+        lost: str,
+        changed: Sequence[str],
+    ) -> None:
+        new = qualified_name(*table)
+        listed = ", ".join(f"{value} as {quoted(name)}" for name, value in values.items())
+        rest = f"from {SOURCE}.{new} as own"
+        self._rows(
+            f"insert into {new} select it.* from (from {new} where false union all by name select"
+            f" {listed} {rest} where not ({lost})) as it"
+            f" where not exists (from {new} as there where there is not distinct from it)"
+        )
+        shown = f"{_shown(table)} of {source.shown}"
+        types = source.tables[table]
+        if others := [
+            name for name in types if name not in changed and types[name] in _WHOLE_NUMBERS
+        ]:
+            self.notes.append(
+                f"In {shown} the numbers in {', '.join(others)} were copied unchanged: ids are"
+                " recognised by the names of their columns (word, run, ...)."
+            )
+        if changed:
+            self.notes.append(
+                f"In {shown} the ids in {', '.join(changed)} were changed to those of the new bank."
+            )
+        if gone := self._count(f"{rest} where {lost}"):
+            self.notes.append(
+                f"{gone:,} rows of {shown} were not copied: they refer to nothing in the new bank."
+            )
+
+    def _copy_relations(self, source: Source) -> None:
+        """Copy the relations that users saved; those of one name and request are one.
+
+        The text of all sources is there already: a name that its trees, or another request, have
+        gets a number.
+        """
+        numbers = self.numbers[source.number]
+        columns = "name, request, from_node, to_node, meaning, statement"
+        for name, *own, last in self._rows(
+            f"select {columns}, last_sentence from {OF}saved_relation order by name"
+        ):
+            select = "select name, request, from_node, to_node from saved_relation order by name"
+            known = {name: other for name, *other in self._rows(select)}
+            numbered = re.compile(rf"{re.escape(name)}(_\d+)?")
+            same = (name for name in known if known[name] == own[:3] and numbered.fullmatch(name))
+            now = next(same, "")
+            if not now:
+                taken = [*known]
+                while is_of_trees(self.connection, now := unique(name, taken, "_")):
+                    taken.append(now)
+                self._insert(source, "saved_relation", f"own.name = {literal(name)}", name=now)
+                create_view(self.connection, SavedRelation(now, *own))
+            if now != name:
+                self.notes.append(
+                    f"The saved relation {name} of {source.shown} is called {now} here: another"
+                    " one or a relation of the trees has that name."
+                )
+            sentence = renumbered("sentence", "id", numbers)
+            self._rows(
+                f"insert into merge_searched select $now, {sentence} from {OF}sentence as own"
+                " where own.id <= $last",
+                {"now": now, "last": last},
+            )
+            word, head_word = (
+                renumbered("saved_pair", column, numbers) for column in ("word", "head_word")
+            )
+            self._rows(
+                f"insert into saved_pair (relation, word, head_word) select $now, {word},"
+                f" {head_word} from {OF}saved_pair as own where own.relation = $name"
+                " except select relation, word, head_word from saved_pair",
+                {"name": name, "now": now},
+            )
+
+
+def _make_columns(
+    connection: DuckDBPyConnection, sources: Sequence[Source], apart: Sequence[str] = ("bank",)
+) -> dict[str, dict[str, str]]:
+    """Make the tables and columns that users made in the sources, but none in the tables `apart`.
+
+    Returns the columns of the tables of every bank, with their types. Raises CallError if a column
+    has another type in two sources.
+    """
+    usual = {("main", name): own for name, own in columns_of_this_format().items()}
+    tables = {table: dict(own) for table, own in usual.items()}
+    for source in sources:
+        for table, types in source.tables.items():
+            columns = tables.setdefault(table, {})
+            for name, type_ in types.items():
+                if table[1] not in apart and columns.setdefault(name, type_) != type_:
+                    raise CallError(
+                        f"The column {_shown(table)}.{name} is {type_} in {source.shown}, and"
+                        f" {columns[name]} in another bank.",
+                        "Rename it in one of them (the DuckDB shell does), or leave that bank out.",
+                    )
+    if apart:  # the ids of a second corpus need more digits than an INTEGER has
+        for table in tables.keys() - usual.keys():
+            for name, type_ in tables[table].items():
+                if _target(name, type_) is not None and type_ in _WHOLE_NUMBERS:
+                    tables[table][name] = "BIGINT"
+    for statement in further(tables):
+        connection.execute(statement)
+    of_every_bank = {table: tables[table] for table in usual}
+    if of_every_bank != usual:
+        reinstall(connection)  # the bank's views show columns of users too
+    return {name: columns for (_, name), columns in of_every_bank.items()}
+
+
+def _target(column: str, type_: str) -> str | None:
+    """The table that a column of a user's table refers to, by its name; None for none."""
+    if column in ("id", "entity") or refers_to("", column) is None:
+        return None
+    target = "run" if column.endswith("_run") else column
+    if type_ == "VARCHAR":
+        return target if target == "run" else None
+    target = "word" if column in ("first_word", "last_word", "head_word") else target
+    return target if type_ in _WHOLE_NUMBERS else None
+
+
+def _shown(table: Table) -> str:
+    return table[1] if table[0] == "main" else ".".join(table)
+
+
+def _among(column: str, ids: Mapping[int, int], own: str = "own.") -> str:
+    return f"{own}{column} in ({', '.join(map(str, ids)) or 'null'})"
+
 
 def _same(*columns: str) -> str:
     return " and ".join(f"there.{column} is not distinct from own.{column}" for column in columns)
-
-
-def import_export(folder: str | Path, bank: str | Path) -> Merged:
-    """Make a new bank of the folder that `attnbank export` wrote, with its ids.
-
-    The folder is checked against its manifest first: its format, every file's size and SHA-256,
-    then the columns and the rows of every table. The bank appears only when it is whole.
-
-    Raises CallError if there is no such folder, or a bank already; BankError if the export is not
-    as it was written, if it has another format, or if the bank cannot be written.
-    """
-    path = Path(bank)
-    check_free(path)
-    source = of_export(0, folder)
-    assert source.manifest is not None
-    with connect_beside(source.reads) as connection:
-        _catalog(connection, source)
-    with (
-        new_bank(path, provenance.version(), source.reads, settings=_LIMITS) as connection,
-        source.attached(connection),
-    ):
-        user_tables.columns_of(connection, [source], apart=())
-        connection.execute("delete from bank")
-        for table in source.manifest.tables:
-            name, columns = (
-                qualified_name(table.schema, table.name),
-                ", ".join(map(quoted, table.columns)),
-            )
-            with reading(source.shown, table):
-                connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
-        connection.execute("update bank set analyses = ?", [macros.fingerprint()])
-    rows = {table.name: table.rows for table in source.manifest.tables if table.schema == "main"}
-    return Merged(rows, (), source.manifest.written_by)
-
-
-def import_exports(
-    folders: Sequence[str | Path], bank: str | Path, *, partial: bool = False
-) -> Merged:
-    """Make a new bank of one or several folders that `attnbank export` wrote.
-
-    One is imported as it is; several are merged, and `partial` is as in `merge_banks`. Raises as
-    `import_export` and `merge_banks` do, and CallError if a folder is none.
-    """
-    if len(folders) == 1:
-        return import_export(folders[0], bank)
-    return _merged(Path(bank), folders, of_export, partial)

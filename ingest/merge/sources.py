@@ -20,7 +20,6 @@ from attnbank.sql.bank.error_messages import bank_error, is_damage, is_full_disk
 from attnbank.sql.bank.integrity import fault_of_rows
 from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.errors import BankError, first_line
-from attnbank.sql.id_map import OF, SOURCE, listed
 from attnbank.sql.matching import unfit
 from attnbank.sql.outputs.atomic import expanded, files_of_bank
 from attnbank.sql.outputs.manifests import (
@@ -33,6 +32,10 @@ from attnbank.sql.outputs.manifests import (
 )
 from attnbank.sql.outputs.tables import tables_of
 from attnbank.sql.quoting import literal, qualified_name, quoted
+
+# The name that a source is attached under.
+SOURCE = "source"
+OF = f"{SOURCE}.main."
 
 MOST_TEXT, MOST_TIMES = 10**9, 100
 """The text of a table may have so many bytes, or so many times those of its files: Parquet names a
@@ -178,8 +181,8 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
         files = ", ".join(literal(str(home / file.path)) for file in table.files)
         source = f"read_parquet([{files}], hive_partitioning = false)"
     else:
-        nulls = {name: f"cast(null as {type_})" for name, type_ in table.columns.items()}
-        source = f"(select {listed(nulls)} where false)"
+        nulls = (f"null::{type_} as {quoted(name)}" for name, type_ in table.columns.items())
+        source = f"(select {', '.join(nulls)} where false)"
     with reading(export, table):
         described = connection.execute(f"describe from {source}").fetchall()
         text = " + ".join(

@@ -21,7 +21,6 @@ from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import CallError
-from attnbank.sql.id_map import KIND_OF
 from attnbank.sql.messages import escape_control
 from attnbank.sql.quoting import literal, qualified_name, quoted
 from attnbank.sql.run_choice import find_corpus
@@ -244,7 +243,7 @@ def _find_references(
         if (reference.schema, reference.table) == table_key
     ]
     known += [
-        TableReference(*table_key, name, KIND_OF[name], by_name=False)
+        TableReference(*table_key, name, "word", by_name=False)
         for name, type_ in word_file.columns.items()
         if name in ("first_word", "last_word", "head_word") and type_.endswith(("INT", "INTEGER"))
     ]

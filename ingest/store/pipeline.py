@@ -45,7 +45,11 @@ _TABLES = (
     "skipped",
 )  # fmt: skip
 
-_COUNTED = ("unknown_words", "joined_words", "misspelled_words")  # columns of run, and of batches
+_COUNTED = (
+    "unknown_words",
+    "joined_words",
+    "misspelled_words",
+)  # columns of run_part, and of batches
 
 _Item = TypeVar("_Item")
 _IN_FLIGHT = 2  # batches whose attention is in memory: one is computed, another is merged
@@ -331,7 +335,7 @@ class Writer:
                 self._tally.write_losses(self._connection)
             sums = ", ".join(f"{name} = {name} + ?" for name in _COUNTED)
             self._connection.execute(
-                f"update run set batches = ?, {sums} where id = ?",
+                f"update run_part set batches = ?, {sums} where run = ?",
                 [self._last_batch, *(self._open[name] for name in _COUNTED), self._facts.run],
             )
             self._connection.execute("commit")

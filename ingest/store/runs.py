@@ -17,6 +17,7 @@ from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.options import FirstWord, IngestOptions
 from attnbank.ingest.store.writer import insert_row, next_ids, rows_by_name
 from attnbank.sql import provenance
+from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.ids import read_shards
 from attnbank.sql.matching import unique
@@ -111,11 +112,23 @@ def find_same_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun | 
         # Options without effect are None here, and missing in the row.
         if any(options.get(name) != value for name, value in shape.items()):
             continue
-        copied = ("id", "name", "batch_tokens", "batches", "device")
+        # Only a finished run has several parts, and the versions of one do not matter.
+        (part,) = rows_by_name(
+            connection.execute(
+                "select sum(batches)::int as batches, max(batch_tokens) as batch_tokens,"
+                " string_agg(distinct device, ' + ' order by device) as device,"
+                " any_value(libraries) as libraries from run_part where run = ?",
+                [row["id"]],
+            )
+        )
         return StoredRun(
-            **{name: row[name] for name in copied},
+            id=row["id"],
+            name=row["name"],
+            batch_tokens=part["batch_tokens"],
+            batches=part["batches"],
+            device=part["device"],
             finished=row["finished"] is not None,
-            versions=_decisive_versions(row["code_version"], row["libraries"]),
+            versions=_decisive_versions(row["code_version"], part["libraries"]),
             earlier_batch_tokens=_parse_budgets(options.get("earlier_batch_tokens")),
         )
     return None
@@ -149,11 +162,16 @@ def reduce_batch_tokens(
     if run.batches > (earlier[-1][0] if earlier else 0):
         earlier = (*earlier, (run.batches, run.batch_tokens))
     text = " ".join(f"{last}:{tokens}" for last, tokens in earlier)
-    connection.execute(
-        "update run set batch_tokens = $tokens, options = case when $earlier = '' then options"
-        " else map_concat(options, map {'earlier_batch_tokens': $earlier}) end where id = $run",
-        {"tokens": batch_tokens, "earlier": text, "run": run.id},
-    )
+    with transaction(connection):
+        connection.execute(
+            "update run_part set batch_tokens = ? where run = ?", [batch_tokens, run.id]
+        )
+        if text:
+            connection.execute(
+                "update run set options = map_concat(options, map {'earlier_batch_tokens': ?})"
+                " where id = ?",
+                [text, run.id],
+            )
     return replace(run, batch_tokens=batch_tokens, earlier_batch_tokens=earlier)
 
 
@@ -204,15 +222,18 @@ def _decisive_versions(code_version: str, libraries: dict[str, str]) -> dict[str
 def start_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun:
     """Insert the row of a new run."""
     options = spec.options
-    insert_row(
-        connection, "run", **spec.columns, id=next_ids(connection)["run"],
-        name=_run_name(connection, spec),
-        batch_tokens=options.batch_tokens, options=_stored_options(options),
-        device=spec.device, code_version=provenance.version(),
-        libraries=provenance.libraries(*_LIBRARIES), batches=0,
-        started=provenance.now(), unknown_words=0, joined_words=0,
-        misspelled_words=spec.misspelled_words,
-    )  # fmt: skip
+    number, started = next_ids(connection)["run"], provenance.now()
+    with transaction(connection):
+        insert_row(
+            connection, "run", **spec.columns, id=number, name=_run_name(connection, spec),
+            options=_stored_options(options), code_version=provenance.version(), started=started,
+        )  # fmt: skip
+        insert_row(
+            connection, "run_part", run=number, shard=read_shards(options.shard).text, batches=0,
+            batch_tokens=options.batch_tokens, device=spec.device,
+            libraries=provenance.libraries(*_LIBRARIES), started=started, unknown_words=0,
+            joined_words=0, misspelled_words=spec.misspelled_words,
+        )  # fmt: skip
     run = find_same_run(connection, spec)
     assert run is not None
     return run
@@ -220,7 +241,10 @@ def start_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun:
 
 def finish_run(connection: DuckDBPyConnection, run: int) -> None:
     """Store that the last batch of a run is committed."""
-    connection.execute("update run set finished = ? where id = ?", [provenance.now(), run])
+    now = provenance.now()
+    with transaction(connection):
+        connection.execute("update run set finished = ? where id = ?", [now, run])
+        connection.execute("update run_part set finished = ? where run = ?", [now, run])
 
 
 def short_name(model: str) -> str:

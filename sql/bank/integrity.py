@@ -59,7 +59,7 @@ def _lost_row(connection: DuckDBPyConnection) -> str | None:
         for table, columns in tables.items()
         if table not in _OF_INPUTS
         for column, type_ in columns.items()
-        if type_ == "INTEGER" and "id" in tables.get(target := _target(column), ())
+        if type_ in ("INTEGER", "BIGINT") and "id" in tables.get(target := _target(column), ())
     ]
     rows = connection.execute(f"{' union all '.join(selects)} limit 1").fetchall()
     return str(rows[0][0]) if rows else None

@@ -52,26 +52,19 @@ create table run (
     subword varchar not null check (subword in ('mean', 'first')),
     max_tokens integer not null,
     decimals smallint,
-    batch_tokens integer not null,
     options map(varchar, varchar),
-    device varchar not null,
     code_version varchar not null,
-    libraries map(varchar, varchar) not null,
-    batches integer not null,
     started timestamp not null,
     finished timestamp,
     reading smallint,
-    unknown_words integer,
     multiword varchar,
     keep varchar,
     batching varchar,
     edges varchar,
-    joined_words integer,
     first_word varchar,
     bos varchar,
     measure varchar,
-    heads smallint,
-    misspelled_words integer
+    heads smallint
 );
 comment on table run is 'One pass of one model over one corpus, with every option that shapes its rows.';
 comment on column run.id is 'Number of the run in this bank.';
@@ -83,26 +76,45 @@ comment on column run.unit is 'What a position is: a word (pieces merged, sectio
 comment on column run.subword is 'Attention from a split word: the mean over its pieces (the paper) or its first piece (the published code).';
 comment on column run.max_tokens is 'Longest input in tokens, special tokens included; longer ones are in skipped.';
 comment on column run.decimals is 'Decimals that the weights of attention and attention_top are rounded to; null for unrounded. Table peak is never rounded.';
-comment on column run.batch_tokens is 'Budget of a batch in padded tokens; the batches decide which inputs the model saw together.';
 comment on column run.options is 'Further options of the run, by name: shard (3/16: the part of the documents), limit (inputs in its random sample) and seed among them.';
-comment on column run.device is 'Device that the model ran on (cpu, cuda, ...).';
 comment on column run.code_version is 'Version of attnbank that wrote the run.';
-comment on column run.libraries is 'Versions of Python and of the libraries that the figures depend on.';
-comment on column run.batches is 'Batches committed so far; an interrupted run goes on with the next.';
-comment on column run.started is 'When it started, UTC.';
-comment on column run.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
+comment on column run.started is 'When it started, UTC; of several parts the first.';
+comment on column run.finished is 'When its last batch was committed, UTC; of several parts the last; null while it is unfinished.';
 comment on column run.reading is 'How words were given to the tokenizer. 3: each with the white space before it, as in the text, and what is written like a special token as text. 2, in older runs: such a word as that token. 1 or null: as in the text only for byte-level tokenizers; SentencePiece ones read spaces that nobody wrote, or none.';
-comment on column run.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far.';
 comment on column run.multiword is 'How a multiword token that its words do not spell (French du: de + le) was read. written: as in the text, so that its words share one position; parts: its words in its place.';
 comment on column run.keep is 'What is kept of each attention map. weights: all of it, in attention; top:8 (or another number): the 8 largest weights of each distribution, in attention_top; peaks: only what attention_map and peak hold, which all runs have.';
 comment on column run.batching is 'Which inputs the model saw together. padded: of any length, the shorter ones padded; equal: of one length only, because padding changes the attention of this model; single: none.';
 comment on column run.edges is 'How the edges of words were read. cut: the tokenizer was given each word by itself; share: it was given the text of each sentence, so that words which one of its pieces joins share one position.';
-comment on column run.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, splits differently than each word alone: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';
 comment on column run.first_word is 'What the first word (token) of an input is where the model is causal and nothing stands before the text. special: its kind is first, and as a special token it is not a candidate for a maximum; word: it is one. Null where it is a word like any other.';
 comment on column run.bos is 'The token that was put before the text of each input (--bos, --bos-token); null for what the tokenizer does by itself.';
 comment on column run.measure is 'What its maps hold. weights: attention weights; norms: the length of each weighted value vector (Kobayashi et al. 2020); residual-norms: the same of a whole layer with its residual, and with its layer norm where that comes after it (2021; not in GPT-2, Llama and others that normalise first); rollout: attention multiplied through the layers (Abnar and Zuidema 2020); value-zeroing: how much a layer''s output changes without the values of a word, of all its pieces together: 1 - cos, the mean over the pieces that look, as shares of a row (Mohebbi et al. 2023).';
 comment on column run.heads is 'Maps in each layer: the heads of its model, or 1 where the measure is one of whole layers (head is 1 then).';
-comment on column run.misspelled_words is 'Words whose tokens, in a run that was given (add_run), do not spell them, marks, case and accents aside; of the batches committed so far. Null where the tokens were attnbank''s own, or were not to spell words.';
+
+create table run_part (
+    run integer not null,
+    shard varchar,
+    batches integer not null,
+    batch_tokens integer not null,
+    device varchar not null,
+    libraries map(varchar, varchar) not null,
+    started timestamp not null,
+    finished timestamp,
+    unknown_words integer,
+    joined_words integer,
+    misspelled_words integer
+);
+comment on table run_part is 'How each part of a run was made: one row, or one for each shard of a run that was merged of shards.';
+comment on column run_part.run is 'run.id of the run.';
+comment on column run_part.shard is 'The part of the documents (3/16), as ingest --shard took it; null for all of them.';
+comment on column run_part.batches is 'Batches committed so far; an interrupted run goes on with the next.';
+comment on column run_part.batch_tokens is 'Budget of a batch in padded tokens; the batches decide which inputs the model saw together.';
+comment on column run_part.device is 'Device that the model ran on (cpu, cuda, ...).';
+comment on column run_part.libraries is 'Versions of Python and of the libraries that the figures depend on.';
+comment on column run_part.started is 'When it started, UTC.';
+comment on column run_part.finished is 'When its last batch was committed, UTC; null while it is unfinished.';
+comment on column run_part.unknown_words is 'Words of the run (a multiword token that is read as written counts as one) with a piece that the vocabulary lacks ([UNK]), in the batches committed so far.';
+comment on column run_part.joined_words is 'Words of the run (a multiword token that is read as written counts as one) that the tokenizer, given the text of a sentence, splits differently than each word alone: a piece joins them to a neighbour, or goes on from one (##s). Counted for the batches committed so far.';
+comment on column run_part.misspelled_words is 'Words whose tokens, in a run that was given (add_run), do not spell them, marks, case and accents aside; of the batches committed so far. Null where the tokens were attnbank''s own, or were not to spell words.';
 
 create table skipped (
     corpus integer not null,

@@ -12,7 +12,7 @@ create table sequence (
 comment on table sequence is 'One input of the model in a run.';
 comment on column sequence.id is '(run.id - 1) << 40 | the place of its sentence in the whole corpus; of its first word where sentence is null.';
 comment on column sequence.run is 'run.id of its run.';
-comment on column sequence.batch is '1-based batch of the run that it was computed and committed in.';
+comment on column sequence.batch is '1-based batch of its part of the run (run_part) that it was computed and committed in.';
 comment on column sequence.document is 'document.id of its document.';
 comment on column sequence.sentence is 'sentence.id in runs of single sentences; else null (word.sentence tells).';
 comment on column sequence.positions is 'Rows and columns of its attention maps, special tokens included.';

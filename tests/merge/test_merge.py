@@ -55,17 +55,12 @@ def test_an_ingest_of_the_whole_finds_its_run_there(
     assert bank_rows.rows(bank) == before and _asked(bank, "select count(*) from run") == [(1,)]
 
 
-def test_the_inputs_of_shards_follow_each_other(shards: Any, merged: Path) -> None:
-    """Shard by shard, whatever the order of the banks, and so do the batches."""
-    rows = _asked(
-        merged,
-        "select sequence.id, sequence.batch, (document.index - 1) % 3 from sequence"
-        " inner join document on document.id = sequence.document order by sequence.id",
-    )
-    ids, batches, of = zip(*rows, strict=True)
-    assert [*ids] == [*range(1, len(ids) + 1)] and [*of] == sorted(of)
-    assert [*batches] == sorted(batches)
-    assert _asked(merged, "select batches, first_sequence from run") == [(batches[-1], 1)]
+def test_how_each_shard_was_made_is_kept(shards: Any, merged: Path) -> None:
+    parts = "select * from run_part order by shard"
+    own = [_asked(bank, parts)[0] for bank in shards.shards]
+    assert _asked(merged, parts) == own and [row[1] for row in own] == ["1/3", "2/3", "3/3"]
+    times = "select min(started), max(finished) from run_part"
+    assert _asked(merged, "select started, finished from run") == _asked(merged, times)
 
 
 def test_best_head_is_the_same_cell_by_cell(shards: Any, merged: Path) -> None:

@@ -35,16 +35,17 @@ def _catalog(number: int, count: int, **changed: Any) -> dict[str, list[dict[str
         "model": 1, "corpus": 1, "context": "sentence", "unit": "word", "subword": "mean",
         "max_tokens": 128, "decimals": None, "measure": "weights", "reading": 3, "keep": "weights",
         "batching": "padded",
-        "multiword": "written", "edges": None, "first_word": None, "bos": None, "joined_words": 2,
-        "misspelled_words": None,
-        "device": "cpu", "batch_tokens": 1024, "code_version": "0",
-        "libraries": {"torch": "2"}, "options": {"model": "bert", **shard}, "batches": number,
-        "unknown_words": 1, "started": datetime(2026, 1, number),
-        "finished": datetime(2026, 2, number), "first_sequence": 1,
+        "multiword": "written", "edges": None, "first_word": None, "bos": None,
+        "code_version": "0", "options": {"model": "bert", **shard},
+        "started": datetime(2026, 1, number), "finished": datetime(2026, 2, number),
     }  # fmt: skip
-    for row in (corpus, model, run):
+    part = {
+        "run": 1, "shard": shard.get("shard"), "device": "cpu", "batch_tokens": 1024,
+        "libraries": {"torch": "2"},
+    }  # fmt: skip
+    for row in (corpus, model, run, part):
         row.update({name: value for name, value in changed.items() if name in row})
-    return {"corpus": [corpus], "model": [model], "run": [run]}
+    return {"corpus": [corpus], "model": [model], "run": [run], "run_part": [part]}
 
 
 def _shard(text: str) -> dict[str, list[dict[str, Any]]]:
@@ -154,7 +155,6 @@ def test_shards_become_the_run() -> None:
     ((corpus,), (model,), (run,)) = (_rows(found, each) for each in ("corpus", "model", "run"))
     assert (corpus["shard"], corpus["path"], model["id"]) == (None, "/2/news", 1)
     assert run["name"] == "news/bert" and run["options"] == {"model": "bert"}
-    assert (run["batches"], run["unknown_words"], run["joined_words"]) == (6, 3, 6)
     assert (run["started"], run["finished"]) == (datetime(2026, 1, 1), datetime(2026, 2, 3))
     assert [number for number, _ in found.runs[0].places] == [1, 0, 2]
     assert [found.whole_runs(each) for each in range(3)] == [{}] * 3

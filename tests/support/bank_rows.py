@@ -20,15 +20,12 @@ _TEXT = (
     "model",
 )
 _OF_RUNS = {
-    "run": "select * exclude (first_sequence, batches, started, finished) from run",
-    "sequence": "select run, document, sentence, positions, tokens from sequence",
+    "run": "select * exclude (started, finished) from run",
+    "sequence": "select * exclude (batch) from sequence",
     "ablation": "select * replace (round(loss, 12) as loss) from ablation",  # a mean of means
     "skipped": "select * exclude (batch) from skipped",
     **{
-        table: f"select run, document, first_word, each.* exclude (sequence) from {table} as each"
-        " inner join (select sequence.id, run, document, min(word) as first_word from sequence"
-        " inner join position on position.sequence = sequence.id group by all) as own"
-        " on own.id = each.sequence"
+        table: f"select * from {table}"
         for table in ("position", "attention", "attention_map", "peak", "gradient")
     },
 }
@@ -45,10 +42,7 @@ def model_of(bank: Path, run: int = 1) -> str:
 
 
 def rows(bank: Path) -> dict[str, Rows]:
-    """The rows of each table in an order of their own, without times and numbers of batches.
-
-    An input is known by its run, its document and its first word instead of by its id.
-    """
+    """The rows of each table in an order of their own, without times and numbers of batches."""
     selects = {table: f"select * from {table}" for table in _TEXT} | _OF_RUNS
     with duckdb.connect(str(bank), read_only=True) as connection:
         return {

@@ -66,10 +66,11 @@ def make_bank(
             annotation="gold")  # fmt: skip
         add(
             "run", id=number, name=name, model=1, corpus=number, context="sentence", unit="word",
-            subword="mean", max_tokens=512, batch_tokens=2048, device="cpu", code_version="0",
-            libraries={}, first_sequence=sentence + 1, batches=1,
+            subword="mean", max_tokens=512, code_version="0",
             started="2020-01-01 00:00:00", finished="2020-01-01 00:00:01",
         )  # fmt: skip
+        add("run_part", run=number, batch_tokens=2048, device="cpu", libraries={}, batches=1,
+            started="2020-01-01 00:00:00", finished="2020-01-01 00:00:01")  # fmt: skip
         for at in range(size):
             if at % 5 == 0:
                 document += 1

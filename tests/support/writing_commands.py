@@ -53,7 +53,6 @@ _TIMES = frozenset({"started", "finished"})
 _NUMBERED = {
     "run": "dense_rank() over (order by run)",
     "sequence": "sequence - (select min(id) from sequence)",
-    "first_sequence": "first_sequence - (select min(id) from sequence)",
 }
 """A run that is replaced twice has larger ids than one that is replaced once, since no id is given
 again. So ids are compared only relative to the first one."""

@@ -22,6 +22,10 @@ select 'its table sequence has ids twice' as reason
 from sequence
 having count(*) <> count(distinct sequence.id)
 union all
+select 'the id of the input ' || sequence.id || ' is that of another run'
+from sequence
+where sequence.id >> 40 <> sequence.run - 1
+union all
 select 'its table position has rows that belong to no input'
 from positions_of_sequence
 where positions_of_sequence.sequence not in (select sequence.id from sequence)

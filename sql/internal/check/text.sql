@@ -41,11 +41,11 @@ ordered_sentence as (
 
 document_extent as (
     select
-        document.id, document.corpus, document.index, min(checked_sentence.first_word) as first_word,
+        document.id, min(checked_sentence.first_word) as first_word,
         max(checked_sentence.last_word) as last_word
     from document
     left join checked_sentence on checked_sentence.document = document.id
-    group by document.id, document.corpus, document.index
+    group by document.id
 ),
 
 mention_extent as (
@@ -75,6 +75,22 @@ select 'two documents of a corpus have the same place (document.index)'
 from document
 group by document.corpus, document.index
 having count(*) > 1
+union all
+select 'the id of document ' || document.id || ' is not that of its place in its corpus'
+from document
+where document.id <> ((cast(document.corpus as bigint) - 1) << 40) + document.index
+union all
+select 'the ids of document ' || ordered_sentence.document || ' are those of another corpus'
+from ordered_sentence
+where
+    ordered_sentence.id >> 40 <> ordered_sentence.document >> 40
+    or ordered_sentence.first_word >> 40 <> ordered_sentence.document >> 40
+union all
+select 'the ids of document ' || mention_extent.document || ' are those of another corpus'
+from mention_extent
+where
+    mention_extent.first_mention >> 40 <> mention_extent.document >> 40
+    or mention_extent.first_entity >> 40 <> mention_extent.document >> 40
 union all
 select
     'the words of sentence ' || checked_sentence.id || ' are not the ' || checked_sentence.words

@@ -1,6 +1,19 @@
 -- The runs of a bank, with their options and sizes.
 with
 
+part_total as (
+    select
+        run_part.run,
+        sum(run_part.batches) as batches,
+        max(run_part.batch_tokens) as batch_tokens,
+        string_agg(distinct run_part.device, ' + ' order by run_part.device) as device,
+        sum(run_part.unknown_words) as unknown_words,
+        sum(run_part.joined_words) as joined_words,
+        sum(run_part.misspelled_words) as misspelled_words
+    from run_part
+    group by run_part.run
+),
+
 -- squares are the weights of one head in a layer, and largest those of them that --keep top:K keeps.
 input_size as (
     select
@@ -87,7 +100,7 @@ select
     run.max_tokens,
     run.decimals,
     run.keep,
-    run.batch_tokens,
+    part_total.batch_tokens,
     run.batching,
     map_extract_value(run.options, 'shard') as shard,
     map_extract_value(run.options, 'truncate') as truncate,
@@ -115,22 +128,22 @@ select
         coalesce(input_size.positions * model.layers * coalesce(run.heads, model.heads), 0) as bigint
     ) as distributions,
     cast(coalesce(skipped_count.skipped, 0) as bigint) as skipped,
-    run.batches,
-    run.device,
+    cast(part_total.batches as bigint) as batches,
+    part_total.device,
     run.code_version,
     run.started,
     run.finished,
     run.reading,
-    run.unknown_words,
+    cast(part_total.unknown_words as bigint) as unknown_words,
     coalesce(run.edges, 'cut') as edges,
-    run.joined_words,
+    cast(part_total.joined_words as bigint) as joined_words,
     case when token_count.tokens > 0 or run.multiword = 'parts' then coalesce(run.multiword, 'parts') end as multiword,
     cast(coalesce(inner_count.inner_dependencies, 0) as bigint) as inner_dependencies,
     run.first_word,
     run.bos,
     run.measure,
     run.heads,
-    run.misspelled_words,
+    cast(part_total.misspelled_words as bigint) as misspelled_words,
     cast(coalesce(surprisal_count.words, 0) as bigint) as surprisals,
     cast(coalesce(surprisal_count.first_words, 0) as bigint) as first_words,
     cast(coalesce(surprisal_count.sharing_words, 0) as bigint) as sharing_words,
@@ -138,6 +151,7 @@ select
 from run
 inner join model on model.id = run.model
 inner join corpus on corpus.id = run.corpus
+left join part_total on part_total.run = run.id
 left join input_size on input_size.run = run.id
 left join text_size on text_size.run = run.id
 left join surprisal_count on surprisal_count.run = run.id

@@ -5,6 +5,15 @@ run_input as (
     select sequence.id, cast(sequence.positions as bigint) as positions
     from sequence
     where sequence.run = $run
+),
+
+part_total as (
+    select
+        cast(sum(run_part.batches) as integer) as batches,
+        cast(sum(run_part.unknown_words) as integer) as unknown_words,
+        cast(sum(run_part.joined_words) as integer) as joined_words
+    from run_part
+    where run_part.run = $run
 )
 
 select
@@ -27,9 +36,9 @@ select
         select cast(coalesce(sum(run_input.positions * run_input.positions), 0) as bigint)
         from run_input
     ) * model.layers * coalesce(run.heads, model.heads) as weights,
-    run.batches,
-    run.unknown_words,
-    run.joined_words,
+    part_total.batches,
+    part_total.unknown_words,
+    part_total.joined_words,
     coalesce(run.edges, 'cut') as edges,
     (
         select count(*)
@@ -53,4 +62,5 @@ select
 from run
 inner join corpus on corpus.id = run.corpus
 inner join model on model.id = run.model
+cross join part_total
 where run.id = $run

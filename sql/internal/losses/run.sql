@@ -4,7 +4,7 @@ select
     run.name,
     run.corpus,
     run.context,
-    run.device,
+    (select string_agg(distinct run_part.device, ' + ') from run_part where run_part.run = run.id) as device,
     run.multiword,
     run.edges,
     run.bos,

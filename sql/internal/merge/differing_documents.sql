@@ -1,12 +1,34 @@
--- The first document that is not the same in all its sources, or that an earlier source of the same shards lacks.
-select merge_id_map.corpus, merge_id_map.index
-from merge_id_map
-group by merge_id_map.corpus, merge_id_map.index
-having
-    min(merge_id_map.sentences) <> max(merge_id_map.sentences)
-    or min(merge_id_map.words) <> max(merge_id_map.words)
-    or min(merge_id_map.mentions) <> max(merge_id_map.mentions)
-    or min(merge_id_map.entities) <> max(merge_id_map.entities)
-    or max(case when merge_id_map.is_own and not merge_id_map.is_first then 1 else 0 end) = 1
-order by merge_id_map.corpus, merge_id_map.index
+-- The first document that is not the same in all exports that have its shard, or that one of them lacks.
+with
+
+export_count as (
+    select document_size.corpus, document_size.shard, count(distinct document_size.export) as exports
+    from document_size
+    group by document_size.corpus, document_size.shard
+),
+
+document_count as (
+    select
+        document_size.document,
+        document_size.corpus,
+        document_size.shard,
+        count(*) as exports,
+        count(distinct document_size.sentences) as sentences,
+        count(distinct document_size.words) as words,
+        count(distinct document_size.mentions) as mentions,
+        count(distinct document_size.entities) as entities
+    from document_size
+    group by document_size.document, document_size.corpus, document_size.shard
+)
+
+select document_count.document
+from document_count
+inner join export_count
+    on export_count.corpus = document_count.corpus
+    and export_count.shard = document_count.shard
+where document_count.exports <> export_count.exports
+    or greatest(
+        document_count.sentences, document_count.words, document_count.mentions, document_count.entities
+    ) > 1
+order by document_count.document
 limit 1

@@ -1,4 +1,17 @@
--- The library versions of each run: one row per run and library, Python included.
-select run.name as run, unnest(map_keys(run.libraries)) as library, unnest(map_values(run.libraries)) as version
-from run
-order by run.id, library
+-- The library versions of each run: one row per run, library and version, Python included.
+with
+
+part_version as (
+    select
+        run.id,
+        run.name,
+        unnest(map_keys(run_part.libraries)) as library,
+        unnest(map_values(run_part.libraries)) as version
+    from run
+    inner join run_part on run_part.run = run.id
+)
+
+select part_version.name as run, part_version.library, part_version.version
+from part_version
+group by part_version.id, part_version.name, part_version.library, part_version.version
+order by part_version.id, part_version.library, part_version.version
