@@ -462,10 +462,11 @@ class _Merge:
         what is left out are left out.
         """
         numbers = self.numbers[source.number]
-        names = {
-            text: self.matched.name("run", new)
-            for old, new in numbers["run"].items()
-            for text in (str(old), self.matched.catalogs[source.number].rows["run"][old]["name"])
+        # A column of texts may have names or ids of runs; a run of the name comes first.
+        runs = self.matched.catalogs[source.number].rows["run"]
+        names = {str(old): str(new) for old, new in numbers["run"].items()}
+        names |= {
+            runs[old]["name"]: self.matched.name("run", new) for old, new in numbers["run"].items()
         }
         for table, types in source.tables.items():
             if table[0] == "main" and table[1] in columns_of_this_format():

@@ -79,12 +79,12 @@ OTHERWISE: dict[str, tuple[str, str]] = {
     ),
     "version": ("update run set code_version = '9'", "another version of attnbank"),
     "transformers": (
-        "update run set libraries = map_concat(libraries, map(['transformers'], ['4.0']))",
+        "update run_part set libraries = map_concat(libraries, map(['transformers'], ['4.0']))",
         r"another version of transformers \(4\.0, not ",
     ),
     "unfinished": ("update run set finished = null", r"in .*other\.duckdb it is unfinished"),
     "no run": (
-        "delete from run; delete from sequence; delete from position",
+        "delete from run; delete from run_part; delete from sequence; delete from position",
         "lacks the shard 3/3",
     ),
     "content": (
@@ -137,12 +137,13 @@ def test_what_only_rounds_otherwise_is_joined_and_told(
 ) -> None:
     other = _changed(
         shards.shards[2], tmp_path / "other.duckdb",
-        "update run set device = 'cuda', batch_tokens = 64, started = started + interval 1 day",
+        "update run_part set device = 'cuda', batch_tokens = 64",
     )  # fmt: skip
     done = merge_banks(out, [*shards.shards[:2], other])
     (told,) = done.notes
     assert "differ only in rounding: device cpu and cuda, --batch-tokens 1 and 64" in told
-    assert _asked(out, "select device, batch_tokens from run") == [("cpu + cuda", 64)]
+    parts = _asked(out, "select shard, device, batch_tokens from run_part order by shard")
+    assert parts == [("1/3", "cpu", 1), ("2/3", "cpu", 1), ("3/3", "cuda", 64)]
 
 
 @pytest.mark.slow
@@ -161,11 +162,15 @@ def test_nothing_is_there_twice(shards: Any, out: Path, tmp_path: Path) -> None:
 @pytest.mark.usual("update word*")
 @pytest.mark.parametrize(
     "statement",
-    ["update word set form = 'x' where id = 7", "update sentence set paragraph = 3 where id = 2",
-     "update mention set type = 'x' where id = 2", "update document set split = 'dev'",
-     "delete from mention where id = (select max(id) from mention)",
-     "alter table word add column mine integer default 1"],
-)  # fmt: skip
+    [
+        "update word set form = 'x' where id = (select min(id) + 3 from word)",
+        "update sentence set paragraph = 99 where id = (select max(id) from sentence)",
+        "update mention set type = 'x' where id = (select max(id) from mention)",
+        "update document set split = 'dev'",
+        "delete from mention where id = (select max(id) from mention)",
+        "alter table word add column mine integer default 1",
+    ],
+)
 def test_a_text_that_is_not_the_same_is_refused_by_name(
     statement: str, shards: Any, out: Path, tmp_path: Path
 ) -> None:
@@ -190,7 +195,7 @@ def test_a_run_of_other_inputs_is_refused_by_name(shards: Any, out: Path, tmp_pa
 @pytest.mark.slow
 def test_another_corpus_of_the_name_is_kept_apart(tmp_path: Path, out: Path) -> None:
     made = make_bank(tmp_path / "made.duckdb", TWO_RUNS)
-    one = _changed(made, tmp_path / "one.duckdb", "update sequence set document = id")
+    one = _changed(made, tmp_path / "one.duckdb")
     other = _changed(one, tmp_path / "other.duckdb", "update corpus set sha256 = 'y' where id = 1")
     done = merge_banks(out, [one, other])
     assert _asked(out, "select name from corpus order by id") == [("one",), ("two",), ("one-2",)]

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 from case_bank import make_bank
-from two_runs import TWO_RUNS
+from two_runs import SECOND, TWO_RUNS
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, merge_banks
@@ -18,6 +18,8 @@ from attnbank.ingest.store.preferences import set_default_run
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
+
+FOURTH = (3 << 40) + 1  # as SECOND, of the fourth corpus and run
 
 
 def _asked(bank: Path, statement: str) -> list[tuple[Any, ...]]:
@@ -29,7 +31,6 @@ def _bank(path: Path, *statements: str, of: int = 0) -> Path:
     """A bank with two runs; `of` gives it other corpora and models."""
     make_bank(path, TWO_RUNS)
     with duckdb.connect(str(path)) as connection:
-        connection.execute("update sequence set document = id")
         if of:
             for table in ("corpus", "model"):
                 connection.execute(f"update {table} set name = name || {of}, sha256 = '{of}' || id")
@@ -69,35 +70,35 @@ def test_tables_and_columns_that_people_made_come_too(tmp_path: Path) -> None:
     own = '"' + name.replace('"', '""') + '"'
     one = _bank(
         tmp_path / "one.duckdb",
-        f"create table {own} (x decimal(4, 1)[], word integer)",
-        f"insert into {own} values ([1.5], 2), (null, null), (null, 99)",
+        f"create table {own} (x decimal(4, 1)[], word bigint)",
+        f"insert into {own} values ([1.5], {SECOND}), (null, null), (null, 99)",
         f"alter table word add column {own} smallint",
         f"update word set {own} = 3",
         "create table home as select 5 as x",  # as a table that the merge makes for itself
         "create schema mine",
         "create table mine.word (kind enum('a', 'it''s'), run varchar, sequence bigint)",
-        "insert into mine.word values ('it''s', 'two/n', 2)",
+        f"insert into mine.word values ('it''s', 'two/n', {SECOND})",
     )
     other = _bank(
         tmp_path / "other.duckdb",
-        f"create table {own} (x decimal(4, 1)[], word integer)",
-        f"insert into {own} values ([1.5], 2), (null, null)",
+        f"create table {own} (x decimal(4, 1)[], word bigint)",
+        f"insert into {own} values ([1.5], {SECOND}), (null, null)",
         "create schema mine",
         "create table mine.word (kind enum('a', 'it''s'), run varchar, sequence bigint)",
-        "insert into mine.word values ('a', '2', 2)",
+        f"insert into mine.word values ('a', '2', {SECOND})",
         of=7,
     )
     out = tmp_path / "out.duckdb"
     done = merge_banks(out, [one, other])
     assert _asked(out, "from home") == [(5,)]
     rows = _asked(out, f"select word from {own} order by all")
-    assert rows == [(2,), (4,), (None,)]  # one row of the first refers to nothing
+    assert rows == [(SECOND,), (FOURTH,), (None,)]  # one row of the first refers to nothing
     select = "select cast(kind as varchar), run, sequence from mine.word order by all"
     assert _asked(out, select) == [
-        ("a", "4", 4), ("it's", "two/n", 2),
+        ("a", "4", FOURTH), ("it's", "two/n", SECOND),
     ]  # fmt: skip
     assert _asked(out, f"select id, {own} from word order by all") == [
-        (1, 3), (2, 3), (3, None), (4, None),
+        (1, 3), (SECOND, 3), ((2 << 40) + 1, None), (FOURTH, None),
     ]  # fmt: skip
     assert any(
         "1 rows of" in each and "they refer to nothing in the new bank" in each
@@ -140,39 +141,43 @@ def test_views_macros_and_kept_answers_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_column_that_only_one_bank_has_is_null_in_rows_of_the_other(tmp_path: Path) -> None:
-    one = _bank(tmp_path / "one.duckdb", "create table mine as select 1 as x, 5 as y, 2 as word")
-    other = _bank(tmp_path / "other.duckdb", "create table mine as select 2 as word, 1 as x", of=7)
+    one = _bank(
+        tmp_path / "one.duckdb", f"create table mine as select 1 as x, 5 as y, {SECOND} as word"
+    )
+    other = _bank(
+        tmp_path / "other.duckdb", f"create table mine as select {SECOND} as word, 1 as x", of=7
+    )
     merge_banks(tmp_path / "out.duckdb", [one, other])
     merge_banks(tmp_path / "again.duckdb", [tmp_path / "out.duckdb", one])
     for bank in ("out", "again"):
         rows = _asked(tmp_path / f"{bank}.duckdb", "select x, y, word from mine order by all")
-        assert rows == [(1, 5, 2), (1, None, 4)]
+        assert rows == [(1, 5, SECOND), (1, None, FOURTH)]
 
 
 SAVE = (
     "insert into saved_relation values"
     " ('mine', 'pattern {{ {} }}', 'A', 'B', null, 'select 1', {}, '0',"
     " timestamp '2026-01-01', false)",
-    "insert into saved_pair values ('mine', 1, 1), ('mine', 2, 2)",
+    f"insert into saved_pair values ('mine', 1, 1), ('mine', {SECOND}, {SECOND})",
 )
 
 
 @pytest.mark.slow
 def test_saved_relations(tmp_path: Path) -> None:
-    one = _bank(tmp_path / "one.duckdb", SAVE[0].format("A -> B", 2), SAVE[1])
+    one = _bank(tmp_path / "one.duckdb", SAVE[0].format("A -> B", SECOND), SAVE[1])
     same = _bank(tmp_path / "same.duckdb", SAVE[0].format("A -> B", 1), SAVE[1], of=7)
     other = _bank(
-        tmp_path / "other.duckdb", SAVE[0].format("C -> D", 2),
+        tmp_path / "other.duckdb", SAVE[0].format("C -> D", SECOND),
         "update word set deprel = 'mine_2' where id = 1", of=8,
     )  # fmt: skip
     out = tmp_path / "out.duckdb"
     done = merge_banks(out, [one, same, other])
     assert _asked(out, "from saved_pair order by all") == [
-        ("mine", each, each) for each in range(1, 5)
+        ("mine", (each << 40) + 1, (each << 40) + 1) for each in range(4)
     ]
     # The second sentence of `same` was not looked at, nor any of `other` for `mine`.
     assert _asked(out, "select name, last_sentence from saved_relation order by 1") == [
-        ("mine", 3), ("mine_3", 0),
+        ("mine", FOURTH - 1), ("mine_3", 0),
     ]  # fmt: skip
     assert _asked(out, "select count(*) from saved.mine") == [(4,)]
     assert any("The saved relation mine of" in each for each in done.notes)
@@ -184,7 +189,7 @@ def test_saved_relations_of_one_name(tmp_path: Path) -> None:
     """Each request has a name of its own, whatever names were given before."""
     requests = ("A -> B", "C -> D", "E -> F")
     banks = [
-        _bank(tmp_path / f"{at}.duckdb", SAVE[0].format(request, 2), SAVE[1], of=at)
+        _bank(tmp_path / f"{at}.duckdb", SAVE[0].format(request, SECOND), SAVE[1], of=at)
         for at, request in enumerate(requests)
     ]
     merge_banks(tmp_path / "out.duckdb", banks)
@@ -193,7 +198,11 @@ def test_saved_relations_of_one_name(tmp_path: Path) -> None:
         tmp_path / "out.duckdb",
         f"select name, {found}, min(word) from saved_relation"
         " inner join saved_pair on saved_pair.relation = name group by all order by 1",
-    ) == [("mine", "A -> B", 1), ("mine_2", "C -> D", 3), ("mine_3", "E -> F", 5)]
+    ) == [
+        ("mine", "A -> B", 1),
+        ("mine_2", "C -> D", (2 << 40) + 1),
+        ("mine_3", "E -> F", (4 << 40) + 1),
+    ]
 
 
 @pytest.mark.slow
@@ -216,7 +225,14 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
     banks = [
         _bank(
             tmp_path / f"{at}.duckdb", shard.format(at), of.format(at),
-            f"update document set index = {at}",
+            f"update document set index = {at}, id = id - 1 + {at}",
+            f"update sentence set id = id - 1 + {at}, document = document - 1 + {at}",
+            f"update word set id = id - 1 + {at}, sentence = sentence - 1 + {at}",
+            f"update sequence set id = id - 1 + {at}, document = document - 1 + {at},"
+            f" sentence = sentence - 1 + {at}",
+            f"update position set sequence = sequence - 1 + {at}, word = word - 1 + {at}",
+            f"update attention set sequence = sequence - 1 + {at}",
+            f"update peak set sequence = sequence - 1 + {at}",
             "insert into computation values (1, 'head_embedding', map(), 1, '0', now()::timestamp)",
             "insert into probe (id, kind, train_run, test_run, root_at, seed, options,"
             " train_sentences, held_out_sentences, test_sentences, epochs, best_epoch, device,"

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from attnbank.sql.bank.opening import open_to_write
+from attnbank.sql.ids import row_id
 
 LAYERS = HEADS = 2
 RELATIONS = ("nsubj", "obj", "punct")
@@ -60,8 +61,10 @@ def make_bank(
 
     add("model", id=1, name="./toy", sha256="aa" * 32, architecture="Toy", layers=LAYERS,
         heads=HEADS, tokenizer="Toy")  # fmt: skip
-    word = sentence = document = 0
+    documents = 0
     for number, (name, size) in enumerate(sizes.items(), start=1):
+        # The corpus and the run have the same number, and so have a sentence and its input.
+        word = sentence = document = row_id(number, 0)
         add("corpus", id=number, name=name, format="text", path=name, sha256="bb" * 32,
             annotation="gold")  # fmt: skip
         add(
@@ -74,9 +77,10 @@ def make_bank(
         for at in range(size):
             if at % 5 == 0:
                 document += 1
+                documents += 1
                 split = splits[at // 5 % len(splits)] if splits else None
                 add("document", id=document, corpus=number, index=at // 5 + 1,
-                    name=f"d{document}", marked=True, split=split)  # fmt: skip
+                    name=f"d{documents}", marked=True, split=split)  # fmt: skip
             sentence += 1
             count = int(rng.integers(1, 10))
             heads = random_tree(count, rng)
