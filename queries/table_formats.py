@@ -14,6 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from attnbank.queries.directions import isolated
+from attnbank.sql.ids import BITS, OWNERS, place_of
 from attnbank.sql.messages import escape_control
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ _FEWEST = (
     ("p", "controls", 19, "p is empty with fewer than 19 random sets (ablate --controls): it could"
      " never be as low as 0.05"),
 )  # fmt: skip
+
+# Columns of ids that say where a row stands; those of words have other names in some views.
+_PLACED = frozenset({*OWNERS, "dependent", "head"})
 
 # The most values of a second key that become columns of a crosstab.
 _MOST_COLUMNS = 12
@@ -176,6 +180,13 @@ def columns_as_text(frame: pl.DataFrame, *, exact_p: bool = False) -> list[Forma
                     _exact(value) if cell.startswith("<") else cell
                     for cell, value in zip(cells, values, strict=True)
                 ]
+        elif (
+            series.name in _PLACED
+            and series.dtype.is_integer()
+            and max(filter(None, values), default=0) > 1 << BITS
+        ):
+            # 1099511627788 is the 12th of the second corpus, 2:12.
+            cells = ["" if id is None else place_of(id) for id in values]
         else:
             cells = [format_cell(value) for value in values]
         formatted.append(

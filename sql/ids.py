@@ -46,6 +46,11 @@ def ordinal_of(id: int) -> int:
     return id & ((1 << BITS) - 1)
 
 
+def place_of(id: int) -> str:
+    """Return an id as people read it: the number of the corpus or run, and the ordinal (2:12)."""
+    return f"{(id >> BITS) + 1}:{ordinal_of(id)}"
+
+
 def refers_to(table: str, column: str) -> str | None:
     """Return the numbered table that a column of ids is of, or None for another column."""
     if (table, column) == ("run", "first_word"):

@@ -290,10 +290,11 @@ def show(
 ) -> None:  # fmt: skip
     """Show what heads attend to in one sentence.
 
-    SENTENCE is a sent_id, a number (sentence.id), or a request in quotes, whose first hit is
-    shown. In the terminal: each word, the word that it attends to most (not counting special
-    tokens and the word itself), the weight, and whether that is its gold head. As a picture:
-    two columns of words, joined by lines as strong as the weights.
+    SENTENCE is a sent_id, a number (12, or gum-dev:12 in a bank of several corpora), or a
+    request in quotes, whose first hit is shown. In the terminal: each word, the word that it
+    attends to most (not counting special tokens and the word itself), the weight, and whether
+    that is its gold head. As a picture: two columns of words, joined by lines as strong as the
+    weights.
     """
     chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested_output(ctx)[1]
     if chosen not in PICTURES.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,10 +12,13 @@ from attnbank.queries.backend import Backend
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
+from attnbank.sql.ids import place_of
 from attnbank.sql.messages import join_names
 from attnbank.sql.run_choice import Run, choose_run, run_candidates, with_reasons
 
-_MAX_ID = 2**31 - 1
+# A sentence by its place: 12 of the corpus 2, or of a corpus by name.
+_PLACE = re.compile(r"(.+):([0-9]{1,13})")
+_MAX_ID = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -34,13 +38,19 @@ def is_request(text: str) -> bool:
 
 
 def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> ChosenSentence:
-    """Find a sentence by id (a number), by default by name. Raises CallError for 0 or several."""
+    """Find a sentence by id, by name, or by its place in a corpus (2:12 or gum-dev:12).
+
+    Raises CallError for none or several.
+    """
     name_or_id = name_or_id.strip()
-    values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None}
+    values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None, "ordinal": None}
     rows: list[tuple[int, str, int, str]] = []
     if name_or_id.isdecimal() and int(name_or_id) <= _MAX_ID:
         rows = _query_internal(bank, "by_name", values | {"id": int(name_or_id)})
     rows = rows or _query_internal(bank, "by_name", values | {"name": name_or_id})
+    if not rows and (place := _PLACE.fullmatch(name_or_id)):
+        ordinal = {"corpus": place[1], "ordinal": int(place[2])}
+        rows = _query_internal(bank, "by_name", values | ordinal)
     if len(rows) == 1:
         return ChosenSentence(*rows[0])
     scope = f" of the corpus {corpus}" if corpus is not None else " of the bank"
@@ -53,12 +63,13 @@ def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> ChosenS
         )
         raise CallError(
             f"No sentence{scope} is called {_shortened(name_or_id)}.",
-            f"{nearest}Give a sent_id, a number (sentence.id), or a request:"
+            f"{nearest}Give a sent_id, a number (sentence.id, CORPUS:12), or a request:"
             " 'pattern { N [upos=NOUN] }'.",
         )
+    numbers = join_names([f"{place_of(row[0])} ({row[3]})" for row in rows], 8)
     raise CallError(
         f"{len(rows)} sentences{scope} are called {_shortened(name_or_id)}.",
-        f"Give its number, or --corpus: {join_names([f'{row[0]} ({row[3]})' for row in rows], 8)}.",
+        f"Give its number, or --corpus: {numbers}.",
     )
 
 

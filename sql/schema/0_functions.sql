@@ -134,6 +134,12 @@ comment on macro weights_at is 'The weights that go to some positions, in their 
 create or replace macro top_k(keep) as try_cast(replace(keep, 'top:', '') as integer);
 comment on macro top_k is 'The number of weights that run.keep keeps of each distribution: 8 for top:8; null for other values.';
 
+create or replace macro place_name(row_id) as case
+    when row_id < 1099511627776 then cast(row_id as varchar)
+    else concat(cast((row_id >> 40) + 1 as varchar), ':', cast(row_id % 1099511627776 as varchar))
+end;
+comment on macro place_name is 'An id of a document, sentence, word or mention as people read it: 12, or 2:12 for the twelfth of the second corpus.';
+
 create or replace macro argmax_position(positions, weights) as case
     when list_max(weights) > 0
         then list_extract(positions, cast(array_position(weights, list_max(weights)) as integer))

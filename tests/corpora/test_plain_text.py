@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pipelines import other_pipeline
 
+from attnbank.ingest import IngestOptions, add_text
 from attnbank.ingest.corpora.document import Problem, Sentence, Word
 from attnbank.ingest.corpora.formats import text as plain
 from attnbank.ingest.corpora.formats.text import read_text
@@ -143,3 +144,41 @@ def test_a_damaged_pipeline(tiny_pipeline: Path, tmp_path: Path) -> None:
     (tmp_path / "meta.json").write_bytes((tiny_pipeline / "meta.json").read_bytes())
     with pytest.raises(CallError, match="Cannot load"):
         items(TEXT, tmp_path)
+
+
+COUNTING = """
+import spacy
+
+
+@spacy.Language.component("count")
+def count(doc):
+    with open({log!r}, "a", encoding="utf-8") as file:
+        file.write(doc.text)
+    return doc
+
+
+def load(**overrides):
+    pipeline = spacy.load({pipeline!r})
+    pipeline.add_pipe("count", first=True)
+    return pipeline
+"""
+
+
+def test_a_pipeline_sees_each_text_once(
+    tiny_pipeline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often the bank is written to: it annotates what the bank does not have."""
+    pytest.importorskip("spacy")
+    log, path = tmp_path / "log", tmp_path / "file.txt"
+    (tmp_path / "counting.py").write_text(
+        COUNTING.format(log=str(log), pipeline=str(tiny_pipeline))
+    )
+    info = tmp_path / "counting-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path.write_text(TEXT, encoding="utf-8")
+    options = IngestOptions((str(path),), tmp_path / "bank.duckdb", "none", spacy="counting")
+    for _ in range(2):
+        add_text(options)
+    assert "".join(log.read_text("utf-8").split()) == "".join(TEXT.split())

@@ -66,6 +66,10 @@ export function asText(value) {
 
 const inList = (value) => (value === null || value === undefined ? "null" : asText(value));
 
+// Columns of ids that say where a row stands (sql/ids.py), and how far those of two corpora are apart.
+const PLACED = new Set(["document", "sentence", "word", "mention", "entity", "first_word", "last_word", "head_word", "dependent", "head", "sequence"]);
+const CORPUS = 2 ** 40;
+
 // The columns as text, each with whether it holds numbers.
 export function columnsAsText(frame) {
   return frame.columns.map(({ name, kind }, at) => {
@@ -75,6 +79,9 @@ export function columnsAsText(frame) {
       const p = isP(name);
       const decimals = p ? 3 : pattern(values);
       cells = values.map((values) => (values === null ? "" : rounded(values, decimals, p)));
+    } else if (PLACED.has(name) && values.some((id) => id >= CORPUS)) {
+      // 1099511627788 is the 12th of the second corpus, 2:12.
+      cells = values.map((id) => (id === null ? "" : `${Math.floor(id / CORPUS) + 1}:${id % CORPUS}`));
     } else {
       cells = values.map(asText);
     }

@@ -9,7 +9,7 @@
 -- param source varchar = 'all' {head, layer, all}: whose attention
 -- param layer smallint = null: layer of a head, or of the mean of one
 -- param head smallint = null: head in its layer
--- param sentence integer = null: sentence.id; by default every sentence
+-- param sentence bigint = null: sentence.id; by default every sentence
 -- param run
 -- column sentence
 -- column first_position smallint: position of its first word

@@ -15,7 +15,7 @@
 -- param head smallint = null: head; by default the one that finds most
 -- param direction varchar = null {dependent_to_head, head_to_dependent, both, later_to_earlier}: what the weight of an
 --   arc is; by default the one that finds most
--- param sentence integer = null: sentence.id; by default every sentence
+-- param sentence bigint = null: sentence.id; by default every sentence
 -- param run
 -- column sentence
 -- column dependent integer: word.id of the word

@@ -38,7 +38,7 @@ example as (
 )
 
 select
-    coalesce(sentence.name, cast(sentence.id as varchar)) as sent_id,
+    coalesce(sentence.name, place_name(sentence.id)) as sent_id,
     example.sentence,
     dependent.index as dependent,
     gold.index as gold,

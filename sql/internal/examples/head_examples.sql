@@ -68,7 +68,7 @@ select
     null as share,
     total.errors,
     total.dependents,
-    coalesce(sentence.name, cast(sentence.id as varchar)) as sent_id,
+    coalesce(sentence.name, place_name(sentence.id)) as sent_id,
     example.sentence,
     dependent.index as dependent,
     head.index as gold
