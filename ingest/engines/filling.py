@@ -37,7 +37,7 @@ from attnbank.sql.outputs.tables import write_tables
 from attnbank.sql.quoting import literal
 
 # The tables, besides position, that `report_columns` counts words and sentences in.
-_COUNTED = ("corpus", "document", "model", "run", "sentence", "sequence", "word")
+_COUNTED = ("corpus", "document", "model", "run", "run_part", "sentence", "sequence", "word")
 
 
 class Engine(Protocol):

@@ -427,7 +427,7 @@ CONTROL = "\x1b[31mred\x1b]0;title\x07 \r\n\x08\x9b2J\u202e\x00"
 
 FIELDS = (
     "run.name", "word.deprel", "skipped.reason", "corpus.name", "model.name", "model.architecture",
-    "corpus.path", "bank.created_by", "word.form", "run.device",
+    "corpus.path", "bank.created_by", "word.form", "run_part.device",
 )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def test_the_same_pieces_are_the_same_whatever_the_offsets_say(
     told = capsys.readouterr().err
     assert "tokenized differently" not in told and "share a piece" not in told
     with duckdb.connect(str(bank), read_only=True) as connection:
-        ((joined,),) = connection.execute("select joined_words from run").fetchall()
+        ((joined,),) = connection.execute("select joined_words from run_part").fetchall()
         rows = connection.execute(
             "select text, array_to_string(pieces, '') from position order by sequence, position"
         ).fetchall()

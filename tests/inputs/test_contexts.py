@@ -112,7 +112,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     with pytest.raises(KeyboardInterrupt):
         ingest(options("a.duckdb"), stop)
     with duckdb.connect(str(tmp_path / "a.duckdb"), read_only=True) as connection:
-        kept = connection.execute("select batches from run where finished is null").fetchone()
+        kept = connection.execute("select batches from run_part where finished is null").fetchone()
         assert kept is not None and kept[0] >= 2
     last: list[Progress] = []
     resumed = ingest(options("a.duckdb"), last.append)

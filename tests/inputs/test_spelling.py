@@ -70,7 +70,9 @@ def test_real_tokenizers_pass_and_a_shift_is_refused(
             unknown += len({word for token, word in marked if token in ("[UNK]", "<unk>")} - {None})
     with open_bank(texts[corpus]) as opened:
         found = opened.sql(
-            f"select unknown_words, misspelled_words from run where name = '{run.name}'"
+            "select unknown_words, misspelled_words from run_part"
+            " inner join run on run.id = run_part.run"
+            f" where name = '{run.name}'"
         )
     assert found.rows() == [(unknown, 0)]
     assert shifted > 380
@@ -149,7 +151,7 @@ def _add(bank: Path, *given: tuple[Sequence[str], Sequence[Any]], **more: Any) -
         for sentence, (tokens, words) in zip(run.sentences(), given, strict=True):
             run.add(sentence, tokens, words, _even(len(tokens)))
     with open_bank(bank) as opened:
-        return opened.sql("select unknown_words, misspelled_words from run").row(0)
+        return opened.sql("select unknown_words, misspelled_words from run_part").row(0)
 
 
 @pytest.fixture

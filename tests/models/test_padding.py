@@ -41,7 +41,9 @@ def test_maps_are_those_of_each_input_alone(
                 "select s.sentence, layer, head, position, most_attended, most_attending"
                 " from peak inner join sequence as s on s.id = peak.sequence order by all"
             ).fetchall()
-            batched = connection.execute("select batching, batches from run").fetchall()[0]
+            batched = connection.execute(
+                "select batching, batches from run inner join run_part on run_part.run = run.id"
+            ).fetchall()[0]
         found.append((np.array(weights), peaks, batched, report))
     (together, peaks, batched, report), (alone, others, _, _) = found
     assert batched[0] == batching

@@ -413,7 +413,7 @@ def test_a_run_of_another_device_is_named(folder: Callable[[str], str]) -> None:
     options = _asked(folder)
     ingest(options)
     with duckdb.connect(str(options.bank)) as connection:
-        connection.execute("update run set device = 'cuda:0'")
+        connection.execute("update run_part set device = 'cuda:0'")
     assert ingest(options).state == "unchanged"  # a finished run, and no device was asked for
     with pytest.raises(CallError, match="made on the device cuda:0, but this is cpu"):
         ingest(_asked(folder, device="cpu"))

@@ -115,7 +115,7 @@ def _assert_same_bank(
                    "first_word", "unknown_words")  # fmt: skip
         asked = f"select {', '.join(columns)} from run"
         assert mine.sql(asked).rows() == theirs.sql(asked).rows()
-        assert mine.sql("select misspelled_words from run").rows() == [(0,)]
+        assert mine.sql("select misspelled_words from run_part").rows() == [(0,)]
     return bank
 
 

@@ -87,7 +87,7 @@ def _content(bank: Path) -> dict[str, list[tuple[object, ...]]]:
 def _holds_only_whole_batches(bank: Path) -> int:
     """Check it; the number of committed batches."""
     with duckdb.connect(str(bank), read_only=True) as connection:
-        runs = connection.execute("select id, batches, finished from run").fetchall()
+        runs = connection.execute("select run, batches, finished from run_part").fetchall()
         if not runs:
             return 0
         (_, batches, finished) = runs[0]
@@ -206,15 +206,15 @@ def test_a_transaction_ends_after_so_many_seconds(tmp_path: Path) -> None:
     now = [0.0]
     with duckdb.connect(str(tmp_path / "bank.duckdb")) as connection:
         connection.execute(
-            "create table run as"
-            " select 1 as id, 0 as batches, 0 as unknown_words, 0 as joined_words,"
+            "create table run_part as"
+            " select 1 as run, 0 as batches, 0 as unknown_words, 0 as joined_words,"
             " 0 as misspelled_words"
         )
         facts = RunFacts(1, 1, "mean", None)
         committed = []
 
         def look() -> None:
-            found = connection.cursor().execute("select batches from run").fetchone()
+            found = connection.cursor().execute("select batches from run_part").fetchone()
             assert found is not None
             committed.append(found[0])
 

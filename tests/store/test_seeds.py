@@ -43,7 +43,8 @@ def test_each_seed_gets_the_run_that_it_gets_alone(
         assert attnbank([*alone, "--random-weights", seed]) == 0
     assert "(1 of" not in capsys.readouterr().err
     for select in (
-        "select id, name, corpus, batches, finished is not null from run order by id",
+        "select id, name, corpus, batches, run.finished is not null from run"
+        " inner join run_part on run_part.run = run.id order by id",
         "select * from model order by id",
         "select * from attention order by all",
     ):

@@ -82,7 +82,7 @@ def test_smaller_batches_go_on_after_too_little_memory(
 ) -> None:
     options, error = stopped
     ((batches, inputs),) = _rows(
-        options.bank, "select batches, (from sequence select count(*)) from run"
+        options.bank, "select batches, (from sequence select count(*)) from run_part"
     )
     assert batches > 0
     assert error.fact == (
@@ -96,9 +96,9 @@ def test_smaller_batches_go_on_after_too_little_memory(
     assert _rows(options.bank, "select batch_tokens, options['earlier_batch_tokens'] from run") == [
         (128, f"{batches}:256")
     ]
-    assert _rows(options.bank, "select max(batch) = (from run select batches) from sequence") == [
-        (True,)
-    ]
+    assert _rows(
+        options.bank, "select max(batch) = (from run_part select batches) from sequence"
+    ) == [(True,)]
     whole = replace(smaller, bank=new_banks.put(tmp_path / "whole.duckdb"))
     ingest(whole)
     _check_same_figures(options.bank, whole.bank)
@@ -111,7 +111,7 @@ def test_a_run_is_interrupted_again_and_its_batches_get_smaller_again(
 ) -> None:
     """The plan of every stretch is kept, so that the next finds its place."""
     options, _ = stopped
-    ((batches,),) = _rows(options.bank, "select batches from run")
+    ((batches,),) = _rows(options.bank, "select batches from run_part")
 
     class Stopped(Exception):
         pass
@@ -123,7 +123,7 @@ def test_a_run_is_interrupted_again_and_its_batches_get_smaller_again(
     before = _rows(options.bank, "select count(*) from sequence")
     with pytest.raises(Stopped):
         ingest(replace(options, batch_tokens=128), tell)
-    ((more,),) = _rows(options.bank, "select batches from run")
+    ((more,),) = _rows(options.bank, "select batches from run_part")
     assert more > batches
     assert ingest(replace(options, batch_tokens=64)).state == "resumed"
     assert _rows(options.bank, "select batch_tokens, options['earlier_batch_tokens'] from run") == [
@@ -138,7 +138,7 @@ def test_larger_batches_are_refused_and_replace_says_what_it_discards(
     stopped: tuple[IngestOptions, AttnbankError],
 ) -> None:
     options, _ = stopped
-    ((batches,),) = _rows(options.bank, "select batches from run")
+    ((batches,),) = _rows(options.bank, "select batches from run_part")
     with pytest.raises(CallError, match="has batches of 256 tokens") as caught:
         ingest(replace(options, batch_tokens=512))
     assert f"deletes its {batches} batches" in caught.value.remedy
@@ -209,7 +209,7 @@ def test_info_beside_an_ingest_says_who_writes_and_an_interrupt_keeps_whole_batc
         " having count(attention.sequence) != sequence.positions * 12"  # 3 layers of 4 heads
     )
     assert _rows(bank, torn) == []
-    kept = _rows(bank, "select batches, (from sequence select max(batch)) from run")
+    kept = _rows(bank, "select batches, (from sequence select max(batch)) from run_part")
     assert kept[0][0] == kept[0][1] > 0
     assert ingest(IngestOptions((str(sample),), bank, str(model), batch_tokens=256)).state == (
         "resumed"
