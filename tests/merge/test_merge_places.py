@@ -1,0 +1,135 @@
+"""Ids are places: banks agree on those of one corpus, whatever else each has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import bank_rows
+import duckdb
+import pytest
+
+from attnbank.ingest import IngestOptions, ingest, merge_banks
+from attnbank.sql.errors import BankError
+
+BAD = "1\tRain\t_\tNOUN\t_\t_\t9\tnsubj\t_\t_\n\n"
+
+
+@pytest.fixture
+def corpus(sample: Path, tmp_path: Path) -> Path:
+    """Five documents, of which the second and the third have a sentence that cannot be read."""
+    blocks = (sample / "press.conllu").read_text("utf-8").rstrip("\n").split("\n\n")[:10]
+    text = "".join(
+        f"# newdoc id = d{at}\n{blocks[2 * at]}\n\n{BAD if at in (1, 2) else ''}"
+        f"{blocks[2 * at + 1]}\n\n"
+        for at in range(5)
+    )
+    text = "\n".join(line for line in text.split("\n") if not line.startswith("# newdoc id = s"))
+    path = tmp_path / "corpus.conllu"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement).fetchall()
+
+
+def _hashable(row: tuple[Any, ...]) -> str:
+    return repr(row)
+
+
+def test_shards_in_banks_with_other_corpora_are_the_whole(
+    corpus: Path, sample: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """The banks give the corpus and its run other numbers, and so other ids."""
+    model, banks = str(tiny_model("bert")), []
+    other = (str(sample / "stories.conllu"),)
+    whole, merged = tmp_path / "whole.duckdb", tmp_path / "merged.duckdb"
+    options: dict[str, Any] = {"batch_tokens": 1, "skip_bad": True}
+    ingest(IngestOptions((str(corpus),), whole, model, **options))
+    ingest(IngestOptions(other, whole, model, name="other", **options))
+    for number in (1, 2, 3):
+        bank = tmp_path / f"{number}.duckdb"
+        for at in range(1, number):
+            # The corpus is the same under any name, so that the merged bank has it once.
+            ingest(IngestOptions(other, bank, model, name=f"o{at}", **options))
+        ingest(IngestOptions((str(corpus),), bank, model, shard=f"{number}/3", **options))
+        banks.append(bank)
+    first = _rows(banks[2], "select min(id) from sentence where document >> 40 = 2")
+    assert first == [((2 << 40) + 5,)]  # of the third document, after two sentences each
+    merge_banks(merged, banks)
+    with duckdb.connect(str(merged)) as connection:
+        connection.execute("update corpus set name = 'other' where name = 'o1'")
+        connection.execute("update run set name = replace(name, 'o1/', 'other/')")
+        connection.execute("update run set options = map_concat(options, map {'name': 'other'})"
+                           " where options['name'] is not null")  # fmt: skip
+        # A third of them had the other corpus twice, as two corpora.
+        assert connection.execute("select name from corpus order by id").fetchall() == [
+            ("corpus",), ("other",), ("o2",),
+        ]  # fmt: skip
+    rows, expected = bank_rows.rows(merged), bank_rows.rows(whole)
+    assert len(expected["word"]) < len(rows["word"])
+    for table in ("document", "sentence", "word", "mention", "sequence", "peak", "attention"):
+        assert {*map(_hashable, expected[table])} <= {*map(_hashable, rows[table])}, table
+
+
+def test_a_sample_has_the_ids_of_the_whole(
+    corpus: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
+    for bank, limit in zip(banks, (None, 3), strict=True):
+        options = IngestOptions((str(corpus),), bank, str(tiny_model("bert")), skip_bad=True)
+        ingest(replace(options, limit=limit))
+    ids = "select (id % 1099511627776)::int from sequence where run = {} order by id"
+    whole, sample = (_rows(bank, ids.format(1)) for bank in banks)
+    assert len(sample) == 3 and {*sample} < {*whole}
+    merge_banks(tmp_path / "both.duckdb", banks)
+    assert _rows(tmp_path / "both.duckdb", ids.format(2)) == sample
+
+
+def test_two_models_of_one_corpus(
+    corpus: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
+    for bank, family in zip(banks, ("bert", "gpt2"), strict=True):
+        ingest(IngestOptions((str(corpus),), bank, str(tiny_model(family)), skip_bad=True))
+    merged = tmp_path / "both.duckdb"
+    merge_banks(merged, banks)
+    for table in ("document", "sentence", "word", "mention"):
+        rows = f"from {table} order by all"
+        assert _rows(merged, rows) == _rows(banks[0], rows) == _rows(banks[1], rows)
+    peaks = "select * replace (sequence - {} as sequence) from peak where sequence >> 40 = {}"
+    for number, bank in enumerate(banks):
+        moved = _rows(merged, f"{peaks.format(number << 40, number)} order by all")
+        assert moved == _rows(bank, f"{peaks.format(0, 0)} order by all") != []
+
+
+def test_a_corpus_that_grew_is_another(
+    corpus: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    model, banks = str(tiny_model("bert")), [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
+    for bank in banks:
+        ingest(IngestOptions((str(corpus),), bank, model, skip_bad=True))
+        corpus.write_text(corpus.read_text("utf-8") * 2, encoding="utf-8")
+    done = merge_banks(tmp_path / "both.duckdb", banks)
+    assert "has another corpus called corpus: its content (SHA-256) differs" in done.notes[0]
+    sizes = "select corpus.name, count(*) from document inner join corpus on corpus.id = corpus"
+    assert _rows(tmp_path / "both.duckdb", f"{sizes} group by all order by all") == [
+        ("corpus", 5), ("corpus-2", 10),
+    ]  # fmt: skip
+
+
+def test_ids_of_another_place_are_refused(
+    corpus: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    """As a bank of a development version has them, where two corpora share one sequence of ids."""
+    bank = tmp_path / "bank.duckdb"
+    ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert")), skip_bad=True))
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute("update corpus set id = 2; update document set corpus = 2")
+        connection.execute("update run set corpus = 2; update skipped set corpus = 2")
+    with pytest.raises(BankError, match="id of document 1 is not that of its place in its corpus"):
+        merge_banks(tmp_path / "out.duckdb", [bank])
