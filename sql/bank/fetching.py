@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import re
 import shutil
 import struct
@@ -21,17 +20,19 @@ from attnbank.sql.bank.paths import (
     typed_path,
     without_secrets,
 )
-from attnbank.sql.bank.remote import body_until, opened, range_of, url_of, version_of
+from attnbank.sql.bank.remote import BrokenOffError, request, retry, url_of
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.outputs.atomic import take_name, unwritten
 from attnbank.sql.subprocess_guard import Channel, Guarded
 
-_AT_ONCE = 1 << 20
-_DIGEST = re.compile(r"([0-9a-f]{64})\b")
-_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
-_HEADERS = 3 * 4096
-"""The bytes before the first block of a DuckDB file."""
 _TRIES = 5
+_BLOCK = 1 << 20  # bytes that are read at once
+_HEADERS = 3 * 4096  # bytes before the first block of a DuckDB file
+_DIGEST = re.compile(r"([0-9a-f]{64})\b")
+
+
+class _UnfitError(BankError):
+    """What is fetched is no bank, or more than one, and is not kept."""
 
 
 def file_of(address: str) -> Path:
@@ -59,45 +60,112 @@ def fetch(address: str, target: Path, on_bytes: Callable[[int, int | None], None
         )
     shown = typed_path(printable_path(address))
     place = bank_file(target)
+    taken = CallError(f"{target} already exists and was left unchanged.", "Name another file.")
     if place.exists():
-        raise CallError(f"{target} already exists and was left unchanged.", "Name another file.")
+        raise taken
     url = url_of(shown)
     part, mark = place.with_name(f"{place.name}.part"), place.with_name(f"{place.name}.part.of")
+    is_done = False
     try:
-        for at in range(_TRIES):
-            try:
-                _download(url, shown, part, mark, on_bytes)
-                break
-            except _BrokenOffError:
-                if at + 1 == _TRIES:
-                    raise
-        published = _published(url, shown)
+        retry(lambda: _download(url, shown, part, mark, on_bytes), BrokenOffError, _TRIES)
+        published = _published_digest(url)
         try:
             _check(part, shown, published)
         except BankError:
-            _forget(part, mark)
+            is_done = True
             raise
         if not take_name(part, place):
-            raise CallError(f"{target} already exists and was left unchanged.", "Name another.")
-        _forget(part, mark)
+            raise taken
+        is_done = True
+    except _UnfitError:
+        is_done = True
+        raise
+    except BrokenOffError as error:
+        remedy = "Type the same command: it goes on where it stopped."
+        raise BankError(error.fact, remedy) from None
     except OSError as error:
         raise unwritten(target, error) from error
+    finally:
+        if is_done:
+            part.unlink(missing_ok=True)
+            mark.unlink(missing_ok=True)
     return published
 
 
-class _BrokenOffError(BankError):
-    """What goes on where it stopped when it is asked for again."""
+def _download(
+    url: str, shown: str, part: Path, mark: Path, on_bytes: Callable[[int, int | None], None]
+) -> None:
+    """Append to a part what it lacks, if it is of the file that is there now, as `mark` says."""
+    before = mark.read_text(encoding="utf-8") if mark.exists() else ""
+    # The last byte is asked for again: where a file ends, a host has no part to give.
+    have = max(0, part.stat().st_size - 1) if before and part.exists() else 0
+    with request(url, have) as response:
+        if not response.is_part:
+            have = 0
+        elif have and response.version != before:
+            part.unlink()
+            raise BrokenOffError(f"{shown} was replaced since a part of it was fetched.")
+        elif response.first != have:
+            raise BankError(f"The host of {shown} gave another part than was asked for.")
+        size, most = response.size, None
+        free = shutil.disk_usage(part.parent).free
+        if size is not None and size - have > free:
+            raise BankError(
+                f"{shown} has {size:,} bytes, but the disk has only {free:,} free.",
+                "Free some space, or name a file on another disk: fetch URL FILE",
+            )
+        mark.write_text(response.version, encoding="utf-8")
+        with part.open("r+b" if have else "wb") as file:
+            file.seek(have)
+            on_bytes(have, size)
+            while block := response.read(_BLOCK):
+                file.write(block)
+                have += len(block)
+                on_bytes(have, size)
+                if most is None and have >= _HEADERS:
+                    file.flush()
+                    most = 2 * _size_by_itself(part, shown)
+                if most is not None and max(have, size or 0) > most:
+                    raise _UnfitError(
+                        f"{shown} gives more than the bank in it has ({most // 2:,} bytes);"
+                        " nothing was kept.",
+                        "Check the address.",
+                    )
+        if size is not None and have != size:
+            raise BrokenOffError(f"{shown} broke off after {have:,} of {size:,} bytes.")
 
 
-def _forget(part: Path, mark: Path) -> None:
-    part.unlink(missing_ok=True)
-    mark.unlink(missing_ok=True)
+def _size_by_itself(part: Path, shown: str) -> int:
+    """The bytes of a bank by its header: one of 4 KiB, two of which one counts, then its blocks."""
+    with part.open("rb") as file:
+        start = file.read(_HEADERS)
+    if start[8:12] != b"DUCK":
+        raise _UnfitError(
+            f"{shown} is not a bank: it is not a DuckDB file.", "Give the address of a bank."
+        )
+    sizes = [
+        count * size
+        for count, size in (
+            struct.unpack_from("<2Q", start, at + 32) for at in (4096, 8192) if len(start) > at + 48
+        )
+    ]
+    return _HEADERS + max(sizes, default=0)
+
+
+def _published_digest(url: str) -> str | None:
+    """The digest that stands beside a bank; None if none does."""
+    bare, mark, query = url.partition("?")
+    with suppress(BankError), request(f"{bare}.sha256{mark}{query}") as response:
+        match = _DIGEST.match(response.read(200).decode("ascii", errors="replace"))
+        return None if match is None else match[1]
+    return None
 
 
 def _check(part: Path, shown: str, published: str | None) -> None:
-    """Raise BankError unless a file is what was published, and a bank whose rows hold together."""
+    """Raise BankError unless a file is what was published, and a bank whose rows are right."""
     _size_by_itself(part, shown)
-    own = _digest(part)
+    with part.open("rb") as file:
+        own = hashlib.file_digest(file, "sha256").hexdigest()
     if published not in (None, own):
         raise BankError(
             f"What {shown} gave is not what was published: its SHA-256 is {own[:12]}…, not"
@@ -124,107 +192,3 @@ def _send_fault(channel: Channel, path: str) -> None:
             fault = fault_of_rows(connection)
     if fault:
         channel.send(b"F", fault.encode())
-
-
-def _download(
-    url: str, shown: str, part: Path, mark: Path, on_bytes: Callable[[int, int | None], None]
-) -> None:
-    """Append to a part what it lacks, if it is of the file that is there now."""
-    have = part.stat().st_size if part.exists() else 0
-    before = mark.read_text(encoding="utf-8") if mark.exists() else ""
-    with opened(url, have if have and before else 0) as answer:
-        version = version_of(answer)
-        goes_on = answer.status == 206 and bool(have) and version == before and bool(version)
-        if answer.status == 206 and have and not goes_on:
-            part.unlink()  # of another file
-            raise _BrokenOffError(f"{shown} was replaced since a part of it was fetched.")
-        have = have if goes_on else 0
-        size = _size(answer, shown, have)
-        free = shutil.disk_usage(part.parent).free
-        if size is not None and size - have > free:
-            raise BankError(
-                f"{shown} has {size:,} bytes, but the disk has only {free:,} free.",
-                "Free some space, or name a file on another disk: fetch URL FILE",
-            )
-        mark.write_text(version, encoding="utf-8")
-        most = None
-        with part.open("ab" if goes_on else "wb") as file:
-            on_bytes(have, size)
-            while True:
-                try:
-                    block = body_until(answer, shown, _AT_ONCE)
-                except BankError as error:
-                    raise _BrokenOffError(error.fact, "Type it again.") from None
-                if not block:
-                    break
-                file.write(block)
-                have += len(block)
-                on_bytes(have, size)
-                if most is None and have >= _HEADERS:
-                    file.flush()
-                    try:
-                        most = 2 * _size_by_itself(part, shown)
-                    except BankError:
-                        _forget(part, mark)
-                        raise
-                if most is not None and max(have, size or 0) > most:
-                    _forget(part, mark)
-                    raise BankError(
-                        f"{shown} gives more than the bank in it has ({most // 2:,} bytes);"
-                        " nothing was kept.",
-                        "Check the address.",
-                    )
-        if size is not None and have != size:
-            raise _BrokenOffError(
-                f"{shown} broke off after {have:,} of {size:,} bytes.",
-                "Type the same command: it goes on where it stopped.",
-            )
-
-
-def _size(answer: http.client.HTTPResponse, shown: str, have: int) -> int | None:
-    """How many bytes the whole file has; None where its host does not say it."""
-    if answer.status == 206:
-        first, _, size = range_of(answer, shown)
-        if first != have:
-            raise BankError(f"The host of {shown} gave another part than was asked for.")
-        return size
-    length = answer.headers.get("Content-Length")
-    if length is None:
-        return None
-    if not _LENGTH.fullmatch(length):
-        raise BankError(f"The host of {shown} does not say how large the file is.")
-    return int(length)
-
-
-def _size_by_itself(part: Path, shown: str) -> int:
-    """The bytes of a bank by its header: one of 4 KiB, two of which one counts, then its blocks.
-
-    Raises BankError if it is no DuckDB file.
-    """
-    with part.open("rb") as file:
-        start = file.read(_HEADERS)
-    if start[8:12] != b"DUCK":
-        raise BankError(
-            f"{shown} is not a bank: it is not a DuckDB file.", "Give the address of a bank."
-        )
-    sizes = [
-        count * size
-        for count, size in (
-            struct.unpack_from("<2Q", start, at + 32) for at in (4096, 8192) if len(start) > at + 48
-        )
-    ]
-    return _HEADERS + max(sizes, default=0)
-
-
-def _published(url: str, shown: str) -> str | None:
-    """The digest that stands beside a bank; None if none does."""
-    bare, mark, query = url.partition("?")
-    with suppress(BankError), opened(f"{bare}.sha256{mark}{query}") as answer:
-        match = _DIGEST.match(body_until(answer, shown, 200).decode("ascii", errors="replace"))
-        return None if match is None else match[1]
-    return None
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened_file:
-        return hashlib.file_digest(opened_file, "sha256").hexdigest()

@@ -115,7 +115,7 @@ def size_of(path: str | Path) -> int:
         return Path(path).stat().st_size
     from attnbank.sql.bank import remote  # imported late, for what it imports
 
-    return remote.found(remote.url_of(address))[0].size
+    return remote.RemoteFile(address).size
 
 
 def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
@@ -147,13 +147,13 @@ def _try_open(
         if address is not None:
             from attnbank.sql.bank import remote  # imported late, for what it imports
 
-            door = remote.register(connection, address)
-            name = door.name
+            file = remote.register(connection, address)
+            name = file.name
         # The order matters: each step shuts out more, and what it needs must have been done before.
         with translate_errors(Path(path)):
             once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
             if address is not None:
-                door.shut()
+                file.revoke()
             run(f"use {_ALIAS}")
             run("detach memory")  # a statement could write to it, since it is not read-only
             for setting in settings:

@@ -2,6 +2,7 @@
 
 The host must answer requests for a part of a file (RFC 9110, section 14). Whatever it answers is
 checked: the status, the length, the size of the whole, and that the file is still the same one.
+fsspec's own file system for HTTP checks none of these, and does not bound a body.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attnbank.sql.bank.error_messages import encode_error
 from attnbank.sql.bank.paths import whole_address, without_secrets
@@ -25,172 +26,142 @@ from attnbank.sql.extras import require_extra
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-TIMEOUT = 30.0
-"""Seconds that a host may be silent."""
-SLOWEST = 5_000
-"""Bytes in a second below which a host is given up, once TIMEOUT has passed as well."""
+TIMEOUT = 30.0  # seconds that a host may be silent
+SLOWEST = 5_000  # bytes in a second below which a host is given up, once TIMEOUT has passed as well
+PAUSE = 0.5  # seconds before the second try; twice as long before each further one
 _TRIES = 3
-PAUSE = 0.5
-_MOST_AT_ONCE = 1 << 26
-"""The most bytes of one part: DuckDB asks for blocks of 256 KiB."""
+_MOST_AT_ONCE = 1 << 26  # bytes of one part; DuckDB asks for blocks of 256 KiB
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
-_SCHEME = "attnbank"
-_Read = TypeVar("_Read")
+_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
+_HUB = re.compile(
+    r"(?:(dataset|model|space)s/)?+([^/]+/[^/@]+)(?:@([^/]*))?/([^/]+(?:/[^/]+)*)", re.DOTALL
+)
 _AGAIN = "Try again later, or fetch it: attnbank fetch URL"
+_Result = TypeVar("_Result")
 
 
-class Remote(NamedTuple):
-    """A file behind an address: its size in bytes, and what says that it is still the same."""
-
-    url: str
-    size: int
-    version: str
-
-
-class _SameSecurity(urllib.request.HTTPRedirectHandler):
-    def redirect_request(
-        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        asked, scheme = without_secrets(req.full_url), newurl.partition(":")[0].lower()
-        if scheme not in ("http", "https"):
-            raise BankError(f"{asked} leads to an address that is not of the web ({scheme[:9]}:).")
-        if req.type == "https" and scheme != "https":
-            raise BankError(f"{asked} leads to an address without encryption.")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-_opener = urllib.request.OpenerDirector()  # build_opener's would read files and FTP as well
-for _handler in (
-    urllib.request.ProxyHandler, urllib.request.UnknownHandler, urllib.request.HTTPHandler,
-    urllib.request.HTTPSHandler, urllib.request.HTTPDefaultErrorHandler,
-    urllib.request.HTTPErrorProcessor, _SameSecurity,
-):  # fmt: skip
-    _opener.add_handler(_handler())
-
-
-def opened(url: str, start: int | None = None, end: int | None = None) -> http.client.HTTPResponse:
-    """The answer to a request for a file, or for its bytes from `start` to before `end`.
-
-    Raises BankError if the host cannot be reached, or says that there is no such file.
-    """
-    headers = {"Accept-Encoding": "identity", "User-Agent": "attnbank"}
-    if start is not None:
-        headers["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
-    shown = without_secrets(url)
-    try:
-        response: http.client.HTTPResponse = _opener.open(
-            urllib.request.Request(url, headers=headers), timeout=TIMEOUT
-        )
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code in (404, 410):
-            raise BankError(f"There is no bank at {shown}.", "Check the address.") from None
-        told = http.client.responses.get(error.code, "")
-        raise _Refused(f"{shown} answers {error.code} {told}".strip() + ".", _AGAIN) from None
-    except (http.client.InvalidURL, ValueError):  # which repeat the address
-        raise BankError(f"{shown} is not a valid address.", "Check the address.") from None
-    except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise _Refused(f"{shown} cannot be reached: {reason}.", _AGAIN) from None
-    return response
-
-
-class _Refused(BankError):
+class RefusedError(BankError):
     """What may be otherwise a moment later."""
 
 
-def found(url: str) -> tuple[Remote, bytes]:
-    """The file behind an address, and its first bytes. Raises BankError as `opened` and `part`."""
-    return _tried(lambda: _found(url))
+class BrokenOffError(RefusedError):
+    """What goes on where it stopped when it is asked for again."""
 
 
-def _found(url: str) -> tuple[Remote, bytes]:
-    shown = without_secrets(url)
-    with opened(url, 0, 16) as answer:
-        if answer.status != 206:
-            if body(answer, shown, 12)[8:] != b"DUCK":
-                return Remote(url, 0, ""), b""
-            raise BankError(
-                f"The host of {shown} does not answer requests for a part of a file.",
-                f"Fetch the whole file: attnbank fetch {shown}",
-            )
-        _, end, size = range_of(answer, shown)
-        return Remote(url, size, version_of(answer)), body(answer, shown, end + 1)
+def register(connection: DuckDBPyConnection, address: str) -> RemoteFile:
+    """Let a connection attach the bank behind an address, until the file is revoked.
+
+    Raises BankError if there is none, or if it is not a DuckDB file, which its first bytes say;
+    CallError and MissingPackageError as `url_of`.
+    """
+    require_extra("A bank behind an address", "remote", "fsspec")
+    file = RemoteFile(address)
+    connection.register_filesystem(_filesystem(file))
+    return file
 
 
-def part(remote: Remote, start: int, count: int) -> bytes:
-    """Bytes of a file, asked for again if the host fails. Raises BankError."""
-    shown = without_secrets(remote.url)
-    if not 0 <= start <= remote.size or count > _MOST_AT_ONCE:
-        raise BankError(f"{shown} is damaged: it names parts that it does not have.")
-    end = min(start + count, remote.size)
-    if end == start:
-        return b""
+class RemoteFile:
+    """The file behind an address, as DuckDB reads it from several threads: each has its place."""
 
-    def read() -> bytes:
-        with opened(remote.url, start, end) as answer:
-            if answer.status != 206:
-                raise _Refused(f"The host of {shown} gave all of a file for a part of it.")
-            first, last, size = range_of(answer, shown)
-            if size != remote.size or version_of(answer) != remote.version:
+    name = "attnbank://bank"  # as a connection attaches it
+
+    def __init__(self, address: str) -> None:
+        self.is_revoked = False
+        self._address = address
+        self._url = url_of(address)
+        self._shown = without_secrets(self._url)
+        self._place = threading.local()
+        self.size, self._version = retry(self._ask_size, RefusedError, _TRIES)
+
+    def revoke(self) -> None:
+        """Let no statement open the file again; what is attached stays so."""
+        self.is_revoked = True
+
+    def _ask_size(self) -> tuple[int, str]:
+        with request(self._url, 0, 16) as response:
+            size = response.size or 0
+            if response.read(12, least=min(size, 12))[8:] != b"DUCK":
                 raise BankError(
-                    f"{shown} was replaced while it was read.", "Type the same command again."
+                    f"{self._address} is not a bank: it is not a DuckDB file.",
+                    "Give the address of a bank (-b).",
                 )
-            if (first, last) != (start, end - 1):
-                raise BankError(f"The host of {shown} gave another part than was asked for.")
-            return body(answer, shown, end - start)
+            if not response.is_part:
+                raise BankError(
+                    f"The host of {self._shown} does not answer requests for a part of a file.",
+                    f"Fetch the whole file: attnbank fetch {self._shown}",
+                )
+            return size, response.version
 
-    return _tried(read)
+    def seek(self, place: int, whence: int = 0) -> int:
+        """Go to a place, counted from the start, from here or from the end."""
+        self._place.at = (0, self.tell(), self.size)[whence] + place
+        return self.tell()
 
+    def tell(self) -> int:
+        """The place of this thread."""
+        place: int = getattr(self._place, "at", 0)
+        return place
 
-def _tried(read: Callable[[], _Read]) -> _Read:
-    for at in range(_TRIES):
+    def read(self, count: int = -1) -> bytes:
+        """The next bytes, asked for again if the host fails. Raises OSError, as DuckDB expects."""
+        start = self.tell()
+        end = self.size if count < 0 else min(start + count, self.size)
         try:
-            return read()
-        except _Refused:
-            if at + 1 == _TRIES:
-                raise
-            time.sleep(PAUSE * 2**at)
-    raise AssertionError
+            body = retry(lambda: self._read_part(start, end), RefusedError, _TRIES)
+        except BankError as error:
+            raise OSError(encode_error(error)) from error
+        self._place.at = start + len(body)
+        return body
+
+    def _read_part(self, start: int, end: int) -> bytes:
+        if not 0 <= start <= self.size or end - start > _MOST_AT_ONCE:
+            raise BankError(f"{self._shown} is damaged: it names parts that it does not have.")
+        if end == start:
+            return b""
+        with request(self._url, start, end) as response:
+            if not response.is_part:
+                raise RefusedError(
+                    f"The host of {self._shown} gave all of a file for a part of it."
+                )
+            if (response.size, response.version) != (self.size, self._version):
+                raise BankError(
+                    f"{self._shown} was replaced while it was read.", "Type the same command again."
+                )
+            if (response.first, response.last) != (start, end - 1):
+                raise BankError(f"The host of {self._shown} gave another part than was asked for.")
+            return response.read(end - start, least=end - start)
+
+    def close(self) -> None:
+        """Nothing is open between two parts."""
 
 
-def range_of(answer: http.client.HTTPResponse, shown: str) -> tuple[int, int, int]:
-    """The first and the last byte that an answer gives, and the size of the whole file."""
-    match = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
-    if match is None:
-        raise BankError(f"The host of {shown} does not say which part of the file it gives.")
-    return int(match[1]), int(match[2]), int(match[3])
+def _filesystem(file: RemoteFile) -> Any:
+    import fsspec
 
+    class OneFile(fsspec.AbstractFileSystem):  # type: ignore[misc]
+        """A file system with the one file; there is no other, and no log beside it."""
 
-def version_of(answer: http.client.HTTPResponse) -> str:
-    """What a host says of a file that is another for another file; nothing where it does not."""
-    return answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+        protocol = "attnbank"
+        cachable = False
 
+        def _open(self, path: str, mode: str = "rb", **_: Any) -> RemoteFile:
+            if mode != "rb" or file.is_revoked:
+                raise OSError("Permission denied: only the bank can be read")
+            file.seek(0)
+            return file
 
-def body(answer: http.client.HTTPResponse, shown: str, count: int) -> bytes:
-    """So many bytes of an answer. Raises BankError if there are fewer, or if they take too long."""
-    body = body_until(answer, shown, count)
-    if len(body) != count:
-        raise _Refused(f"{shown} broke off after {len(body):,} of {count:,} bytes.", _AGAIN)
-    return body
+        def info(self, path: str, **_: Any) -> dict[str, Any]:
+            if not self.exists(path):
+                raise FileNotFoundError(path)
+            return {"name": path, "size": file.size, "type": "file"}
 
+        def exists(self, path: str, **_: Any) -> bool:
+            return not file.is_revoked and path.rstrip("/").endswith("bank")
 
-def body_until(answer: http.client.HTTPResponse, shown: str, count: int) -> bytes:
-    """As `body`, or all that there is. A host may give a byte at a time, and never be silent."""
-    body, ends = bytearray(), time.monotonic() + TIMEOUT + count / SLOWEST
-    while len(body) < count:
-        if time.monotonic() > ends:
-            raise _Refused(f"{shown} is too slow: {len(body):,} bytes came in time.", _AGAIN)
-        try:
-            part = answer.read1(count - len(body))
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            if body:
-                break
-            raise _Refused(f"{shown} broke off: {error}.", _AGAIN) from None
-        if not part:
-            break
-        body += part
-    return bytes(body)
+        def modified(self, path: str) -> datetime:
+            return datetime(2000, 1, 1, tzinfo=UTC)
+
+    return OneFile()
 
 
 def url_of(address: str) -> str:
@@ -206,105 +177,116 @@ def url_of(address: str) -> str:
     require_extra("An address hf://", "remote", "huggingface_hub")
     from huggingface_hub import hf_hub_url
 
-    kinds = {"datasets": "dataset", "models": "model", "spaces": "space"}
-    parts = rest.split("/")
-    kind = kinds.get(parts[0])
-    if kind is not None:
-        parts = parts[1:]
-    if len(parts) < 3 or not all(parts):
-        raise CallError(
-            f"{address} names no file of the hub.", "Write hf://datasets/OWNER/NAME/FILE."
-        )
-    owner, (name, _, revision) = parts[0], parts[1].partition("@")
-    return hf_hub_url(
-        f"{owner}/{name}", "/".join(parts[2:]), repo_type=kind or "model", revision=revision or None
-    )
+    match = _HUB.fullmatch(rest)
+    if match is not None:
+        kind, repository, revision, file = match.groups()
+        with suppress(ValueError):  # a name that the hub does not allow
+            return hf_hub_url(
+                repository, file, repo_type=kind or "model", revision=revision or None
+            )
+    raise CallError(f"{address} names no file of the hub.", "Write hf://datasets/OWNER/NAME/FILE.")
 
 
-@dataclass
-class Door:
-    """The bank behind an address as a connection can attach it, under `name`, until it is shut."""
-
-    name: str
-    is_shut: bool = False
-
-    def shut(self) -> None:
-        """Let no statement open the file again; what is attached stays so."""
-        self.is_shut = True
-
-
-def register(connection: DuckDBPyConnection, address: str) -> Door:
-    """Let a connection attach the bank behind an address.
-
-    Raises BankError if there is none, or if it is not a DuckDB file, which its first bytes say;
-    CallError and MissingPackageError as `url_of`.
-    """
-    require_extra("A bank behind an address", "remote", "fsspec")
-    remote, start = found(url_of(address))
-    if start[8:12] != b"DUCK":
-        raise BankError(
-            f"{address} is not a bank: it is not a DuckDB file.", "Give the address of a bank (-b)."
-        )
-    door = Door(f"{_SCHEME}://bank")
-    connection.register_filesystem(_filesystem(remote, door))
-    return door
-
-
-def _filesystem(remote: Remote, door: Door) -> Any:
-    import fsspec
-
-    class OneFile(fsspec.AbstractFileSystem):  # type: ignore[misc]
-        """A file system with the one file; there is no other, and no log beside it."""
-
-        protocol = _SCHEME
-        cachable = False
-
-        def _open(self, path: str, mode: str = "rb", **_: Any) -> _File:
-            if mode != "rb" or door.is_shut:
-                raise OSError("Permission denied: only the bank can be read")
-            return _File(remote)
-
-        def info(self, path: str, **_: Any) -> dict[str, Any]:
-            if not self.exists(path):
-                raise FileNotFoundError(path)
-            return {"name": path, "size": remote.size, "type": "file"}
-
-        def exists(self, path: str, **_: Any) -> bool:
-            return not door.is_shut and path.rstrip("/").endswith("bank")
-
-        def modified(self, path: str) -> datetime:
-            return datetime(2000, 1, 1, tzinfo=UTC)
-
-    return OneFile()
-
-
-class _File:
-    """A file as DuckDB reads it, from several threads: each has a place of its own in it."""
-
-    def __init__(self, remote: Remote) -> None:
-        self._remote = remote
-        self._place = threading.local()
-
-    def seek(self, place: int, whence: int = 0) -> int:
-        """Go to a place, counted from the start, from here or from the end."""
-        base = (0, self.tell(), self._remote.size)[whence]
-        self._place.at = base + place
-        return base + place
-
-    def tell(self) -> int:
-        """The place of this thread."""
-        return getattr(self._place, "at", 0)
-
-    def read(self, count: int = -1) -> bytes:
-        """The next bytes."""
-        start = self.tell()
-        count = self._remote.size - start if count < 0 else count
+def retry(run: Callable[[], _Result], failure: type[BankError], tries: int) -> _Result:
+    """The result of a function that is called again, after a pause, when it fails in this way."""
+    for number in range(1, tries):
         try:
-            body = part(self._remote, start, count)
-        except BankError as error:
-            raise OSError(encode_error(error)) from error
-        self._place.at = start + len(body)
-        return body
+            return run()
+        except failure:
+            time.sleep(PAUSE * 2 ** (number - 1))
+    return run()
 
-    def close(self) -> None:
-        """Nothing is open between two parts."""
+
+class Response:
+    """The answer of a host: what its headers say of a file, and its body.
+
+    `first` and `last` are the places of its bytes in the file, if it is a part; `size` is that of
+    the whole file, None where the host does not say it. `version` is another one for another file;
+    it is empty where the host says nothing. Raises BankError for headers that cannot be.
+    """
+
+    def __init__(self, raw: http.client.HTTPResponse, shown: str) -> None:
+        self._raw, self._shown = raw, shown
+        self.is_part = raw.status == 206
+        self.version = raw.headers.get("ETag") or raw.headers.get("Last-Modified") or ""
+        self.first, self.last, self.size = 0, -1, None
+        length = raw.headers.get("Content-Length")
+        if self.is_part:
+            match = _RANGE.fullmatch(raw.headers.get("Content-Range", ""))
+            if match is None:
+                raise BankError(
+                    f"The host of {shown} does not say which part of the file it gives."
+                )
+            self.first, self.last, self.size = (int(number) for number in match.groups())
+        elif length is not None:
+            if not _LENGTH.fullmatch(length):
+                raise BankError(f"The host of {shown} does not say how large the file is.")
+            self.size = int(length)
+
+    def read(self, count: int, least: int = 0) -> bytes:
+        """So many bytes, or all that there are.
+
+        Raises BrokenOffError if there are fewer than `least`, or if they take too long: a host may
+        give a byte at a time, and never be silent.
+        """
+        body, ends = bytearray(), time.monotonic() + TIMEOUT + count / SLOWEST
+        while len(body) < count:
+            if time.monotonic() > ends:
+                fact = f"{self._shown} is too slow: {len(body):,} bytes came in time."
+                raise BrokenOffError(fact, _AGAIN)
+            try:
+                piece = self._raw.read1(count - len(body))
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                if body:
+                    break
+                raise BrokenOffError(f"{self._shown} broke off: {error}.", _AGAIN) from None
+            if not piece:
+                break
+            body += piece
+        if len(body) < least:
+            fact = f"{self._shown} broke off after {len(body):,} of {count:,} bytes."
+            raise BrokenOffError(fact, _AGAIN)
+        return bytes(body)
+
+
+class _SameSecurity(urllib.request.HTTPRedirectHandler):
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        asked, scheme = without_secrets(req.full_url), newurl.partition(":")[0].lower()
+        if scheme not in ("http", "https"):
+            raise BankError(f"{asked} leads to an address that is not of the web ({scheme[:9]}:).")
+        if req.type == "https" and scheme != "https":
+            raise BankError(f"{asked} leads to an address without encryption.")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+# It opens http and https alone: addresses are nothing else, nor are redirects that it follows.
+_opener = urllib.request.build_opener(_SameSecurity)
+
+
+@contextmanager
+def request(url: str, start: int | None = None, end: int | None = None) -> Iterator[Response]:
+    """Context manager that asks for a file, or for its bytes from `start` to before `end`.
+
+    Raises BankError if the host cannot be reached, or says that there is no such file.
+    """
+    headers = {"Accept-Encoding": "identity", "User-Agent": "attnbank"}
+    if start is not None:
+        headers["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
+    shown = without_secrets(url)
+    try:
+        raw = _opener.open(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code in (404, 410):
+            raise BankError(f"There is no bank at {shown}.", "Check the address.") from None
+        fact = f"{shown} answers {error.code} {http.client.responses.get(error.code, '')}".rstrip()
+        raise RefusedError(f"{fact}.", _AGAIN) from None
+    except (http.client.InvalidURL, ValueError):  # which repeat the address
+        raise BankError(f"{shown} is not a valid address.", "Check the address.") from None
+    except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise RefusedError(f"{shown} cannot be reached: {reason}.", _AGAIN) from None
+    with raw:
+        yield Response(raw, shown)

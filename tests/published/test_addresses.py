@@ -64,6 +64,8 @@ class Host:
             return Response("busy", 503)
         size = len(self.body) + self.lies
         start, end, status = 0, len(self.body), 200
+        if asked is not None and asked.startswith(f"bytes={size}-"):
+            return Response(status_code=416)
         headers = {"ETag": f'"{self.version}"'}
         if asked is not None and self.ranges:
             first, _, last = asked.removeprefix("bytes=").partition("-")
@@ -221,6 +223,8 @@ def test_a_bank_that_is_replaced_meanwhile_is_told(large: Host, serving: Serving
     ("address", "told"),
     [
         ("hf://datasets/owner", "names no file of the hub"),
+        ("hf://models/owner/x.duckdb", "names no file of the hub"),
+        ("hf://owner/-name/x.duckdb", "names no file of the hub"),
         ("ftp://host/x.duckdb", "is not a valid path"),
         ("s3://bucket/x.duckdb", "is not a valid path"),
     ],
@@ -269,7 +273,7 @@ def test_fetch_goes_on_where_it_stopped(host: Host, serving: Serving, tmp_path: 
             run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
         )  # asked again, and again
         starts = [each for each in host.asked if each]
-        assert f"bytes={half}-" in starts
+        assert f"bytes={half - 1}-" in starts
         assert file.read_bytes() == host.body
         file.unlink()
         host.breaks_at = 0
@@ -279,6 +283,18 @@ def test_fetch_goes_on_where_it_stopped(host: Host, serving: Serving, tmp_path: 
             run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
         )  # of the new file
     assert file.read_bytes() == host.body
+
+
+def test_fetch_goes_on_from_a_whole_part(host: Host, serving: Serving, tmp_path: Path) -> None:
+    """As one leaves that was interrupted while it checked the rows."""
+    file = tmp_path / "bank.duckdb"
+    file.with_name("bank.duckdb.part").write_bytes(host.body)
+    file.with_name("bank.duckdb.part.of").write_text('"one"', encoding="utf-8")
+    with serving(host.application) as address:
+        assert run_command_line(["fetch", f"{address}/bank.duckdb", str(file)]) == 0
+    assert file.read_bytes() == host.body
+    assert host.asked == [f"bytes={len(host.body) - 1}-"]
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_fetch_works_without_ranges(host: Host, serving: Serving, tmp_path: Path) -> None:
