@@ -24,8 +24,8 @@ from text_banks import make_text_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import annotate, merge_banks
+from attnbank.ingest.store.annotations import WordFileError
 from attnbank.ingest.store.deleting import delete
-from attnbank.ingest.store.word_files import WordFileError
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import BankError, CallError
@@ -293,6 +293,9 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "longer.csv": ("sent_id,index,rt\ns3,1,1\ns3,1,1,9\n", ":3 cannot be read: it has more cells"),
     "shorter.csv": ("sent_id,index,rt\ns3,1\n", ":2 cannot be read: it has fewer cells"),
     "open.csv": ('sent_id,index,rt\ns3,1,"abc\n', ":2 cannot be read: a quotation mark"),
+    "open_name.csv": ('sent_id,index, "rt\ns3,1,1\ns3,1,"2"\ns3,1,3\n', ":1 cannot be read: a quota"),
+    "line_ends.csv": ("sent_id,index,rt\r\ns3,1,1\ns3,1,2\n", "only some of its lines end in"),
+    "zero.csv": ("sent_id,index,x\ns3,1,a\ns3,1,\0\n", ":3 is not text in UTF-8: it has a byte"),
     "huge.csv": (f"sent_id,index,x\ns3,1,{'x' * 3_000_000}\n", ":2 cannot be read: it has more"),
     "huge.jsonl": ('{"sent_id":"s3","index":1,"x":"' + "x" * 2**25 + '"}', "cannot be read"),
     "wide.csv": (",".join(f"c{each}" for each in range(5000)), "has 5,000 columns"),
@@ -300,7 +303,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "latin.csv": ("sent_id,index,x\ns3,1,é\n".encode("latin-1"), ":2 is not text in UTF-8"),
     "utf16.csv": ("sent_id,index,x\ns3,1,a\n".encode("utf-16"), ":1 is not text in UTF-8"),
     "utf16.json": ("[]".encode("utf-16-le"), ":1 is not text in UTF-8: it has a byte that is 0"),
-    "cut.csv": ("sent_id,index,x\ns3,1,é".encode()[:-1], ":2 is not text in UTF-8: it is cut off"),
+    "cut.csv": ("sent_id,index,x\ns3,1,é".encode()[:-1], ":2 is not text in UTF-8: unexpected end"),
     "binary.csv": (bytes(range(256)) * 20, "is not text in UTF-8"),
     "binary.parquet": (b"PAR1" + bytes(range(256)) + b"PAR1", "cannot be read"),
     "binary.csv.gz": (b"\x1f\x8b" + bytes(range(256)), "cannot be read"),
