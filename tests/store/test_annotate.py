@@ -293,7 +293,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     "longer.csv": ("sent_id,index,rt\ns3,1,1\ns3,1,1,9\n", ":3 cannot be read: it has more cells"),
     "shorter.csv": ("sent_id,index,rt\ns3,1\n", ":2 cannot be read: it has fewer cells"),
     "open.csv": ('sent_id,index,rt\ns3,1,"abc\n', ":2 cannot be read: a quotation mark"),
-    "open_name.csv": ('sent_id,index, "rt\ns3,1,1\ns3,1,"2"\ns3,1,3\n', ":1 cannot be read: a quota"),
+    "open_name.csv": ('sent_id,index, "rt\ns3,1,1\ns3,1,"2"\ns3,1,3\n', ":1 cannot be read: a q"),
     "line_ends.csv": ("sent_id,index,rt\r\ns3,1,1\ns3,1,2\n", "only some of its lines end in"),
     "zero.csv": ("sent_id,index,x\ns3,1,a\ns3,1,\0\n", ":3 is not text in UTF-8: it has a byte"),
     "huge.csv": (f"sent_id,index,x\ns3,1,{'x' * 3_000_000}\n", ":2 cannot be read: it has more"),
