@@ -344,11 +344,17 @@ def _find_columns(connection: DuckDBPyConnection, word_file: _WordFile) -> _Word
             )
         _check_names(word_file, [*types])
     keys = _keys_of_columns(word_file, [*types])
-    columns = {
-        name: _type_to_write(word_file, name, type_)
-        for name, type_ in types.items()
-        if name not in keys.values()
-    }
+    columns = {}
+    for name, type_ in types.items():
+        if name in keys.values():
+            continue
+        base = type_.partition("(")[0]
+        if type_.endswith("]") or base in _NO_SCALARS:
+            raise WordFileError(
+                f"The column {name} of {word_file.shown} is {type_[:60]}: no number, text or time.",
+                "Write each value as a column of its own, or leave it out.",
+            )
+        columns[name] = type_ if base in _SCALARS else "VARCHAR"
     if not columns:
         fact = f" has no column besides {', '.join(keys.values())}"
         raise word_file.error(fact, "Give a file that says something about the words.")
@@ -400,16 +406,6 @@ def _keys_of_columns(word_file: _WordFile, names: Sequence[str]) -> dict[str, st
             fact = f" has {' and '.join(known[key])}, each of which may be the {key}"
             raise word_file.error(fact, "Rename those that are not.")
     return {key: known[key][0] for key in used if known[key]}
-
-
-def _type_to_write(word_file: _WordFile, name: str, type_: str) -> str:
-    base = type_.partition("(")[0]
-    if type_.endswith("]") or base in _NO_SCALARS:
-        raise WordFileError(
-            f"The column {name} of {word_file.shown} is {type_[:60]}: no number, text or time.",
-            "Write each value as a column of its own, or leave it out.",
-        )
-    return type_ if base in _SCALARS else "VARCHAR"
 
 
 def _stage(connection: DuckDBPyConnection, word_file: _WordFile) -> int:
@@ -514,48 +510,35 @@ def _match_words(
             "by_form": "form" in word_file.keys,
         },
     )
-    faults = connection.execute(registry.internal_statement("annotate/unmatched_rows")).fetchall()
-    bad_rows = {_reason(fault, word_file): count for fault, count, *_ in faults}
-    bad = sum(bad_rows.values())
-    if bad and (not skip_bad or bad == rows):
-        reasons = "; ".join(
-            f"{count:,} {_reason(fault, word_file)}"
-            f" (row {n:,}: {_describe_row(word_file, fault, values)})"
-            for fault, count, n, *values in faults
-        )
-        raise WordFileError(
-            f"{bad:,} of {rows:,} rows of {word_file.shown} do not match the bank: {reasons}.",
-            _remedy({fault for fault, *_ in faults}, word_file, corpus, is_all=bad == rows),
-        )
-    return bad_rows
-
-
-def _reason(fault: str, word_file: _WordFile) -> str:
-    """Return why rows are bad, as it follows their number."""
     where = "the bank" if "word" in word_file.keys else "its sentence"
-    return {
+    reasons = {
         "sentence": "with a sentence that the bank does not have",
         "sentences": "with a name that several sentences have",
         "word": f"with a word that {where} does not have",
         "form": "with another form than the text",
-    }[fault]
-
-
-def _describe_row(word_file: _WordFile, fault: str, values: list[str | None]) -> str:
-    """Return the key of a row, and its form with that of the text if they differ."""
-    row_values = dict(zip(("sent_id", "document", "number", "form", "known"), values, strict=True))
-    key_values = {
-        key: row_values["number" if key in ("index", "word") else key] for key in word_file.keys
     }
-    parts = [
-        f"{word_file.keys[key]} {_shorten_value(value)}"
-        for key, value in key_values.items()
-        if key != "form"
-    ]
-    if fault == "form":
-        parts.append(f"{word_file.keys['form']} {_shorten_value(row_values['form'])!r}")
-        parts.append(f"in the text {_shorten_value(row_values['known'])!r}")
-    return ", ".join(parts)
+    faults = connection.execute(registry.internal_statement("annotate/unmatched_rows")).fetchall()
+    bad_rows, descriptions = {}, []
+    for fault, count, n, sent_id, document, number, form, known in faults:
+        bad_rows[reasons[fault]] = count
+        values = {"sent_id": sent_id, "index": number, "document": document, "word": number}
+        parts = [
+            f"{name} {_shorten_value(values[key])}"
+            for key, name in word_file.keys.items()
+            if key != "form"
+        ]
+        if fault == "form":
+            parts.append(f"{word_file.keys['form']} {_shorten_value(form)!r}")
+            parts.append(f"in the text {_shorten_value(known)!r}")
+        descriptions.append(f"{count:,} {reasons[fault]} (row {n:,}: {', '.join(parts)})")
+    bad = sum(bad_rows.values())
+    if bad and (not skip_bad or bad == rows):
+        raise WordFileError(
+            f"{bad:,} of {rows:,} rows of {word_file.shown} do not match the bank:"
+            f" {'; '.join(descriptions)}.",
+            _remedy({fault for fault, *_ in faults}, word_file, corpus, is_all=bad == rows),
+        )
+    return bad_rows
 
 
 def _shorten_value(value: str | None) -> str:
@@ -571,10 +554,9 @@ def _remedy(faults: set[str], word_file: _WordFile, corpus: int | None, *, is_al
     ways = ["correct them"]
     if "sentences" in faults:
         ways = ["name the corpus (--corpus NAME)"] if corpus is None else []
-        ways += (
-            [] if "document" in word_file.keys else ["add the document of each (column document)"]
-        )
-        ways += ["name words by their ids (column word)"]
+        if "document" not in word_file.keys:
+            ways.append("add the document of each (column document)")
+        ways.append("name words by their ids (column word)")
     if not is_all:
         ways.append("leave these rows out with --skip-bad")
     advice = ", or ".join(ways)
