@@ -56,7 +56,10 @@ _MOST_NAME = 255  # characters of the name of a column
 _LONGEST = 60  # characters of a value in a message
 _PIECE = 2**20  # bytes
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-_WHOLE_CELL = re.compile(rb'"(?:[^"]|"")*"')
+# A cell between tabs that begins with a quotation mark, and is not within two.
+_BARE_QUOTE = re.compile(
+    rb'(?:^(?:\xef\xbb\xbf)?|[\t\n])"(?!(?:[^"\t\n]|"")*+"(?:\t|[\r\n]*$|\r*\n))'
+)
 # Enough for a file of any size: DuckDB spills to a temporary file beside the bank.
 _SETTINGS = {"memory_limit": "1GB", "threads": "2"}
 # What is wrong with a line, by DuckDB's name for the error.
@@ -193,10 +196,11 @@ def _find_file(file: str | Path) -> _WordFile:
     word_file = _WordFile(shown, name.stem, path, reader, arguments)
     try:
         with CorpusFile(shown, path, compressed=packed).open() as opened:
-            lines = iter(lambda: opened.readline(_PIECE), b"")
+            # Whole lines, unless they are very long.
+            pieces = iter(lambda: opened.read(_PIECE) + opened.readline(_PIECE), b"")
             if reader == "csv":
-                return _read_header(word_file, lines, "\t" if ending == ".tsv" else "")
-            _check_text(shown, lines)
+                return _read_header(word_file, pieces, "\t" if ending == ".tsv" else "")
+            _check_text(shown, pieces)
     except FaultError as error:  # of a compressed file
         raise WordFileError(f"{shown} cannot be read: {error.fact}.", error.remedy) from None
     return word_file
@@ -225,24 +229,25 @@ def _path_of_file(shown: str) -> Path:
     return path
 
 
-def _read_header(word_file: _WordFile, lines: Iterator[bytes], delimiter: str) -> _WordFile:
+def _read_header(word_file: _WordFile, pieces: Iterator[bytes], delimiter: str) -> _WordFile:
     """A CSV file with the names of its columns, and its delimiter, which is the one between them.
 
     In a file with tabs a cell that only begins with a quotation mark is a text that does: such
     files are written without quotation marks around cells.
     """
-    first = next(lines, b"")
-    if len(first) >= _PIECE:
+    first = next(pieces, b"")
+    line = re.split(rb"[\r\n]", first.removeprefix(BOM), maxsplit=1)[0]
+    if len(line) >= _PIECE:
         fact = f":1: the names of the columns have more than {_PIECE:,} bytes"
         raise word_file.error(fact, "Give a file whose first line names its columns.")
-    header = re.split(rb"[\r\n]", first.removeprefix(BOM), maxsplit=1)[0].decode(errors="replace")
+    header = line.decode(errors="replace")  # what is no text is refused below
     for mark in "" if delimiter else ",;\t|":
         marked = {name.strip(' "').lower() for name in header.split(mark)}
         if len(marked) > 1 and marked & {"sent_id", "word"}:
             delimiter = mark
             break
     delimiter = delimiter or ","
-    is_quoted = _check_text(word_file.shown, chain([first], lines), delimiter == "\t")
+    is_quoted = _check_text(word_file.shown, chain([first], pieces), delimiter == "\t")
     cells = header.split(delimiter)
     if is_quoted:
         try:
@@ -258,29 +263,28 @@ def _read_header(word_file: _WordFile, lines: Iterator[bytes], delimiter: str) -
     return replace(word_file, arguments=arguments, names=tuple(names))
 
 
-def _check_text(shown: str, lines: Iterator[bytes], may_be_unquoted: bool = False) -> bool:
+def _check_text(shown: str, pieces: Iterator[bytes], may_be_unquoted: bool = False) -> bool:
     """Raise WordFileError for bytes that are not text in UTF-8.
 
-    The result is False for lines between whose tabs a cell begins with a quotation mark that does
-    not end it, with `may_be_unquoted`.
+    The result is False for a file with tabs without quotation marks around cells, with
+    `may_be_unquoted`.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")()  # a piece of a long line may end anywhere
+    decoder = codecs.getincrementaldecoder("utf-8")()
     number, is_quoted = 1, True
-    for line in chain(lines, [b""]):
+    for piece in chain(pieces, [b""]):
+        fault, why = piece.find(b"\0"), "it has a byte that is 0"
         try:
-            decoder.decode(line, final=not line)
-            why = "it has a byte that is 0" if b"\0" in line else ""
+            decoder.decode(piece, final=not piece)
         except UnicodeDecodeError as error:
-            why = error.reason
-        if why:
+            fault, why = error.start, error.reason
+        if fault >= 0:
+            number += piece.count(b"\n", 0, fault)
             raise WordFileError(
                 f"{shown}:{number} is not text in UTF-8: {why}.",
                 "Save the file as UTF-8 (CSV UTF-8).",
             )
-        if may_be_unquoted and is_quoted and b'"' in line:
-            cells = line.removeprefix(BOM).rstrip(b"\r\n").split(b"\t")
-            is_quoted = all(_WHOLE_CELL.fullmatch(cell) for cell in cells if cell[:1] == b'"')
-        number += line.endswith(b"\n")
+        is_quoted = is_quoted and not (may_be_unquoted and _BARE_QUOTE.search(piece))
+        number += piece.count(b"\n")
     return is_quoted
 
 
