@@ -276,7 +276,8 @@ def _check_text(shown: str, pieces: Iterator[bytes], may_be_unquoted: bool = Fal
         try:
             decoder.decode(piece, final=not piece)
         except UnicodeDecodeError as error:
-            fault, why = error.start, error.reason
+            if not 0 <= fault < error.start:
+                fault, why = error.start, error.reason
         if fault >= 0:
             number += piece.count(b"\n", 0, fault)
             raise WordFileError(
