@@ -573,7 +573,7 @@ def _write_annotations(connection: DuckDBPyConnection, table: str, word_file: _W
     column_definitions = "".join(
         f", {quoted(name)} {type_}" for name, type_ in word_file.columns.items()
     )
-    connection.execute(f"create table {qualified} (word integer not null{column_definitions})")
+    connection.execute(f"create table {qualified} (word bigint not null{column_definitions})")
     columns = "".join(f", {_ROWS}.c{number}" for number in range(1, len(word_file.columns) + 1))
     connection.execute(
         f"insert into {qualified} select {_WORDS}.word{columns}"

@@ -192,6 +192,19 @@ def test_words_by_their_ids(bank: Path, tmp_path: Path) -> None:
     assert done.rows == len(rows) - 1 and sum(done.left_out.values()) == 2
 
 
+def test_words_of_a_second_corpus_by_their_ids(tmp_path: Path) -> None:
+    """Their ids have more than 40 bits."""
+    word = (1 << 40) + 1
+    bank = make_bank(tmp_path / "x.duckdb", {
+        "corpus": "id,name\n1,news\n2,blogs\n", "document": f"id,corpus,index\n{word},2,1\n",
+        "sentence": f"id,document,index,words\n{word},{word},1,1\n",
+        "word": f"id,sentence,index,form\n{word},{word},1,Hm\n",
+    })  # fmt: skip
+    for name, rows in (("x.csv", f"word,rt\n{word},5\n"), ("y.csv", f"word,rt\n{word}.0,5\n")):
+        annotate(bank, _put(tmp_path, name, rows))
+        assert _ask(bank, f"from {name[0]}") == [(word, 5)]
+
+
 def test_types_are_found_and_texts_stay_texts(small: Path, tmp_path: Path) -> None:
     table = (
         "sent_id,index,whole,part,day,zero,missing,said,note\n"

@@ -43,10 +43,7 @@ numbered_row as (
         annotated_row.sent_id,
         annotated_row.document,
         annotated_row.form,
-        case
-            when regexp_full_match(trim(annotated_row.word_number), '[0-9]{1,9}(\.0*)?')
-            then cast(cast(trim(annotated_row.word_number) as double) as integer)
-        end as number
+        try_cast(regexp_extract(trim(annotated_row.word_number), '^([0-9]+)(\.0*)?$', 1) as bigint) as number
     from annotated_row
 ),
 
