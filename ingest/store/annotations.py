@@ -162,7 +162,9 @@ class _WordFile:
     keys: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
 
-    def error(self, fact: str, remedy: str = "Correct the file, or write it again.") -> Exception:
+    def error(
+        self, fact: str, remedy: str = "Correct the file, or write it again."
+    ) -> WordFileError:
         return WordFileError(f"{self.shown}{fact}.", remedy)
 
 
@@ -369,7 +371,7 @@ def _find_columns(connection: DuckDBPyConnection, word_file: _WordFile) -> _Word
 def _sniff_types(
     connection: DuckDBPyConnection, word_file: _WordFile
 ) -> tuple[dict[str, str], str]:
-    """The types of the columns of a CSV file, and what the reader is told of dates in them."""
+    """The types of the columns of a CSV file, and the options of its reader for dates in them."""
     try:
         ((columns, *formats),) = connection.execute(
             "select columns, dateformat, timestampformat"
@@ -380,12 +382,12 @@ def _sniff_types(
     if len(columns) != len(word_file.names):  # reading it says what is wrong
         return dict.fromkeys(word_file.names, "VARCHAR"), ""
     # DuckDB sniffs inf as a date, but does not read it as one if it is given the usual format.
-    told = "".join(
+    options = "".join(
         f", {name} = {literal(form)}"
         for name, form in zip(("dateformat", "timestampformat"), formats, strict=True)
         if form and form != "%Y-%m-%d"
     )
-    return dict(zip(word_file.names, (column["type"] for column in columns), strict=True)), told
+    return dict(zip(word_file.names, (column["type"] for column in columns), strict=True)), options
 
 
 def _keys_of_columns(word_file: _WordFile, names: Sequence[str]) -> dict[str, str]:
