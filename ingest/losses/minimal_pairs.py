@@ -132,16 +132,13 @@ _Fields = Mapping[str, Any]  # the values of a line by role: good, bad, and perh
 
 def _rows_of_source(source: CorpusFile) -> Iterator[tuple[int, _Fields]]:
     lines = _numbered_lines(source)
-    first = next(((line, text) for line, text in lines if text.strip()), None)
-    if first is None:
-        return
-    all_lines = chain([first], lines)
-    if first[1].lstrip().startswith("{"):
-        yield from _json_rows(all_lines)
-    elif source.path.name.removesuffix(".gz").lower().endswith(".csv"):
-        yield from _table_rows(_quoted_rows(all_lines))
-    else:  # cells are not quoted: a text may begin with a quotation mark
-        yield from _table_rows((line, text.split("\t")) for line, text in all_lines if text.strip())
+    line, text = next(((line, text) for line, text in lines if text.strip()), (0, ""))
+    if text.lstrip().startswith("{"):
+        yield from _json_rows(chain([(line, text)], lines))
+    elif text:
+        is_csv = source.path.name.removesuffix(".gz").lower().endswith(".csv")
+        texts = (f"{text}\n" for _, text in lines)
+        yield from _table_rows(_split_rows(chain([f"{text}\n"], texts), line, is_csv=is_csv))
 
 
 def _numbered_lines(source: CorpusFile) -> Iterator[tuple[int, str]]:
@@ -175,6 +172,26 @@ def _json_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, _Fields]
         yield line, {role: values[at] for role, at in roles.items()}
 
 
+def _split_rows(
+    texts: Iterable[str], first: int, *, is_csv: bool
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not blank, with the numbers of the lines where they begin."""
+    if is_csv:
+        rows = csv.reader(texts, strict=True)
+    else:  # cells are not quoted: a text may begin with a quotation mark
+        rows = csv.reader(texts, delimiter="\t", quoting=csv.QUOTE_NONE)
+    while True:
+        line = first + rows.line_num
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            raise _LineError(line, f"the row that begins here is not valid CSV: {error}") from None
+        if row is None:
+            return
+        if any(cell.strip() for cell in row):
+            yield line, row
+
+
 def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _Fields]]:
     line, first = next(rows)
     roles = _column_roles(first, line)
@@ -188,30 +205,6 @@ def _table_rows(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, _F
         if len(row) != len(first):
             raise _LineError(line, f"expected {len(first):,} columns, found {len(row):,}")
         yield line, {role: row[at] for role, at in roles.items()}
-
-
-def _quoted_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file, each with the number of its first line."""
-    line_numbers: list[int] = []  # of the current row: a quoted cell may span several lines
-
-    def unquoted_lines() -> Iterator[str]:
-        for line, text in lines:
-            line_numbers.append(line)
-            yield f"{text}\n"
-
-    rows = csv.reader(unquoted_lines(), strict=True)
-    while True:
-        line_numbers.clear()
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            raise _LineError(
-                line_numbers[0], f"the row that begins here is not valid CSV: {error}"
-            ) from None
-        if row is None:
-            return
-        if row:
-            yield line_numbers[0], row
 
 
 def _column_roles(names: Sequence[str], line: int) -> dict[str, int]:
@@ -229,30 +222,22 @@ def _column_roles(names: Sequence[str], line: int) -> dict[str, int]:
 
 
 def _parse_pair(number: int, stem: str, fields: _Fields, line: int) -> Pair:
+    sides = {}
     for role, text in fields.items():
-        _check_is_text(role, text, line)
-    good, bad = (_parse_side(role, fields[role], line) for role in ("good", "bad"))
-    if good == bad:
+        # A JSON value may be of any type, and may escape any character.
+        if role == "paradigm" and text is None:
+            continue
+        if not isinstance(text, str):
+            raise _LineError(line, f"the value of {role} is not text")
+        if wrong := CONTROL.search(text) or _SURROGATE.search(text):
+            raise _LineError(line, f"{role} has the character U+{ord(wrong[0]):04X}")
+        words = tuple(text.split())
+        if role != "paradigm" and not words:
+            raise _LineError(line, f"the {role} text is empty")
+        if len(words) > MOST_WORDS:
+            raise _LineError(line, f"the {role} text has more than {MOST_WORDS:,} words")
+        sides[role] = PairSide(words, (True,) * len(words))
+    if sides["good"] == sides["bad"]:
         raise _LineError(line, "the good and the bad text are the same")
-    paradigm = " ".join((fields.get("paradigm") or "").split())
-    return Pair(number, paradigm or stem, good, bad, at=None)
-
-
-def _check_is_text(role: str, text: Any, line: int) -> None:
-    # A JSON value may be of any type, and may escape any character.
-    if role == "paradigm" and text is None:
-        return
-    if not isinstance(text, str):
-        raise _LineError(line, f"the value of {role} is not text")
-    wrong = CONTROL.search(text) or _SURROGATE.search(text)
-    if wrong is not None:
-        raise _LineError(line, f"{role} has the character U+{ord(wrong[0]):04X}")
-
-
-def _parse_side(role: str, text: str, line: int) -> PairSide:
-    words = tuple(text.split())
-    if not words:
-        raise _LineError(line, f"the {role} text is empty")
-    if len(words) > MOST_WORDS:
-        raise _LineError(line, f"the {role} text has more than {MOST_WORDS:,} words")
-    return PairSide(words, (True,) * len(words))
+    paradigm = " ".join(sides["paradigm"].words) if "paradigm" in sides else ""
+    return Pair(number, paradigm or stem, sides["good"], sides["bad"], at=None)
