@@ -31,10 +31,10 @@
 -- column relation varchar: the relation, or all
 -- column direction varchar: dependent_to_head, head_to_dependent, or of a causal model later_to_earlier: of the
 --   two words (see gold_dependency)
--- column document integer: document.id
+-- column document bigint: document.id
 -- column findable double: share of the dependents of the relation that the direction can find, and is scored on, in [0,
 --   1]: 1 unless the model is causal (see gold_dependency)
--- column sequence integer: sequence.id of the input
+-- column sequence bigint: sequence.id of the input
 -- column n bigint: dependents, or mentions, that are scored
 -- column accuracy double: share of those whose head, or antecedent, is found, in [0, 1]
 -- column corpus varchar: name of the corpus
@@ -45,9 +45,9 @@
 -- column offset_accuracy double: share of the dependents whose head is there, in [0, 1]
 -- column correct bigint: those whose head, or antecedent, is found
 -- column gain double: accuracy minus offset_accuracy
--- column mention integer: mention.id
+-- column mention bigint: mention.id
 -- column ceiling double: the highest accuracy that a head can have, since it finds one word for each dependent
--- column dependent integer: word.id of the dependent
+-- column dependent bigint: word.id of the dependent
 -- column clusters bigint: number of clusters, the units of tests and intervals; at most 100, later ones are counted
 --   with earlier ones
 -- column clustered_by varchar: what the clusters are: documents, sentences (where the source marks no documents, or the
@@ -57,7 +57,7 @@
 -- column is_root boolean: whether the word is the root of its sentence, which has no head to find
 -- column optimism double: in_sample_accuracy minus accuracy
 -- column rule_based double: share that the sieves find: same text, same head word, agreement, any
--- column sentence integer: sentence.id
+-- column sentence bigint: sentence.id
 -- column split varchar: split of the document
 -- column sequences bigint: inputs that the means are over
 -- column kind varchar: the kind of the mention: pronoun, proper or nominal; all for every kind together

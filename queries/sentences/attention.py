@@ -484,7 +484,7 @@ def _with_saved_relation(
     forms = dict(by_word.select("word", "form").rows())
     of_word = [heads.get(word) for word in shown_words["word"]]
     return shown_words.with_columns(
-        pl.Series("head_word", of_word, pl.Int32),
+        pl.Series("head_word", of_word, pl.Int64),
         pl.Series("head_form", [forms.get(head) for head in of_word], pl.String),
         pl.Series("relation", [head and options.relation for head in of_word], pl.String),
     )

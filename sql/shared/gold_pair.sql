@@ -4,7 +4,7 @@
 -- param runs, subtypes, possessive, saved
 -- column run integer: run.id of the run
 -- column sequence, document, sentence, dependent
--- column head integer: word.id of its head; null for a root
+-- column head bigint: word.id of its head; null for a root
 -- column relation varchar: the relation of the dependent to its head
 -- column is_root
 -- column position smallint: position whose prediction is scored: the dependent's, or that of its possessive 's

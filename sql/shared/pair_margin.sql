@@ -5,7 +5,7 @@
 -- column run integer: run.id of the run
 -- column source, paradigm, attractors, distance, margin
 -- column pair integer: minimal_pair.number
--- column word integer: word.id of the verb; null for a pair of a file
+-- column word bigint: word.id of the verb; null for a pair of a file
 -- column cluster bigint: the document of the verb, its sentence if the source marks no documents or the run has only
 --   one; of a file the pair
 select

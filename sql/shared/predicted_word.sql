@@ -6,7 +6,7 @@
 -- param head smallint = null: 1-based number of the head in its layer
 -- param direction varchar = null: dependent_to_head, head_to_dependent or later_to_earlier
 -- column sentence, dependent
--- column head integer: word.id of its head
+-- column head bigint: word.id of its head
 -- column is_right boolean: whether the prediction is that head
 -- column distance integer: position of the prediction minus that of the dependent; null if there is no prediction
 -- column form varchar: the predicted word, as it is written

@@ -32,10 +32,11 @@ id,name,layers,heads,random_seed
 2,bert,2,3,7
 """,
     "run": """
-id,name,model,corpus,batches,decimals,finished
-1,news/bert,1,1,9,,2020-01-01 10:00:00
-2,news/bert-random-7,2,1,4,5,
+id,name,model,corpus,decimals,finished
+1,news/bert,1,1,,2020-01-01 10:00:00
+2,news/bert-random-7,2,1,5,
 """,
+    "run_part": "run,batches\n1,9\n2,4\n",
     "sequence": """
 id,run,sentence,positions,tokens
 1,1,1,5,6

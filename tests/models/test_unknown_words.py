@@ -206,8 +206,10 @@ def test_minilm_on_chinese(tmp_path: Path, corpora: Path) -> None:
 def test_info_tells_runs_of_before_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = "id,name,model,corpus,reading,unknown_words\n1,old,1,1,,\n2,new,1,1,2,0\n3,one,1,1,1,0\n"
-    bank = make_bank(tmp_path / "b.duckdb", {"run": runs, "corpus": "id,name\n1,text\n"})
+    runs = "id,name,model,corpus,reading\n1,old,1,1,\n2,new,1,1,2\n3,one,1,1,1\n"
+    parts = "run,unknown_words\n1,\n2,0\n3,0\n"
+    rows = {"run": runs, "run_part": parts, "corpus": "id,name\n1,text\n"}
+    bank = make_bank(tmp_path / "b.duckdb", rows)
     assert run_command_line(["-b", str(bank), "info"]) == 0
     blocks = capsys.readouterr().out.split("\n\n")
     (old,), (new,), (one,) = (

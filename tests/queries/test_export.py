@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from case_bank import make_bank
 from polars.testing import assert_frame_equal
-from two_runs import TWO_RUNS
+from two_runs import SECOND, TWO_RUNS
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
@@ -105,10 +105,11 @@ def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) 
     export(two_runs, folder, run="two/n")
     _load(folder, new, "")
     with open_bank(new) as made:
-        for table, ids in (("corpus", [2]), ("document", [2]), ("model", [2]), ("run", [2]),
-                           ("sentence", [2]), ("word", [2]), ("sequence", [2])):  # fmt: skip
-            assert _rows(made, table)["id"].to_list() == ids, table
-        assert _rows(made, "attention")["sequence"].to_list() == [2]
+        for table in ("corpus", "model", "run"):
+            assert _rows(made, table)["id"].to_list() == [2], table
+        for table in ("document", "sentence", "word", "sequence"):
+            assert _rows(made, table)["id"].to_list() == [SECOND], table
+        assert _rows(made, "attention")["sequence"].to_list() == [SECOND]
         assert _rows(made, "skipped")["reason"].to_list() == ["too-long"]
         assert _rows(made, "head_embedding")["run"].to_list() == [2]
     with pytest.raises(CallError, match=r"no run two .*\nDid you mean two/n"):

@@ -36,7 +36,7 @@ def attention_maps() -> str:
 def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     """Make a bank with the rows of `given`, which has a CSV text per table.
 
-    The sums of attention maps are computed where the maps are whole: where the case
+    A run without parts gets one. The sums of attention maps are computed where the maps are whole: where the case
     says how many positions its sequences have.
     """
     with duckdb.connect(str(new_banks.put(path))) as connection:  # a new bank needs no check
@@ -46,6 +46,11 @@ def make_bank(path: Path, given: Mapping[str, str]) -> Path:
                 _insert(connection, table, [{}])
         for table, text in given.items():
             _insert(connection, table, read_rows(text))
+        connection.execute(
+            "insert into run_part by name select id as run, 1 as batches, 1 as batch_tokens,"
+            " 'x' as device, map() as libraries, started, finished from run"
+            " where id not in (select run from run_part)"
+        )
         if "attention" in given and "positions" in given["sequence"]:
             connection.execute(f"insert into attention_map by name {attention_maps()}")
         connection.execute("commit")

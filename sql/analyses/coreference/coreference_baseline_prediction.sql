@@ -12,7 +12,7 @@
 --   same text, the same head word, agreement in number, gender and person, any. See coreference_candidate.
 -- param singletons
 -- column sequence, document, mention, kind, position, baseline
--- column candidate integer: mention.id of the mention that it takes; null where it takes none
+-- column candidate bigint: mention.id of the mention that it takes; null where it takes none
 -- column sieve varchar: what let that one through: text, head, agreement or any; null where it takes none
 -- column is_right boolean: whether the head word of that mention is the head of an antecedent
 -- column run

@@ -20,10 +20,10 @@
 -- note: all inputs of a document are scored; the paper scores only its first 128 tokens (ingest --truncate).
 -- param singletons
 -- column sequence, document
--- column mention integer: mention.id of the anaphor
--- column entity integer: its entity
+-- column mention bigint: mention.id of the anaphor
+-- column entity bigint: its entity
 -- column kind, position
--- column candidate integer: mention.id of the candidate
+-- column candidate bigint: mention.id of the candidate
 -- column candidate_position smallint: position of the candidate's head word
 -- column nearness bigint: place of the candidate among them: 1 for the nearest, 2 for the next
 -- column is_antecedent boolean: whether the candidate is an antecedent

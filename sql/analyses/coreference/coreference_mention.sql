@@ -11,7 +11,7 @@
 -- column sequence, document, split, mention, kind
 -- column form varchar: its head word as it is written
 -- column position
--- column entity integer: its entity
+-- column entity bigint: its entity
 -- column antecedents bigint: earlier mentions of the same entity
 -- column candidates bigint: earlier mentions of any entity
 -- column word_distance integer: words from the head of the nearest antecedent to its own

@@ -23,7 +23,7 @@
 -- note: a head farther away than a sliding window reaches (model.sliding_window) counts as one that can be found.
 -- param run, subtypes, possessive, saved
 -- column sequence, document, split, sentence, dependent
--- column head integer: word.id of its head; null for a root
+-- column head bigint: word.id of its head; null for a root
 -- column relation varchar: the relation of the dependent to its head
 -- column is_root
 -- column position smallint: position whose prediction is scored: the dependent's, or that of its possessive 's

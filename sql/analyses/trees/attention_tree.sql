@@ -18,7 +18,7 @@
 -- param sentence bigint = null: sentence.id; by default every sentence
 -- param run
 -- column sentence
--- column dependent integer: word.id of the word
+-- column dependent bigint: word.id of the word
 -- column position smallint: position of the word
 -- column form varchar: the word
 -- column found_head varchar: its head in the tree; null for the root

@@ -54,7 +54,7 @@ select
     total.errors,
     total.dependents,
     cast(null as varchar) as sent_id,
-    cast(null as integer) as sentence,
+    cast(null as bigint) as sentence,
     cast(null as smallint) as dependent,
     cast(null as smallint) as gold
 from error_count
