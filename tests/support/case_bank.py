@@ -36,8 +36,8 @@ def attention_maps() -> str:
 def make_bank(path: Path, given: Mapping[str, str]) -> Path:
     """Make a bank with the rows of `given`, which has a CSV text per table.
 
-    A run without parts gets one. The sums of attention maps are computed where the maps are whole: where the case
-    says how many positions its sequences have.
+    A run without parts gets one. The sums of attention maps are computed where the maps are
+    whole: where the case says how many positions its sequences have.
     """
     with duckdb.connect(str(new_banks.put(path))) as connection:  # a new bank needs no check
         connection.execute("begin")  # one transaction, since a commit takes as long as all the rows
