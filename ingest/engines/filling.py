@@ -26,7 +26,7 @@ from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.options import IngestOptions, Report
 from attnbank.ingest.progress import OnProgress, ignore_progress
 from attnbank.ingest.run import ingest_run, report_columns
-from attnbank.ingest.store.pipeline import PendingRun, Writer
+from attnbank.ingest.store.pipeline import PendingRun
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import CallError
@@ -158,10 +158,9 @@ def _run_parts(
     _delete_uncommitted(workspace, pending.done)
     facts = pending.model.facts
     work = Work(options, pending.facts, facts, str(pending.model.device))
-    tally = pending.tally()
     with pending.connection.cursor() as reading:
         parts = split_batches(pending.batches(cursor_query(reading)), facts.layers * facts.heads)
-        with postponed() as interrupts, Writer(pending.connection, pending.facts, tally) as writer:
+        with postponed() as interrupts, pending.writer() as writer:
             while wave := list(islice(parts, engine.at_once)):
                 written = iter(engine.write_parts(work, wave))
                 while True:

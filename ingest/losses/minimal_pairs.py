@@ -71,6 +71,15 @@ class Pair:
     distance: int | None = None
     is_inverted: bool = False
 
+    @property
+    def texts(self) -> list[str]:
+        """The good and the bad word that is scored, or the whole texts."""
+        sides = (self.good, self.bad)
+        if self.at is not None:
+            return [side.words[self.at] for side in sides]
+        spaced = (zip(side.words, side.spaces, strict=True) for side in sides)
+        return ["".join(word + " " * space for word, space in side).rstrip() for side in spaced]
+
 
 def agreement_pairs(connection: DuckDBPyConnection, corpus: int) -> list[Pair]:
     """Return the agreement pairs of a corpus in text order; none without trees and features."""

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Generic, Self, TypeVar
+from itertools import chain
+from typing import Generic, Protocol, Self, TypeVar
 
 import duckdb
 from duckdb import DuckDBPyConnection
@@ -31,7 +31,7 @@ from attnbank.ingest.models.loading import Model
 from attnbank.ingest.progress import ProgressCounter
 from attnbank.ingest.store.arrow import insert
 from attnbank.ingest.store.writer import forget_blocks
-from attnbank.sql.interrupts import postponed
+from attnbank.sql.interrupts import Postponed, postponed
 
 # Rows of a table, and weights, after which a transaction is committed. The checkpoint that follows
 # rewrites the last row group of every table, so that many small transactions are slow.
@@ -40,18 +40,12 @@ WEIGHTS_AT_ONCE = 16_000_000
 # Seconds after which it is committed in any case, so that a process that is killed loses no more.
 SECONDS_AT_ONCE = 30.0
 
-_TABLES = (
-    "sequence", "position", "attention", "attention_top", "attention_map", "gradient", "peak",
-    "skipped",
-)  # fmt: skip
-
-_COUNTED = (
-    "unknown_words",
-    "joined_words",
-    "misspelled_words",
-)  # columns of run_part, and of batches
+# Columns of run_part, and fields of BatchRows.
+_COUNTED = ("unknown_words", "joined_words", "misspelled_words")
 
 _Item = TypeVar("_Item")
+_Planned = TypeVar("_Planned")
+_Result = TypeVar("_Result")
 _IN_FLIGHT = 2  # batches whose attention is in memory: one is computed, another is merged
 _WAITING = 2**24  # weights of a batch that wait to be merged, at least those of one layer
 
@@ -118,7 +112,58 @@ class Worker(threading.Thread):
             self._stop_all.set()
 
 
-@dataclass(frozen=True)
+class BatchJob(Protocol[_Planned, _Result]):
+    """What `run_batches` runs: the attention of a run, or the surprisals of its words."""
+
+    connection: DuckDBPyConnection  # only the writer uses it meanwhile
+    progress: ProgressCounter
+
+    def batches(self, query: Query, check: Callable[[], None]) -> Iterator[_Planned]:
+        """Yield the batches; `check` is called often, and raises if the work is stopped."""
+
+    def compute(
+        self, batch: _Planned, interrupts: Postponed, stop: threading.Event
+    ) -> Iterator[_Result]:
+        """Yield the result of a batch once; what it waits for may be computed afterwards."""
+
+    def rows(self, result: _Result) -> BatchRows:
+        """Return the rows of a batch."""
+
+    def writer(self, turns: AbstractContextManager[object]) -> Writer:
+        """Return the writer of the rows; `turns` is held while it commits."""
+
+
+def pending_batches(
+    planner: Planner,
+    query: Query,
+    corpus: int,
+    progress: ProgressCounter,
+    is_done: Callable[[Batch], bool],
+    check: Callable[[], None],
+) -> Iterator[Batch]:
+    """Plan all batches, and yield those from the first one that is not done.
+
+    `check` is called again and again until that one, and may raise.
+    """
+
+    def looked(inputs: int) -> None:
+        check()
+        progress.report_planning(inputs)
+
+    plan = planner.plan(query, corpus, looked)
+    before, effort = 0, 0.0
+    batches = plan.batches
+    for batch in batches:
+        check()
+        if not is_done(batch):
+            batches = chain([batch], batches)
+            break
+        before, effort = before + batch.sentence_count, effort + batch.effort
+    progress.start(before, effort, plan.sentences)
+    yield from batches
+
+
+@dataclass
 class PendingRun:
     """The rest of a run: its batches after the first `done`, and what runs them."""
 
@@ -130,23 +175,35 @@ class PendingRun:
     progress: ProgressCounter
     masked: MaskedPasses | None = None
 
-    def batches(self, ask: Query, check: Callable[[], None] = lambda: None) -> Iterator[Batch]:
-        """Plan all batches, and yield those after the first `done`: this is how a run resumes.
+    def batches(self, query: Query, check: Callable[[], None] = lambda: None) -> Iterator[Batch]:
+        """Yield the batches after the first `done`: this is how a run resumes."""
+        return pending_batches(
+            self.planner, query, self.facts.corpus, self.progress,
+            lambda batch: batch.number <= self.done, check,
+        )  # fmt: skip
 
-        `check` is called again and again until the first one, and may raise.
-        """
+    def compute(
+        self, batch: Batch, interrupts: Postponed, stop: threading.Event
+    ) -> Iterator[_Computed]:
+        """Run the model; the layers arrive while earlier ones are merged."""
+        with interrupts.at_once():
+            measured = run_masked(self.model, batch, self.masked)
+        longest = max((len(model_input.encoded.ids) for model_input in batch.inputs), default=1)
+        # How many layers of the batch may wait to be merged.
+        waiting = _WAITING // (max(1, len(batch.inputs)) * self.shape[1] * longest**2)
+        layers: _BoundedQueue[Tensor] = _BoundedQueue(max(1, waiting), stop)
+        maps = Maps(*self.shape, layers.items()) if batch.inputs else None
+        yield _Computed(batch, maps, measured)
+        del measured, maps  # or their memory would be held until the next batch
+        with interrupts.at_once():
+            run_model(self.model, batch, self.facts, layers.put)
+        layers.end()
 
-        def looked(inputs: int) -> None:
-            check()
-            self.progress.report_planning(inputs)
-
-        plan = self.planner.plan(ask, self.facts.corpus, looked)
-        before, effort = 0, 0.0
-        for batch in islice(plan.batches, self.done):
-            check()
-            before, effort = before + batch.sentence_count, effort + batch.effort
-        self.progress.start(before, effort, plan.sentences)
-        yield from plan.batches
+    def rows(self, computed: _Computed) -> BatchRows:
+        """Merge the attention of a batch into rows, and free its memory."""
+        rows = rows_of_batch(computed.batch, computed.attentions, self.facts, computed.measured)
+        computed.attentions = computed.measured = None  # they can be hundreds of megabytes
+        return rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -154,38 +211,34 @@ class PendingRun:
         known = self.model.facts
         return known.layers, 1 if self.facts.measure in LAYER_MEASURES else known.heads
 
-    def waiting(self, batch: Batch) -> int:
-        """Return how many layers of a batch may wait to be merged."""
-        longest = max((len(model_input.encoded.ids) for model_input in batch.inputs), default=1)
-        return max(1, _WAITING // (max(1, len(batch.inputs)) * self.shape[1] * longest**2))
-
-    def tally(self) -> Tally | None:
-        """Return the losses of the run so far; None if it disables nothing."""
+    def writer(self, turns: AbstractContextManager[object] = NO_LOCK) -> Writer:
+        """Return the writer of the rows, and of the losses if the run disables anything."""
         ablation = None if self.masked is None else self.masked.ablation
-        if ablation is None:
-            return None
-        return Tally(self.connection, self.facts.run, ablation.variants, ablation.replacement)
+        tally = None
+        if ablation is not None:
+            run = self.facts.run
+            tally = Tally(self.connection, run, ablation.variants, ablation.replacement)
+        return Writer(self.connection, self.facts, tally, turns)
 
 
 # Runs batches and writes their rows. If it raises, the bank has whole batches only.
 BatchRunner = Callable[[PendingRun], None]
 
 
-def run_batches(pending: PendingRun) -> None:
-    """Run the model over the pending batches, and write their rows.
+def run_batches(job: BatchJob[_Planned, _Result]) -> None:
+    """Run the model over the batches of a job, and write their rows.
 
     Raises what any of the threads raises; the bank then has the batches whose rows were all
     written.
     """
     stop = threading.Event()
-    planned: _BoundedQueue[Batch] = _BoundedQueue(4, stop)
-    computed: _BoundedQueue[_Computed] = _BoundedQueue(_IN_FLIGHT, stop)
+    planned: _BoundedQueue[_Planned] = _BoundedQueue(4, stop)
+    computed: _BoundedQueue[_Result] = _BoundedQueue(_IN_FLIGHT, stop)
     merged: _BoundedQueue[BatchRows] = _BoundedQueue(1, stop)
     free_slots = threading.Semaphore(_IN_FLIGHT)
     unwritten = threading.Semaphore(_IN_FLIGHT)  # batches whose rows are not all in the bank
-    reading = pending.connection.cursor()
+    reading = job.connection.cursor()
     turns = threading.Lock()
-    tally = pending.tally()
 
     def raise_if_stopped() -> None:
         if stop.is_set():
@@ -196,32 +249,25 @@ def run_batches(pending: PendingRun) -> None:
             raise_if_stopped()
 
     def read_batches() -> None:
-        for batch in pending.batches(cursor_query(reading, turns), raise_if_stopped):
+        for batch in job.batches(cursor_query(reading, turns), raise_if_stopped):
             planned.put(batch)
         planned.end()
 
     def merge() -> None:
-        for computed_batch in computed.items():
+        for result in computed.items():
             wait_for(unwritten)
-            rows = rows_of_batch(
-                computed_batch.batch,
-                computed_batch.attentions,
-                pending.facts,
-                computed_batch.measured,
-            )
-            # Free their memory, which can be hundreds of megabytes.
-            computed_batch.attentions = computed_batch.measured = None
+            rows = job.rows(result)
             free_slots.release()  # the next batch may be computed while this one is written
             merged.put(rows)
         merged.end()
 
     def write_rows() -> None:
-        with Writer(pending.connection, pending.facts, tally, turns) as writer:
+        with job.writer(turns) as writer:
             for rows in merged.items(writer.commit_if_due):
                 writer.add(rows)
                 rows.tables.clear()  # or their memory would be held until the next batch
                 unwritten.release()
-                pending.progress.add(rows.sentences, rows.effort)
+                job.progress.add(rows.sentences, rows.effort)
             writer.commit()
 
     workers = [Worker(read_batches, stop), Worker(merge, stop), Worker(write_rows, stop)]
@@ -238,15 +284,8 @@ def run_batches(pending: PendingRun) -> None:
             with suppress(_Stopped):
                 for batch in planned.items():
                     wait_for(free_slots)
-                    with interrupts.at_once():
-                        measured = run_masked(pending.model, batch, pending.masked)
-                    layers: _BoundedQueue[Tensor] = _BoundedQueue(pending.waiting(batch), stop)
-                    maps = Maps(*pending.shape, layers.items()) if batch.inputs else None
-                    computed.put(_Computed(batch, maps, measured))
-                    del measured, maps  # or their memory would be held until the next batch
-                    with interrupts.at_once():
-                        run_model(pending.model, batch, pending.facts, layers.put)
-                    layers.end()
+                    for result in job.compute(batch, interrupts, stop):
+                        computed.put(result)
                 computed.end()
         except BaseException:
             stop.set()
@@ -266,13 +305,14 @@ class Writer:
     """Context manager that writes the rows of batches, several batches in a transaction.
 
     After an error or an interrupt it commits, unless a batch is half written: then it rolls the
-    transaction back. `clock` returns seconds.
+    transaction back. Without `facts`, the rows are not the attention of a run, whose row in the
+    bank then stays as it is. `clock` returns seconds.
     """
 
     def __init__(
         self,
         connection: DuckDBPyConnection,
-        facts: RunFacts,
+        facts: RunFacts | None = None,
         tally: Tally | None = None,
         turns: AbstractContextManager[object] = NO_LOCK,
         clock: Callable[[], float] = time.monotonic,
@@ -307,9 +347,8 @@ class Writer:
             self._last_batch = rows.batch
             counted = ("max_rows", "weights", *_COUNTED)
             self._open.update({name: getattr(rows, name) for name in counted})
-            for table in _TABLES:
-                if table in rows.tables:
-                    insert(self._connection, table, rows.tables[table])
+            for table, arriving in rows.tables.items():
+                insert(self._connection, table, arriving)
             if self._tally is not None and rows.losses is not None:
                 self._tally.add_losses(rows.losses, rows.masked)
         self._is_whole = True
@@ -333,11 +372,13 @@ class Writer:
         with self._turns:
             if self._tally is not None:
                 self._tally.write_losses(self._connection)
-            sums = ", ".join(f"{name} = {name} + ?" for name in _COUNTED)
-            self._connection.execute(
-                f"update run_part set batches = ?, {sums} where run = ?",
-                [self._last_batch, *(self._open[name] for name in _COUNTED), self._facts.run],
-            )
+            if self._facts is not None:
+                sums = ", ".join(f"{name} = {name} + ?" for name in _COUNTED)
+                counts = [self._open[name] for name in _COUNTED]
+                self._connection.execute(
+                    f"update run_part set batches = ?, {sums} where run = ?",
+                    [self._last_batch, *counts, self._facts.run],
+                )
             self._connection.execute("commit")
             self._open.clear()
             self._is_whole = True

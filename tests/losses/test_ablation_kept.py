@@ -39,7 +39,7 @@ AGREEMENT = """\
 4\there\there\tADV\t_\t_\t3\tadvmod\t_\t_
 
 """
-OFTEN = "from attnbank.ingest.losses import surprisal\nsurprisal.SECONDS_AT_ONCE = 0\n"
+OFTEN = "from attnbank.ingest.store import pipeline\npipeline.SECONDS_AT_ONCE = 0\n"
 """Each batch is committed by itself, so that there are many places to stop at."""
 COMMAND = [
     "-b", "bank.duckdb", "ablate", "two", "--heads", "1-2", "--heads", "2-1,3-4", "--controls", "2",

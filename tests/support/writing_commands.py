@@ -26,8 +26,7 @@ pipeline.WEIGHTS_AT_ONCE = 1
 """
 
 MEASURED = """
-from attnbank.ingest.losses import surprisal
-surprisal.SECONDS_AT_ONCE = 0
+pipeline.SECONDS_AT_ONCE = 0
 """
 
 WORDS = "select word.id as word, word.index as place from word order by word.id"
