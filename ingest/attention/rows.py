@@ -23,7 +23,7 @@ from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.options import Measure, Subword
-from attnbank.ingest.store.arrow import ID, INT, SMALL, TEXT, arrow_schema
+from attnbank.ingest.store.writer import ID, INT, SMALL, TEXT, arrow_schema
 from attnbank.sql.ids import row_id
 
 _SEQUENCE = arrow_schema(

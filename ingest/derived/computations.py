@@ -210,8 +210,7 @@ def _compute(
     on_progress: OnProgress,
 ) -> dict[str, int]:
     """Compute the steps that this one needs, and then it; return the number of rows per table."""
-    from attnbank.ingest.store.arrow import insert
-    from attnbank.ingest.store.writer import insert_row
+    from attnbank.ingest.store.writer import insert, insert_row
     from attnbank.sql.bank.connections import transaction
 
     rows: dict[str, int] = {}

@@ -7,10 +7,11 @@ pseudo-log-likelihood of Salazar et al. (2020) as corrected by Kauf and Ivanova 
 If a vocabulary writes the space before a word into its first piece, the product of the pieces is
 not the probability of the word: it includes that of the space before the word, and not that of the
 end of the word. Pimentel and Meister (2024) give the correction:
-P(word) = P(pieces) P(boundary | after) / P(boundary | before). `boundaries` says which pieces are a
-boundary. If one word directly follows another, the end of the first and the beginning of the second
-have the same boundary, so that the surprisals of a text add up to that of its pieces, except for
-the end of the text.
+P(word) = P(pieces) P(boundary | after) / P(boundary | before). A boundary is the kind of character
+that follows. There and in Oh and Schuler (2024) it is white space; the words of a treebank also end
+before a mark (jacket,) and within a written word (do|n't). If one word directly follows another,
+the end of the first and the beginning of the second have the same boundary, so that the surprisals
+of a text add up to that of its pieces, except for the end of the text.
 
 Heads are disabled between attention and the output projection: their part of the input of the
 projection is replaced (Michel et al. 2019). After the projection, its bias would remain, or what
@@ -19,6 +20,8 @@ other heads wrote would be lost.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,12 +31,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
-from attnbank.ingest.losses.boundaries import KINDS, NONE, boundaries_of
+from attnbank.ingest.inputs.spelling import BYTES
 from attnbank.ingest.losses.head_sets import HeadReplacement
-from attnbank.ingest.masked.ablation import replay_layers
+from attnbank.ingest.masked.masking import logits_at
+from attnbank.ingest.masked.passes import replay_layers
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.models.runtime import ModelError
+from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.values import LAYOUTS, Values
 from attnbank.sql.errors import CallError
 
@@ -41,6 +47,10 @@ from attnbank.sql.errors import CallError
 Heads = Mapping[int, Sequence[int]]
 
 _ROWS_AT_ONCE = 256  # of logits; each has the size of the vocabulary
+KINDS = 3
+NONE, SPACE, LETTER, MARK = -1, 0, 1, 2  # the kinds of boundary, and no boundary
+_PART = "\ufffd"  # part of a character, which is usually a letter
+_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 @dataclass(frozen=True)
@@ -174,19 +184,9 @@ class Scorer:
             inputs["token_type_ids"] = chunk.segments.to(model.device)
         if model.head == "causal":
             inputs["use_cache"] = False
-        row, token = chunk.row.to(model.device), chunk.token.to(model.device)
-
-        def select_positions(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-            hidden, *remaining = arguments
-            is_whole = hidden.shape[:2] == chunk.ids.shape
-            return (hidden[row, token] if is_whole else hidden, *remaining)
-
-        # Logits of all tokens would be large and slow: the output embeddings get the rows to read.
-        last = model.module_with_head.get_output_embeddings()
-        with torch.inference_mode(), last.register_forward_pre_hook(select_positions):
-            logits = model.module_with_head(**inputs).logits
-            if logits.ndim == 3:  # the head does not end in its output embeddings
-                logits = logits[row, token]
+        position = chunk.row.to(model.device), chunk.token.to(model.device)
+        with torch.inference_mode():
+            logits, _ = logits_at(model.module_with_head, inputs, *position)
             log_p, boundary = self._log_probabilities(logits, chunk)
         return log_p, None if boundary is None else boundary[chunk.at.numpy()]
 
@@ -349,48 +349,43 @@ class Scorer:
         self, chunk: Chunk, disabled: Heads, replacement: HeadReplacement
     ) -> Iterator[None]:
         """Context manager in which the outputs of some heads are replaced."""
-        values = self.values
         with ExitStack() as hooks:
             for at, heads in disabled.items():
-                layer = values.layers[at]
-                value_outputs: list[Tensor] = []
-                if replacement == "uniform":
-                    source = layer.get_submodule(values.layout.value)
-                    record = partial(_record_values, value_outputs, values, layer)
-                    hooks.enter_context(source.register_forward_hook(record))
-                replace = partial(
-                    self._replace_heads, chunk, at, list(heads), replacement, value_outputs
-                )
-                output = layer.get_submodule(values.layout.output)
-                hooks.enter_context(output.register_forward_pre_hook(replace))
+                for hook in self._replace_heads(chunk, at, list(heads), replacement):
+                    hooks.enter_context(hook)
             yield
 
     def _replace_heads(
-        self,
-        chunk: Chunk,
-        at: int,
-        heads: list[int],
-        replacement: HeadReplacement,
-        value_outputs: list[Tensor],
-        module: Any,
-        inputs: tuple[Any, ...],
-    ) -> tuple[Any, ...]:
-        output = inputs[0].clone()
-        by_head = torch.unflatten(output, -1, (self.values.heads, -1))  # [R, T, H, D], a view
-        if replacement == "zero":
-            by_head[:, :, heads] = 0
-        elif replacement == "mean":
-            assert self.means is not None
-            by_head[:, :, heads] = self.means[at][heads].to(by_head)
-        else:
-            value = value_outputs.pop()[:, heads].transpose(1, 2)  # [R, T, h, D]
-            real = chunk.mask.to(value)[:, :, None, None]
-            if self.model.facts.causal:
-                mean = (value * real).cumsum(1) / real.cumsum(1)
+        self, chunk: Chunk, at: int, heads: list[int], replacement: HeadReplacement
+    ) -> Iterator[RemovableHandle]:
+        """Yield the hooks that replace the outputs of heads of a layer."""
+        layer, layout = self.values.layers[at], self.values.layout
+        value_outputs: list[Tensor] = []
+
+        def record(module: Any, inputs: Any, output: Tensor) -> None:
+            value_outputs.append(self.values.by_head(layer, output))
+
+        def replace(module: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+            output = inputs[0].clone()
+            by_head = torch.unflatten(output, -1, (self.values.heads, -1))  # [R, T, H, D], a view
+            if replacement == "zero":
+                by_head[:, :, heads] = 0
+            elif replacement == "mean":
+                assert self.means is not None
+                by_head[:, :, heads] = self.means[at][heads].to(by_head)
             else:
-                mean = ((value * real).sum(1) / real.sum(1))[:, None]
-            by_head[:, :, heads] = mean
-        return (output, *inputs[1:])
+                value = value_outputs.pop()[:, heads].transpose(1, 2)  # [R, T, h, D]
+                real = chunk.mask.to(value)[:, :, None, None]
+                if self.model.facts.causal:
+                    mean = (value * real).cumsum(1) / real.cumsum(1)
+                else:
+                    mean = ((value * real).sum(1) / real.sum(1))[:, None]
+                by_head[:, :, heads] = mean
+            return (output, *inputs[1:])
+
+        if replacement == "uniform":
+            yield layer.get_submodule(layout.value).register_forward_hook(record)
+        yield layer.get_submodule(layout.output).register_forward_pre_hook(replace)
 
 
 @dataclass(frozen=True)
@@ -411,12 +406,51 @@ class _ModelInput:
     points: Sequence[_Point]
 
 
-def _record_values(
-    value_outputs: list[Tensor],
-    values: Values,
-    layer: Any,
-    module: Any,
-    inputs: Any,
-    output: Tensor,
-) -> None:
-    value_outputs.append(values.by_head(layer, output))
+class Boundaries:
+    """The tokens of a vocabulary by what they begin with: white space, a letter, or a mark.
+
+    `ids` are the tokens of each kind; the end of a text counts as white space.
+    """
+
+    def __init__(self, tokenizer: InputTokenizer) -> None:
+        backend = tokenizer.tokenizer
+        added = backend.get_added_tokens_decoder()
+        self._special = {id for id, token in added.items() if token.special} | tokenizer.closing
+        pieces = {id: piece for piece, id in backend.get_vocab().items() if id not in self._special}
+        is_byte_level = all(
+            char in BYTES for id, piece in pieces.items() if id not in added for char in piece
+        )
+        self._kinds = dict.fromkeys(tokenizer.closing, SPACE)
+        for id, piece in pieces.items():
+            fallback = _FALLBACK.fullmatch(piece)
+            if id in added:
+                text = piece.encode()
+            elif is_byte_level:
+                text = bytes(BYTES[char] for char in piece)
+            else:
+                text = bytes.fromhex(fallback[1]) if fallback else piece.replace("▁", " ").encode()
+            first = text.decode(errors="replace")[:1]
+            is_letter = first in ("", _PART) or unicodedata.category(first)[0] in "LMN"
+            self._kinds[id] = SPACE if first.isspace() else LETTER if is_letter else MARK
+        self.ids = tuple(
+            frozenset(id for id, own_kind in self._kinds.items() if own_kind == kind)
+            for kind in range(KINDS)
+        )
+
+    def kind_at(self, ids: Sequence[int], index: int, after: int | None = None) -> int:
+        """Return the kind of boundary before the token at an index; NONE at the start of the text.
+
+        `after` is the token that follows `ids`; None for the end of the text.
+        """
+        following = ids[index] if index < len(ids) else after
+        kind = SPACE if following is None else self._kinds.get(following, NONE)
+        # After a special token, such as the one that begins a text, only white space is a boundary.
+        return NONE if kind != SPACE and ids[index - 1] in self._special else kind
+
+
+def boundaries_of(tokenizer: InputTokenizer) -> Boundaries | None:
+    """Return the boundaries of a vocabulary; None if its tokens do not include white space."""
+    (pieces,) = tokenizer.pieces_after_text(["a"], [True])
+    boundaries = Boundaries(tokenizer)
+    marks_spaces = isinstance(pieces, tuple) and pieces[0].id in boundaries.ids[SPACE]
+    return boundaries if marks_spaces else None

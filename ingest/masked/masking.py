@@ -121,22 +121,33 @@ class MaskedLM:
         inputs = {"input_ids": batch.ids.to(self.device), "attention_mask": mask.to(self.device)}
         if self.takes_segments:
             inputs["token_type_ids"] = segments.to(self.device)
-        row, token = batch.input.to(self.device), batch.token.to(self.device)
-
-        def select_masked(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-            hidden, *remaining = arguments
-            is_whole = hidden.shape[:2] == batch.ids.shape
-            return (hidden[row, token] if is_whole else hidden, *remaining)
-
-        # Logits of all tokens would be large and slow: the output embeddings get the masked ones.
-        last = self.module.get_output_embeddings()
-        with nullcontext() if last is None else last.register_forward_pre_hook(select_masked):
-            output = self.module(**inputs, **settings)
-        logits = output.logits
-        if logits.ndim == 3:  # the head does not end in its output embeddings (MobileBERT)
-            logits = logits[row, token]
+        position = batch.input.to(self.device), batch.token.to(self.device)
+        logits, output = logits_at(self.module, inputs | settings, *position)
         target = batch.target.to(self.device)
         return torch.nn.functional.cross_entropy(logits, target, reduction="none"), output
+
+
+def logits_at(
+    module: Any, inputs: dict[str, Any], row: Tensor, token: Tensor
+) -> tuple[Tensor, Any]:
+    """Run a model; return its logits at N tokens, [N, vocabulary], and the output.
+
+    `row` and `token` are the indices of each token in the inputs, [N] int64.
+    """
+
+    def select(_: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        hidden, *remaining = arguments
+        is_whole = hidden.shape[:2] == inputs["input_ids"].shape
+        return (hidden[row, token] if is_whole else hidden, *remaining)
+
+    # Logits of all tokens would be large and slow: the output embeddings get these only.
+    last = module.get_output_embeddings()
+    with nullcontext() if last is None else last.register_forward_pre_hook(select):
+        output = module(**inputs)
+    logits = output.logits
+    if logits.ndim == 3:  # the head does not end in its output embeddings (MobileBERT)
+        logits = logits[row, token]
+    return logits, output
 
 
 def tiny_batch(model: MaskedLM) -> tuple[MaskedBatch, Tensor, Tensor]:

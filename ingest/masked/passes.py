@@ -1,18 +1,32 @@
-"""The passes of a run over its masked inputs: gradients, and the loss without single heads."""
+"""The passes of a run over its masked inputs: gradients, and the loss with heads disabled.
+
+Kovaleva et al. (2019, section 4.6) disable a head by giving every token of the input the same
+weight, 1/L for L tokens (special tokens included, padding not), so that its output is the mean of
+its values, and a layer by disabling all its heads. The other replacement makes the output zero.
+The same seeded masks are used for the whole model and every variant. The layers below the disabled
+one have the same output as in the whole model, which is cached.
+
+Heads are disabled by an attention function that stays registered with transformers until the
+interpreter exits, and keeps this module alive. So nothing may be imported here that crashes when it
+is freed that late, as DuckDB's bindings do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import torch
-from duckdb import DuckDBPyConnection
 from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import eager_mask
 
-from attnbank.ingest.inputs.planning import Batch
-from attnbank.ingest.masked.ablation import Ablation, Variant
 from attnbank.ingest.masked.masking import (
     InputMask,
     MaskedBatch,
@@ -21,12 +35,61 @@ from attnbank.ingest.masked.masking import (
     apply_masks,
     tiny_batch,
 )
-from attnbank.ingest.options import IngestOptions, Replacement
-from attnbank.ingest.store.arrow import insert
+from attnbank.ingest.options import Ablate, IngestOptions, Replacement
 from attnbank.sql.errors import AttnbankError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from attnbank.ingest.inputs.planning import Batch
 
 # Padded tokens of one backward pass, which holds the outputs of all layers: in BERT 0.6 MB a token.
 TOKENS_AT_ONCE = 512
+_IMPLEMENTATION = "attnbank_ablation"
+
+
+@dataclass(frozen=True)
+class MaskedLoss:
+    """The results for the B masked inputs of a batch."""
+
+    masked: np.ndarray  # [B] numbers of masked tokens
+    gradients: list[np.ndarray] | None  # [B, H, T, T] float32 per layer
+    losses: np.ndarray | None  # [variants, B] float64, in nats, summed over the masked tokens
+
+
+@dataclass(frozen=True)
+class MaskedPasses:
+    """Masks batches and computes gradients and ablation losses, as far as the options say."""
+
+    masking: Masking
+    gradients: Gradients | None
+    ablation: Ablation | None
+
+    def measure_batch(
+        self, batch: Batch, ids: Tensor, mask: Tensor, segments: Tensor
+    ) -> MaskedLoss:
+        """Return the results for a batch with padded `ids`, `mask`, `segments`, [B, T] int64."""
+        masked = [self.masking.draw_mask(model_input.encoded) for model_input in batch.inputs]
+        arguments = ids, mask, segments, masked
+        return MaskedLoss(
+            masked=np.array([len(input_mask.tokens) for input_mask in masked]),
+            gradients=None if self.gradients is None else self.gradients.compute(*arguments),
+            losses=None if self.ablation is None else self.ablation.losses(*arguments),
+        )
+
+
+def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasses | None:
+    """Return the masked passes of the options; None if `model` is None.
+
+    Raises AttnbankError if the model's attention cannot be differentiated or replaced.
+    """
+    if model is None:
+        return None
+    return MaskedPasses(
+        masking=Masking(options.mask_seed, model.mask, model.special, model.vocabulary),
+        gradients=Gradients(model) if options.gradients else None,
+        ablation=Ablation(model, options.ablate, options.replacement) if options.ablate else None,
+    )
 
 
 class Gradients:
@@ -78,47 +141,155 @@ class Gradients:
 
 
 @dataclass(frozen=True)
-class MaskedLoss:
-    """The results for the B masked inputs of a batch."""
+class Variant:
+    """What is disabled: nothing, a head, or all heads of a layer; numbers are 1-based."""
 
-    masked: np.ndarray  # [B] numbers of masked tokens
-    gradients: list[np.ndarray] | None  # [B, H, T, T] float32 per layer
-    losses: np.ndarray | None  # [variants, B] float64, in nats, summed over the masked tokens
-
-
-@dataclass(frozen=True)
-class MaskedPasses:
-    """Masks batches and computes gradients and ablation losses, as far as the options say."""
-
-    masking: Masking
-    gradients: Gradients | None
-    ablation: Ablation | None
-
-    def measure_batch(
-        self, batch: Batch, ids: Tensor, mask: Tensor, segments: Tensor
-    ) -> MaskedLoss:
-        """Return the results for a batch with padded `ids`, `mask`, `segments`, [B, T] int64."""
-        masked = [self.masking.draw_mask(model_input.encoded) for model_input in batch.inputs]
-        arguments = ids, mask, segments, masked
-        return MaskedLoss(
-            masked=np.array([len(input_mask.tokens) for input_mask in masked]),
-            gradients=None if self.gradients is None else self.gradients.compute(*arguments),
-            losses=None if self.ablation is None else self.ablation.losses(*arguments),
-        )
+    disabled: str  # none, head or layer
+    layer: int | None = None
+    head: int | None = None
 
 
-def masked_passes(model: MaskedLM | None, options: IngestOptions) -> MaskedPasses | None:
-    """Return the masked passes of the options; None if `model` is None.
+# Called by `_attend` with an attention module, the outputs of its heads and their values; returns
+# the outputs to use.
+_replace_in_pass: ContextVar[Callable[[Any, Tensor, Tensor], Tensor]] = ContextVar("replace")
 
-    Raises AttnbankError if the model's attention cannot be differentiated or replaced.
+
+def _attend(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, *others: Any, **named: Any
+) -> Any:
+    """Run the model's own eager attention, and let `_replace_in_pass` change its outputs.
+
+    They are [B, T, H, D].
     """
-    if model is None:
-        return None
-    return MaskedPasses(
-        masking=Masking(options.mask_seed, model.mask, model.special, model.vocabulary),
-        gradients=Gradients(model) if options.gradients else None,
-        ablation=Ablation(model, options.ablate, options.replacement) if options.ablate else None,
+    eager = sys.modules[type(module).forward.__module__].eager_attention_forward
+    output, weights = eager(module, query, key, value, *others, **named)
+    return _replace_in_pass.get()(module, output, value), weights
+
+
+AttentionInterface.register(_IMPLEMENTATION, _attend)
+AttentionMaskInterface.register(_IMPLEMENTATION, eager_mask)
+
+
+def list_variants(ablate: Ablate, layers: int, heads: int) -> list[Variant]:
+    """Return the variants in the order they are run: the whole model, then each head or layer."""
+    layer_numbers = range(1, layers + 1)
+    if ablate == "layers":
+        return [Variant("none"), *(Variant("layer", layer) for layer in layer_numbers)]
+    head_variants = (
+        Variant("head", layer, head) for layer in layer_numbers for head in range(1, heads + 1)
     )
+    return [Variant("none"), *head_variants]
+
+
+class Ablation:
+    """Measures the loss of a model with each of its heads or layers disabled in turn.
+
+    Raises AttnbankError for a model that does not use transformers' attention functions.
+    """
+
+    def __init__(self, model: MaskedLM, ablate: Ablate, replacement: Replacement) -> None:
+        self.replacement: Replacement = replacement
+        self._model = model
+        calls, _, output = self._pass(Variant("none"), *tiny_batch(model), output_attentions=True)
+        names = {module: name for name, module in model.module.named_modules()}
+        if not calls or len(calls) != len(output.attentions):
+            raise AttnbankError(
+                f"The attention of {type(model.module).__name__} cannot be replaced: it does not"
+                " go through transformers' attention functions.",
+                "Leave --ablate out, or use BERT, RoBERTa, ELECTRA, DistilBERT, ALBERT, ...",
+            )
+        self.variants = list_variants(ablate, len(calls), calls[-1][1])
+        self._layers = []
+        for module, _ in calls:
+            # Its name, up to the last number in it, is that of its layer.
+            layer = re.match(r"(.*\.\d+)(\.|$)", names[module])
+            if layer is None:
+                raise AttnbankError(
+                    f"Cannot tell which layer {names[module]} belongs to.", "Leave --ablate out."
+                )
+            self._layers.append(model.module.get_submodule(layer[1]))
+
+    def losses(
+        self, ids: Tensor, mask: Tensor, segments: Tensor, masked: list[InputMask]
+    ) -> np.ndarray:
+        """Return the loss in nats, summed over the masked tokens: [variants, B] float64."""
+        batch = apply_masks(ids, masked)
+        totals = np.zeros((len(self.variants), len(masked)))
+        outputs: list[Any] = []  # of each layer of the whole model
+        for sums, variant in zip(totals, self.variants, strict=True):
+            below = 0 if variant.layer is None else variant.layer - 1
+            with replay_layers(self._layers, outputs, below):
+                _, losses, _ = self._pass(variant, batch, mask, segments)
+            np.add.at(sums, batch.input.numpy(), losses.double().cpu().numpy())
+        return totals
+
+    def _pass(
+        self, variant: Variant, batch: MaskedBatch, mask: Tensor, segments: Tensor, **settings: Any
+    ) -> tuple[list[tuple[Any, int]], Tensor, Any]:
+        """Run one variant.
+
+        Return the attention modules in the order of their calls, each with its number of heads; the
+        losses [M]; and the model's output.
+        """
+        calls: list[tuple[Any, int]] = []
+        real = mask.float().to(self._model.device)  # [B, T], 1 for a token and 0 for padding
+
+        def replace(module: Any, output: Tensor, value: Tensor) -> Tensor:
+            heads = output.shape[2]
+            calls.append((module, heads))
+            # Layers below the disabled one are replayed, so the first call is that of its layer.
+            if variant.layer is None or len(calls) > 1:
+                return output
+            head = variant.head
+            disabled = slice(None) if head is None else slice(head - 1, head)
+            output = output.clone()
+            if self.replacement == "zero":
+                output[:, :, disabled] = 0
+            else:  # with grouped-query attention, several heads share their values
+                value = value.repeat_interleave(heads // value.shape[1], dim=1)[:, disabled]
+                weights = real / real.sum(1, keepdim=True)
+                output[:, :, disabled] = torch.einsum("bt,bhtd->bhd", weights, value)[:, None]
+            return output
+
+        config = self._model.module.config
+        before, config._attn_implementation = config._attn_implementation, _IMPLEMENTATION
+        token = _replace_in_pass.set(replace)
+        try:
+            with torch.inference_mode():
+                losses, output = self._model.losses(batch, mask, segments, **settings)
+        finally:
+            _replace_in_pass.reset(token)
+            config._attn_implementation = before
+        return calls, losses, output
+
+
+@contextmanager
+def replay_layers(layers: Sequence[Any], outputs: list[Any], below: int) -> Iterator[None]:
+    """Context manager in which the first `below` calls of the layers return cached `outputs`.
+
+    The other calls run, and fill `outputs` if it is empty. Calls are counted, not layers, because
+    ALBERT calls one layer several times.
+    """
+    calls = 0
+
+    def replay(forward: Callable[..., Any]) -> Callable[..., Any]:
+        def replay(*arguments: Any, **named: Any) -> Any:
+            nonlocal calls
+            at, calls = calls, calls + 1
+            if at < below:
+                return outputs[at]
+            output = forward(*arguments, **named)
+            if at == len(outputs):
+                outputs.append(output)
+            return output
+
+        return replay
+
+    with ExitStack() as stack:
+        for layer in dict.fromkeys(layers):
+            layer.forward = replay(layer.forward)
+            stack.callback(delattr, layer, "forward")
+        yield
 
 
 class Tally:
@@ -151,18 +322,15 @@ class Tally:
     def write_losses(self, connection: DuckDBPyConnection) -> None:
         """Replace the means of the run in the bank; the caller commits."""
         connection.execute("delete from ablation where run = ?", [self._run])
-        if not self._tokens:
-            return
-        count = len(self._variants)
-        rows = {
-            "run": [self._run] * count,
-            "disabled": [variant.disabled for variant in self._variants],
-            "layer": [variant.layer for variant in self._variants],
-            "head": [variant.head for variant in self._variants],
-            "replacement": [
-                self._replacement if variant.layer else None for variant in self._variants
-            ],
-            "loss": self._means,
-            "tokens": [self._tokens] * count,
-        }
-        insert(connection, "ablation", pa.table(rows))
+        if self._tokens:
+            connection.executemany(
+                "insert into ablation (run, disabled, layer, head, replacement, loss, tokens)"
+                " values (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        self._run, variant.disabled, variant.layer, variant.head,
+                        self._replacement if variant.layer else None, loss, self._tokens,
+                    )
+                    for variant, loss in zip(self._variants, self._means.tolist(), strict=True)
+                ],
+            )  # fmt: skip

@@ -24,8 +24,7 @@ from attnbank.ingest.corpora.source import CorpusFile
 from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
 from attnbank.ingest.progress import OnProgress, Progress, ignore_progress
-from attnbank.ingest.store.arrow import Rows
-from attnbank.ingest.store.writer import forget_blocks, insert_row, next_ids, open_for_ingest
+from attnbank.ingest.store.writer import Rows, forget_blocks, insert_row, next_ids, open_for_ingest
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import closed_on_error, connected, transaction
 from attnbank.sql.bank.opening import open_unless_new

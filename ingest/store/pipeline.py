@@ -29,8 +29,7 @@ from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.progress import ProgressCounter
-from attnbank.ingest.store.arrow import insert
-from attnbank.ingest.store.writer import forget_blocks
+from attnbank.ingest.store.writer import forget_blocks, insert
 from attnbank.sql.interrupts import Postponed, postponed
 
 # Rows of a table, and weights, after which a transaction is committed. The checkpoint that follows

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.masked.ablation import Ablation, Variant, list_variants
 from attnbank.ingest.masked.masking import InputMask
-from attnbank.ingest.masked.passes import Tally
+from attnbank.ingest.masked.passes import Ablation, Tally, Variant, list_variants
 from attnbank.ingest.models import loading as models
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, CallError

@@ -30,8 +30,7 @@ from attnbank.ingest.derived.probes.scorers import HeadScorer, make_scorer
 from attnbank.ingest.derived.probes.sentences import Ints, Sentences
 from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, Task, read_task
 from attnbank.ingest.models.runtime import device_of
-from attnbank.ingest.store.arrow import insert
-from attnbank.ingest.store.writer import insert_row, next_ids
+from attnbank.ingest.store.writer import insert, insert_row, next_ids
 from attnbank.sql import provenance
 from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import transaction
