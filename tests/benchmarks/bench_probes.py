@@ -15,7 +15,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from attnbank.ingest.derived.probes.scorers import (
     DistanceWordsScorer,
     make_scorer,
 )
-from attnbank.ingest.derived.probes.tasks import Batches, read_task
+from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, read_task
 from attnbank.ingest.derived.probes.training import loss_of, run_epoch
 from attnbank.sql.bank.opening import open_to_read
 
@@ -106,6 +106,10 @@ def _sentence_epoch(
         optimiser.step()
 
 
+def _shuffled(batches: Batches, order: np.random.Generator) -> Iterator[ProbeBatch]:
+    return (batches[at] for at in order.permutation(len(batches)).tolist())
+
+
 def _timed(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
@@ -171,11 +175,9 @@ def _measure(bank: Path, run: str, kind: str, arguments: argparse.Namespace) -> 
         for _ in range(arguments.rounds):
             seconds.append(
                 (
-                    _timed(
-                        lambda: run_epoch(scorer, adam[0], batches, order.permutation(len(batches)))
-                    ),
+                    _timed(lambda: run_epoch(scorer, _shuffled(batches, order), adam[0])),
                     _timed(lambda: _sentence_epoch(slow, adam[1], examples)),
-                    _timed(lambda: run_epoch(one, adam[2], single, order.permutation(len(single)))),
+                    _timed(lambda: run_epoch(one, _shuffled(single, order), adam[2])),
                 )
             )
     ours, published, ones = (statistics.median(column) for column in zip(*seconds, strict=True))

@@ -9,8 +9,8 @@ import oracle_probe as slow
 import probe_tasks
 import pytest
 
-from attnbank.ingest.derived.probes.head_weights import compare_to_gold, right_branching, scores
 from attnbank.ingest.derived.probes.sentences import Sentences
+from attnbank.ingest.derived.probes.training import compare_to_gold, right_branching, scores
 
 
 def _flat(sentences: list[slow.Sentence], predictions: list[list[int]]) -> np.ndarray:

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnbank.ingest.derived.tree_decoding import (
+from attnbank.ingest.derived.trees import (
     ROOT,
     arborescences,
+    neighbour_distances,
     projective_trees,
     spanning_trees,
     split_spans,
 )
-from attnbank.ingest.derived.trees import neighbour_distances
 
 pytest.importorskip("ufal.chu_liu_edmonds")
 
