@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ _REMEDIES = {
     "not-normalised": "Use another model: the attention of this one is not a distribution.",
     "too-long": "Give a larger --max-tokens, or --context document, which cuts what is longer.",
 }
-_SMALLEST_BATCH = 32  # tokens; no smaller --batch-tokens is suggested
+_SMALLEST_BATCH = 32  # tokens; with fewer, each batch is a single input
 
 
 def ingest(
@@ -126,7 +127,7 @@ def ingest_run(
             elif not series.has_estimate:
                 # With the batching of the run, so that the run can reuse this plan.
                 counting = replace(counting, batching=model.batching)
-                size, sums = _estimate_size(
+                size, sums = _estimate_run(
                     connection, corpus_id, counting, maps, options, on_progress
                 )
                 series.has_estimate = True
@@ -149,9 +150,12 @@ def ingest_run(
             batching=model.batching,
             earlier_batch_tokens=run.earlier_batch_tokens,
         )
+        rows: RowSums = "lengths"
+        if options.measure in NORMALISED_MEASURES:
+            rows = "parts" if model.facts.sinks and options.measure == "weights" else "shares"
         facts = RunFacts(
             run.id, corpus_id, options.subword, options.decimals,
-            options.context, tokenizer.unknown, options.largest, _kind_of_rows(options, model),
+            options.context, tokenizer.unknown, options.largest, rows,
             model.facts.layer_numbers, options.measure,
         )  # fmt: skip
         try:
@@ -165,8 +169,13 @@ def ingest_run(
             written = f"{report.batches:,} batches ({report.inputs:,} inputs) are saved"
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(written) from error
+            smaller = run.batch_tokens // 2
             raise AttnbankError(
-                f"The device ran out of memory; {written}.", _smaller_batch_remedy(run.batch_tokens)
+                f"The device ran out of memory; {written}.",
+                f"Repeat the command with --batch-tokens {smaller}: it resumes where it stopped."
+                if smaller >= _SMALLEST_BATCH
+                else "Start over with shorter inputs or on the CPU: --replace with --max-tokens or"
+                " --device cpu.",
             ) from error
         report = _report(connection, run.id, state, problems, corpus.notes)
         report = _refuse_empty_run(connection, report, run.id)
@@ -191,23 +200,6 @@ def load_model(
         measure=options.measure,
     )
     return model, masked_passes(model.masked_lm, options)
-
-
-def _kind_of_rows(options: IngestOptions, model: models.Model) -> RowSums:
-    if options.measure not in NORMALISED_MEASURES:
-        return "lengths"
-    return "parts" if model.facts.sinks and options.measure == "weights" else "shares"
-
-
-def _smaller_batch_remedy(batch_tokens: int) -> str:
-    if batch_tokens // 2 < _SMALLEST_BATCH:  # each batch is a single input by now
-        return (
-            "Start over with shorter inputs or on the CPU: --replace with --max-tokens or"
-            " --device cpu."
-        )
-    return (
-        f"Repeat the command with --batch-tokens {batch_tokens // 2}: it resumes where it stopped."
-    )
 
 
 def _refuse_empty_run(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
@@ -257,8 +249,8 @@ def estimate(
             with open_to_write(path, provenance.version(), WRITER) as connection:
                 corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
                 planner = planner_of(options, tokenizer, max_tokens)
-                result, positions, stored = _estimate_run(
-                    connection, corpus_id, planner, problems, options.largest, on_progress
+                result, _ = _estimate_run(
+                    connection, corpus_id, planner, maps, options, on_progress, problems
                 )
         except (duckdb.Error, AttnbankError, OSError) as error:
             if not is_full_disk(error):
@@ -270,26 +262,8 @@ def estimate(
             ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
     result.notes = corpus.notes
-    result.passes = positions if options.measure == "value-zeroing" else 0
-    _complete_estimate(result, positions, stored, maps, options)
     result.bytes += text
     return result
-
-
-def _complete_estimate(
-    result: Estimate, positions: int, stored: int, maps: int, options: IngestOptions
-) -> int:
-    """Scale an estimate of one map per input to all maps, and fill in its bytes.
-
-    Returns the bytes of peaks and sums alone, which --keep peaks would write.
-    """
-    result.weights *= maps
-    of_kind = _BYTES_PER_WEIGHT if options.largest is None else _BYTES_PER_LARGEST
-    weights = maps * stored * of_kind[options.decimals is None or options.decimals > 5]
-    gradients = result.weights * _BYTES_PER_GRADIENT * options.gradients
-    sums = maps * (positions * _BYTES_PER_POSITION + result.inputs * _BYTES_PER_MAP)
-    result.bytes = round(weights + gradients + sums)
-    return round(sums)
 
 
 def _warn_if_large(
@@ -312,7 +286,7 @@ def _warn_if_large(
     large = min(LARGE, free, memory_bytes())
     if words * planner.max_tokens * maps * _BYTES_PER_WEIGHT[True] < large:
         return  # an upper bound is enough: an exact count tokenizes the whole corpus
-    expected, sums = _estimate_size(connection, corpus, planner, maps, options, on_progress)
+    expected, sums = _estimate_run(connection, corpus, planner, maps, options, on_progress)
     if expected.bytes < large:
         return
     less = "" if options.gradients else f" --keep peaks takes about {sums / 1e9:,.1f} GB."
@@ -323,21 +297,6 @@ def _warn_if_large(
         AttnbankWarning,
         stacklevel=2,
     )
-
-
-def _estimate_size(
-    connection: DuckDBPyConnection,
-    corpus: int,
-    planner: Planner,
-    maps: int,
-    options: IngestOptions,
-    on_progress: OnProgress,
-) -> tuple[Estimate, int]:
-    """Estimate a run; also the bytes of its peaks and sums alone."""
-    expected, positions, stored = _estimate_run(
-        connection, corpus, planner, [], options.largest, on_progress
-    )
-    return expected, _complete_estimate(expected, positions, stored, maps, options)
 
 
 def _with_step(
@@ -359,16 +318,16 @@ def _estimate_run(
     connection: DuckDBPyConnection,
     corpus: int,
     planner: Planner,
-    problems: list[Problem],
-    largest: int | None,
+    maps: int,
+    options: IngestOptions,
     on_progress: OnProgress,
-) -> tuple[Estimate, int, int]:
-    """Count the inputs of a run, with the weights of one attention map per input.
+    problems: Sequence[Problem] = (),
+) -> tuple[Estimate, int]:
+    """Count what a run would write, with `maps` maps of each input.
 
-    Also returns the number of positions, and of the weights of one map per input that are stored:
-    with `largest`, that many from each position and the sum of the others as one more.
+    Also returns the bytes of peaks and sums alone, which --keep peaks would write.
     """
-    result = Estimate(problems=problems, departures=corpora.count_violations(connection, corpus))
+    result = Estimate(problems=[*problems], departures=corpora.count_violations(connection, corpus))
     ((result.documents, result.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
@@ -391,8 +350,17 @@ def _estimate_run(
             size = len(input.encoded.positions)
             result.weights += size**2
             positions += size
-            stored += size * (size if largest is None else min(largest, size) + bool(largest))
-    return result, positions, stored
+            # With `largest`, that many from each position, and the sum of the others as one more.
+            largest = size if options.largest is None else options.largest
+            stored += size * (min(largest, size) + bool(options.largest))
+    result.weights *= maps
+    result.passes = positions if options.measure == "value-zeroing" else 0
+    of_kind = _BYTES_PER_WEIGHT if options.largest is None else _BYTES_PER_LARGEST
+    weights = maps * stored * of_kind[options.decimals is None or options.decimals > 5]
+    gradients = result.weights * _BYTES_PER_GRADIENT * options.gradients
+    sums = maps * (positions * _BYTES_PER_POSITION + result.inputs * _BYTES_PER_MAP)
+    result.bytes = round(weights + gradients + sums)
+    return result, round(sums)
 
 
 def planner_of(
