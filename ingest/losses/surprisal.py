@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -35,6 +35,7 @@ from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, agreement_pairs
 from attnbank.ingest.models.files import model_of_run
 from attnbank.ingest.models.loading import MINILM, load
 from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned
+from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.progress import OnProgress, ProgressCounter, ignore_progress
 from attnbank.ingest.run import configure_tokenizer, planner_of
@@ -51,7 +52,6 @@ _LIBRARIES = ("duckdb", "torch", "transformers", "tokenizers", "numpy")
 _PAIRS_AT_ONCE = 64
 # By how much the surprisal of a word may differ between devices and batches.
 _NATS_TOLERANCE = 0.05
-_TABLES = ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set")
 
 
 @dataclass
@@ -312,13 +312,13 @@ class _SurprisalJob:
             if self.replace and name is None:
                 self.connection.execute(
                     "create temporary table replaced as"
-                    " select word, nats from surprisal where run = $run",
-                    self.of_run,
+                    " select word, nats from surprisal where run = ?",
+                    [run],
                 )
                 for table in ("surprisal", "minimal_pair", "ablated_pair"):
-                    self.connection.execute(f"delete from {table} where run = $run", self.of_run)
+                    self.connection.execute(f"delete from {table} where run = ?", [run])
             elif self.replace:
-                for table in _TABLES:
+                for table in ("ablated_head", "ablated_surprisal", "ablated_pair", "ablation_set"):
                     self.connection.execute(
                         f"delete from {table} where run = ? and ablation = ?", [run, name]
                     )
@@ -405,8 +405,8 @@ class _SurprisalJob:
         progress = ProgressCounter(self.on_progress, "averaging")
         progress.start(0, 0.0, plan.sentences)
         for batch in plan.batches:
-            if batch.inputs:
-                tokens += self.scorer.add_head_outputs([*map(_text_of_input, batch.inputs)], sums)
+            texts = [_text(model_input.encoded) for model_input in batch.inputs]
+            tokens += self.scorer.add_head_outputs(texts, sums) if texts else 0
             progress.add(batch.sentence_count, batch.effort)
         self.scorer.means = [head_sums / tokens for head_sums in sums]
 
@@ -422,7 +422,7 @@ class _SurprisalJob:
                 "select coalesce(list_sort(list(distinct ablation)), []) from ablated_surprisal"
                 " where run = $run and exists (from surprisal inner join replaced using (word)"
                 " where run = $run and abs(surprisal.nats - replaced.nats) > $most)",
-                {"run": self.run["id"], "most": _NATS_TOLERANCE},
+                self.of_run | {"most": _NATS_TOLERANCE},
             ).fetchall()
             report.outdated = list(names)
 
@@ -477,7 +477,7 @@ class _WordBatches(_Batches):
     def compute(self, batch: Batch, interrupts: Postponed, stop: Event) -> Iterator[_ScoredBatch]:
         inputs, surprisals = self._unmeasured(batch), []
         if inputs:
-            texts = [*map(_text_of_input, inputs)]
+            texts = [_text(model_input.encoded) for model_input in inputs]
             with interrupts.at_once():
                 if not self.is_estimated:
                     self._estimate(texts, batch.effort * len(inputs) / len(batch.inputs))
@@ -604,14 +604,10 @@ class _PairBatches(_Batches):
         encoded = self.job.tokenizer.assemble([pieces], words, "word")
         if len(encoded.ids) > self.run["max_tokens"]:
             return None
-        spans = [
-            (position.start, position.end)
-            for position in encoded.positions
-            if position.word is not None and at in (None, position.word)
-        ]
-        if at is None and is_causal and spans and spans[0][0] == 0:
-            spans = spans[1:]  # nothing precedes the first word
-        return Text(encoded.ids, encoded.segments, tuple(spans), after) if spans else None
+        text = _text(encoded, at, after)
+        if at is None and is_causal and text.spans and text.spans[0][0] == 0:
+            text = replace(text, spans=text.spans[1:])  # nothing precedes the first word
+        return text if text.spans else None
 
     def rows(self, scored: _ScoredPairs) -> BatchRows:
         """Return the rows of pairs; with all heads only those that the bank does not have."""
@@ -645,15 +641,14 @@ class _PairBatches(_Batches):
         return rows
 
 
-def _text_of_input(model_input: Input) -> Text:
-    """Return an input with the spans of its words, in order."""
-    encoded = model_input.encoded
+def _text(encoded: Encoded, at: int | None = None, after: int | None = None) -> Text:
+    """Return an input with the spans of its words, in order, or of the word `at`."""
     spans = [
         (position.start, position.end)
         for position in encoded.positions
-        if position.word is not None
+        if position.word is not None and at in (None, position.word)
     ]
-    return Text(encoded.ids, encoded.segments, tuple(spans))
+    return Text(encoded.ids, encoded.segments, tuple(spans), after)
 
 
 def _nullable(values: np.ndarray) -> pa.Array:

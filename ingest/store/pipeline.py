@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from itertools import chain
+from threading import Event
 from typing import Generic, Protocol, Self, TypeVar
 
 import duckdb
@@ -65,7 +66,7 @@ class _Stopped(Exception):
 class _BoundedQueue(Generic[_Item]):
     """A short queue between two threads, whose calls raise _Stopped when the work stops."""
 
-    def __init__(self, length: int, stop: threading.Event) -> None:
+    def __init__(self, length: int, stop: Event) -> None:
         self._queue: queue.Queue[_Item | None] = queue.Queue(length)
         self._stop = stop
 
@@ -94,7 +95,7 @@ class _BoundedQueue(Generic[_Item]):
 class Worker(threading.Thread):
     """A thread that stores its error for the caller, and stops the other threads."""
 
-    def __init__(self, work: Callable[[], None], stop: threading.Event) -> None:
+    def __init__(self, work: Callable[[], None], stop: Event) -> None:
         super().__init__(daemon=True)
         self._work = work
         self._stop_all = stop
@@ -118,18 +119,16 @@ class BatchJob(Protocol[_Planned, _Result]):
     progress: ProgressCounter
 
     def batches(self, query: Query, check: Callable[[], None]) -> Iterator[_Planned]:
-        """Yield the batches; `check` is called often, and raises if the work is stopped."""
+        """Plan the batches; `check` is called often, and raises if the work is stopped."""
 
-    def compute(
-        self, batch: _Planned, interrupts: Postponed, stop: threading.Event
-    ) -> Iterator[_Result]:
-        """Yield the result of a batch once; what it waits for may be computed afterwards."""
+    def compute(self, batch: _Planned, interrupts: Postponed, stop: Event) -> Iterator[_Result]:
+        """Yield one result; what it waits for may be computed after it was taken."""
 
     def rows(self, result: _Result) -> BatchRows:
-        """Return the rows of a batch."""
+        """Make the rows of a batch."""
 
     def writer(self, turns: AbstractContextManager[object]) -> Writer:
-        """Return the writer of the rows; `turns` is held while it commits."""
+        """Make the writer of the rows, which holds `turns` while it commits."""
 
 
 def pending_batches(
@@ -181,9 +180,7 @@ class PendingRun:
             lambda batch: batch.number <= self.done, check,
         )  # fmt: skip
 
-    def compute(
-        self, batch: Batch, interrupts: Postponed, stop: threading.Event
-    ) -> Iterator[_Computed]:
+    def compute(self, batch: Batch, interrupts: Postponed, stop: Event) -> Iterator[_Computed]:
         """Run the model; the layers arrive while earlier ones are merged."""
         with interrupts.at_once():
             measured = run_masked(self.model, batch, self.masked)
@@ -230,7 +227,7 @@ def run_batches(job: BatchJob[_Planned, _Result]) -> None:
     Raises what any of the threads raises; the bank then has the batches whose rows were all
     written.
     """
-    stop = threading.Event()
+    stop = Event()
     planned: _BoundedQueue[_Planned] = _BoundedQueue(4, stop)
     computed: _BoundedQueue[_Result] = _BoundedQueue(_IN_FLIGHT, stop)
     merged: _BoundedQueue[BatchRows] = _BoundedQueue(1, stop)
