@@ -14,6 +14,7 @@ import transformers
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
+from attnbank.ingest.progress import Progress
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 
@@ -184,3 +185,29 @@ def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
     assert run_command_line(["-b", str(bank), "surprisal", "--replace", *model]) == 0
     assert "warning" not in capsys.readouterr().err
     assert run_command_line([*command[:3], "b", *command[4:]]) == 0
+
+
+def test_resumed_it_begins_with_what_is_done(causal: Path, sample: Path, tmp_path: Path) -> None:
+    """As an ingest does: neither its progress nor the estimate counts what is not measured again.
+
+    An input of which a word is missing is measured, as a whole.
+    """
+    bank = _fill(tmp_path / "bank.duckdb", sample / "press.conllu", causal)
+    options = LossOptions(model=str(causal), batch_tokens=64)
+    surprisal(bank, options=options)
+    before = _measured(bank)
+    with duckdb.connect(str(bank)) as connection:
+        connection.execute(
+            "delete from surprisal where word = (select max(word) from position"
+            " where sequence = (select id from sequence order by batch desc, id limit 1))"
+        )
+    progress: list[Progress] = []
+    estimates: list[tuple[int, int]] = []
+    surprisal(
+        bank, options=options, on_progress=progress.append,
+        on_estimate=lambda seconds, sets, sentences: estimates.append((sets, sentences)),
+    )  # fmt: skip
+    (total,) = {step.total for step in progress}
+    assert total is not None and 0 < progress[0].done < progress[-1].done == total
+    assert estimates == [(0, total - progress[0].done)]
+    assert _measured(bank) == before
