@@ -1,8 +1,8 @@
-"""Reads, runs and writes batches in parallel.
+"""Reads, runs and writes batches in parallel: for the attention of a run, and for surprisals.
 
 Four threads pass batches on through short queues: one reads sentences and tokenises them, the
-caller's runs the model, one merges pieces and finds peaks, one writes. Memory is bounded by the
-queues, not by the corpus.
+caller's runs the model, one makes rows of the results (merges pieces, finds peaks), one writes.
+Memory is bounded by the queues, not by the corpus.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Worker(threading.Thread):
 
 
 class BatchJob(Protocol[_Planned, _Result]):
-    """What `run_batches` runs: the attention of a run, or the surprisals of its words."""
+    """What `run_batches` runs; each method in a thread of its own, `compute` in the caller's."""
 
     connection: DuckDBPyConnection  # only the writer uses it meanwhile
     progress: ProgressCounter

@@ -69,9 +69,15 @@ def find_probe_run(
     candidates = run_candidates(connection, RunChoice("word", ("sentence",), weights=weights))
     (candidate,) = (run for run in candidates if run.id == number)
     if candidate.unusable_because is not None:
+        needed = RunChoice("word", ("sentence",), "trees", weights=weights)
+        runs = run_candidates(connection, needed)
+        fitting = [run.name for run in runs if run.unusable_because is None]
         raise CallError(
             f"A probe cannot read the run {candidate.name}: {candidate.unusable_because}.",
-            _suggest_runs(connection, weights),
+            f"Runs that a probe can use: {join_names(fitting)}."
+            if fitting
+            else "Make one: attnbank ingest CORPUS --keep weights, with trees (unit word, context"
+            " sentence).",
         )
     ((is_finished, *columns),) = connection.execute(
         "select run.finished is not null, run.id, run.name, corpus.name, model.name,"
@@ -94,16 +100,6 @@ def find_probe_run(
             "Finish it first: type the same ingest command again.",
         )
     return ProbeRun(*columns)
-
-
-def _suggest_runs(connection: DuckDBPyConnection, weights: str | None) -> str:
-    needed = RunChoice("word", ("sentence",), "trees", weights=weights)
-    candidates = run_candidates(connection, needed)
-    fitting = [run.name for run in candidates if run.unusable_because is None]
-    if fitting:
-        return f"Runs that a probe can use: {join_names(fitting)}."
-    needs = "with trees (unit word, context sentence)"
-    return f"Make one: attnbank ingest CORPUS --keep weights, {needs}."
 
 
 @dataclass(frozen=True)
