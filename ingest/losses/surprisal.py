@@ -210,8 +210,8 @@ class _SurprisalJob:
         stored = self.query("losses/ablation_sets", self.of_run | {"ablation": name})
         self.is_begun = bool(stored) and not self.replace
         requested = [
-            (number, each.name, self.replacement, [[*head] for head in sorted(each.heads)])
-            for number, each in enumerate(sets, start=1)
+            (number, head_set.name, self.replacement, [[*head] for head in sorted(head_set.heads)])
+            for number, head_set in enumerate(sets, start=1)
         ]
         if self.is_begun and stored != requested:
             raise CallError(
