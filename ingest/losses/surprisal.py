@@ -255,7 +255,7 @@ class _SurprisalJob:
         ).fetchall()
         # What `surprisal` replaces is no obstacle.
         is_kept = self.ablation is not None or not self.replace
-        self.stored_pairs = {tuple(row[:2]): row[2:] for row in rows if is_kept}
+        self.stored_pairs = {row[:2]: row[2:] for row in rows if is_kept}
         for source, pairs in pairs_by_source.items():
             for pair in pairs:
                 facts = (*pair.texts, pair.paradigm)
