@@ -18,7 +18,7 @@ from attnbank.cli.options import BankCommand, bank_path, shared_value
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.sql.bank.error_messages import cause_of, damaged
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, first_line
-from attnbank.sql.subprocess_guard import INTERRUPT_GRACE, Guarded, can_fork
+from attnbank.sql.worker import INTERRUPT_GRACE, Guarded, can_fork
 
 
 def exit_status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -> int:

@@ -21,7 +21,7 @@ from attnbank.sql.bank import paths
 from attnbank.sql.bank.paths import address_of, bank_file, typed_path
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.messages import did_you_mean
-from attnbank.sql.subprocess_guard import LONGEST
+from attnbank.sql.worker import LONGEST
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank

@@ -36,7 +36,7 @@ from attnbank.sql.run_choice import (
     choose_analysis_run,
     resolve_weights,
 )
-from attnbank.sql.subprocess_guard import check_limits, out_of_time
+from attnbank.sql.worker import check_limits, out_of_time
 
 if TYPE_CHECKING:
     from attnbank.queries.pictures import Look, Picture, Size

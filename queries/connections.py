@@ -36,7 +36,7 @@ from attnbank.sql.bank.upgrading import check_carried
 from attnbank.sql.errors import BankError, QueryError
 from attnbank.sql.quoting import quoted
 from attnbank.sql.statements import analyses_named
-from attnbank.sql.subprocess_guard import out_of_memory, out_of_time
+from attnbank.sql.worker import out_of_memory, out_of_time
 
 # The default time limit of a statement, in seconds.
 SECONDS = 300.0

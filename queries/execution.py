@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.bank.paths import located
 from attnbank.sql.errors import AttnbankError, QueryError
-from attnbank.sql.subprocess_guard import Channel, Guarded, out_of_memory, out_of_time
+from attnbank.sql.worker import Channel, Guarded, out_of_memory, out_of_time
 
 if TYPE_CHECKING:
     import polars as pl

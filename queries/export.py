@@ -15,7 +15,7 @@ from attnbank.sql.outputs.atomic import check_folder, output_folder
 from attnbank.sql.outputs.manifests import MANIFEST, is_manifest
 from attnbank.sql.outputs.tables import LOAD, SCHEMA, write_part
 from attnbank.sql.quoting import literal
-from attnbank.sql.subprocess_guard import Guarded
+from attnbank.sql.worker import Guarded
 
 if TYPE_CHECKING:
     import psutil

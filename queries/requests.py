@@ -15,7 +15,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
-from attnbank.sql.subprocess_guard import check_limits
+from attnbank.sql.worker import check_limits
 
 if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions

@@ -48,7 +48,7 @@ def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None
     the first 10,000 rows; formats for programs have all of them.
     """
     from attnbank.queries.execution import Isolated
-    from attnbank.sql.subprocess_guard import can_fork
+    from attnbank.sql.worker import can_fork
 
     most = MOST_ROWS if check_output(ctx) in FOR_PEOPLE else None
     path, forks = bank_path(ctx), can_fork()

@@ -23,7 +23,7 @@ from attnbank.sql.bank.paths import (
 from attnbank.sql.bank.remote import BrokenOffError, request, retry, url_of
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.outputs.atomic import take_name, unwritten
-from attnbank.sql.subprocess_guard import Channel, Guarded
+from attnbank.sql.worker import Channel, Guarded
 
 _TRIES = 5
 _BLOCK = 1 << 20  # bytes that are read at once

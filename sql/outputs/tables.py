@@ -30,7 +30,7 @@ from attnbank.sql.quoting import literal, qualified_name, quoted
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from attnbank.sql.subprocess_guard import Channel
+    from attnbank.sql.worker import Channel
 
 LOAD, SCHEMA = "load.sql", "schema.sql"
 

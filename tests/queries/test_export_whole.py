@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import guarded_work
+import worker_functions
 import pytest
 import toy_attention as toy
 from case_bank import make_bank
@@ -152,8 +152,8 @@ def test_it_ends_where_the_process_that_writes_does_nothing(
     """One that sleeps stands for one that hangs; one that aborts, for one that crashes."""
     monkeypatch.setattr(exporting, "PATIENCE", 1.0)
     for work, told in (
-        (guarded_work.sleeps, "nothing for 1 s"),
-        (guarded_work.aborts, "with SIGABRT"),
+        (worker_functions.sleeps, "nothing for 1 s"),
+        (worker_functions.aborts, "with SIGABRT"),
     ):
         monkeypatch.setattr(exporting, "write_part", work)
         with pytest.raises(BankError, match=told):

@@ -56,7 +56,7 @@ _TASKS = Path("/proc/self/task")
 """The threads of this process, on systems that have this folder."""
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    " from attnbank.sql.subprocess_guard import main; main(*map(int, sys.argv[2:]))"
+    " from attnbank.sql.worker import main; main(*map(int, sys.argv[2:]))"
 )
 
 

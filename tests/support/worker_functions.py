@@ -8,7 +8,7 @@ import time
 import warnings
 
 from attnbank.sql.errors import AttnbankWarning, QueryError
-from attnbank.sql.subprocess_guard import Channel
+from attnbank.sql.worker import Channel
 
 
 def sleeps(channel: Channel, *given: object) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import guarded_work
+import worker_functions
 import psutil
 import pytest
 
@@ -20,7 +20,7 @@ from attnbank.queries.bank import open_bank
 from attnbank.queries.execution import Isolated
 from attnbank.queries.export import export
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
-from attnbank.sql.subprocess_guard import Guarded
+from attnbank.sql.worker import Guarded
 
 PATIENCE = 20
 """Seconds after which something has hung."""
@@ -59,7 +59,7 @@ def _children() -> set[int]:
 
 
 def test_messages_come_through_whatever_is_printed() -> None:
-    with Guarded(BANK, guarded_work.echoes, 1, "two") as process:
+    with Guarded(BANK, worker_functions.echoes, 1, "two") as process:
         with pytest.warns(AttnbankWarning, match="a warning"):
             found = list(process.messages())
         assert found == [(b"X", b"(1, 'two')"), (b"X", b"y" * 3_000_000)]
@@ -70,26 +70,26 @@ def test_errors_come_through() -> None:
     for given, kind, told in (
         ((1,), QueryError, "a fact\na remedy"), ((), RuntimeError, "ValueError: unexpected"),
     ):  # fmt: skip
-        with Guarded(BANK, guarded_work.fails, *given) as process, pytest.raises(kind) as caught:
+        with Guarded(BANK, worker_functions.fails, *given) as process, pytest.raises(kind) as caught:
             list(process.messages())
         assert str(caught.value) == told
-        assert "guarded_work" in caught.value.__notes__[0]
+        assert "worker_functions" in caught.value.__notes__[0]
     with pytest.raises(CallError, match="given to another process"):
-        Guarded(BANK, guarded_work.echoes, lambda: None)
+        Guarded(BANK, worker_functions.echoes, lambda: None)
 
 
 @pytest.mark.parametrize(
     ("work", "told"), [("aborts", "SIGABRT"), ("leaves", r"unexpectedly \(status 5\)")]
 )
 def test_a_crash_is_told_in_words(work: str, told: str) -> None:
-    with Guarded(BANK, getattr(guarded_work, work)) as process:  # noqa: SIM117
+    with Guarded(BANK, getattr(worker_functions, work)) as process:  # noqa: SIM117
         with pytest.raises(BankError, match=f"{BANK}.*{told}"):
             list(process.messages())
 
 
 def test_it_is_killed_for_the_error_of_a_check() -> None:
     error = AttnbankError("too much")
-    with Guarded(BANK, guarded_work.sleeps) as process:
+    with Guarded(BANK, worker_functions.sleeps) as process:
         messages = process.messages()
         assert next(messages) == (b"S", b"asleep")
         process.watch(lambda looked_at: error if looked_at.pid == process.pid else None)
@@ -102,9 +102,9 @@ PRESSED = """
 import signal, sys
 from pathlib import Path
 import polars  # whose handler lets the system restart what a Ctrl-C interrupts
-import guarded_work
-from attnbank.sql.subprocess_guard import Guarded
-with Guarded(Path("x"), guarded_work.sleeps) as process:
+import worker_functions
+from attnbank.sql.worker import Guarded
+with Guarded(Path("x"), worker_functions.sleeps) as process:
     for kind, body in process.messages():
         print(process.pid, flush=True)
 """
