@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import sys
+import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,9 +19,25 @@ import click
 
 from attnbank.cli.options import BankCommand, bank_path, shared_value
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.sql.bank.error_messages import cause_of, damaged
+from attnbank.sql.bank.error_messages import cause_of, damaged, worker_crashed
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, first_line
-from attnbank.sql.worker import INTERRUPT_GRACE, Guarded, can_fork
+from attnbank.sql.interrupts import postponed
+from attnbank.sql.worker import end_with_parent
+
+# Seconds that a command has to clear up after an interrupt, before it is killed.
+INTERRUPT_GRACE = 0.7
+
+# The exit statuses of a copy that ends by itself, for 0, 1 and 2: libraries end a process with 1.
+_OWN = range(64, 67)
+
+# The exit status of a copy that an interrupt has ended before it could say so.
+_INTERRUPTED = 130
+
+# What stops a command.
+_INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
+
+# The threads of this process, on systems that have this folder.
+_TASKS = Path("/proc/self/task")
 
 
 def exit_status_of(work: Callable[[], None], debug: bool, bank: Path | None = None) -> int:
@@ -65,24 +84,97 @@ def run_guarded(
     statement that DuckDB does not interrupt, after `grace` seconds. `path` is what `work`
     reads, if not the named bank.
     """
-    debug, child, read = bool(shared_value(ctx, "debug")), None, path or bank_path(ctx)
-    if can_fork():
-        with suppress(OSError):  # no more processes, or no memory for one
-            child = Guarded(read, lambda _: exit_status_of(work, debug, read), forks=True)
+    debug, read = bool(shared_value(ctx, "debug")), path or bank_path(ctx)
+    child = _fork(lambda: exit_status_of(work, debug, read)) if _can_fork() else None
     if child is None:
         ctx.exit(exit_status_of(work, debug, read))
-    with child:
-        try:
-            for _ in child.messages():
-                pass
-        except KeyboardInterrupt:
-            if not child.interrupt(grace):
-                from attnbank.sql.outputs.atomic import remove_parts
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
+        while (status := _wait(child, 60)) is None:
+            pass
+    except KeyboardInterrupt:
+        with postponed():
+            status = _interrupt(child, grace)
+        if status not in _OWN:
+            from attnbank.sql.outputs.atomic import remove_parts
 
-                with suppress(OSError):  # what a killed merge or import leaves of a new bank
-                    remove_parts(bank_path(ctx).absolute())
-                raise
-    ctx.exit(child.status or 0)
+            with suppress(OSError):  # what a killed merge or import leaves of a new bank
+                remove_parts(bank_path(ctx).absolute())
+            raise
+    if status not in _OWN:
+        raise worker_crashed(read, status)
+    ctx.exit(status - _OWN[0])
+
+
+def _can_fork() -> bool:
+    """Whether a copy of this process can do the work: it has no threads, which are not copied."""
+    if not hasattr(os, "fork"):
+        return False
+    if _TASKS.is_dir():
+        return len(list(_TASKS.iterdir())) == 1
+    return threading.active_count() == 1 and "duckdb" not in sys.modules
+
+
+def _fork(work: Callable[[], int]) -> int | None:
+    """The id of a copy of this process, which ends with _OWN of the status of `work`.
+
+    Interrupts are held back from then on, so that only one of the two gets them, and knows the
+    other. None if there can be no more processes, or there is no memory for one.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    before, parent = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS), os.getpid()
+    try:
+        child = os.fork()
+    except OSError:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return None
+    if child:
+        return child
+    status = 1
+    try:
+        end_with_parent(parent)
+        os.setsid()  # a Ctrl-C in the terminal reaches only the parent
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        status = _OWN[work()]
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
+    except MemoryError:  # there is not even enough to say so, which the parent does
+        pass
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, KeyboardInterrupt):
+                stream.flush()
+        os._exit(status)
+
+
+def _wait(child: int, seconds: float) -> int | None:
+    """The exit status of a copy of this process; None if it has not ended after so long.
+
+    It looks again and again: libraries let the system restart a wait that a Ctrl-C interrupts.
+    """
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        try:
+            number, status = os.waitpid(child, os.WNOHANG)
+        except ChildProcessError:  # an interrupt came when its end was known already
+            return _INTERRUPTED
+        if number:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    return None
+
+
+def _interrupt(child: int, grace: float) -> int:
+    """Pass an interrupt on to a copy, kill it after `grace` seconds, and return its status."""
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGINT)
+    if (status := _wait(child, grace)) is None:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return _INTERRUPTED if status is None else status
 
 
 class GuardedCommand(BankCommand):

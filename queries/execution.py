@@ -6,8 +6,6 @@ that it hands over.
 
 from __future__ import annotations
 
-import io
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.bank.paths import located
 from attnbank.sql.errors import AttnbankError, QueryError
-from attnbank.sql.worker import Channel, Guarded, out_of_memory, out_of_time
+from attnbank.sql.worker import Worker, out_of_memory, out_of_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,10 +35,9 @@ _STARTING = 10.0
 
 # Seconds between two messages with a count, once no more rows are wanted.
 _COUNT_EVERY = 0.2
-_START, _BATCH, _COUNT = b"S", b"B", b"N"
 
 
-class Isolated(Guarded):
+class Isolated(Worker):
     """One statement that runs in a separate process; iterating gives its rows in frames.
 
     It yields at most `rows` rows; `count` also counts those beyond, and `on_count` is called when
@@ -55,29 +52,25 @@ class Isolated(Guarded):
         seconds: float,
         memory: int,
         rows: int | None = None,
-        *,
-        forks: bool = False,
     ) -> None:
         self.count = 0
         self.on_count: Callable[[], None] = lambda: None
         self._seconds, self._memory = seconds, memory
         self._ends = time.monotonic() + _STARTING + seconds + GRACE  # until the statement begins
         super().__init__(
-            path, _send_rows, located(path), statement, params, seconds, memory, rows, forks=forks
-        )
-        self.watch(self._check_memory)
+            path, _run, located(path), statement, params, seconds, memory, rows,
+            check=self._check_limits,
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        import polars as pl
-
-        for kind, body in self.messages():
-            if kind == _START:
+        for item in super().__iter__():
+            if item is None:  # the statement begins
                 self._ends = time.monotonic() + self._seconds + GRACE
-            elif kind == _BATCH:
-                yield pl.read_ipc_stream(body)
-            else:
-                (self.count,) = struct.unpack("<Q", body)
+            elif isinstance(item, int):
+                self.count = item
                 self.on_count()
+            else:
+                yield item
 
     def frame(self) -> pl.DataFrame:
         """All rows at once. Raises QueryError if they take more memory than is allowed."""
@@ -85,7 +78,7 @@ class Isolated(Guarded):
 
         return concat_within(self, self._memory)
 
-    def _check_memory(self, process: psutil.Process) -> AttnbankError | None:
+    def _check_limits(self, process: psutil.Process) -> AttnbankError | None:
         if time.monotonic() > self._ends:
             return out_of_time(self._seconds)
         if process.memory_info().rss > self._memory + OVERHEAD:
@@ -93,34 +86,31 @@ class Isolated(Guarded):
         return None
 
 
-def _send_rows(
-    channel: Channel,
+def _run(
     path: Path,
     statement: str,
     params: Mapping[str, Any] | Sequence[Any] | None,
     seconds: float,
     memory: int,
     most: int | None,
-) -> None:
+) -> Iterator[pl.DataFrame | int | None]:
+    """In the separate process: None once the bank is open, then rows, and how many there are."""
     from attnbank.queries.connections import Sandbox
 
     # It brings the rows, and takes as long to import as DuckDB does to open the bank.
     threading.Thread(target=import_module, args=("pyarrow",), daemon=True).start()
     sandbox = Sandbox(path, seconds, memory)
-    channel.send(_START)
+    yield None
     rows, counted = 0, time.monotonic()
     for frame in sandbox.frames(statement, params):
         wanted = frame if most is None else frame.head(max(0, most - rows))
         if wanted.height or rows == frame.height == 0:
-            for part in _split_frame(wanted):
-                body = io.BytesIO()
-                part.write_ipc_stream(body)
-                channel.send(_BATCH, body.getbuffer())
+            yield from _split_frame(wanted)
         rows += frame.height
         if wanted.height < frame.height and time.monotonic() - counted > _COUNT_EVERY:
             counted = time.monotonic()
-            channel.send(_COUNT, struct.pack("<Q", rows))
-    channel.send(_COUNT, struct.pack("<Q", rows))
+            yield rows
+    yield rows
 
 
 def _split_frame(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -13,9 +13,9 @@ from attnbank.sql.bank.paths import address_of, located
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.outputs.atomic import check_folder, output_folder
 from attnbank.sql.outputs.manifests import MANIFEST, is_manifest
-from attnbank.sql.outputs.tables import LOAD, SCHEMA, write_part
+from attnbank.sql.outputs.tables import LOAD, SCHEMA, write_tables
 from attnbank.sql.quoting import literal
-from attnbank.sql.worker import Guarded
+from attnbank.sql.worker import Worker
 
 if TYPE_CHECKING:
     import psutil
@@ -43,13 +43,11 @@ def export(
     """
     target = check_export(folder, bank.path, force=force)
     with output_folder(target, owns=_owns) as part:
-        # In a process of its own, since DuckDB can hang or crash on a damaged bank. It holds the
-        # lock of the part, so that nobody takes the part away while it lives.
-        locks = () if part.lock < 0 else (part.lock,)
+        # In a process of its own, since DuckDB can hang or crash on a damaged bank.
         arguments = (located(bank.path), part.path, run, str(folder), origin)
-        with Guarded(bank.path, write_part, *arguments, pass_fds=locks) as process:
-            process.watch(_Moving(bank.path, part.path).check_progress)
-            for _ in process.messages():
+        check = _Moving(bank.path, part.path).check_progress
+        with Worker(bank.path, write_tables, *arguments, check=check) as worker:
+            for _ in worker:
                 pass
         names = [file.relative_to(part.path) for file in sorted(part.path.rglob("*.*"))]
     return [folder / name for name in names]

@@ -48,11 +48,9 @@ def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None
     the first 10,000 rows; formats for programs have all of them.
     """
     from attnbank.queries.execution import Isolated
-    from attnbank.sql.worker import can_fork
 
     most = MOST_ROWS if check_output(ctx) in FOR_PEOPLE else None
-    path, forks = bank_path(ctx), can_fork()
-    with Isolated(path, statement, None, timeout, memory, most, forks=forks) as running:
+    with Isolated(bank_path(ctx), statement, None, timeout, memory, most) as running:
         running.on_count = lambda: check_reader(ctx)
         write_frames(ctx, running, count=lambda: running.count)
     if not running.count:

@@ -255,7 +255,12 @@ def damaged(path: Path, error: BaseException | str) -> BankError:
 
 
 def worker_crashed(path: Path, status: int) -> BankError:
-    """The error for a process that read a bank; `status` is minus the signal that ended it."""
+    """The error for a process that read a bank; `status` may be minus the signal that ended it."""
+    if status >= 0:
+        return memory_error() or BankError(
+            f"The process that read {path} ended unexpectedly (status {status}).",
+            "Try again with less; if that does not help, use an intact copy of the bank.",
+        )
     try:
         name = signal.Signals(-status).name
     except ValueError:

@@ -6,7 +6,7 @@ import hashlib
 import re
 import shutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
@@ -23,7 +23,7 @@ from attnbank.sql.bank.paths import (
 from attnbank.sql.bank.remote import BrokenOffError, request, retry, url_of
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.outputs.atomic import take_name, unwritten
-from attnbank.sql.worker import Channel, Guarded
+from attnbank.sql.worker import Worker
 
 _TRIES = 5
 _BLOCK = 1 << 20  # bytes that are read at once
@@ -172,15 +172,15 @@ def _check(part: Path, shown: str, published: str | None) -> None:
             f" {str(published)[:12]}…; nothing was kept.",
             "Fetch it again; if it stays so, tell those who published it.",
         )
-    with Guarded(part, _send_fault, str(part)) as child:  # a damaged file can end a process
-        for _, fault in child.messages():
+    with Worker(part, _faults, str(part)) as worker:  # a damaged file can end a process
+        for fault in worker:
             raise BankError(
-                f"The bank {shown} is damaged: {fault.decode()}; nothing was kept.",
+                f"The bank {shown} is damaged: {fault}; nothing was kept.",
                 "Tell those who published it.",
             )
 
 
-def _send_fault(channel: Channel, path: str) -> None:
+def _faults(path: str) -> Iterator[str]:
     try:
         connection = open_to_read(path)
     except BankError as error:
@@ -191,4 +191,4 @@ def _send_fault(channel: Channel, path: str) -> None:
         with connection:
             fault = fault_of_rows(connection)
     if fault:
-        channel.send(b"F", fault.encode())
+        yield fault

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from attnbank.sql import macros, provenance, registry
@@ -29,8 +29,6 @@ from attnbank.sql.quoting import literal, qualified_name, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-    from attnbank.sql.worker import Channel
 
 LOAD, SCHEMA = "load.sql", "schema.sql"
 
@@ -71,11 +69,6 @@ _LONGEST = 100
 
 _Run = tuple[int, int, bool]
 """The id of a run, that of its corpus, and whether its weights are unrounded."""
-
-
-def write_part(channel: Channel, *given: Any) -> None:
-    """What the separate process of an export does: see write_tables."""
-    write_tables(*given)
 
 
 def write_tables(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from forked import Forked
 
@@ -196,7 +197,6 @@ PRESSED = [
     ("group term", 2, GROUP.format("SIGTERM")),
 ]
 COMPUTING = (
-    ["sql", "select 1"],
     ["report", "-o", "report.html"],
     ["export", "parquet"],
     ["compute", "best_head"],
@@ -227,10 +227,36 @@ def check_deaf(
 def test_an_interrupt_ends_what_duckdb_does_not_interrupt(
     forked: Forked, sample_bank: Path, tmp_path: Path, times: int, send: str
 ) -> None:
-    check_deaf(forked, sample_bank, tmp_path, ["sql", "select 1"], times, send)
+    check_deaf(forked, sample_bank, tmp_path, ["query", "best_head"], times, send)
 
 
-@pytest.mark.usual("sql select 1")
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.usual("SIGINT-kill-1", "SIGINT-killpg-2")
+def test_an_interrupt_ends_a_statement(
+    sample_bank: Path, number: signal.Signals, send: Callable[[int, int], None], times: int
+) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "attnbank", "-b", str(sample_bank), "sql",
+         "select levenshtein(repeat('ab', 200000), repeat('ba', 200000))"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    command = psutil.Process(running.pid)
+    assert _comes_true(lambda: bool(command.children()))
+    (worker,) = command.children()
+    assert _comes_true(lambda: worker.cpu_times().user > 1)  # more than it takes to start
+    began = time.monotonic()
+    for _ in range(times):
+        send(running.pid, number)
+        time.sleep(0.1)
+    out, error = running.communicate(timeout=30)
+    assert (running.returncode, out, error) == (1, b"", b"Interrupted.\n")
+    assert time.monotonic() - began < 3  # less than one second where nothing else runs
+    assert not worker.is_running()
+
+
+@pytest.mark.usual("info")
 @pytest.mark.parametrize("command", [*READING, *COMPUTING], ids=" ".join)
 @pytest.mark.few(
     "import*",

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import worker_functions
 import pytest
 import toy_attention as toy
+import worker_functions
 from case_bank import make_bank
 from two_runs import TWO_RUNS
 
@@ -155,7 +155,7 @@ def test_it_ends_where_the_process_that_writes_does_nothing(
         (worker_functions.sleeps, "nothing for 1 s"),
         (worker_functions.aborts, "with SIGABRT"),
     ):
-        monkeypatch.setattr(exporting, "write_part", work)
+        monkeypatch.setattr(exporting, "write_tables", work)
         with pytest.raises(BankError, match=told):
             export(two_runs, tmp_path / "dir")
         assert [each.name for each in tmp_path.iterdir()] == ["two.duckdb"]

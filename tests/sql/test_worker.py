@@ -6,25 +6,29 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import worker_functions
+import polars as pl
 import psutil
 import pytest
+import worker_functions
 
 from attnbank.queries.bank import open_bank
 from attnbank.queries.execution import Isolated
 from attnbank.queries.export import export
+from attnbank.sql import worker
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
-from attnbank.sql.worker import Guarded
+from attnbank.sql.worker import Worker
 
 PATIENCE = 20
 """Seconds after which something has hung."""
 BANK = Path("some.duckdb")
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the system ends it on Linux")
 
 
 class Hung(BaseException):
@@ -40,7 +44,7 @@ def interrupts() -> Iterator[None]:
         hung.append(frame)
         raise Hung
 
-    running = _children()
+    running = {child.pid for child in psutil.Process().children()}
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     usual = signal.signal(signal.SIGALRM, give_up)
     signal.alarm(PATIENCE)
@@ -49,73 +53,98 @@ def interrupts() -> Iterator[None]:
     signal.signal(signal.SIGALRM, usual)
     signal.signal(signal.SIGINT, before)
     assert not hung
-    assert _children() <= running
+    left = [child for child in psutil.Process().children() if child.pid not in running]
+    assert not psutil.wait_procs(left, timeout=1)[1]
 
 
-def _children() -> set[int]:
-    """Processes that this one started and that are alive."""
-    found = psutil.Process().children()
-    return {each.pid for each in found if each.status() != psutil.STATUS_ZOMBIE}
+def test_items_and_warnings_come_back_whatever_is_printed() -> None:
+    with Worker(BANK, worker_functions.echoes, 1, 2) as worker:
+        with pytest.warns(AttnbankWarning, match="a warning") as warned:
+            first, frame, text = worker
+        assert len(warned) == 1
+        assert first == [1, 2]
+        assert frame.equals(pl.DataFrame({"n": [1, 2]}))
+        assert text == "y" * 3_000_000
 
 
-def test_messages_come_through_whatever_is_printed() -> None:
-    with Guarded(BANK, worker_functions.echoes, 1, "two") as process:
-        with pytest.warns(AttnbankWarning, match="a warning"):
-            found = list(process.messages())
-        assert found == [(b"X", b"(1, 'two')"), (b"X", b"y" * 3_000_000)]
-        assert process.status == 3
-
-
-def test_errors_come_through() -> None:
-    for given, kind, told in (
+def test_errors_come_back() -> None:
+    for args, kind, text in (
         ((1,), QueryError, "a fact\na remedy"), ((), RuntimeError, "ValueError: unexpected"),
     ):  # fmt: skip
-        with Guarded(BANK, worker_functions.fails, *given) as process, pytest.raises(kind) as caught:
-            list(process.messages())
-        assert str(caught.value) == told
+        with Worker(BANK, worker_functions.fails, *args) as worker, pytest.raises(kind) as caught:
+            list(worker)
+        assert str(caught.value) == text
         assert "worker_functions" in caught.value.__notes__[0]
     with pytest.raises(CallError, match="given to another process"):
-        Guarded(BANK, worker_functions.echoes, lambda: None)
+        Worker(BANK, worker_functions.echoes, lambda: None)
 
 
 @pytest.mark.parametrize(
-    ("work", "told"), [("aborts", "SIGABRT"), ("leaves", r"unexpectedly \(status 5\)")]
+    ("function", "text"),
+    [
+        ("aborts", "SIGABRT"),
+        ("leaves", r"unexpectedly \(status 5\)"),
+        ("writes_garbage", r"unexpectedly \(status 0\)"),
+    ],
 )
-def test_a_crash_is_told_in_words(work: str, told: str) -> None:
-    with Guarded(BANK, getattr(worker_functions, work)) as process:  # noqa: SIM117
-        with pytest.raises(BankError, match=f"{BANK}.*{told}"):
-            list(process.messages())
+def test_a_crash_is_an_error(function: str, text: str) -> None:
+    with Worker(BANK, getattr(worker_functions, function)) as worker:  # noqa: SIM117
+        with pytest.raises(BankError, match=f"{BANK}.*{text}"):
+            list(worker)
 
 
 def test_it_is_killed_for_the_error_of_a_check() -> None:
-    error = AttnbankError("too much")
-    with Guarded(BANK, worker_functions.sleeps) as process:
-        messages = process.messages()
-        assert next(messages) == (b"S", b"asleep")
-        process.watch(lambda looked_at: error if looked_at.pid == process.pid else None)
+    error: AttnbankError | None = None
+    with Worker(BANK, worker_functions.sleeps, check=lambda process: error) as worker:
+        items = iter(worker)
+        assert next(items) == "asleep"
+        error = AttnbankError("too much")
         with pytest.raises(AttnbankError, match="too much"):
-            next(messages)
-        assert process.status == -signal.SIGKILL
+            next(items)
+
+
+def test_another_thread_can_start_and_close_it() -> None:
+    """A thread that ends does not end what it started, though the system counts it as parent."""
+    workers: list[Worker] = []
+    starting = threading.Thread(
+        target=lambda: workers.append(Worker(BANK, worker_functions.sleeps))
+    )
+    starting.start()
+    starting.join()
+    (worker,) = workers
+    items = iter(worker)
+    assert next(items) == "asleep"
+    threading.Timer(0.1, worker.close).start()
+    with pytest.raises(BankError, match="SIGKILL"):
+        next(items)
 
 
 PRESSED = """
-import signal, sys
+import sys
 from pathlib import Path
 import polars  # whose handler lets the system restart what a Ctrl-C interrupts
 import worker_functions
-from attnbank.sql.worker import Guarded
-with Guarded(Path("x"), worker_functions.sleeps) as process:
-    for kind, body in process.messages():
-        print(process.pid, flush=True)
+from attnbank.sql.worker import Worker
+with Worker(Path("x"), getattr(worker_functions, sys.argv[1])) as worker:
+    for _ in worker:
+        print(worker.pid, flush=True)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda each: each.name)
-def test_it_ends_with_the_process_that_started_it(number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("function", "number"),
+    [
+        ("sleeps", signal.SIGINT),
+        ("sleeps", signal.SIGKILL),
+        pytest.param("keeps_its_turn", signal.SIGKILL, marks=ON_LINUX),
+    ],
+)
+def test_it_ends_with_the_process_that_started_it(function: str, number: signal.Signals) -> None:
     """Ctrl-C is noticed while nothing comes, and a process that is killed leaves none."""
     running = subprocess.Popen(
-        [sys.executable, "-c", PRESSED], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        [sys.executable, "-c", PRESSED, function],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     assert running.stdout is not None
@@ -128,12 +157,17 @@ def test_it_ends_with_the_process_that_started_it(number: signal.Signals) -> Non
     assert time.monotonic() - began < 5
 
 
-class WhenLocked:
-    """Presses Ctrl-C as soon as subprocess has taken the lock of a process in this thread."""
+class PressedAt:
+    """Presses Ctrl-C at a line of worker.py that this thread runs, but for the first of a function.
 
-    pressed = False
+    As everywhere in Python, nothing is cleared up for `with` at the very beginning and end of it.
+    """
 
-    def __enter__(self) -> WhenLocked:
+    def __init__(self, line: int) -> None:
+        self.left = line
+        self.frames: list[FrameType] = []
+
+    def __enter__(self) -> PressedAt:
         sys.settrace(self._called)
         return self
 
@@ -141,14 +175,15 @@ class WhenLocked:
         sys.settrace(None)
 
     def _called(self, frame: FrameType, event: str, value: object) -> Any:
-        is_wait = frame.f_code.co_name in ("_wait", "_internal_poll")
-        return self._step if is_wait and frame.f_code.co_filename == subprocess.__file__ else None
+        return self._step if frame.f_code.co_filename == worker.__file__ else None
 
     def _step(self, frame: FrameType, event: str, value: object) -> Any:
-        process = frame.f_locals["self"]
-        if not self.pressed and process._waitpid_lock.locked():
-            self.pressed = True
-            os.kill(os.getpid(), signal.SIGINT)
+        if event == "line" and frame in self.frames:
+            self.left -= 1
+            if self.left == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+        elif event == "line":
+            self.frames.append(frame)
         return self._step
 
 
@@ -162,17 +197,20 @@ def _close(bank: Path, folder: Path) -> None:
 
 
 def _read(bank: Path, folder: Path) -> None:
-    with Isolated(bank, "select 1", None, 10.0, 10**9) as found:
-        assert [frame.rows() for frame in found] == [[(1,)]]
+    with Isolated(bank, "select 1", None, 10.0, 10**9) as rows:
+        assert [frame.rows() for frame in rows] == [[(1,)]]
 
 
-@pytest.mark.usual(3)
-@pytest.mark.parametrize("what", [_export, _close, _read], ids=lambda each: each.__name__)
-def test_an_interrupt_while_it_is_waited_for(
-    what: Callable[[Path, Path], None], sample_bank: Path, tmp_path: Path
+@pytest.mark.parametrize("line", [*range(1, 12, 3), *range(12, 60, 8)])
+@pytest.mark.parametrize("work", [_export, _close, _read], ids=lambda work: work.__name__)
+@pytest.mark.usual("_read-9", "_export-28", "_close-20")
+def test_an_interrupt_at_any_line(
+    work: Callable[[Path, Path], None], line: int, sample_bank: Path, tmp_path: Path
 ) -> None:
-    """Popen.poll can keep its lock where it is interrupted, and the next one waits for ever."""
-    with pytest.raises(KeyboardInterrupt), WhenLocked() as state:
-        what(sample_bank, tmp_path)
-    assert state.pressed
-    assert not any(tmp_path.glob("parquet/*"))
+    """It ends the work and the process, and nothing waits for ever."""
+    with pytest.raises(KeyboardInterrupt) as caught, PressedAt(line) as state:
+        work(sample_bank, tmp_path)
+        if state.left > 0:
+            raise KeyboardInterrupt
+    del caught
+    assert not any(tmp_path.glob("parquet/*")) or state.left > 0
