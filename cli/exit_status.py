@@ -96,7 +96,7 @@ def run_guarded(
         with postponed():
             status = _interrupt(child, grace)
         if status not in _OWN:
-            from attnbank.sql.outputs.atomic import remove_parts
+            from attnbank.sql.outputs import remove_parts
 
             with suppress(OSError):  # what a killed merge or import leaves of a new bank
                 remove_parts(bank_path(ctx).absolute())

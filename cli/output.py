@@ -24,11 +24,10 @@ from attnbank.cli.options import (
 )
 from attnbank.cli.safe_echo import Terminal, closed, safe_echo
 from attnbank.queries.table_formats import csv_text, json_rows, why_p_is_empty
-from attnbank.sql import provenance
+from attnbank.sql import outputs, provenance
 from attnbank.sql.bank.paths import without_secrets
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 from attnbank.sql.messages import did_you_mean, escape_control, join_names
-from attnbank.sql.outputs import atomic
 
 if TYPE_CHECKING:
     import polars as pl
@@ -265,7 +264,7 @@ def check_output(ctx: click.Context) -> str:
     chosen, output = choose_format(ctx), requested_output(ctx)[1]
     _check_provenance(ctx)
     if output is not None:
-        atomic.check_output(output, bank_path(ctx))
+        outputs.check_output(output, bank_path(ctx))
     return chosen
 
 
@@ -289,7 +288,7 @@ def destination(ctx: click.Context, *, binary: bool) -> Iterator[BinaryIO]:
         yield cast("BinaryIO", Terminal(out)) if sys.stdout.isatty() else out
         out.flush()
         return
-    with atomic.output_file(output, bank_path(ctx)) as file:
+    with outputs.output_file(output, bank_path(ctx)) as file:
         yield file
     if has_provenance(ctx) and not binary:  # Parquet says it itself
         provenance.write_beside(Path(output).expanduser(), _facts(ctx), bank_path(ctx))
@@ -335,7 +334,7 @@ def _check_provenance(ctx: click.Context) -> None:
     if has_provenance(ctx) and output is None:
         raise CallError("--provenance describes a file, and no file is written.", "Give -o FILE.")
     if has_provenance(ctx):
-        atomic.check_output(f"{output}{provenance.ENDING}", bank_path(ctx))
+        outputs.check_output(f"{output}{provenance.ENDING}", bank_path(ctx))
 
 
 def record(

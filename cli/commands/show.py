@@ -33,10 +33,10 @@ from attnbank.cli.options import (
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.progress import Progress
+from attnbank.sql import outputs
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
-from attnbank.sql.outputs import atomic
 from attnbank.sql.relation_names import DIRECTIONS, TO_HEAD
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _plot(
     if file is None:
         raise CallError("plot needs -o FILE.", f"Type: attnbank plot {name} -o {name}.svg")
     ending = output.choose_format(ctx, {ending: ending for ending in ENDINGS})
-    atomic.check_output(file, bank_path(ctx))
+    outputs.check_output(file, bank_path(ctx))
     if ending != ".json":
         require_extra(f"A picture as {ending[1:].upper()}", "plot", "vl_convert")
 
@@ -163,7 +163,7 @@ def _plot(
             name, theme=theme, size=Size(width, height), look=look, **arguments
         )
         data = plot_picture.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))
-    with atomic.output_file(file, bank_path(ctx)) as opened:
+    with outputs.output_file(file, bank_path(ctx)) as opened:
         opened.write(data)
     if caption:
         safe_echo(plot_picture.caption(command_as_typed(ctx)).rstrip())
@@ -312,7 +312,7 @@ def show(
         if chosen in ("png", "pdf"):
             require_extra(f"A {chosen}", "plot", "vl_convert")
         if file is not None:
-            atomic.check_output(file, bank_path(ctx))
+            outputs.check_output(file, bank_path(ctx))
         elif caption:
             raise click.UsageError("--caption needs a file for the picture: add -o FILE.pdf.", ctx)
     with open_named_bank(ctx) as bank:

@@ -36,14 +36,14 @@ from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import RunChoice
-from attnbank.sql.outputs.atomic import (
+from attnbank.sql.manifests import file_digest
+from attnbank.sql.outputs import (
     check_fits,
     check_folder,
     check_output,
     output_file,
     output_folder,
 )
-from attnbank.sql.outputs.manifests import file_digest
 from attnbank.sql.relation_names import DIRECTIONS
 from attnbank.sql.run_choice import Run, chosen_run
 

@@ -33,9 +33,9 @@ from attnbank.sql.bank.connections import connected
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import AttnbankError, first_line
-from attnbank.sql.outputs.atomic import take_name, unwritten
-from attnbank.sql.outputs.manifests import ExportedFile, exported_file
-from attnbank.sql.outputs.tables import ROUNDED, copy, is_by_run
+from attnbank.sql.export_format import ROUNDED, copy, is_by_run
+from attnbank.sql.manifests import ExportedFile, exported_file
+from attnbank.sql.outputs import take_name, unwritten
 
 # A part has no further batch once it has so many weights (128 MB) ...
 WEIGHTS = 32_000_000

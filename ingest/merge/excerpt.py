@@ -20,8 +20,8 @@ from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import check_free, new_bank, open_to_read
 from attnbank.sql.errors import CallError
+from attnbank.sql.export_format import condition
 from attnbank.sql.messages import join_names, unknown_name
-from attnbank.sql.outputs.tables import condition
 from attnbank.sql.quoting import literal, qualified_name
 
 Keep = Literal["weights", "peaks"]

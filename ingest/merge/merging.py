@@ -32,9 +32,9 @@ from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.opening import check_free, new_bank, reinstall
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.export_format import further, is_by_run
 from attnbank.sql.ids import BITS, Numbers, ordinal_of, refers_to, renumbered
 from attnbank.sql.matching import TABLES, Catalog, Matched, match, unique
-from attnbank.sql.outputs.tables import further, is_by_run
 from attnbank.sql.quoting import literal, qualified_name, quoted
 
 _LIMITS = {"memory_limit": "1GB"}

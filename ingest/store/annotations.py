@@ -34,7 +34,7 @@ from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.messages import escape_control, join_names
-from attnbank.sql.outputs.atomic import expanded, kind_of_file
+from attnbank.sql.outputs import expanded, kind_of_file
 from attnbank.sql.quoting import literal, qualified_name, quoted
 from attnbank.sql.run_choice import find_corpus
 

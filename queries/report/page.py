@@ -35,11 +35,10 @@ from attnbank.queries.sections import (
     subject,
 )
 from attnbank.queries.table_formats import FormattedColumn, columns_as_text, csv_text
-from attnbank.sql import registry
+from attnbank.sql import outputs, registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.messages import escape_control
-from attnbank.sql.outputs import atomic as outputs
 
 ENDINGS = (".html", ".htm")
 

@@ -10,9 +10,9 @@ from attnbank.queries.dialects import render_statement
 from attnbank.queries.spark.tables import Export, spark_rows, types_of
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError
+from attnbank.sql.export_format import is_by_run
 from attnbank.sql.ids import BITS, ordinal_of, refers_to, renumbered
 from attnbank.sql.matching import TABLES, Catalog, match
-from attnbank.sql.outputs.tables import is_by_run
 from attnbank.sql.quoting import literal, quoted
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.outputs.manifests import check_format
-from attnbank.sql.outputs.tables import is_by_run
+from attnbank.sql.export_format import is_by_run
+from attnbank.sql.manifests import check_format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 from attnbank.sql.bank.error_messages import is_ending, is_locked, translate_errors
 from attnbank.sql.bank.paths import check_is_duckdb
-from attnbank.sql.outputs.atomic import files_of_bank, part_names
+from attnbank.sql.outputs import files_of_bank, part_names
 from attnbank.sql.quoting import literal
 
 if TYPE_CHECKING:

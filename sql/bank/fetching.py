@@ -22,7 +22,7 @@ from attnbank.sql.bank.paths import (
 )
 from attnbank.sql.bank.remote import BrokenOffError, request, retry, url_of
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.outputs.atomic import take_name, unwritten
+from attnbank.sql.outputs import take_name, unwritten
 from attnbank.sql.worker import Worker
 
 _TRIES = 5

@@ -33,7 +33,7 @@ from attnbank.sql.bank.upgrading import (
 )
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError
 from attnbank.sql.interrupts import postponed
-from attnbank.sql.outputs.atomic import new_part, remove_parts, take_name
+from attnbank.sql.outputs import new_part, remove_parts, take_name
 from attnbank.sql.quoting import literal, quoted
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.outputs.atomic import kind_of_file
+from attnbank.sql.outputs import kind_of_file
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # one letter is a drive of Windows
 

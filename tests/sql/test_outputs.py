@@ -15,7 +15,7 @@ import pytest
 
 from attnbank.cli.app import run_command_line
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.outputs.atomic import check_output, output_file
+from attnbank.sql.outputs import check_output, output_file
 from attnbank.sql.quoting import literal, quoted
 
 
@@ -122,7 +122,7 @@ def test_an_error_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from attnbank.sql.outputs.atomic import output_file
+from attnbank.sql.outputs import output_file
 with output_file(sys.argv[1]) as file:
     file.write(b"new")
     file.flush()
@@ -172,7 +172,7 @@ def test_names_and_texts_are_quoted(name: str) -> None:
 
 IMPATIENT = """
 import os, signal, sys, time
-from attnbank.sql.outputs.atomic import output_file
+from attnbank.sql.outputs import output_file
 try:
     with output_file(sys.argv[1]) as file:
         print("written", flush=True)

@@ -48,7 +48,7 @@ from attnbank.sql.bank.error_messages import translate_errors
 from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.bank.references import table_references
 from attnbank.sql.errors import QueryError
-from attnbank.sql.outputs.atomic import remove_parts
+from attnbank.sql.outputs import remove_parts
 from attnbank.sql.relation_names import TO_DEPENDENT, TO_HEAD
 
 Floats = NDArray[np.float64]

@@ -15,15 +15,15 @@ from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError
-from attnbank.sql.messages import unknown_name
-from attnbank.sql.outputs.atomic import unwritten
-from attnbank.sql.outputs.manifests import (
+from attnbank.sql.manifests import (
     MANIFEST,
     ExportedFile,
     ExportedTable,
     Manifest,
     exported_file,
 )
+from attnbank.sql.messages import unknown_name
+from attnbank.sql.outputs import unwritten
 from attnbank.sql.provenance import KEY
 from attnbank.sql.quoting import literal, qualified_name, quoted
 

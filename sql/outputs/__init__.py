@@ -1,1 +1,0 @@
-"""Writes files and folders that appear whole or not at all; the tables of an export."""
