@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from attnbank.queries.bank import Bank
 from attnbank.sql.bank.paths import address_of, located
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.export_format import LOAD, SCHEMA, write_tables
-from attnbank.sql.manifests import MANIFEST, is_manifest
-from attnbank.sql.outputs import check_folder, output_folder
+from attnbank.sql.export_format import LOAD, SCHEMA, is_manifest, write_tables
+from attnbank.sql.outputs import MANIFEST, check_folder, output_folder
 from attnbank.sql.quoting import literal
 from attnbank.sql.worker import Worker
 

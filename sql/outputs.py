@@ -3,7 +3,7 @@
 What is written goes into a hidden folder beside the target, the part, which takes the name, or the
 file in it does, when it is complete. An earlier folder is renamed first, so that for a moment
 nothing may have its name. The next process that writes to the same place removes the part that a
-killed one left, and puts right what that left half renamed; a part in use is known by its lock.
+killed one left, and gives an earlier folder its name back; a part in use is known by its lock.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ try:
 except ImportError:  # on Windows, where no lock is needed: an open file cannot be removed there
     fcntl = None  # type: ignore[assignment]
 
+# The file of an export that says what it holds; the last one that is written.
+MANIFEST = "manifest.json"
+
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -37,11 +40,12 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 _NAMED = "Give the name of a file in an existing folder."
-_LONGEST = 200
-"""The longest name, in bytes, that the name of a part contains: file systems allow 255 in all."""
 
+# The longest name, in bytes, that the name of a part contains: file systems allow 255 in all.
+_LONGEST = 200
+
+# Of a folder, what says of a path relative to it whether such a command wrote it.
 Owns = Callable[[Path], Callable[[Path], bool]]
-"""Of a folder, what says of a path relative to it whether such a command wrote it."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,46 @@ def unwritten(path: str | Path, error: OSError) -> AttnbankError:
     return AttnbankError(f"{path} cannot be written: {error.strerror or error}.")
 
 
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def take_name(part: Path, target: Path) -> bool:
+    """Give a whole file its name; False if there is one already, which then stays."""
+    try:
+        target.hardlink_to(part)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without links: the last one that is whole stays
+        part.replace(target)
+    return True
+
+
+def keep_owner_and_mode(path: Path, old: os.stat_result) -> None:
+    """Give a new file or folder the owner and the permissions of what it replaces."""
+    with suppress(OSError, AttributeError):  # not everyone may, and not everywhere
+        os.chown(path, old.st_uid, old.st_gid)
+    path.chmod(stat.S_IMODE(old.st_mode))
+
+
+@contextmanager
+def new_part(target: Path) -> Iterator[PartialFile]:
+    """A part of a target, which is gone at the end unless it has taken the target's name."""
+    remove_parts(target)
+    lock = None
+    while lock is None:  # another process took the last one for a leftover
+        path = next(path for path in part_names(target) if not os.path.lexists(path))
+        with suppress(FileExistsError):
+            path.mkdir()
+            lock = _locked(path)
+    try:
+        yield PartialFile(path, lock)
+    finally:
+        _discard(path, lock)
+
+
 def remove_parts(target: Path) -> None:
     """Remove the parts that killed processes left of an output."""
     name = re.compile(re.escape(_start(target)) + r"\d+-\d+\.part")
@@ -146,9 +190,8 @@ def remove_parts(target: Path) -> None:
         for path in target.parent.iterdir():
             if name.fullmatch(path.name):
                 with suppress(OSError):
-                    lock = _locked(path)
-                    if lock is not None:  # no process holds it
-                        _discard(PartialFile(path, lock))
+                    if (lock := _locked(path)) is not None:  # no process holds it
+                        _discard(path, lock)
 
 
 def part_names(target: Path) -> Iterator[Path]:
@@ -162,28 +205,6 @@ def _start(target: Path) -> str:
     if len(os.fsencode(name)) > _LONGEST:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
     return f".{name}."
-
-
-@contextmanager
-def new_part(target: Path) -> Iterator[PartialFile]:
-    """A part of a target, which is gone at the end unless it has taken the target's name."""
-    remove_parts(target)
-    part = next(part for part in map(_made, part_names(target)) if part is not None)
-    try:
-        yield part
-    finally:
-        _discard(part)
-
-
-def _made(path: Path) -> PartialFile | None:
-    try:
-        path.mkdir()
-    except FileExistsError:
-        return None
-    lock = _locked(path)
-    return (
-        None if lock is None else PartialFile(path, lock)
-    )  # another process took it for a leftover
 
 
 def _locked(path: Path) -> int | None:
@@ -206,28 +227,10 @@ def _locked(path: Path) -> int | None:
     return None
 
 
-def take_name(part: Path, target: Path) -> bool:
-    """Give a whole file its name; False if there is one already, which then stays."""
-    try:
-        target.hardlink_to(part)
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without links: the last one that is whole stays
-        part.replace(target)
-    return True
-
-
-def keep_owner_and_mode(path: Path, old: os.stat_result) -> None:
-    """Give a new file or folder the owner and the permissions of what it replaces."""
-    with suppress(OSError, AttributeError):  # not everyone may, and not everywhere
-        os.chown(path, old.st_uid, old.st_gid)
-    path.chmod(stat.S_IMODE(old.st_mode))
-
-
-def _discard(part: PartialFile) -> None:
-    shutil.rmtree(part.path, ignore_errors=True)
-    if part.lock >= 0:
-        os.close(part.lock)
+def _discard(path: Path, lock: int) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    if lock >= 0:
+        os.close(lock)
 
 
 def files_of_bank(path: Path) -> tuple[Path, ...]:
@@ -254,7 +257,7 @@ def check_folder(path: str | Path, *, last: str, owns: Owns, force: bool) -> Pat
     if place.is_symlink() and not place.exists():
         raise CallError(f"{path} is a broken link.", "Remove it, or name another folder.")
     target = place.resolve()
-    _put_right(target, last, owns)
+    _put_right(target, is_whole=(target / last).is_file())
     if not os.path.lexists(target):
         return target
     if not target.is_dir():
@@ -288,66 +291,23 @@ def output_folder(target: Path, *, owns: Owns) -> Iterator[PartialFile]:
             with new_part(target) as part:
                 with interrupts.at_once():
                     yield part
-                for path in part.path.rglob("*"):
-                    if path.is_file():
+                made = sorted((path, path.is_dir()) for path in part.path.rglob("*"))
+                for path, is_folder in made:
+                    if not is_folder:
                         with path.open("rb+") as file:
                             os.fsync(file.fileno())
-                _take_place(part.path, target, owns)
+                if target.exists():
+                    keep_owner_and_mode(part.path, target.stat())
+                    made_in = [(path.relative_to(part.path), is_folder) for path, is_folder in made]
+                    check_fits(made_in, target, owns)
+                    _link_others(target, part.path, owns(target))
+                    target.rename(_aside(target))
+                try:
+                    part.path.rename(target)
+                finally:
+                    _put_right(target, is_whole=True)
         except OSError as error:
             raise unwritten(target, error) from error
-        remove_parts(target)  # the old one
-
-
-def _aside(target: Path) -> Path:
-    return target.with_name(f".{target.name}.replaced")
-
-
-def _take_place(part: Path, target: Path, owns: Owns) -> None:
-    if not target.exists():
-        part.rename(target)
-        return
-    keep_owner_and_mode(part, target.stat())
-    _check_fits(part, target, owns)
-    aside = _aside(target)
-    target.rename(aside)
-    try:
-        part.rename(target)
-    except BaseException:
-        if not target.exists():
-            aside.rename(target)
-        raise
-    _settle(aside, target, owns)
-
-
-def _settle(aside: Path, target: Path, owns: Owns) -> None:
-    """Move files of others to the new folder; the next `remove_parts` removes the old one."""
-    _move_others(aside, target, Path(), owns(aside))
-    aside.rename(next(path for path in part_names(target) if not os.path.lexists(path)))
-
-
-def _put_right(target: Path, last: str, owns: Owns) -> None:
-    """Finish or undo what a killed process left half done; CallError if something is in the way."""
-    aside = _aside(target)
-    if not aside.is_dir():
-        return
-    try:
-        if (target / last).is_file():
-            _settle(aside, target, owns)
-        elif not os.path.lexists(target):
-            aside.rename(target)
-        else:
-            raise CallError(
-                f"{target} is in the place of an earlier folder, which a killed command left as"
-                f" {aside}.",
-                "Move one of them elsewhere.",
-            )
-    except OSError as error:
-        raise unwritten(target, error) from error
-
-
-def _check_fits(part: Path, target: Path, owns: Owns) -> None:
-    made = sorted(part.rglob("*"))
-    check_fits(((path.relative_to(part), path.is_dir()) for path in made), target, owns)
 
 
 def check_fits(made: Iterable[tuple[Path, bool]], target: Path, owns: Owns) -> None:
@@ -365,14 +325,43 @@ def check_fits(made: Iterable[tuple[Path, bool]], target: Path, owns: Owns) -> N
             raise CallError(f"{old} is in the way.", "Move it, or name another folder.")
 
 
-def _move_others(old: Path, new: Path, at: Path, is_own: Callable[[Path], bool]) -> None:
-    """Move what is not the command's own from `old / at` to `new / at`, folder by folder."""
-    for path in sorted((old / at).iterdir()):
-        place = at / path.name
+def _link_others(old: Path, new: Path, is_own: Callable[[Path], bool]) -> None:
+    """Put what no such command wrote, and empty folders, into the folder that replaces theirs."""
+    for path in sorted(old.rglob("*")):
+        place = new / path.relative_to(old)
         if path.is_dir() and not path.is_symlink():
-            _move_others(old, new, place, is_own)
-            if not any(path.iterdir()) and not (new / place).exists():  # it was empty
-                (new / place).mkdir(parents=True)
-        elif not is_own(place):
-            (new / at).mkdir(parents=True, exist_ok=True)
-            path.replace(new / place)
+            if not any(path.iterdir()):
+                place.mkdir(parents=True, exist_ok=True)
+        elif not is_own(path.relative_to(old)):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(path, place, follow_symlinks=False)
+            except (OSError, NotImplementedError):  # a file system without links
+                shutil.copy2(path, place, follow_symlinks=False)
+
+
+def _aside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.replaced")
+
+
+def _put_right(target: Path, *, is_whole: bool) -> None:
+    """Remove an earlier folder where the new one is there as a whole, else give it its name back.
+
+    Raises CallError if something else has that name.
+    """
+    aside = _aside(target)
+    if not aside.is_dir():
+        return
+    try:
+        if not os.path.lexists(target):
+            aside.rename(target)
+        elif is_whole:
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            raise CallError(
+                f"{target} is in the place of an earlier folder, which a killed command left as"
+                f" {aside}.",
+                "Move one of them elsewhere.",
+            )
+    except OSError as error:
+        raise unwritten(target, error) from error

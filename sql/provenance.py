@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
 from attnbank.sql.bank.paths import located, typed_path, without_secrets
-from attnbank.sql.manifests import MANIFEST, file_digest
-from attnbank.sql.outputs import output_file
+from attnbank.sql.outputs import MANIFEST, file_digest, output_file
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -36,11 +36,11 @@ from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import RunChoice
-from attnbank.sql.manifests import file_digest
 from attnbank.sql.outputs import (
     check_fits,
     check_folder,
     check_output,
+    file_digest,
     output_file,
     output_folder,
 )

@@ -30,10 +30,9 @@ from attnbank.ingest.store.pipeline import PendingRun
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import CallError
-from attnbank.sql.export_format import write_tables
+from attnbank.sql.export_format import ExportedFile, write_tables
 from attnbank.sql.interrupts import postponed
-from attnbank.sql.manifests import MANIFEST, ExportedFile
-from attnbank.sql.outputs import expanded, unwritten
+from attnbank.sql.outputs import MANIFEST, expanded, unwritten
 from attnbank.sql.quoting import literal
 
 # The tables, besides position, that `report_columns` counts words and sentences in.

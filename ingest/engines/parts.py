@@ -33,8 +33,7 @@ from attnbank.sql.bank.connections import connected
 from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import AttnbankError, first_line
-from attnbank.sql.export_format import ROUNDED, copy, is_by_run
-from attnbank.sql.manifests import ExportedFile, exported_file
+from attnbank.sql.export_format import ROUNDED, ExportedFile, copy, exported_file, is_by_run
 from attnbank.sql.outputs import take_name, unwritten
 
 # A part has no further batch once it has so many weights (128 MB) ...

@@ -20,17 +20,16 @@ from attnbank.sql.bank.error_messages import bank_error, is_damage, is_full_disk
 from attnbank.sql.bank.integrity import fault_of_rows
 from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.errors import BankError, first_line
-from attnbank.sql.export_format import tables_of
-from attnbank.sql.manifests import (
-    MANIFEST,
+from attnbank.sql.export_format import (
     ExportedTable,
     Manifest,
     check_files,
     check_format,
     read_manifest,
+    tables_of,
 )
 from attnbank.sql.matching import unfit
-from attnbank.sql.outputs import expanded, files_of_bank
+from attnbank.sql.outputs import MANIFEST, expanded, files_of_bank
 from attnbank.sql.quoting import literal, qualified_name, quoted
 
 # The name that a source is attached under.

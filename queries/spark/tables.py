@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.export_format import is_by_run
-from attnbank.sql.manifests import check_format
+from attnbank.sql.export_format import check_format, is_by_run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,7 +25,7 @@ from attnbank.ingest.merge import sources
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import AttnbankError, BankError, CallError
-from attnbank.sql.manifests import MANIFEST
+from attnbank.sql.outputs import MANIFEST
 from attnbank.sql.quoting import quoted
 
 CATALOG = {
