@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from attnbank.queries.bank import Bank
 from attnbank.sql.bank.paths import address_of, located
-from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.export_format import LOAD, SCHEMA, is_manifest, write_tables
+from attnbank.sql.errors import AttnbankError, BankError, CallError
+from attnbank.sql.export_format import LOAD, SCHEMA, read_manifest, write_tables
 from attnbank.sql.outputs import MANIFEST, check_folder, output_folder
-from attnbank.sql.quoting import literal
 from attnbank.sql.worker import Worker
 
 if TYPE_CHECKING:
@@ -43,12 +42,12 @@ def export(
     target = check_export(folder, bank.path, force=force)
     with output_folder(target, owns=_owns) as part:
         # In a process of its own, since DuckDB can hang or crash on a damaged bank.
-        arguments = (located(bank.path), part.path, run, str(folder), origin)
-        check = _Moving(bank.path, part.path).check_progress
+        arguments = (located(bank.path), part, run, str(folder), origin)
+        check = _check_progress(bank.path, part)
         with Worker(bank.path, write_tables, *arguments, check=check) as worker:
             for _ in worker:
                 pass
-        names = [file.relative_to(part.path) for file in sorted(part.path.rglob("*.*"))]
+        names = [file.relative_to(part) for file in sorted(part.rglob("*.*"))]
     return [folder / name for name in names]
 
 
@@ -61,42 +60,34 @@ def check_export(folder: Path, bank: Path, *, force: bool) -> Path:
 
 
 def _owns(folder: Path) -> Callable[[Path], bool]:
-    """Which files of a folder an export wrote: those of its load.sql, and big tables'."""
-    has_manifest = is_manifest(folder / MANIFEST)
-    read = ""
-    with suppress(OSError):
-        read = (folder / LOAD).read_text(encoding="utf-8", errors="replace")
-
-    def is_own(path: Path) -> bool:
-        if path.name in (LOAD, SCHEMA):
-            return len(path.parts) == 1
-        if path == Path(MANIFEST):
-            return has_manifest
-        is_part = len(path.parts) == 3 and path.parts[1].startswith("run=")
-        return literal(path.as_posix()) in read or (is_part and path.name == "rows.parquet")
-
-    return is_own
+    """Which files of a folder an export wrote: by its manifest, which says what is beside it."""
+    own: set[str] = set()
+    with suppress(AttnbankError):  # there is none, or it is of something else, or damaged
+        tables = read_manifest(folder).tables
+        own = {SCHEMA, LOAD, MANIFEST, *(file.path for table in tables for file in table.files)}
+    return lambda path: path.as_posix() in own
 
 
-class _Moving:
-    def __init__(self, bank: Path, folder: Path) -> None:
-        self._bank, self._folder = bank, folder
-        self._before, self._since = -1, time.monotonic()
+def _check_progress(bank: Path, folder: Path) -> Callable[[psutil.Process], BankError | None]:
+    """What returns an error once a process has read and written nothing for PATIENCE seconds."""
+    import psutil
 
-    def check_progress(self, process: psutil.Process) -> BankError | None:
-        """BankError if it has not read or written a byte for PATIENCE seconds."""
-        import psutil
+    before, since = -1, time.monotonic()
 
+    def check(process: psutil.Process) -> BankError | None:
+        nonlocal before, since
         try:
             done = sum(process.io_counters())
         except (AttributeError, psutil.AccessDenied):  # no counters: the sizes of what it wrote
-            done = sum(file.stat().st_size for file in self._folder.rglob("*.parquet"))
-        if done != self._before:
-            self._before, self._since = done, time.monotonic()
-        elif time.monotonic() - self._since > PATIENCE:
-            return BankError(
-                f"The bank {self._bank} seems to be damaged: DuckDB has read and written nothing"
-                f" for {PATIENCE:.0f} s; nothing was exported.",
-                "Use an intact copy of it, or ingest again into a new file.",
-            )
-        return None
+            done = sum(file.stat().st_size for file in folder.rglob("*.parquet"))
+        if done != before:
+            before, since = done, time.monotonic()
+        if time.monotonic() - since <= PATIENCE:
+            return None
+        return BankError(
+            f"The bank {bank} seems to be damaged: DuckDB has read and written nothing"
+            f" for {PATIENCE:.0f} s; nothing was exported.",
+            "Use an intact copy of it, or ingest again into a new file.",
+        )
+
+    return check

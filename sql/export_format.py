@@ -78,7 +78,6 @@ _LONGEST_STEM = 100
 _Run = tuple[int, int, bool]
 
 _KIND = "attnbank export"
-_START = f'{{\n "kind": "{_KIND}",\n'
 _MOST_TABLES = 2_000
 
 # The most bytes of a manifest: one of 100,000 files has a third of that.
@@ -352,15 +351,6 @@ def exported_file(folder: Path, path: str, rows: int) -> ExportedFile:
     """A file that was written, with its size and its digest."""
     place = folder / path
     return ExportedFile(path, rows, place.stat().st_size, file_digest(place))
-
-
-def is_manifest(file: Path) -> bool:
-    """Whether an export wrote this file, by its first bytes."""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(len(_START)) == _START.encode()
-    except OSError:
-        return False
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -16,7 +16,6 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO
@@ -46,14 +45,6 @@ _LONGEST = 200
 
 # Of a folder, what says of a path relative to it whether such a command wrote it.
 Owns = Callable[[Path], Callable[[Path], bool]]
-
-
-@dataclass(frozen=True)
-class PartialFile:
-    """A folder to write into, and its lock: a descriptor that other writers inherit, or -1."""
-
-    path: Path
-    lock: int
 
 
 def check_output(path: str | Path, bank: Path | None = None) -> Path:
@@ -120,7 +111,7 @@ def output_file(path: str | Path, bank: Path | None = None) -> Iterator[BinaryIO
     with postponed() as interrupts:  # a second Ctrl-C must not stop the removal of the part
         try:
             with new_part(target) as part:
-                whole = part.path / target.name
+                whole = part / target.name
                 with whole.open("wb") as file:
                     if target.exists():
                         keep_owner_and_mode(whole, target.stat())
@@ -168,8 +159,8 @@ def keep_owner_and_mode(path: Path, old: os.stat_result) -> None:
 
 
 @contextmanager
-def new_part(target: Path) -> Iterator[PartialFile]:
-    """A part of a target, which is gone at the end unless it has taken the target's name."""
+def new_part(target: Path) -> Iterator[Path]:
+    """A locked folder to write a target in, which is gone at the end unless it has been renamed."""
     remove_parts(target)
     lock = None
     while lock is None:  # another process took the last one for a leftover
@@ -178,7 +169,7 @@ def new_part(target: Path) -> Iterator[PartialFile]:
             path.mkdir()
             lock = _locked(path)
     try:
-        yield PartialFile(path, lock)
+        yield path
     finally:
         _discard(path, lock)
 
@@ -278,7 +269,7 @@ def check_folder(path: str | Path, *, last: str, owns: Owns, force: bool) -> Pat
 
 
 @contextmanager
-def output_folder(target: Path, *, owns: Owns) -> Iterator[PartialFile]:
+def output_folder(target: Path, *, owns: Owns) -> Iterator[Path]:
     """A folder to write into, which takes its place when the block ends, and is gone if it raises.
 
     `target` is what check_folder returned; files in it that no such command wrote (`owns`) stay.
@@ -291,19 +282,18 @@ def output_folder(target: Path, *, owns: Owns) -> Iterator[PartialFile]:
             with new_part(target) as part:
                 with interrupts.at_once():
                     yield part
-                made = sorted((path, path.is_dir()) for path in part.path.rglob("*"))
-                for path, is_folder in made:
-                    if not is_folder:
+                for path in part.rglob("*"):
+                    if path.is_file():
                         with path.open("rb+") as file:
                             os.fsync(file.fileno())
                 if target.exists():
-                    keep_owner_and_mode(part.path, target.stat())
-                    made_in = [(path.relative_to(part.path), is_folder) for path, is_folder in made]
-                    check_fits(made_in, target, owns)
-                    _link_others(target, part.path, owns(target))
+                    keep_owner_and_mode(part, target.stat())
+                    made = [(path.relative_to(part), path.is_dir()) for path in part.rglob("*")]
+                    check_fits(sorted(made), target, owns)
+                    _link_others(target, part, owns(target))
                     target.rename(_aside(target))
                 try:
-                    part.path.rename(target)
+                    part.rename(target)
                 finally:
                     _put_right(target, is_whole=True)
         except OSError as error:

@@ -149,7 +149,7 @@ def publish(
     check_fits(program_paths(), programs, _owns)
     notes: list[str] = []
     with output_folder(home, owns=_owns) as part:
-        bank_copy = part.path / BANK
+        bank_copy = part / BANK
         excerpt = take(
             publication.bank,
             bank_copy,
@@ -159,9 +159,9 @@ def publish(
         )
         notes += [*excerpt.notes, *_notes_on_paths(bank_copy)]
         on_size(bank_copy.stat().st_size, sum(bundle_manifest["files"].values()))
-        _write_pages(part.path, publication.name, on_progress)
+        _write_pages(part, publication.name, on_progress)
         with output_folder(programs, owns=_owns) as programs_part:
-            write_programs(programs_part.path)
+            write_programs(programs_part)
     write_gallery(target)
     total = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     return Published(target / publication.name, (home / BANK).stat().st_size, total, tuple(notes))

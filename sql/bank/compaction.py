@@ -107,7 +107,7 @@ def _copy_database(connection: DuckDBPyConnection, path: Path, total: int, unuse
             raise OSError(errno.ENOSPC, "No space left for a copy")
         # A Ctrl-C must not stop the removal of the part.
         with postponed() as interrupts, new_part(path) as part:
-            copy = part.path / path.name
+            copy = part / path.name
             with interrupts.at_once():
                 connection.execute(f"attach {literal(str(copy))} as attnbank_copy")
                 connection.execute(f"copy from database {quoted(name)} to attnbank_copy")

@@ -346,7 +346,7 @@ def create_bank(place: Path, shown: Path, created_by: str) -> None:
 def _new_file(place: Path, shown: Path, outcome: str) -> Iterator[Path]:
     try:
         with new_part(place) as part, translate_errors(shown, outcome, _AGAIN, only_duckdb=True):
-            yield part.path / place.name
+            yield part / place.name
     except OSError as error:
         raise BankError(f"Cannot make {shown}: {error.strerror}.", "Check the path.") from error
 
