@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from attnbank.queries import Bank, open_bank
 from attnbank.queries import export as exporting
 from attnbank.queries.export import export
 from attnbank.sql.bank.opening import open_to_read, open_to_write
-from attnbank.sql.errors import BankError
+from attnbank.sql.errors import BankError, CallError
 
 
 @pytest.fixture
@@ -91,6 +92,31 @@ def test_killed_between_any_two_steps_it_is_the_old_one_or_the_new_one(
     else:
         raise AssertionError("it is never whole")
     assert states == {"none", "old", "new"}
+
+
+def test_what_others_put_into_the_folder_stays(two_runs: Bank, tmp_path: Path) -> None:
+    folder = tmp_path / "dir"
+    export(two_runs, folder)
+    note, link = folder / "attention" / "note.txt", folder / "link"
+    note.write_text("mine")
+    link.symlink_to("attention/note.txt")
+    (folder / "empty").mkdir()
+    before = note.stat()
+    export(two_runs, folder, run="2", force=True)
+    assert os.path.samestat(note.stat(), before)
+    assert link.readlink() == Path("attention/note.txt") and (folder / "empty").is_dir()
+    assert not (folder / "attention" / "run=1").exists()
+    assert [*tmp_path.glob(".*")] == []
+
+
+def test_of_a_damaged_export_nothing_is_replaced(two_runs: Bank, tmp_path: Path) -> None:
+    folder = tmp_path / "dir"
+    export(two_runs, folder)
+    (folder / "manifest.json").write_text("{}")
+    before = _files(folder)
+    with pytest.raises(CallError, match="is in the way"):
+        export(two_runs, folder, force=True)
+    assert _files(folder) == before
 
 
 def test_without_force_a_killed_one_loses_nothing(two_runs: Bank, tmp_path: Path) -> None:
