@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import signal
 import sys
@@ -29,9 +30,6 @@ INTERRUPT_GRACE = 0.7
 
 # The exit statuses of a copy that ends by itself, for 0, 1 and 2: libraries end a process with 1.
 _OWN = range(64, 67)
-
-# The exit status of a copy that an interrupt has ended before it could say so.
-_INTERRUPTED = 130
 
 # What stops a command.
 _INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
@@ -88,19 +86,24 @@ def run_guarded(
     child = _fork(lambda: exit_status_of(work, debug, read)) if _can_fork() else None
     if child is None:
         ctx.exit(exit_status_of(work, debug, read))
+    status = None
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-        while (status := _wait(child, 60)) is None:
-            pass
+        status = _wait(child, math.inf)
     except KeyboardInterrupt:
-        with postponed():
-            status = _interrupt(child, grace)
+        with postponed(), suppress(ProcessLookupError, ChildProcessError):  # it has just ended
+            os.kill(child, signal.SIGINT)
+            status = _wait(child, grace)
+            if status is None:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
         if status not in _OWN:
             from attnbank.sql.outputs import remove_parts
 
             with suppress(OSError):  # what a killed merge or import leaves of a new bank
                 remove_parts(bank_path(ctx).absolute())
             raise
+    assert status is not None
     if status not in _OWN:
         raise worker_crashed(read, status)
     ctx.exit(status - _OWN[0])
@@ -137,9 +140,7 @@ def _fork(work: Callable[[], int]) -> int | None:
         os.setsid()  # a Ctrl-C in the terminal reaches only the parent
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         status = _OWN[work()]
-    except KeyboardInterrupt:
-        status = _INTERRUPTED
-    except MemoryError:  # there is not even enough to say so, which the parent does
+    except (KeyboardInterrupt, MemoryError):  # the parent says so
         pass
     except BaseException:
         traceback.print_exc()
@@ -157,24 +158,11 @@ def _wait(child: int, seconds: float) -> int | None:
     """
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
-        try:
-            number, status = os.waitpid(child, os.WNOHANG)
-        except ChildProcessError:  # an interrupt came when its end was known already
-            return _INTERRUPTED
+        number, status = os.waitpid(child, os.WNOHANG)
         if number:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.005)
     return None
-
-
-def _interrupt(child: int, grace: float) -> int:
-    """Pass an interrupt on to a copy, kill it after `grace` seconds, and return its status."""
-    with suppress(ProcessLookupError):
-        os.kill(child, signal.SIGINT)
-    if (status := _wait(child, grace)) is None:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    return _INTERRUPTED if status is None else status
 
 
 class GuardedCommand(BankCommand):

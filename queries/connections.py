@@ -67,16 +67,15 @@ class Cursors:
         self._root: DuckDBPyConnection | None
         self._root, self.is_other_version = opens()
         self._of_thread = threading.local()
-        self._of_thread.connection, self._of_thread.root = self._root, self._root
+        self._of_thread.connection = self._root
         self._made: weakref.WeakSet[DuckDBPyConnection] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def own(self) -> DuckDBPyConnection:
         """The connection of the calling thread. Raises BankError if the bank is closed."""
         connection: DuckDBPyConnection | None = getattr(self._of_thread, "connection", None)
-        if connection is None or self.is_closed or self._of_thread.root is not self._root:
+        if connection is None or self.is_closed:
             connection = self._of_thread.connection = self.new()
-            self._of_thread.root = self._root
         return connection
 
     def new(self) -> DuckDBPyConnection:
@@ -146,13 +145,11 @@ class Cursors:
         with self._lock:
             if self._root is not None and not self.is_closed:
                 self._close([*self._made, self._root], stops=False)
-                self._root = None
+                self._root, self._of_thread = None, threading.local()
 
     def _close(self, waiting: list[DuckDBPyConnection], *, stops: bool) -> None:
         end = time.monotonic() + _PATIENCE
-        while waiting := [
-            connection for connection in waiting if not _closes(connection, stops=stops)
-        ]:
+        while waiting := [own for own in waiting if not _closes(own, stops=stops)]:
             if time.monotonic() > end:
                 raise BankError(
                     f"The bank {self.path} is in use by another thread.", "Wait until it is done."

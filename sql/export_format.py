@@ -25,6 +25,7 @@ from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.ids import BITS, refers_to
 from attnbank.sql.messages import escape_control, unknown_name
 from attnbank.sql.outputs import MANIFEST, file_digest, unwritten
 from attnbank.sql.provenance import KEY
@@ -42,27 +43,14 @@ VERSION = 1
 # Tables whose floats are rounded where those of a run are (run.decimals).
 ROUNDED = frozenset({"attention", "attention_top"})
 
-# Which rows of a table are exported with some runs. Others are divided by their column `run` or
-# `sequence`, or are exported whole.
-_IN_SENTENCES = (
-    "sentence in (select sentence.id from sentence inner join document"
-    " on document.id = sentence.document where document.corpus in ({corpora}))"
-)
+# Which rows of a table belong to runs and to their corpora. Of other tables they are those whose
+# run is one of them, or whose id is of one of the corpora; one without such ids is exported whole.
 _OF_RUNS = {
     "corpus": "id in ({corpora})",
-    "document": "corpus in ({corpora})",
-    "sentence": "document in (select id from document where corpus in ({corpora}))",
-    "word": _IN_SENTENCES,
-    "enhanced_dependency": _IN_SENTENCES,
-    "constituent": _IN_SENTENCES,
-    "mention": "document in (select id from document where corpus in ({corpora}))",
     "departure": "corpus in ({corpora})",
     "model": "id in (select model from run where id in ({runs}))",
     "run": "id in ({runs})",
     "skipped": "corpus in ({corpora}) and (run is null or run in ({runs}))",
-    "saved_pair": "word in (select word.id from word inner join sentence"
-    " on sentence.id = word.sentence inner join document on document.id = sentence.document"
-    " where document.corpus in ({corpora}))",
     "probe": "{of_runs}",
     "probe_score": "probe in (select id from probe where {of_runs})",
     "probe_weight": "probe in (select id from probe where {of_runs})",
@@ -228,12 +216,15 @@ def condition(table: str | None, columns: Collection[str], runs: str, corpora: s
 
     `table` is None for one of the user's own.
     """
-    usual = "run in ({runs})" if "run" in columns else "true"
+    of_runs = f"(train_run is null or train_run in ({runs})) and test_run in ({runs})"
+    if table in _OF_RUNS:
+        return _OF_RUNS[table].format(runs=runs, corpora=corpora, of_runs=of_runs)
+    if "run" in columns:
+        return f"run in ({runs})"
     if is_by_run(columns):
-        usual = "sequence in (select id from sequence where run in ({runs}))"
-    of_runs = "(train_run is null or train_run in ({runs})) and test_run in ({runs})"
-    select = _OF_RUNS.get(table or "", usual).format(runs=runs, corpora=corpora, of_runs=of_runs)
-    return select.format(runs=runs)
+        return f"sequence in (select id from sequence where run in ({runs}))"
+    ids = [column for column in columns if table and refers_to(table, column) == "corpus"]
+    return f"({ids[0]} >> {BITS}) + 1 in ({corpora})" if ids else "true"
 
 
 def is_by_run(columns: Collection[str]) -> bool:
