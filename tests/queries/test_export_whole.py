@@ -19,7 +19,7 @@ from attnbank.queries import Bank, open_bank
 from attnbank.queries import export as exporting
 from attnbank.queries.export import export
 from attnbank.sql.bank.opening import open_to_read, open_to_write
-from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.errors import BankError
 
 
 @pytest.fixture
@@ -107,16 +107,6 @@ def test_what_others_put_into_the_folder_stays(two_runs: Bank, tmp_path: Path) -
     assert link.readlink() == Path("attention/note.txt") and (folder / "empty").is_dir()
     assert not (folder / "attention" / "run=1").exists()
     assert [*tmp_path.glob(".*")] == []
-
-
-def test_of_a_damaged_export_nothing_is_replaced(two_runs: Bank, tmp_path: Path) -> None:
-    folder = tmp_path / "dir"
-    export(two_runs, folder)
-    (folder / "manifest.json").write_text("{}")
-    before = _files(folder)
-    with pytest.raises(CallError, match="is in the way"):
-        export(two_runs, folder, force=True)
-    assert _files(folder) == before
 
 
 def test_without_force_a_killed_one_loses_nothing(two_runs: Bank, tmp_path: Path) -> None:
