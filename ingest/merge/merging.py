@@ -288,6 +288,7 @@ class _Merge:
         sentences = f"select id from {OF}sentence where document in ({documents})"
         if self._count("from merge_arriving where is_here"):
             self._check_text(source)
+        self._check_places(source)
         for table, column in _TEXT.items():
             arriving = sentences if column == "sentence" else documents
             self._insert(source, table, f"own.{column} in ({arriving})")
@@ -320,6 +321,29 @@ class _Merge:
                 f" differs between {first} and {source.shown}.",
                 "It was read with other options (--split, --strict), or changed: ingest one"
                 " of them again.",
+            )
+
+    def _check_places(self, source: Source) -> None:
+        """Raise BankError if a document that arrives has ids of one that is there.
+
+        A sentence that one shard left out, and another did not, moves the ids of all that follow.
+        """
+        numbers = self.numbers[source.number]
+        document, sentence = (
+            renumbered("sentence", column, numbers) for column in ("document", "id")
+        )
+        rows = self._rows(
+            f"select min({document}) from {OF}sentence as own where document in"
+            " (select id from merge_arriving where not is_here)"
+            f" and {sentence} in (select id from main.sentence)"
+        )
+        if (id := rows[0][0]) is not None:
+            corpus = self.matched.name("corpus", (id >> BITS) + 1)
+            raise BankError(
+                f"Document {ordinal_of(id)} of the corpus {corpus} stands at another place in"
+                f" {source.shown} than in an earlier bank.",
+                "They were read with different options (--strict, --skip-bad): ingest one of them"
+                " again.",
             )
 
     def _first_difference(self, source: Source, table: str, column: str, among: str) -> int | None:

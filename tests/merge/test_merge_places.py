@@ -11,7 +11,7 @@ import bank_rows
 import duckdb
 import pytest
 
-from attnbank.ingest import IngestOptions, ingest, merge_banks
+from attnbank.ingest import IngestOptions, add_text, ingest, merge_banks
 from attnbank.sql.errors import BankError
 
 BAD = "1\tRain\t_\tNOUN\t_\t_\t9\tnsubj\t_\t_\n\n"
@@ -120,6 +120,19 @@ def test_a_corpus_that_grew_is_another(
     assert _rows(tmp_path / "both.duckdb", f"{sizes} group by all order by all") == [
         ("corpus", 5), ("corpus-2", 10),
     ]  # fmt: skip
+
+
+def test_shards_that_left_out_other_sentences_are_refused(corpus: Path, tmp_path: Path) -> None:
+    text = corpus.read_text("utf-8").replace("# text = ", "# text = Not ", 1)
+    corpus.write_text(text.replace(BAD, ""), encoding="utf-8")  # a departure in the first sentence
+    banks = [tmp_path / "one.duckdb", tmp_path / "two.duckdb"]
+    for bank, shard, strict in zip(banks, ("1/2", "2/2"), (False, True), strict=True):
+        add_text(
+            IngestOptions((str(corpus),), bank, "none", shard=shard, strict=strict, skip_bad=strict)
+        )
+    told = r"Document 2 of the corpus corpus stands at another place in .*two\.duckdb"
+    with pytest.raises(BankError, match=told):
+        merge_banks(tmp_path / "out.duckdb", banks)
 
 
 def test_ids_of_another_place_are_refused(
