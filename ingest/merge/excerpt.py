@@ -21,8 +21,9 @@ from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import check_free, new_bank, open_to_read
 from attnbank.sql.errors import CallError
 from attnbank.sql.export_format import condition
-from attnbank.sql.messages import join_names, unknown_name
+from attnbank.sql.messages import join_names
 from attnbank.sql.quoting import literal, qualified_name
+from attnbank.sql.run_choice import find_run
 
 Keep = Literal["weights", "peaks"]
 _MAPS = ("attention", "attention_top", "gradient")
@@ -54,23 +55,18 @@ def chosen_runs(bank: str | Path, runs: Sequence[str] = ()) -> dict[int, str]:
     Raises CallError for an unknown or an unfinished run, and for a bank without runs.
     """
     with open_to_read(bank) as connection:
-        rows = connection.execute(
-            "select id, name, finished is not null from run order by id"
-        ).fetchall()
-    names: dict[int, str] = {}
-    for asked in runs:
-        row = next((row for row in rows if asked == row[1]), None)
-        row = row or next((row for row in rows if asked == str(row[0])), None)
-        if row is None:
-            raise unknown_name("run", asked, bank, [name for _, name, _ in rows])
-        if not row[2]:
+        finished = dict(
+            connection.execute(
+                "select id, name from run where finished is not null order by id"
+            ).fetchall()
+        )
+        names = dict(find_run(connection, bank, run) for run in runs) or finished
+    for number, name in names.items():
+        if number not in finished:
             raise CallError(
-                f"The run {row[1]} is not finished.",
+                f"The run {name} is not finished.",
                 "Finish it first: type the same ingest command again.",
             )
-        names[row[0]] = row[1]
-    if not runs:
-        names = {number: name for number, name, is_finished in rows if is_finished}
     if not names:
         raise CallError(f"{bank} has no finished run.", "Ingest a corpus first.")
     return names
