@@ -26,11 +26,12 @@ from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.ids import BITS, refers_to
-from attnbank.sql.messages import escape_control, unknown_name
+from attnbank.sql.messages import escape_control
 from attnbank.sql.outputs import MANIFEST, file_digest, unwritten
 from attnbank.sql.provenance import KEY
 from attnbank.sql.quoting import literal, qualified_name, quoted
 from attnbank.sql.registry import FORMAT
+from attnbank.sql.run_choice import find_run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -136,7 +137,11 @@ def write_tables(
     limits = (f"set memory_limit = '{_MEMORY}GB'", f"set threads = {threads}")
     try:
         with open_to_read(path, limits, writes_below=folder) as connection:
-            chosen = _chosen_runs(connection, path, run)
+            chosen: list[_Run] = connection.execute(
+                "select id, corpus, decimals is null from run"
+                " where $id is null or id = $id order by id",
+                {"id": None if run is None else find_run(connection, path, run)[0]},
+            ).fetchall()
             tables = [*_write(connection, folder, chosen, origin, written, everything=run is None)]
         (folder / SCHEMA).write_text(_schema(tables), encoding="utf-8")
         (folder / LOAD).write_text(_load(tables), encoding="utf-8")
@@ -156,24 +161,6 @@ def write_tables(
         ) from error
     except OSError as error:
         raise unwritten(named, error) from error
-
-
-def _chosen_runs(connection: DuckDBPyConnection, path: Path, run: str | None) -> list[_Run]:
-    """All runs, or the one of a name or id; raises CallError if there is none, and BankError."""
-    rows = connection.execute(
-        "select id, name, corpus, decimals is null from run order by id"
-    ).fetchall()
-    try:
-        columns = [
-            (int(id), int(corpus), unrounded)
-            for id, name, corpus, unrounded in rows
-            if run in (None, name, str(id))
-        ]
-    except (TypeError, ValueError) as error:
-        raise BankError(f"The bank {path} has runs whose ids are not numbers.") from error
-    if run is not None and not columns:
-        raise unknown_name("run", run, path, [str(row[1]) for row in rows])
-    return columns
 
 
 def _write(

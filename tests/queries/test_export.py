@@ -100,6 +100,14 @@ def test_big_tables_are_divided_by_run(two_runs: Bank, tmp_path: Path) -> None:
     assert not any("BYTE_STREAM" in each for name, each in encodings if "run=2" in name)
 
 
+def test_a_run_that_is_named_like_the_id_of_another(tmp_path: Path) -> None:
+    runs = TWO_RUNS["run"].replace("1,one/m", "1,2")
+    path = make_bank(tmp_path / "two.duckdb", TWO_RUNS | {"run": runs})
+    with open_bank(path) as bank:
+        export(bank, tmp_path / "parquet", run="2")
+    assert pl.read_parquet(tmp_path / "parquet" / "run.parquet")["id"].to_list() == [1]
+
+
 def test_one_run_goes_with_its_corpus_and_model(two_runs: Bank, tmp_path: Path) -> None:
     folder, new = tmp_path / "parquet", tmp_path / "one.duckdb"
     export(two_runs, folder, run="two/n")
