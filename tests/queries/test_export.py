@@ -85,9 +85,9 @@ def test_big_tables_are_divided_by_run(two_runs: Bank, tmp_path: Path) -> None:
     written = export(two_runs, folder)
     assert sorted(written) == sorted(each for each in folder.rglob("*") if each.is_file())
     for table in ("attention", "gradient", "peak", "position"):
-        for number in (1, 2):
+        for number, sequence in ((1, 1), (2, SECOND)):
             rows = pl.read_parquet(folder / table / f"run={number}" / "rows.parquet")
-            assert rows["sequence"].unique().to_list() in ([number], [])
+            assert rows["sequence"].unique().to_list() in ([sequence], [])
     parts = f"{folder}/attention/*/*.parquet"
     with duckdb.connect() as connection:
         by_hive = connection.execute(f"select run, count(*) from '{parts}' group by run").fetchall()
@@ -233,10 +233,10 @@ def test_a_table_of_any_name_is_exported_and_loaded(
     """Its name is data: in statements, in the names of files and in load.sql."""
     monkeypatch.chdir(tmp_path)
     path = make_bank(tmp_path / "two.duckdb", TWO_RUNS)
-    columns = f"sequence smallint, {quoted(name + ' column')} decimal(4, 1)[]"
+    columns = f"sequence bigint, {quoted(name + ' column')} decimal(4, 1)[]"
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"create table {quoted(name)} ({columns})")
-        connection.execute(f"insert into {quoted(name)} values (1, [1.5]), (2, null)")
+        connection.execute(f"insert into {quoted(name)} values (1, [1.5]), ({SECOND}, null)")
         connection.execute("create schema mine")
         connection.execute(f"create table mine.{quoted(name)} as select {literal(name)} as x")
         connection.execute(f"alter table word add column {quoted(name)} varchar")
