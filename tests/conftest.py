@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import permutations
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -64,31 +63,12 @@ def soak_seed(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def new_banks_are_copies() -> Iterator[None]:
-    """An ingest into a new bank begins with a copy of one without rows, made once a process.
-
-    To make one takes half a second, nearly all of it for the statements of the analyses. Commands
-    in processes of their own, such as those that tests kill, make theirs.
-    """
-    import attnbank.sql.bank.opening as opening
-
-    make_empty = opening.create_bank
-
-    @cache
-    def empty(created_by: str) -> bytes:
-        with TemporaryDirectory() as folder:
-            make_empty(Path(folder, "empty.duckdb"), Path("empty.duckdb"), created_by)
-            return Path(folder, "empty.duckdb").read_bytes()
-
-    def make(place: Path, shown: Path, created_by: str) -> None:
-        content = empty(created_by)
-        with opening._new_file(place, shown, "no bank was made") as new:
-            new.write_bytes(content)
-            opening._take_place(new, place)
-
+def cache_folder(once: Once) -> Iterator[Path]:
+    """The folder of attnbank's cache, for all processes of this run of the tests."""
+    folder = once.top.parent / "cache"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "create_bank", make)
-        yield
+        patch.setenv("ATTNBANK_CACHE", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="session")

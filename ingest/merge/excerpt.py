@@ -18,7 +18,8 @@ from attnbank.ingest.store.saved import SavedRelation, create_view
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank import result_cache, upgrading
 from attnbank.sql.bank.connections import transaction
-from attnbank.sql.bank.opening import check_free, new_bank, open_to_read
+from attnbank.sql.bank.new_banks import check_free, new_bank
+from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError
 from attnbank.sql.export_format import condition
 from attnbank.sql.messages import join_names

@@ -29,7 +29,8 @@ from attnbank.ingest.store.saved import SavedRelation, create_view, is_of_trees
 from attnbank.ingest.store.writer import rows_by_name
 from attnbank.sql import macros, provenance, registry
 from attnbank.sql.bank.connections import connect_beside
-from attnbank.sql.bank.opening import check_free, new_bank, reinstall
+from attnbank.sql.bank.new_banks import check_free, new_bank
+from attnbank.sql.bank.opening import reinstall
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.export_format import further, is_by_run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from attnbank.sql.bank.connections import (
 )
 from attnbank.sql.bank.error_messages import damaged, translate_errors
 from attnbank.sql.bank.integrity import fault_of_catalog
+from attnbank.sql.bank.new_banks import create_bank, fill, unreserved
 from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb, printable_path
 from attnbank.sql.bank.upgrading import (
     Types,
@@ -31,19 +31,16 @@ from attnbank.sql.bank.upgrading import (
     is_empty,
     types_of,
 )
-from attnbank.sql.errors import AttnbankWarning, BankError, CallError
+from attnbank.sql.errors import AttnbankWarning, BankError
 from attnbank.sql.interrupts import postponed
-from attnbank.sql.outputs import new_part, remove_parts, take_name
+from attnbank.sql.outputs import remove_parts
 from attnbank.sql.quoting import literal, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _ALIAS = "attnbank"
-_AGAIN = "type the same command"
 _UNCHANGED = ("the bank was left unchanged", "type the same command again")
-# DuckDB reads a.b as a database or as a schema: a bank of one of these names would be ambiguous.
-_RESERVED = frozenset({"main", "paper", "temp", "system", "information_schema", "pg_catalog"})
 
 
 class UnreadLogWarning(AttnbankWarning):
@@ -230,15 +227,15 @@ def open_to_write(
     Of other files the connection can read `reads`. Close it with `checkpoint_and_compact`. Raises
     as open_to_read does, and BankError if another process has the bank open.
     """
-    place = _unreserved(bank_file(path)) if makes else existing(path)
+    place = unreserved(bank_file(path)) if makes else existing(path)
     if makes and not (place.exists() and place.stat().st_size):
-        with postponed():  # takes less than a second, and must leave nothing behind
+        with postponed():  # takes a second at most, and must leave nothing behind
             create_bank(place, Path(path), created_by)
     connection = _connected_to_write(place, Path(path), settings, reads)
     with closed_on_error(connection), translate_errors(Path(path), *_UNCHANGED):
         own = types_of(connection)
         if makes and is_empty(connection, own):
-            _fill(connection, created_by)
+            fill(connection, created_by)
             own = types_of(connection)
         _check_is_bank(connection, Path(path), own)
         if installed(connection) != macros.fingerprint():
@@ -293,89 +290,6 @@ def upgrade(path: str | Path) -> Upgrade:
         f"{name}.{column}" for name in own for column in now[name] if column not in own[name]
     ]
     return Upgrade(before, registry.FORMAT, (*tables, *columns), is_of_another)
-
-
-@contextmanager
-def new_bank(
-    path: Path,
-    created_by: str,
-    reads: Sequence[Path],
-    outcome: str = "nothing was imported",
-    settings: Mapping[str, str] | None = None,
-) -> Iterator[DuckDBPyConnection]:
-    """A bank without rows, to be filled from the files and the folders that `reads` names.
-
-    It appears under its name when the block ends, and is removed if the block raises. `outcome`
-    ends the error of a full disk. Raises CallError or BankError if the path is taken or cannot be,
-    and BankError for errors of DuckDB.
-    """
-    place = check_free(path)
-    with (
-        postponed() as interrupts,
-        _new_file(place, path, outcome) as new,
-        connect(new, settings, path, reads, (outcome, _AGAIN)) as connection,
-    ):
-        _fill(connection, created_by)
-        with interrupts.at_once():
-            yield connection
-        connection.execute("checkpoint")
-        connection.close()
-        if not _take_place(new, place):
-            check_free(path)
-
-
-def check_free(path: Path) -> Path:
-    """The resolved path of a bank to be made. Raises CallError or BankError if it is taken."""
-    place = _unreserved(bank_file(path))
-    if place.exists() and place.stat().st_size:
-        raise CallError(
-            f"{path} already exists and was left unchanged.", "Name a new file (-b FILE)."
-        )
-    return place
-
-
-def create_bank(place: Path, shown: Path, created_by: str) -> None:
-    """Make a bank with no rows if there is none, or BankError; `shown` is the path as given."""
-    with _new_file(place, shown, "no bank was made") as new:
-        with connect(new, None, shown) as connection:
-            _fill(connection, created_by)
-        _take_place(new, place)  # if another process was faster, its bank is the bank
-
-
-@contextmanager
-def _new_file(place: Path, shown: Path, outcome: str) -> Iterator[Path]:
-    try:
-        with new_part(place) as part, translate_errors(shown, outcome, _AGAIN, only_duckdb=True):
-            yield part / place.name
-    except OSError as error:
-        raise BankError(f"Cannot make {shown}: {error.strerror}.", "Check the path.") from error
-
-
-def _take_place(new: Path, place: Path) -> bool:
-    """Give a new bank its name; False if a bank has that name already, which then stays."""
-    if place.exists() and not place.stat().st_size:
-        place.unlink()
-    return take_name(new, place)
-
-
-def _fill(connection: DuckDBPyConnection, created_by: str) -> None:
-    with transaction(connection):
-        for statement in (*registry.schema_scripts(), *macros.install()):
-            connection.execute(statement)
-        connection.execute(
-            "insert into bank (format, created_by, analyses) values (?, ?, ?)",
-            [registry.FORMAT, created_by, macros.fingerprint()],
-        )
-    connection.execute("checkpoint")
-
-
-def _unreserved(place: Path) -> Path:
-    if place.stem.lower() in _RESERVED:
-        raise BankError(
-            f"A bank cannot be named {place.stem}: DuckDB would confuse it with a schema.",
-            "Give it another name (-b FILE).",
-        )
-    return place
 
 
 def existing(path: str | Path) -> Path:

@@ -23,7 +23,8 @@ def the_rest_of_the_machine() -> Iterator[None]:
     """
 
     def state() -> tuple[object, ...]:
-        own = [Path.home() / name for name in (".duckdb", ".duckdbrc", ".attnbank")]
+        names = (".duckdb", ".duckdbrc", ".attnbank", ".cache/attnbank")
+        own = [Path.home() / name for name in names]
         return sys.path[:], signal.getsignal(signal.SIGINT), [p.exists() for p in own]
 
     environment = dict(os.environ)

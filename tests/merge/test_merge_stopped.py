@@ -23,7 +23,7 @@ from attnbank.cli.app import run_command_line
 sys.exit(run_command_line(sys.argv[2:]))
 """
 
-STATEMENTS = 480
+STATEMENTS = 200
 """About as many statements as a merge of the two banks runs, to be killed anywhere among them."""
 
 

@@ -74,7 +74,7 @@ def check_lines(lines: Sequence[str]) -> None:
     assert "Traceback" not in " ".join(lines), lines
 
 
-_KEPT = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
+_KEPT = ("PATH", "PYTHONPATH", "LANG", "TMPDIR", "ATTNBANK_CACHE")
 """The variables of the environment that a measured process has, too."""
 
 

@@ -24,9 +24,9 @@ class Killed:
         return self.connection.execute(*args)
 
 count = []
-from attnbank.sql.bank import opening
+from attnbank.sql.bank import new_banks, opening
 connect = opening.connect
-opening.connect = lambda *args: Killed(connect(*args))
+opening.connect = new_banks.connect = lambda *args, **named: Killed(connect(*args, **named))
 """
 
 
