@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from attnbank.sql.bank import result_cache
+from attnbank.sql import answer_cache
 from attnbank.sql.bank.error_messages import cause_of
 from attnbank.sql.errors import AttnbankError, QueryError, first_line
 from attnbank.sql.header import Analysis
@@ -182,28 +182,27 @@ def cached_result(
     run: Run | None,
 ) -> CachedResult | None:
     """The cached answer of an analysis for these values and this run; None if there is none."""
-    if (run is not None and not run.is_finished) or not result_cache.has_cache(connection):
+    if (run is not None and not run.is_finished) or not answer_cache.has_cache(connection):
         return None
     import pyarrow as pa  # imported late: it is a fifth of the time of a short command
 
     try:
         # The row first, then its answer: a filter over the whole table reads every answer in it.
         rows = connection.execute(
-            f"select rowid, row_count, finished, seconds from {result_cache.TABLE}"
-            " where analysis = ? and parameters = ? and run is not distinct from ? and reads = ?"
-            " order by finished desc limit 1",
+            f"select rowid, row_count, finished, seconds from {answer_cache.TABLE}"
+            " where question = ? and state = ? limit 1",
             [
-                analysis.name,
-                result_cache.parameters_text(connection, analysis, arguments),
-                None if run is None else run.id,
-                result_cache.dependency_digest(connection, analysis, arguments),
+                answer_cache.question(
+                    connection, analysis, arguments, None if run is None else run.id
+                ),
+                answer_cache.state(connection),
             ],
         ).fetchall()
         if not rows:
             return None
         number, count, finished, seconds = rows[0]
         ((answer,),) = connection.execute(
-            f"select answer from {result_cache.TABLE} where rowid = ?", [number]
+            f"select answer from {answer_cache.TABLE} where rowid = ?", [number]
         ).fetchall()
         with pa.ipc.open_stream(answer) as reader:
             table = reader.read_all()

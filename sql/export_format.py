@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
-from attnbank.sql import macros, provenance, registry
-from attnbank.sql.bank import result_cache, upgrading
+from attnbank.sql import answer_cache, macros, provenance, registry
+from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import BankError, CallError
@@ -238,7 +238,7 @@ def tables_of(connection: DuckDBPyConnection) -> dict[tuple[str, str], dict[str,
         " on duckdb_columns.table_oid = own.table_oid"
         " and duckdb_columns.database_name = own.database_name"
         " where own.database_name = current_database() and not own.internal and not own.temporary"
-        f" and own.schema_name <> '{result_cache.SCHEMA}'"  # kept answers can be computed again
+        f" and own.schema_name <> '{answer_cache.SCHEMA}'"  # kept answers can be computed again
         " order by own.schema_name <> 'main', own.schema_name, own.table_name,"
         " duckdb_columns.column_index"
     ).fetchall():

@@ -26,9 +26,11 @@ from attnbank.cli.options import (
 from attnbank.cli.output import check_output, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
-from attnbank.ingest.derived.computations import STEPS, AnalysisAnswer, Computation, cache_answers
+from attnbank.ingest.derived.computations import STEPS, Computation, cache_answers
 from attnbank.ingest.derived.probes.probe_options import KINDS, WITH_WORDS, ProbeOptions
 from attnbank.ingest.progress import OnProgress, Progress
+from attnbank.sql import answer_cache, provenance
+from attnbank.sql.answer_cache import CachedAnswer
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import Analysis
 from attnbank.sql.messages import join_names
@@ -115,7 +117,7 @@ def _command_of_computation(step: Computation) -> click.Command:
 def _describe(analysis: Analysis) -> tuple[str, str]:
     text = (
         f"Cache the rows of attnbank query {analysis.name} with these options in the bank. query,"
-        " plot and bank.query then return them, until something that they depend on has changed."
+        " plot and bank.query then return them, until the bank or the analysis changes."
     )
     return text, ""
 
@@ -187,7 +189,7 @@ class ComputeReport:
 
 def compute_and_cache(
     path: Path, name: str, arguments: Mapping[str, Any], *, replace: bool
-) -> AnalysisAnswer | None:
+) -> CachedAnswer | None:
     """Cache the rows of an analysis; return None if they already are, unless `replace`.
 
     Raises what `Bank.query` raises; CallError for an unfinished run or too many bytes;
@@ -221,7 +223,7 @@ def compute_and_cache_all(
             compute(path, step, run, replace=replace)
         except (CallError, QueryError, ImportError) as error:
             outcome.skipped[step] = str(error).split("\n")[0].rstrip(".")
-    unwritten: list[AnalysisAnswer] = []
+    unwritten: list[CachedAnswer] = []
     names = [name for name in all_analyses() if name not in STEPS]
     last_write = time.monotonic()
     for at, name in enumerate(names):
@@ -250,7 +252,8 @@ def compute_and_cache_all(
 
 def _answer_analysis(
     bank: Bank, name: str, arguments: Mapping[str, Any], *, replace: bool
-) -> AnalysisAnswer | None:
+) -> CachedAnswer | None:
+    from attnbank.queries.parameters import bind_values
     from attnbank.queries.results import to_ipc
 
     if not replace and bank.cached(name, **arguments) is not None:
@@ -262,6 +265,12 @@ def _answer_analysis(
             "Finish it first: type the same ingest command again.",
         )
     bank.reads_cache = False
+    number = None if run is None else run.id
+    with bank.answering():
+        analysis = find_analysis(name)
+        bound = bind_values(analysis, arguments)
+        question = answer_cache.question(bank.connection, analysis, bound, number)
+        state = answer_cache.state(bank.connection)
     start = time.perf_counter()
     rows = bank.query(name, **arguments)
     seconds = time.perf_counter() - start
@@ -271,8 +280,10 @@ def _answer_analysis(
             f"The answer of {name} has {len(answer):,} bytes; the limit is {MOST_BYTES:,}.",
             "Do not cache it: run the query when you need it.",
         )
-    number = None if run is None else run.id
-    return AnalysisAnswer(name, number, rows.height, answer, seconds, dict(arguments))
+    return CachedAnswer(
+        question, state, name, number, rows.height, answer, seconds,
+        code_version=provenance.version(), finished=provenance.now(),
+    )  # fmt: skip
 
 
 compute = Computations(

@@ -7,14 +7,15 @@ table of that name. Rows of the same run and values of the key options are repla
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from dataclasses import replace as replaced
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.ingest.progress import OnProgress, ignore_progress
-from attnbank.sql import provenance, registry
+from attnbank.sql import answer_cache, provenance, registry
+from attnbank.sql.answer_cache import CachedAnswer
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import require_extra
 
@@ -283,46 +284,17 @@ def _values_as_text(values: Mapping[str, int | float | str]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
-@dataclass(frozen=True)
-class AnalysisAnswer:
-    """An answer to be cached, as an Arrow stream; `run` is None if it is not about one run."""
+def cache_answers(bank: str | Path, answers: Sequence[CachedAnswer]) -> None:
+    """Cache answers, in place of earlier ones to the same questions.
 
-    analysis: str
-    run: int | None
-    row_count: int
-    answer: bytes
-    seconds: float
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-def cache_answers(bank: str | Path, answers: Sequence[AnalysisAnswer]) -> None:
-    """Cache answers, in place of earlier ones of the same analysis, run and parameters.
-
-    Raises BankError if the bank cannot be written, CallError for an unknown analysis.
+    Raises BankError if the bank cannot be written.
     """
-    from attnbank.ingest.store.writer import insert_row, open_for_changes
-    from attnbank.sql.bank import result_cache
+    from attnbank.ingest.store.writer import open_for_changes
     from attnbank.sql.bank.connections import transaction
 
     outcome = "answers cached earlier are unchanged"
     with (
         open_for_changes(Path(bank), outcome, _SETTINGS, has_deleted=True) as connection,
-        transaction(connection),
+        transaction(connection, is_change=False),
     ):
-        for statement in result_cache.CREATE:
-            connection.execute(statement)
-        for answer in answers:
-            analysis = registry.find_analysis(answer.analysis)
-            parameters = result_cache.parameters_text(connection, analysis, answer.parameters)
-            reads = result_cache.dependency_digest(connection, analysis, answer.parameters)
-            connection.execute(
-                f"delete from {result_cache.TABLE} where analysis = ? and parameters = ?"
-                " and run is not distinct from ?",
-                [analysis.name, parameters, answer.run],
-            )
-            insert_row(
-                connection, result_cache.TABLE, analysis=analysis.name, parameters=parameters,
-                run=answer.run, reads=reads, row_count=answer.row_count, answer=answer.answer,
-                seconds=answer.seconds, code_version=provenance.version(),
-                finished=provenance.now(),
-            )  # fmt: skip
+        answer_cache.store(connection, answers)

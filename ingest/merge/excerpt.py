@@ -15,8 +15,8 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.merge.sources import OF, SOURCE, Source, source_of
 from attnbank.ingest.store.saved import SavedRelation, create_view
-from attnbank.sql import provenance, registry
-from attnbank.sql.bank import result_cache, upgrading
+from attnbank.sql import answer_cache, provenance, registry
+from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.new_banks import check_free, new_bank
 from attnbank.sql.bank.opening import open_to_read
@@ -195,15 +195,20 @@ class _Taking:
         )
 
     def _copy_answers(self) -> None:
-        """Copy the answers that are kept for whole runs; none about several, whose runs may go."""
-        if not self.source.has_answers:
+        """Copy the cached answers about a run, if every run is taken whole: some compare runs."""
+        left = f"select id from {OF}run where id not in ({self.runs})"
+        if not self.source.has_answers or self.cut or self._rows(left):
             return
-        for statement in result_cache.CREATE:
+        for statement in answer_cache.CREATE:
             self.connection.execute(statement)
-        whole = ", ".join(str(run) for run in self.chosen if run not in self.cut) or "null"
-        self._rows(
-            f"insert into {result_cache.TABLE} by name select * from"
-            f" {qualified_name(SOURCE, result_cache.SCHEMA)}.result where run in ({whole})"
+        self.connection.execute(
+            f"insert into {answer_cache.TABLE} by name select * replace ($new as state) from"
+            f" {qualified_name(SOURCE, answer_cache.SCHEMA)}.result"
+            " where run is not null and state = $old",
+            {
+                "new": answer_cache.state(self.connection),
+                "old": answer_cache.state(self.connection, f"{SOURCE}.main"),
+            },
         )
 
     def _rename(self) -> None:

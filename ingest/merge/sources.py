@@ -14,7 +14,8 @@ from pathlib import Path
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from attnbank.sql.bank import result_cache, upgrading
+from attnbank.sql import answer_cache
+from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.error_messages import bank_error, is_damage, is_full_disk
 from attnbank.sql.bank.integrity import fault_of_rows
@@ -113,8 +114,8 @@ def source_of(number: int, path: str | Path) -> Source:
     with open_to_read(path) as connection:
         tables = tables_of(connection)
         _check_types(connection, str(path), tables)
-        kept = f"from {result_cache.TABLE} limit 1"
-        has_answers = result_cache.has_cache(connection) and bool(
+        kept = f"from {answer_cache.TABLE} limit 1"
+        has_answers = answer_cache.has_cache(connection) and bool(
             connection.execute(kept).fetchall()
         )
     file = existing(path)
@@ -143,7 +144,7 @@ def of_export(number: int, path: str | Path) -> Source:
     if missing:
         raise unfit(str(path), f"it has no table {min(missing)[1]}")
     schemas = sorted({schema for schema, _ in tables} - {"main"})
-    for schema in (result_cache.SCHEMA, "paper"):
+    for schema in (answer_cache.SCHEMA, "paper"):
         if schema in schemas:
             raise unfit(str(path), f"it has a table in the schema {schema}")
     home = folder.resolve()

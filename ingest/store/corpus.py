@@ -309,18 +309,7 @@ def write_corpus_once(
     corpus = checked.corpus
     existing = find_in_bank(connection, corpus, on_progress)
     if existing is not None:
-        # Banks of earlier versions have no language, nor do files without one in their names.
-        connection.execute(
-            "update corpus set language = ? where id = ? and language is null",
-            [corpus.facts.language, existing],
-        )
-        for column in ("licence", "citation"):  # they may be corrected by any later ingest
-            requested, known = getattr(corpus.options, column), getattr(corpus.facts, column)
-            connection.execute(
-                f"update corpus set {column} = $known where id = $id and {column} is distinct from"
-                f" $known and ({column} is null or $is_asked)",
-                {"known": known, "id": existing, "is_asked": requested is not None},
-            )
+        _complete_facts(connection, corpus, existing)
         return existing
     text = checked.text or read_text(corpus, on_progress).text
     assert text is not None
@@ -340,6 +329,19 @@ def write_corpus_once(
     connection.execute("checkpoint")
     forget_blocks(connection)
     return id
+
+
+def _complete_facts(connection: DuckDBPyConnection, corpus: Corpus, id_: int) -> None:
+    """Add what is known now of a corpus in the bank; options correct its licence and citation."""
+    columns = ("language", "licence", "citation")
+    select = f"select {', '.join(columns)} from corpus where id = ?"
+    (row,) = connection.execute(select, [id_]).fetchall()
+    for column, stored in zip(columns, row, strict=True):
+        known = getattr(corpus.facts, column)
+        is_requested = column != "language" and getattr(corpus.options, column) is not None
+        if known != stored and (stored is None or is_requested):
+            with transaction(connection):
+                connection.execute(f"update corpus set {column} = ? where id = ?", [known, id_])
 
 
 def find_in_bank(

@@ -31,6 +31,7 @@ from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses, Tally
 from attnbank.ingest.models.loading import Model
 from attnbank.ingest.progress import ProgressCounter
 from attnbank.ingest.store.writer import forget_blocks, insert
+from attnbank.sql.bank.connections import begin
 from attnbank.sql.interrupts import Postponed, postponed
 
 # Rows of a table, and weights, after which a transaction is committed. The checkpoint that follows
@@ -339,7 +340,7 @@ class Writer:
         self._is_whole = False
         for rows in batches:
             if not self._open:
-                self._connection.execute("begin")
+                begin(self._connection)
             self._last_batch = rows.batch
             counted = ("max_rows", "weights", *_COUNTED)
             self._open.update({name: getattr(rows, name) for name in counted})

@@ -94,13 +94,15 @@ def find_or_insert_model(connection: DuckDBPyConnection, facts: ModelFacts) -> i
     if facts.step is not None and (
         rows := _matching_rows(connection, "model", identity | {"step": None})
     ):
-        connection.execute(  # it was ingested before, but not as a checkpoint of a series
-            "update model set series = ?, step = ?, tokens_seen = ? where id = ?",
-            [facts.series, facts.step, facts.tokens_seen, rows[0]["id"]],
-        )
+        with transaction(connection):  # it was ingested before, not as a checkpoint of a series
+            connection.execute(
+                "update model set series = ?, step = ?, tokens_seen = ? where id = ?",
+                [facts.series, facts.step, facts.tokens_seen, rows[0]["id"]],
+            )
         return int(rows[0]["id"])
     new = next_ids(connection)["model"]
-    insert_row(connection, "model", id=new, **columns)
+    with transaction(connection):
+        insert_row(connection, "model", id=new, **columns)
     return new
 
 

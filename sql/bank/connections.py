@@ -140,12 +140,24 @@ def closed_on_error(connection: DuckDBPyConnection) -> Iterator[None]:
         raise
 
 
+def begin(connection: DuckDBPyConnection) -> None:
+    """Begin a transaction that changes the bank, after which no cached answer is valid."""
+    connection.execute("begin")
+    connection.execute("update bank set changes = changes + 1")
+
+
 @contextmanager
-def transaction(connection: DuckDBPyConnection) -> Iterator[None]:
-    """Commit what is done within the block, or roll it back if anything is raised."""
+def transaction(connection: DuckDBPyConnection, *, is_change: bool = True) -> Iterator[None]:
+    """Commit what is done within the block, or roll it back if anything is raised.
+
+    With `is_change` the bank changes; everything that does goes through here, or `begin`.
+    """
     import duckdb
 
-    connection.execute("begin")
+    if is_change:
+        begin(connection)
+    else:
+        connection.execute("begin")
     try:
         yield
         connection.execute("commit")

@@ -93,11 +93,11 @@ def unreserved(place: Path) -> Path:
 
 def fill(connection: DuckDBPyConnection, created_by: str) -> None:
     """Make the tables, functions and analyses of a bank in a database without any."""
-    with transaction(connection):
+    with transaction(connection, is_change=False):
         for statement in (*registry.schema_scripts(), *macros.install()):
             connection.execute(statement)
         connection.execute(
-            "insert into bank (format, created_by, analyses) values (?, ?, ?)",
+            "insert into bank (format, created_by, analyses, changes) values (?, ?, ?, 0)",
             [registry.FORMAT, created_by, macros.fingerprint()],
         )
     connection.execute("checkpoint")

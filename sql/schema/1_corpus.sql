@@ -3,12 +3,14 @@
 create table bank (
     format integer not null,
     created_by varchar not null,
-    analyses varchar not null
+    analyses varchar not null,
+    changes bigint not null
 );
 comment on table bank is 'What wrote this file. One row.';
 comment on column bank.format is 'Version of the schema.';
 comment on column bank.created_by is 'Version of attnbank that made the file.';
 comment on column bank.analyses is 'SHA-256 of the statements of the analyses that the file carries.';
+comment on column bank.changes is 'How many transactions have changed the rows: cached answers are valid while it is the same.';
 
 create table corpus (
     id integer primary key,

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -17,12 +17,13 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
+from attnbank.cli.commands.compute import compute_and_cache
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.derived.computations import STEPS, compute
-from attnbank.ingest.derived.probes import ProbeOptions, train_probe
+from attnbank.ingest.derived.computations import STEPS, cache_answers
 from attnbank.ingest.store.deleting import delete
+from attnbank.ingest.store.preferences import unset_default_runs
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
-from attnbank.queries import Bank, open_bank
+from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
 from attnbank.sql.registry import all_analyses, analyses
@@ -129,88 +130,44 @@ def test_a_kept_answer_is_given_and_not_computed(own: Path) -> None:
         assert bank.query("best_head").equals(rows)
 
 
-def _held(bank: Bank, **runs: str) -> set[str]:
-    found = set()
-    for name, analysis in analyses().items():
-        takes_run = any(each.name == "run" for each in analysis.parameters)
-        with suppress(CallError):  # it does not read that run
-            if bank.cached(name, **(runs if takes_run else {})) is not None:
-                found.add(name)
-    return found
+def test_an_answer_holds_until_the_bank_changes(full_bank: Path, tmp_path: Path) -> None:
+    bank = Path(shutil.copy(full_bank, tmp_path / "bank.duckdb"))
 
+    def is_cached(**values: Any) -> bool:
+        with open_bank(bank) as opened:
+            return opened.cached("best_head", **values) is not None
 
-@pytest.mark.slow
-def test_what_reads_a_probe_goes_with_it(own: Path) -> None:
-    with open_bank(own) as bank:
-        before = _held(bank)
-    train_probe(own, "attention", 1, 2, ProbeOptions(epochs=1, resamples=10, seed=5))
-    with open_bank(own) as bank:
-        assert before - _held(bank) == {"best_tree", "probe_accuracy", "probe_heads", "table_3"}
+    def cache_it(**values: Any) -> None:
+        assert compute_and_cache(bank, "best_head", values, replace=False) is not None
+        assert is_cached(**values)
 
-
-@pytest.mark.slow
-def test_a_new_run_leaves_the_answers_of_the_others(
-    own: Path, sample: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    with open_bank(own) as bank:
-        asked = bank.run_of("best_head")
-        before = _held(bank)
-    assert asked is not None
-    ingest(IngestOptions((str(sample / "stories.conllu"),), own, str(tiny_model("bert"))))
-    with open_bank(own) as bank:
-        assert bank.cached("best_head") is None  # the newer run answers
-        after = bank.cached("best_head", run=asked.name)
-        assert after is not None and after.rows["run"].unique().to_list() == [asked.name]
-        # What looks for another run may find the new one.
-        held = _held(bank, run=asked.name)
-        assert {"best_head", "head_accuracy", "offset_baseline", "gold_dependency"} <= held
-        assert {"head_error", "compare_runs"} <= before - held
-
-
-@pytest.mark.slow
-def test_a_saved_relation_changes_only_what_asks_for_it(own: Path) -> None:
-    import pyarrow as pa
-
-    with open_bank(own) as bank:
-        pairs, statement = bank.pairs("pattern { V -[obj]-> O }", dependent="O", head="V")
-        # They come in no order, and the bank has a second corpus, of which the run says nothing.
-        judged, _ = bank.pairs("pattern { V -[obj]-> O }", dependent="O", head="V", corpus="sample")
+    with open_bank(bank) as opened:
+        pairs, statement = opened.pairs("pattern { V -[obj]-> O }", dependent="O", head="V")
     relation = SavedRelation("objects", "pattern { V -[obj]-> O }", "O", "V", None, statement)
-    save_pairs(own, relation, pairs.to_arrow())
-    with open_bank(own) as bank:
-        assert bank.cached("best_head") is not None
-    assert run_command_line(["-b", str(own), "compute", "best_head", "--relation", "objects"]) == 0
-    with open_bank(own) as bank:
-        kept = bank.cached("best_head", relation="objects")
-        assert kept is not None and kept.rows.height == 1
-    fewer: pa.Table = judged.sort("word").head(10).to_arrow()
-    save_pairs(own, relation, fewer, replace=True)
-    with open_bank(own) as bank:
-        assert bank.cached("best_head", relation="objects") is None
-        assert bank.query("best_head", relation="objects")["n"].to_list() == [10]
+    save_pairs(bank, relation, pairs.to_arrow())
+    cache_it()
+    cache_it(relation="objects")
+    assert is_cached()
+    fewer: Any = pairs.sort("word").head(10).to_arrow()
+    save_pairs(bank, relation, fewer, replace=True)
+    assert not is_cached() and not is_cached(relation="objects")
+    cache_it(relation="objects")
+    with duckdb.connect(str(bank)) as connection:
+        (count,) = connection.execute("select count(*) from kept.result").fetchall()
+        assert count == (1,)  # those that no longer hold are gone
+        connection.execute("insert into word_frequency values ('the', 7)")  # as users do
+    assert not is_cached(relation="objects")
 
 
-@pytest.mark.slow
-def test_steps_and_frequencies_count(own: Path) -> None:
-    compute(own, "head_embedding", smoothing=0.01)
-    with open_bank(own) as bank:
-        assert bank.cached("figure_6") is None and bank.cached("layer_similarity") is None
-        assert bank.cached("head_function") is not None
-    with duckdb.connect(str(own)) as connection:
-        connection.execute("insert into word_frequency values ('the', 7)")
-    with open_bank(own) as bank:
-        assert bank.cached("head_function") is None and bank.cached("best_head") is not None
-
-
-@pytest.mark.slow
-def test_what_was_measured_of_words_counts(own: Path) -> None:
-    with open_bank(own) as bank:
-        assert bank.cached("ablation_effect") is not None
-        assert bank.cached("surprisal_by_class") is not None
-    with duckdb.connect(str(own)) as connection:
-        connection.execute("update ablated_surprisal set nats = nats + 1 where number = 1")
-    with open_bank(own) as bank:
-        assert bank.cached("ablation_effect") is None and bank.cached("best_head") is not None
+def test_an_answer_to_an_earlier_bank_is_not_cached(full_bank: Path, tmp_path: Path) -> None:
+    """Another process changes the bank while the answer is computed."""
+    bank = Path(shutil.copy(full_bank, tmp_path / "bank.duckdb"))
+    answer = compute_and_cache(bank, "best_head", {}, replace=False)
+    assert answer is not None
+    unset_default_runs(bank)
+    cache_answers(bank, [answer])
+    with open_bank(bank) as opened:
+        assert opened.cached("best_head") is None
 
 
 @pytest.mark.slow
@@ -252,7 +209,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
     finally:
         registry.user_analyses.clear()
     with duckdb.connect(str(own)) as connection:  # another version of attnbank has kept it
-        connection.execute("update kept.result set reads = 'x' where analysis = 'best_head'")
+        connection.execute("update kept.result set state = 'x' where analysis = 'best_head'")
     with open_bank(own) as bank:
         assert bank.cached("best_head") is None
 
@@ -268,7 +225,7 @@ def test_a_changed_analysis_is_asked_anew(own: Path, tmp_path: Path) -> None:
         "update kept.result as one set answer = (select answer from kept.result where analysis ="
         " 'entropy')",
         "drop table kept.result; create view kept.result as select 1 as analysis",
-        "alter table kept.result drop column reads",
+        "alter table kept.result drop column state",
     ],
 )
 def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:

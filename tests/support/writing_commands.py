@@ -47,7 +47,7 @@ _QUIET = frozenset(
         "surprisal",
     }
 )
-_TIMES = frozenset({"started", "finished"})
+_VARYING = frozenset({"started", "finished", "changes"})
 
 _NUMBERED = {
     "run": "dense_rank() over (order by run)",
@@ -228,7 +228,7 @@ def tables(bank: Path, *, numbers_differ: bool = False) -> Iterator[tuple[str, s
             own = {
                 column: _NUMBERED.get(column if (column, table) != ("id", "run") else "run", "")
                 for column in columns
-                if column not in _TIMES
+                if column not in _VARYING
             }
             if numbers_differ and "id" in own and table in ("run", "sequence"):
                 own["id"] = "dense_rank() over (order by id)"

@@ -1,0 +1,36 @@
+"""Every command that changes a bank counts that, so that no cached answer outlives its bank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from writing_commands import Case
+
+# Those whose second run finds nothing to do, and must leave cached answers as they are.
+IDLE = ("second ingest", "compute", "compute trees", "probe", "annotate", "delete")
+CHANGING = (*IDLE, "ingest", "ingest --replace", "ingest --series", "surprisal", "ablate", "use")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHANGING)
+def test_a_change_is_counted(name: str, case: Callable[[str], Case], tmp_path: Path) -> None:
+    command = case(name)
+    place = command.prepared(tmp_path / "work")
+
+    def changes() -> int:
+        if not (place / "bank.duckdb").exists():
+            return 0
+        with duckdb.connect(str(place / "bank.duckdb"), read_only=True) as connection:
+            return int(connection.execute("select changes from bank").fetchall()[0][0])
+
+    before = changes()
+    assert command.run(place).status == 0
+    after = changes()
+    assert after > before
+    again = command.run(place)
+    assert again.status == 0 or command.command.is_done(again)
+    if name in IDLE:
+        assert changes() == after
