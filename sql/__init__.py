@@ -1,7 +1,6 @@
 """The SQL files, and the code that opens, checks and compacts the file of a bank.
 
-- `schema/*.sql` make the tables and views of a bank, in the order of their names, and
-  `schema/migrations/<N>.sql` bring a bank of format N - 1 to format N;
+- `schema/*.sql` make the tables and views of a bank, in the order of their names;
 - `analyses/<section>/<name>.sql` are the analyses: a header and one SELECT. Those of the section
   `paper` are views and macros in the schema `paper` of the bank;
 - `shared/<name>.sql` are macros that several analyses read, with the same kind of header;

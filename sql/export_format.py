@@ -401,7 +401,7 @@ def check_format(named: str, format_: int, upgrade: str) -> None:
     """Raise BankError unless an export is of this format; `upgrade` is what to do with an older."""
     if format_ != FORMAT:
         is_newer = format_ > FORMAT
-        by = ", which a newer attnbank wrote" if is_newer else ""
+        by = ", which a newer or an unreleased attnbank wrote" if is_newer else ""
         raise BankError(
             f"{named} is of format {format_}{by}; this version reads format {FORMAT}.",
             "Use that version, or name another folder." if is_newer else upgrade,

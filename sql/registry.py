@@ -15,7 +15,7 @@ from attnbank.sql.messages import did_you_mean
 DIALECTS = ("duckdb", "spark")
 
 # The version of the schema that this attnbank writes; a bank's is in its table `bank`.
-FORMAT = 2
+FORMAT = 1
 
 
 def root() -> Traversable:
@@ -71,11 +71,6 @@ def replaceable(*, temporary: bool = False) -> tuple[str, ...]:
 def internal_statement(name: str) -> str:
     """A statement that only the package itself runs, `internal/<name>.sql`."""
     return _read_resource("internal", f"{name}.sql")
-
-
-def migration(format_: int) -> str:
-    """The statements that make a bank of the format before `format_` one of `format_`."""
-    return _read_resource("schema", "migrations", f"{format_}.sql")
 
 
 @cache

@@ -56,7 +56,6 @@ NO_DOCSTRING = {
     "sql/internal/sections": "Which runs and versions a report is about.",
     "sql/internal/sentences": "One sentence for `attnbank show`: words, trees, maps, mentions.",
     "sql/schema": "The tables, views and functions of a bank, in the order in which they are made.",
-    "sql/schema/migrations": "From each format of a bank to the next.",
     "sql/shared": "Table macros that several analyses read.",
     "docs": "The pages of the site, what makes them (`make docs`), and what checks them.",
     "docs/assets": "Style and script of the site.",

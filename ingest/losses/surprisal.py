@@ -415,7 +415,8 @@ class _SurprisalJob:
         return self.scorer.score(texts, [{}, *self.disabled], self.replacement)
 
     def _finish(self, report: SurprisalReport) -> None:
-        self._set_finished(provenance.now())
+        with transaction(self.connection):
+            self._set_finished(provenance.now())
         report.ends = self.scorer.end_tokens
         if self.replace and self.ablation is None:
             ((names,),) = self.connection.execute(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,10 +25,12 @@ from attnbank.sql.bank.integrity import fault_of_catalog
 from attnbank.sql.bank.new_banks import create_bank, fill, unreserved
 from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb, printable_path
 from attnbank.sql.bank.upgrading import (
+    MIGRATIONS,
+    EmptyDatabaseError,
     Types,
     check_format,
     check_tables,
-    installed,
+    has_current_analyses,
     is_empty,
     types_of,
 )
@@ -97,45 +100,10 @@ def open_read_only(
     `seconds` is how long each later statement may take. Raises as `open_to_read` does, and DuckDB's
     InterruptException if they are too few even to lock the settings.
     """
-    is_remote = address_of(path) is not None
-    path = printable_path(path)
-    place = path if is_remote else existing(path)
-    opened = _try_open(path, place, settings, spills, writes_below, seconds)
-    assert opened is not None
-    return opened
-
-
-def size_of(path: str | Path) -> int:
-    """The bytes of a bank. Raises OSError, and BankError if it cannot be reached."""
+    path = place = printable_path(path)
     address = address_of(path)
     if address is None:
-        return Path(path).stat().st_size
-    from attnbank.sql.bank import remote  # imported late, for what it imports
-
-    return remote.RemoteFile(address).size
-
-
-def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
-    """Open a bank like `open_to_read`; None where nothing is, or only an empty database."""
-    place = bank_file(path)
-    if not place.exists() or not place.stat().st_size:
-        return None
-    opened = _try_open(path, place, may_be_empty=True)
-    return None if opened is None else opened[0]
-
-
-def _try_open(
-    path: str | Path,
-    place: Path,
-    settings: Sequence[str] = (),
-    spills: bool = True,
-    writes_below: Path | None = None,
-    seconds: float | None = None,
-    may_be_empty: bool = False,
-) -> tuple[DuckDBPyConnection, bool] | None:
-    """Open the file at a place; None for a database with nothing in it, with `may_be_empty`."""
-    address = address_of(path)
-    if address is None:
+        place = existing(path)
         check_is_duckdb(path, place)
     connection = connected(settings=GUARDED)
     run = connection.execute
@@ -147,7 +115,7 @@ def _try_open(
             file = remote.register(connection, address)
             name = file.name
         # The order matters: each step shuts out more, and what it needs must have been done before.
-        with translate_errors(Path(path)):
+        with translate_errors(path):
             once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
             if address is not None:
                 file.revoke()
@@ -168,12 +136,8 @@ def _try_open(
                 run("set disabled_filesystems = 'LocalFileSystem'")
             if address is None:
                 _warn_of_unread_log(connection, place)
-            own = types_of(connection)
-            if may_be_empty and is_empty(connection, own):
-                connection.close()
-                return None
-            _check_is_bank(connection, Path(path), own)
-            is_of_another = installed(connection) != macros.fingerprint()
+            _check_is_bank(connection, path, types_of(connection))
+            is_of_another = not has_current_analyses(connection)
             if is_of_another:
                 install_temporarily(connection)
         if seconds is not None:
@@ -182,10 +146,27 @@ def _try_open(
     return connection, is_of_another
 
 
+def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
+    """Open a bank like `open_to_read`; None where nothing is, or only an empty database."""
+    place = bank_file(path)
+    with suppress(EmptyDatabaseError):
+        return open_to_read(path) if place.exists() and place.stat().st_size else None
+    return None
+
+
+def size_of(path: str | Path) -> int:
+    """The bytes of a bank. Raises OSError, and BankError if it cannot be reached."""
+    address = address_of(path)
+    if address is None:
+        return Path(path).stat().st_size
+    from attnbank.sql.bank import remote  # imported late, for what it imports
+
+    return remote.RemoteFile(address).size
+
+
 def _check_is_bank(connection: DuckDBPyConnection, path: Path, own: Types) -> None:
     """Raise BankError unless a database, whose tables are `own`, is a bank that can be used."""
     check_format(connection, path, own)
-    check_tables(path, own)
     if fault := fault_of_catalog(connection):
         raise damaged(path, fault)
 
@@ -238,7 +219,7 @@ def open_to_write(
             fill(connection, created_by)
             own = types_of(connection)
         _check_is_bank(connection, Path(path), own)
-        if installed(connection) != macros.fingerprint():
+        if not has_current_analyses(connection):
             with transaction(connection):
                 reinstall(connection)
     return connection
@@ -260,25 +241,22 @@ def _connected_to_write(
 def upgrade(path: str | Path) -> Upgrade:
     """Bring a bank up to this version's format and analyses, in one transaction.
 
-    Tables that it lacks are made, and `sql/schema/migrations/N.sql` adds and fills the columns that
-    came with format N. Raises BankError if the file is missing, is not a bank, has a newer format,
-    is locked, or cannot be upgraded; then, or if the process is killed, the bank is unchanged.
+    Tables that it lacks are made, and MIGRATIONS add and fill the columns that came with a format.
+    Raises BankError if the file is missing, is not a bank, has a newer format, is locked, or cannot
+    be upgraded; then, or if the process is killed, the bank is unchanged.
     """
     path = Path(path)
     connection = _connected_to_write(existing(path), path)
     with closed_on_error(connection), translate_errors(path, *_UNCHANGED):
         now = own = types_of(connection)
         before = check_format(connection, path, own, upgrades=True)
-        if before == registry.FORMAT:
-            check_tables(path, own)
-        is_of_another = installed(connection) != macros.fingerprint()
+        is_of_another = not has_current_analyses(connection)
         if before < registry.FORMAT or is_of_another:
             with transaction(connection):
-                for name, table in registry.tables().items() if before < registry.FORMAT else ():
-                    if name not in own:
-                        connection.execute(table)
+                for name in registry.tables().keys() - own if before < registry.FORMAT else ():
+                    connection.execute(registry.tables()[name])
                 for step in range(before + 1, registry.FORMAT + 1):
-                    connection.execute(registry.migration(step))
+                    connection.execute(MIGRATIONS[step])
                 now = types_of(connection)
                 check_tables(path, now)
                 reinstall(connection)

@@ -1,4 +1,4 @@
-"""The format of a bank: the number in its table `bank`, and the tables of the current format."""
+"""The format of a bank: the number in its table `bank`, its tables, and the way from one before."""
 
 from __future__ import annotations
 
@@ -15,17 +15,25 @@ from attnbank.sql.errors import BankError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# The statements that add and fill the columns that came with a format, by its number. They make a
+# bank of the format before into one of this; tables that it lacks are made from the schema first.
+MIGRATIONS: dict[int, str] = {}
+
 _COLUMNS = "columns.json"
+_NEW = "into a new file (-b FILE)."
 
 # Tables, and the types of their columns by name.
 Types = Mapping[str, Mapping[str, str]]
 
 
-def installed(connection: DuckDBPyConnection) -> str:
-    """The fingerprint of the functions, views and analyses that the file carries."""
+class EmptyDatabaseError(BankError):
+    """Nothing was ever made in a database."""
+
+
+def has_current_analyses(connection: DuckDBPyConnection) -> bool:
+    """Whether the file carries the functions, views and analyses of this version."""
     # A result that is not read to its end would block the connection, hence fetchall.
-    rows = connection.execute("select analyses from bank").fetchall()
-    return str(rows[0][0]) if rows else ""
+    return connection.execute("select analyses from bank").fetchall() == [(macros.fingerprint(),)]
 
 
 def types_of(connection: DuckDBPyConnection) -> Types:
@@ -58,15 +66,15 @@ def check_format(
 ) -> int:
     """The format of a bank whose tables are `own`.
 
-    Raises BankError if the file is not a bank, if its table `bank` has not exactly one row, or if
-    it has another format; with `upgrades` an earlier one is accepted.
+    Raises BankError if the file is not a bank of this format; with `upgrades` an earlier format is
+    accepted, if there are migrations from it.
     """
     columns = own.get("bank", {})
     if columns.get("created_by") != "VARCHAR" or columns.get("format") != "INTEGER":
-        what = "an empty DuckDB database" if is_empty(connection, own) else "a DuckDB file"
-        raise BankError(
-            f"{path} is {what}, not a bank.", "Give the path of a bank, or of a new file."
-        )
+        remedy = "Give the path of a bank, or of a new file."
+        if is_empty(connection, own):
+            raise EmptyDatabaseError(f"{path} is an empty DuckDB database, not a bank.", remedy)
+        raise BankError(f"{path} is a DuckDB file, not a bank.", remedy)
     rows = connection.execute("select format, created_by from bank").fetchall()
     if len(rows) != 1 or None in rows[0]:
         reason = "is empty" if not rows else "does not have the one row that attnbank writes"
@@ -74,20 +82,20 @@ def check_format(
             f"{path} does not say which format it has: its table bank {reason}.",
             "It is incomplete: ingest again, or load its export again, into a new file.",
         )
-    format_, created_by = int(rows[0][0]), rows[0][1]
-    if format_ < registry.FORMAT and not upgrades:
-        raise BankError(
-            f"{path} has format {format_}, written by attnbank {created_by}; this version reads"
-            f" format {registry.FORMAT}.",
-            _how_to_upgrade(path),
-        )
-    if format_ > registry.FORMAT:  # 3 to 5 were used in development, before there was a release
-        raise BankError(
-            f"{path} has format {format_}; this version reads format {registry.FORMAT}.",
-            "If a newer attnbank wrote it, use that version; if one from before 0.1.0 did, ingest"
-            " again into a new file (-b FILE).",
-        )
-    return format_
+    ((format_, created_by),) = rows
+    if format_ == registry.FORMAT:
+        check_tables(path, own)
+        return int(format_)
+    steps = range(format_ + 1, registry.FORMAT + 1)
+    if "changes" not in columns or not MIGRATIONS.keys() >= {*steps}:
+        fact, remedy = "was made by an unreleased version of attnbank", f"Ingest it again {_NEW}"
+    elif upgrades and steps:
+        return int(format_)
+    else:
+        fact = f"has format {format_}, written by attnbank {created_by}; this version reads format"
+        fact += f" {registry.FORMAT}"
+        remedy = _how_to_upgrade(path) if steps else "Use the version that wrote it."
+    raise BankError(f"{path} {fact}.", remedy)
 
 
 def check_carried(connection: DuckDBPyConnection, path: Path, what: str) -> None:
@@ -95,7 +103,7 @@ def check_carried(connection: DuckDBPyConnection, path: Path, what: str) -> None
 
     `install_temporarily` hides them, but not the views of `paper`, nor from other programs.
     """
-    if installed(connection) != macros.fingerprint():
+    if not has_current_analyses(connection):
         raise BankError(
             f"{path} contains the analyses of another version of attnbank, which {what} would run.",
             _how_to_upgrade(path),
@@ -109,33 +117,23 @@ def _how_to_upgrade(path: Path) -> str:
 def check_tables(path: Path, own: Types) -> None:
     """Raise BankError if a table, or the type of a column, is not that of this format."""
     for table, columns in columns_of_this_format().items():
-        stored = own.get(table)
-        if stored is None:
-            raise _incomplete(path, f"it has no table {table}")
+        stored = own.get(table, {})
         for column, type_ in columns.items():
             if stored.get(column) != type_:
                 has = f"is {stored[column]}, not {type_}" if column in stored else "is missing"
-                raise _incomplete(path, f"{table}.{column} {has}")
-
-
-def _incomplete(path: Path, what: str) -> BankError:
-    return BankError(
-        f"{path} does not have the tables of format {registry.FORMAT}: {what}.",
-        "Another program changed it, or an attnbank from before 0.1.0 wrote it: ingest again into a"
-        " new file (-b FILE).",
-    )
+                what = f"{table}.{column} {has}" if stored else f"it has no table {table}"
+                raise BankError(
+                    f"{path} does not have the tables of format {registry.FORMAT}: {what}.",
+                    f"Another program or an unreleased attnbank made them: ingest again {_NEW}",
+                )
 
 
 @cache
 def columns_of_this_format() -> dict[str, dict[str, str]]:
-    """The types of the columns of a new bank's tables.
-
-    Read from columns.json, since making the tables in memory takes longer than opening a bank; a
-    test compares the file with the schema.
-    """
+    """The types of the columns of a new bank's tables."""
+    # Making the tables in memory takes longer than opening a bank.
     text = (registry.root() / "schema" / _COLUMNS).read_text(encoding="utf-8")
-    tables: dict[str, dict[str, str]] = json.loads(text)
-    return tables
+    return dict(json.loads(text))
 
 
 def columns_as_text() -> str:

@@ -249,7 +249,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "pipe": (_pipe, r"word\.parquet .* is not a file"),
     "newer format": (
         lambda folder: _forge(folder, lambda it: it.update(format=99)),
-        "is of format 99, which a newer attnbank wrote",
+        "is of format 99, which a newer or an unreleased attnbank wrote",
     ),
     "older format": (
         lambda folder: _forge(folder, lambda it: it.update(format=0)),

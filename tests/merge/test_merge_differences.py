@@ -234,10 +234,10 @@ def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
 @pytest.mark.slow
 def test_a_bank_of_another_format_is_refused(shards: Any, out: Path, tmp_path: Path) -> None:
     older = old_banks.format_0(tmp_path / "older.duckdb")
-    with pytest.raises(BankError, match=r"has format 0.*\nUpgrade it.* upgrade"):
+    with pytest.raises(BankError, match="was made by an unreleased version of attnbank"):
         merge_banks(out, [shards.whole, older])
     newer = _changed(shards.whole, tmp_path / "newer.duckdb", "update bank set format = 99")
-    with pytest.raises(BankError, match=r"has format 99; .*\nIf a newer attnbank wrote it"):
+    with pytest.raises(BankError, match=r"has format 99, .*\nUse the version that wrote it"):
         merge_banks(out, [shards.whole, newer])
     with pytest.raises(BankError, match="There is no bank"):
         merge_banks(out, [shards.whole, tmp_path / "none.duckdb"])

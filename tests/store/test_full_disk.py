@@ -111,11 +111,10 @@ def test_an_upgrade_on_a_full_disk_changes_nothing_or_all(tmp_path: Path) -> Non
         bank.write_bytes(content)
         Path(f"{bank}.wal").unlink(missing_ok=True)
         done = subprocess.run(
-            [sys.executable, "-c", LIMITED, str(limit), "-b", str(bank), "upgrade"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            [sys.executable, "-c", f"{old_banks.INSTALL}\n{LIMITED}", str(limit),
+             "-b", str(bank), "upgrade"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
         with duckdb.connect(str(bank), read_only=True) as connection:
             (format_,) = connection.execute("select format from bank").fetchall()[0]
         assert format_ == (0 if done.returncode else registry.FORMAT), (limit, done.stderr)

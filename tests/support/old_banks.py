@@ -17,12 +17,7 @@ Rows = list[tuple[object, ...]]
 
 BEFORE = (
     "alter table saved_relation drop column is_circular",
-    "alter table model drop column causal",
-    "alter table model drop column kv_heads",
-    "alter table run drop column measure",
     "alter table run drop column heads",
-    "alter table document drop column marked",
-    "alter table sentence drop column metadata",
     "drop table preferred_run",
     "drop table enhanced_dependency",
     "drop table constituent",
@@ -30,6 +25,20 @@ BEFORE = (
     "update bank set format = 0, analyses = 'of format 0'",
 )
 """What makes a new bank one of format 0, as if these had come with format 1."""
+
+MIGRATION = """
+    alter table saved_relation add column if not exists is_circular boolean;
+    update saved_relation set is_circular = contains(request, ']=>');
+    alter table run add column if not exists heads smallint;
+    update run set heads = model.heads from model where model.id = run.model;
+"""
+"""What makes a bank of format 0 one of format 1."""
+
+INSTALL = f"""
+from attnbank.sql.bank import upgrading
+upgrading.MIGRATIONS[1] = {MIGRATION!r}
+"""
+"""What a process must run to know that."""
 
 
 def five_runs(path: Path) -> Path:
