@@ -95,7 +95,8 @@ comment on column distribution.rest is 'Sum of the weights that are not kept; 0 
 comment on column distribution.is_whole is 'Whether every weight of the run is kept, so that no distribution of it has a null.';
 
 -- One unnest, and not two side by side, because Spark allows only one per SELECT. Runs of which a part of the weights is
--- kept are left out, so that a sum or a mean of this view is never one of a part.
+-- kept are left out, so that a sum or a mean of this view is never one of a part. How long a list is says the sequence, so
+-- that a count reads no weights.
 create or replace view attention_weight as
 select
     placed.sequence,
@@ -111,8 +112,9 @@ from (
         distribution.head,
         distribution.from_position,
         distribution.weights,
-        unnest(range(1, len(distribution.weights) + 1)) as place
+        unnest(range(1, sequence.positions + 1)) as place
     from distribution
+    inner join sequence on sequence.id = distribution.sequence
     where distribution.is_whole
 ) as placed;
 comment on view attention_weight is 'The attention maps in long form: one row per weight. Filter by sequence, layer or head first. Only runs that keep every weight are in it, and not a part of the weights: of others ask peak, attention_map, or attention_top.';

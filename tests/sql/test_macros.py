@@ -117,6 +117,17 @@ def test_every_view_answers_the_same_in_both(full_bank: Path, shell: str) -> Non
         assert _equal(old, new)
 
 
+def test_weights_are_counted_without_reading_them(sample_bank: Path) -> None:
+    with duckdb.connect(str(sample_bank), read_only=True) as connection:
+        counts = connection.execute(
+            "select (select count(*) from attention_weight),"
+            " (select sum(len(weights)) from attention)"
+        ).fetchall()
+        assert counts[0][0] == counts[0][1] > 0
+        plan = connection.execute("explain select count(*) from attention_weight").fetchall()
+        assert "attention" in plan[0][1] and "weights" not in plan[0][1]
+
+
 def test_parameters_go_by_name_in_the_shell(sample_bank: Path, shell: str) -> None:
     statement = (
         "select * from best_head(relation := 'nmod:poss', subtypes := true,"
