@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from explored_pages import HOST, PORT, TOKEN, Read
+from explored_pages import HOST, PORT, TOKEN, Read, story
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache
@@ -81,12 +81,12 @@ def test_the_next_sentence_has_no_marks_and_leads_back_to_them(
     [
         ("3", "hit cannot be 3. A hit is SENTENCE:WORDS"),
         ("3:<b>", "hit cannot be 3:&lt;b&gt;."),
-        ("3:999", "The sentence"),
-        ("3:0", "has no word 0."),
+        (f"{story(1)}:999", "The sentence"),
+        (f"{story(1)}:0", "has no word 0."),
     ],
 )
 def test_a_hit_that_is_none_is_told(client: TestClient, hit: str, told: str) -> None:
-    answer = client.get(_asked("/sentence", sentence=3, head="1-1", hit=hit))
+    answer = client.get(_asked("/sentence", sentence=story(1), head="1-1", hit=hit))
     assert answer.status_code == 400
     assert told in answer.text.replace("</p><p>", " ")
 

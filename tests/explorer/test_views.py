@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import duckdb
 import pytest
-from explored_pages import HOST, PORT, TOKEN, Read, seen
+from explored_pages import HOST, PORT, TOKEN, Read, seen, story
 from starlette.testclient import TestClient
 
 from attnbank.cli.app import run_command_line as run_command
@@ -84,9 +84,9 @@ def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Tes
         ("/sentences", {"pattern": REQUEST, "sample": 1, "limit": 7}, "find"),
         ("/sentences", {"pattern": f"{REQUEST} with {{ O =[1-1]=> V }}"}, "find"),
         ("/sentences", {"pattern": REQUEST, "by": "O.upos, V.upos"}, "count"),
-        ("/sentence", {"sentence": 4, "head": "1-1,2-1", "relation": "all", "tree": 1}, "show"),
-        ("/sentence", {"sentence": 4, "head": "1-1,2-1", "mean": 1, "plain": 1}, "show"),
-        ("/model", {"sentence": 5}, "show"),
+        ("/sentence", {"sentence": story(2), "head": "1-1,2-1", "relation": "all", "tree": 1}, "show"),
+        ("/sentence", {"sentence": story(2), "head": "1-1,2-1", "mean": 1, "plain": 1}, "show"),
+        ("/model", {"sentence": story(3)}, "show"),
         ("/compare", {}, "query"),
         ("/tables/best_head", {"min_count": 2, "subtypes": "true", "offsets": "-2,-1"}, "query"),
         ("/sql", {"statement": "select upos, count(*) as n from word group by all order by 1"},
@@ -110,8 +110,8 @@ def test_the_command_of_a_view_gives_its_rows(
     ("path", "given"),
     [
         ("/", {"relation": "obj", "direction": "head_to_dependent", "stretch": 1}),
-        ("/sentence", {"sentence": 4, "head": "1-1,2-1", "relation": "all", "tree": 1}),
-        ("/sentence", {"sentence": 5, "head": "1-1", "mean": 1, "plain": 1}),
+        ("/sentence", {"sentence": story(2), "head": "1-1,2-1", "relation": "all", "tree": 1}),
+        ("/sentence", {"sentence": story(3), "head": "1-1", "mean": 1, "plain": 1}),
         ("/map", {}),
         ("/overview", {"min_count": 10}),
         ("/compare", {}),
@@ -368,7 +368,7 @@ def test_the_bank_is_told(client: TestClient, runs: dict[str, str]) -> None:
 @pytest.mark.slow
 def test_every_link_of_every_page_answers(client: TestClient) -> None:
     """A walk from the first page over one link of each kind, without the runs and relations."""
-    waiting, seen = ["/", "/map", "/compare", "/sentence?sentence=3"], set()
+    waiting, seen = ["/", "/map", "/compare", f"/sentence?sentence={story(1)}"], set()
     kinds: set[str] = set()
     while waiting:
         address = waiting.pop()

@@ -188,7 +188,14 @@ def test_a_page_without_time_says_so_and_not_that_the_bank_is_broken(
     explored: Path, seconds: float
 ) -> None:
     """Wherever its time is over: before, within or after an analysis, or in its boxes."""
-    paths = ("/", "/compare", "/sentence?sentence=3&head=1-1", "/tables/best_head", "/map", "/bank")
+    paths = (
+        "/",
+        "/compare",
+        f"/sentence?sentence={story(1)}&head=1-1",
+        "/tables/best_head",
+        "/map",
+        "/bank",
+    )
     try:
         with _visited(explored, seconds) as client:
             answers = [client.get(path) for path in paths]

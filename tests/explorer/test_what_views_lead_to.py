@@ -38,7 +38,7 @@ REQUEST = "pattern { V -[obj]-> O }"
         ("/map", {}),
         ("/compare", {}),
         ("/tables/best_head", {"min_count": 1}),
-        ("/sentence", {"sentence": 5, "head": "1-1", "relation": "all"}),
+        ("/sentence", {"sentence": story(3), "head": "1-1", "relation": "all"}),
     ],
 )
 def test_a_view_with_a_picture_gives_it_as_a_file(
@@ -84,7 +84,7 @@ def test_a_head_that_is_always_right_pages_on_too(client: TestClient, explored: 
 def test_a_kept_link_asks_for_the_token_and_goes_on(cache: BankCache) -> None:
     """The explorer was started again, and has another token than the cookie."""
     stranger = TestClient(make_site(cache, TOKEN, PORT), base_url=HOST, follow_redirects=False)
-    kept = "/sentence?sentence=5&head=1-1&pattern=%22%3E%3Cscript%3E"
+    kept = f"/sentence?sentence={story(3)}&head=1-1&pattern=%22%3E%3Cscript%3E"
     answer = stranger.get(kept)
     page = Read(answer.text)
     assert answer.status_code == 403 and "<script>" not in answer.text
@@ -178,7 +178,7 @@ def test_a_count_of_a_request_leads_to_its_hits(client: TestClient, explored: Pa
 def test_all_heads_on_one_sentence_are_small_maps(
     client: TestClient, explored: Path, runs: dict[str, str]
 ) -> None:
-    page = seen(client, "/model", sentence=5, run=runs["single"])
+    page = seen(client, "/model", sentence=story(3), run=runs["single"])
     with open_bank(explored) as bank:
         shown = bank.show(5, [f"{a}-{b}" for a in (1, 2, 3) for b in (1, 2, 3, 4)],
                           run=runs["single"])  # fmt: skip
@@ -262,7 +262,7 @@ def test_a_sentence_that_is_typed_is_read_and_not_kept(
 ) -> None:
     before = explored.read_bytes()
     with reading(explored, tiny_model("bert")) as client:
-        page = seen(client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1", sentence=5,
+        page = seen(client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1", sentence=story(3),
                     run=runs["single"])  # fmt: skip
         answer = client.get(f"/typed?{urlencode({'text': 'x ' * 600})}")
     assert page.text.count("[CLS]") >= 4 and "The sentence of the bank" in page.text

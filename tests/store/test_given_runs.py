@@ -113,7 +113,7 @@ def _assert_same_bank(
     with open_bank(bank) as mine, open_bank(other) as theirs:
         columns = ("unit", "subword", "multiword", "keep", "decimals", "measure", "heads",
                    "first_word", "unknown_words")  # fmt: skip
-        asked = f"select {', '.join(columns)} from run"
+        asked = f"select {', '.join(columns)} from run, run_part"
         assert mine.sql(asked).rows() == theirs.sql(asked).rows()
         assert mine.sql("select misspelled_words from run_part").rows() == [(0,)]
     return bank

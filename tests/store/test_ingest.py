@@ -48,7 +48,8 @@ def test_provenance(bank: Path, sample: Path) -> None:
     runs = _all(
         bank,
         "select id, corpus, model, context, unit, subword, decimals, code_version, device,"
-        " libraries['torch'], finished >= started from run order by id",
+        " libraries['torch'], run.finished >= run.started from run"
+        " inner join run_part on run_part.run = run.id order by id",
     )
     assert [row[:7] for row in runs] == [
         (1, 1, 1, "sentence", "word", "mean", None),

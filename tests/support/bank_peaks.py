@@ -9,7 +9,7 @@ import numpy as np
 
 
 def peaks(connection: duckdb.DuckDBPyConnection) -> Iterator[np.ndarray]:
-    """The peaks of each sequence in turn, [2, L, H, n]: 0-based indices of words, -1 for none.
+    """The peaks of each sequence, as the model saw them, [2, L, H, n]: 0-based indices of words, -1 for none.
 
     First comes the word attended to most, then the word that attends most.
     """
@@ -20,7 +20,9 @@ def peaks(connection: duckdb.DuckDBPyConnection) -> Iterator[np.ndarray]:
     cursor = connection.cursor().execute(
         "select list(coalesce(most_attended - $first, -1) order by layer, head, position),"
         " list(coalesce(most_attending - $first, -1) order by layer, head, position)"
-        " from peak group by sequence order by sequence",
+        " from peak inner join sequence on sequence.id = peak.sequence"
+        " group by sequence.batch, sequence.tokens, sequence.id"
+        " order by sequence.batch, sequence.tokens, sequence.id",
         {"first": first[0]},
     )
     while both := cursor.fetchone():

@@ -12,6 +12,11 @@ TOKEN = "the-token"
 HOST = f"http://127.0.0.1:{PORT}"
 
 
+def story(number: int) -> int:
+    """The id of a sentence of the stories, which are the third corpus."""
+    return row_id(3, number)
+
+
 def seen(client: TestClient, path: str, /, **values: object) -> Read:
     """A page of the explorer, which answers."""
     answer = client.get(f"{path}?{urlencode(values)}" if values else path)
