@@ -52,7 +52,7 @@ def _batches(
     first = connection.execute("select min(id) from sentence").fetchone()
     assert first is not None
     grouped: dict[int, list[slow.Tree]] = {}
-    rows = connection.execute("select batch, sentence from sequence order by id").fetchall()
+    rows = connection.execute("select batch, sentence from sequence order by batch, id").fetchall()
     for batch, sentence in rows:
         grouped.setdefault(batch, []).append(trees[sentence - first[0]])
     return list(grouped.values())

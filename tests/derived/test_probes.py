@@ -174,7 +174,9 @@ def test_splits_of_one_run(tmp_path: Path) -> None:
 
 def test_sentences_without_a_tree_are_left_out(toy_bank: Path) -> None:
     with duckdb.connect(str(toy_bank)) as connection:
-        connection.execute("update word set head_index = null where sentence in (1, 2, 121)")
+        connection.execute(
+            "update word set head_index = null where sentence in (1, 2, 1099511627777)"
+        )
     report = train_probe(
         toy_bank, "attention", "train", "test", ProbeOptions(epochs=1, resamples=1)
     )

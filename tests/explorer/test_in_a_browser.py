@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import browsers
 import firefox
 import pytest
+from explored_pages import story
 
 from attnbank.cli.explorer.security import launch_file
 from attnbank.queries import open_bank
@@ -153,7 +154,7 @@ def test_a_walk_by_clicks(browser: Any, address: str) -> None:
 
 def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
-    page = visitor.see("/sentence", sentence="5", head="1-1")
+    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1")
     lines = page.locator(".drawn .line")
     every = lines.count()
     word = page.locator(".drawn .from").nth(2)
@@ -181,7 +182,7 @@ def test_a_word_that_is_pointed_at_shows_what_it_looks_at(browser: Any, address:
 
 def test_a_word_that_is_clicked_stays_and_every_panel_follows(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
-    page = visitor.see("/sentence", sentence="5", head="1-1,2-1")
+    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1,2-1")
     panels = page.locator(".panel")
     word = panels.nth(0).locator(".from").nth(2)
     word.locator("text").click()
@@ -237,7 +238,7 @@ def test_the_map_zooms_and_marks_heads_in_the_grid_too(browser: Any, address: st
 
 def test_all_words_are_one_stop_of_the_tab_key(browser: Any, address: str) -> None:
     visitor = browsers.Visitor(browser, address, 1400, "light")
-    page = visitor.see("/sentence", sentence="5", head="1-1,2-1")
+    page = visitor.see("/sentence", sentence=str(story(3)), head="1-1,2-1")
     assert page.locator('.drawn [tabindex="0"]').count() == 1
     page.locator('.drawn [tabindex="0"]').focus()
 
@@ -266,7 +267,7 @@ def test_all_words_are_one_stop_of_the_tab_key(browser: Any, address: str) -> No
 def test_a_page_of_show_is_live_too(browser: Any, explored: Path, tmp_path: Path) -> None:
     file = tmp_path / "sentence.html"
     with open_bank(explored) as bank:
-        file.write_text(bank.show(5, ["1-1", "2-1"]).html(), encoding="utf-8")
+        file.write_text(bank.show(story(3), ["1-1", "2-1"]).html(), encoding="utf-8")
     context = browser.new_context()
     page = context.new_page()
     said: list[str] = []
@@ -301,7 +302,7 @@ def test_hostile_words_do_nothing(browser: Any, address: str, runs: dict[str, st
 
 def test_a_browser_without_script_or_token(browser: Any, address: str) -> None:
     plain = browsers.Visitor(browser, address, 1400, "light", java_script_enabled=False)
-    page = plain.see("/sentence", sentence="5", head="1-1")
+    page = plain.see("/sentence", sentence=str(story(3)), head="1-1")
     assert page.locator(".drawn .line").count() > 5
     plain.context.close()
     stranger = browser.new_context().new_page()

@@ -84,7 +84,11 @@ def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Tes
         ("/sentences", {"pattern": REQUEST, "sample": 1, "limit": 7}, "find"),
         ("/sentences", {"pattern": f"{REQUEST} with {{ O =[1-1]=> V }}"}, "find"),
         ("/sentences", {"pattern": REQUEST, "by": "O.upos, V.upos"}, "count"),
-        ("/sentence", {"sentence": story(2), "head": "1-1,2-1", "relation": "all", "tree": 1}, "show"),
+        (
+            "/sentence",
+            {"sentence": story(2), "head": "1-1,2-1", "relation": "all", "tree": 1},
+            "show",
+        ),
         ("/sentence", {"sentence": story(2), "head": "1-1,2-1", "mean": 1, "plain": 1}, "show"),
         ("/model", {"sentence": story(3)}, "show"),
         ("/compare", {}, "query"),

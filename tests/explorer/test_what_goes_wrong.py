@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from explored_pages import story
 from starlette.testclient import TestClient
 
 from attnbank.cli.explorer.bank_cache import BankCache

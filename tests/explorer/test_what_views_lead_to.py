@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import torch
 import transformers
-from explored_pages import HOST, PORT, TOKEN, Read, seen
+from explored_pages import HOST, PORT, TOKEN, Read, seen, story
 from sentence_pictures import Drawn, panels
 from starlette.testclient import TestClient
 
@@ -95,7 +95,8 @@ def test_a_kept_link_asks_for_the_token_and_goes_on(cache: BankCache) -> None:
         if tag == "input" and given.get("type") == "hidden"
     }
     assert form["action"] == "/sentence"
-    assert hidden == {"sentence": "5", "head": "1-1", "pattern": '"><script>'}
+    pattern = '"><script>'
+    assert hidden == {"sentence": str(story(3)), "head": "1-1", "pattern": pattern}
     for typed in (TOKEN, f"{HOST}/?token={TOKEN}"):  # or the whole address
         gone = stranger.get(f"/sentence?{urlencode({**hidden, 'token': typed})}")
         assert gone.status_code == 303
@@ -180,7 +181,7 @@ def test_all_heads_on_one_sentence_are_small_maps(
 ) -> None:
     page = seen(client, "/model", sentence=story(3), run=runs["single"])
     with open_bank(explored) as bank:
-        shown = bank.show(5, [f"{a}-{b}" for a in (1, 2, 3) for b in (1, 2, 3, 4)],
+        shown = bank.show(story(3), [f"{a}-{b}" for a in (1, 2, 3) for b in (1, 2, 3, 4)],
                           run=runs["single"])  # fmt: skip
     links = [each for each in page.links if each.startswith("/sentence?") and "head=" in each]
     assert len(links) == 12
@@ -262,8 +263,10 @@ def test_a_sentence_that_is_typed_is_read_and_not_kept(
 ) -> None:
     before = explored.read_bytes()
     with reading(explored, tiny_model("bert")) as client:
-        page = seen(client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1", sentence=story(3),
-                    run=runs["single"])  # fmt: skip
+        page = seen(
+            client, "/typed", text="The <b>lamp</b> is new .", head="1-1,2-1",
+            sentence=story(3), run=runs["single"],
+        )  # fmt: skip
         answer = client.get(f"/typed?{urlencode({'text': 'x ' * 600})}")
     assert page.text.count("[CLS]") >= 4 and "The sentence of the bank" in page.text
     assert "<b>" not in " ".join(tag for tag, _ in page.tags) and "lamp" in page.text

@@ -430,11 +430,11 @@ def test_half_a_run_is_not_finished_by_other_means(
     change = {
         "device": "run_part set device = 'cuda:0'",
         "attnbank": "run set code_version = '0.0.1'",
-        "transformers": "run_part set libraries = map_concat(libraries, map {'transformers': '4.0.0'})",
+        "transformers": "run_part set libraries = map_concat(libraries, map {'transformers': '4'})",
     }[what]
     with duckdb.connect(str(options.bank)) as connection:
         connection.execute(f"update {change}")
-    with pytest.raises(CallError, match=r"cuda:0|attnbank 0\.0\.1|transformers 4\.0\.0") as caught:
+    with pytest.raises(CallError, match=r"cuda:0|attnbank 0\.0\.1|transformers 4") as caught:
         ingest(options)
     assert "--replace" in caught.value.remedy
     assert ingest(_asked(folder, replace=True)).state == "new"

@@ -9,9 +9,9 @@ import numpy as np
 
 
 def peaks(connection: duckdb.DuckDBPyConnection) -> Iterator[np.ndarray]:
-    """The peaks of each sequence, as the model saw them, [2, L, H, n]: 0-based indices of words, -1 for none.
+    """The peaks of each sequence, batch by batch: [2, L, H, n] indices of words, -1 for none.
 
-    First comes the word attended to most, then the word that attends most.
+    Words count from 0. First comes the word attended to most, then the word that attends most.
     """
     sizes = connection.execute("select layers, heads from model").fetchone()
     assert sizes is not None
@@ -21,8 +21,8 @@ def peaks(connection: duckdb.DuckDBPyConnection) -> Iterator[np.ndarray]:
         "select list(coalesce(most_attended - $first, -1) order by layer, head, position),"
         " list(coalesce(most_attending - $first, -1) order by layer, head, position)"
         " from peak inner join sequence on sequence.id = peak.sequence"
-        " group by sequence.batch, sequence.tokens, sequence.id"
-        " order by sequence.batch, sequence.tokens, sequence.id",
+        " group by sequence.batch, sequence.id"
+        " order by sequence.batch, sequence.id",
         {"first": first[0]},
     )
     while both := cursor.fetchone():

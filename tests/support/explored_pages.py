@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 
 from starlette.testclient import TestClient
 
+from attnbank.sql.ids import row_id
+
 PORT = 8417
 TOKEN = "the-token"
 HOST = f"http://127.0.0.1:{PORT}"
