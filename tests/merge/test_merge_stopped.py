@@ -23,7 +23,7 @@ from attnbank.cli.app import run_command_line
 sys.exit(run_command_line(sys.argv[2:]))
 """
 
-STATEMENTS = 200
+STATEMENTS = 175
 """About as many statements as a merge of the two banks runs, to be killed anywhere among them."""
 
 
@@ -41,7 +41,7 @@ def banks(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         *(1, STATEMENTS // 4, STATEMENTS // 2, STATEMENTS - 60),
         *(
             pytest.param(at, marks=pytest.mark.soak)
-            for at in range(2, STATEMENTS, STATEMENTS // 100)
+            for at in range(2, STATEMENTS, STATEMENTS // 50)
         ),
     ],
 )
