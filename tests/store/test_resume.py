@@ -210,6 +210,7 @@ def test_a_transaction_ends_after_so_many_seconds(tmp_path: Path) -> None:
             " select 1 as run, 0 as batches, 0 as unknown_words, 0 as joined_words,"
             " 0 as misspelled_words"
         )
+        connection.execute("create table bank as select 0 as changes")
         facts = RunFacts(1, 1, "mean", None)
         committed = []
 
