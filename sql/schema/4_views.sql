@@ -139,7 +139,7 @@ select
     later_word.sequence,
     later_word.position,
     later_word.kind,
-    cast(later_word.word as integer) as word
+    cast(later_word.word as bigint) as word
 from (
     select
         position.sequence,
