@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import tempfile
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import langcodes
 from duckdb import DuckDBPyConnection
 
@@ -29,7 +30,7 @@ from attnbank.sql import registry
 from attnbank.sql.bank.connections import closed_on_error, connected, transaction
 from attnbank.sql.bank.opening import open_unless_new
 from attnbank.sql.bank.upgrading import columns_of_this_format
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.ids import read_shards, renumbered
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ _TABLES = (
     "departure",
 )  # fmt: skip
 _ROWS_AT_ONCE = 10_000
+_MEMORY = "1GB"  # of a corpus that is read
 
 
 @dataclass(frozen=True)
@@ -277,16 +279,24 @@ def read_text(corpus: Corpus, on_progress: OnProgress) -> CheckedCorpus:
     """Read the whole corpus into a database in memory, so that a bank gets all of it or nothing.
 
     Raises CorpusError for problems that may not be skipped, CallError for a shard without
-    documents.
+    documents, AttnbankError if neither memory nor the folder for temporary files has room.
     """
-    spills = Path(tempfile.gettempdir(), f"attnbank-{os.getpid()}.tmp")  # DuckDB removes it
-    text = connected(settings={"memory_limit": "1GB", "temp_directory": str(spills)})
+    # What does not fit into memory goes there; DuckDB makes the folder if need be, and removes it.
+    spills = Path(tempfile.gettempdir(), f"attnbank-{uuid.uuid4().hex}.tmp")
+    text = connected(settings={"memory_limit": _MEMORY, "temp_directory": str(spills)})
     checked = CheckedCorpus(corpus, text=text)
     with closed_on_error(text):
-        for table in _TABLES:
-            text.execute(registry.tables()[table])
-        for sentences in _read_items(text, corpus, checked.problems):
-            on_progress(Progress("reading", sentences, None))
+        try:
+            for table in _TABLES:
+                text.execute(registry.tables()[table])
+            for sentences in _read_items(text, corpus, checked.problems):
+                on_progress(Progress("reading", sentences, None))
+        except duckdb.Error as error:
+            raise AttnbankError(
+                f"The text of {corpus.facts.name} does not fit into memory, and cannot be put into"
+                f" {spills.parent}: {first_line(error)}",
+                "Free some space there, or name another folder for temporary files (TMPDIR).",
+            ) from error
         ((sentences,),) = text.execute("select count(*) from sentence").fetchall()
         if checked.problems and not corpus.options.skip_bad:
             remedy = "Correct them, or leave these sentences out with --skip-bad."

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,9 +17,12 @@ import pytest
 import toy_attention as toy
 
 from attnbank.cli.app import run_command_line
+from attnbank.ingest import IngestOptions, add_text
+from attnbank.ingest.store import corpus
 from attnbank.sql import registry
 from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
+from attnbank.sql.errors import AttnbankError
 
 LIMITED = """
 import os, resource, signal, sys
@@ -184,3 +188,16 @@ def test_what_follows_on_a_full_disk_is_known_by_what_was_before(text: str) -> N
         later = error
     assert is_full_disk(later)
     assert "is full; all stays" in str(bank_error(later, Path("b.duckdb"), "all stays"))
+
+
+def test_a_corpus_that_fits_nowhere_makes_no_bank(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setattr(corpus, "_MEMORY", "1MB")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", "none")
+    with pytest.raises(AttnbankError, match="text of sample does not fit into memory") as caught:
+        add_text(options)
+    assert "TMPDIR" in caught.value.remedy
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
