@@ -44,7 +44,7 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
         ("/overview", {}),
         ("/head/1-1", {"relation": "obj"}),
         ("/head/1-1/examples", {"relation": "all", "breakdown": "wrong"}),
-        ("/model", {"sentence": "3", "run": runs["single"]}),
+        ("/model", {"sentence": str(story(1)), "run": runs["single"]}),
         ("/typed", {"text": "The lamp is new .", "head": "1-1", "run": runs["single"]}),
         ("/sentences", {}),
         ("/sentences", {"pattern": REQUEST}),

@@ -53,7 +53,7 @@ def _visited(bank: Path, seconds: float = 30.0) -> Iterator[TestClient]:
         ("/sentences", {"pattern": "pattern { V [] }", "by": "W.upos"}, "W"),
         ("/sentences", {"pattern": "pattern { V [] }", "corpus": "none"}, "no corpus none"),
         ("/sentence", {"sentence": "not-there"}, "No sentence of the bank is called not-there."),
-        ("/sentence", {"sentence": "3", "head": "99-1"}, "has no head 99-1"),
+        ("/sentence", {"sentence": str(story(1)), "head": "99-1"}, "has no head 99-1"),
         ("/tables/best_head", {"min_count": "many"}, "min_count must be of type integer"),
         ("/tables/best_head", {"colour": "red"}, "best_head has no parameter colour."),
         ("/tables/nothing", {}, "nothing"),

@@ -101,9 +101,8 @@ def test_an_export_that_is_not_whole(exported: Exported, folder: Path, tmp_path:
     pl.DataFrame({"id": [1]}).write_parquet(part / "word.parquet")
     with pytest.raises(BankError, match=r"word\.\w+ is "):
         opened.query("gold_dependency")
-    pl.DataFrame({"format": [99], "created_by": ["9"], "analyses": ["x"]}).cast(
-        {"format": pl.Int32}
-    ).write_parquet(part / "bank.parquet")
+    newer = {"format": [99], "created_by": ["9"], "analyses": ["x"], "changes": [1]}
+    pl.DataFrame(newer, schema_overrides={"format": pl.Int32}).write_parquet(part / "bank.parquet")
     with pytest.raises(BankError, match="format 99, which a newer or an unreleased attnbank wrote"):
         open_export(exported.session, part)
 

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 PAIRS: dict[str, Any] = {
     "context": "pair", "unit": "token", "limit": 12, "gradients": True, "ablate": "heads",
 }  # fmt: skip
-OTHER = {"run": ("started", "finished", "options"), "bank": ("created_by",)}
+OTHER = {
+    "run": ("started", "finished", "options"),
+    "run_part": ("started", "finished"),
+    "bank": ("created_by", "changes"),
+}
 """The columns that differ between two ingests of the same: their times, and the folder's place."""
 
 

@@ -57,6 +57,7 @@ def _of_run(bank: Path, number: int) -> dict[str, int]:
     of_probe = f"probe in (select id from probe where {number} in (train_run, test_run))"
     conditions = {
         "run": f"id = {number}",
+        "run_part": f"run = {number}",
         "sequence": f"run = {number}",
         "position": of_sequence,
         "attention": of_sequence,
