@@ -49,7 +49,10 @@ def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
         ("/sentences", {}),
         ("/sentences", {"pattern": REQUEST}),
         ("/sentences", {"pattern": REQUEST, "by": "O.upos"}),
-        ("/sentence", {"sentence": "3", "head": "1-1", "relation": "obj", "run": runs["single"]}),
+        (
+            "/sentence",
+            {"sentence": str(story(1)), "head": "1-1", "relation": "obj", "run": runs["single"]},
+        ),
         ("/sentence", {"sentence": "1", "head": "1-1", "run": runs["odd"], "coreference": 1}),
         ("/compare", {"run_a": runs["single"], "run_b": runs["decoder"]}),
         ("/tables", {}),

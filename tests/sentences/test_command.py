@@ -107,7 +107,7 @@ def test_a_picture_goes_where_its_ending_says(
         (("sample_stroy-1", "--head", "1-1"), 2, "is called sample_stroy-1.|sample_story-1"),
         (("999999", "--head", "1-1"), 2, "No sentence of the bank is called 999999."),
         (("9" * 40, "--head", "1-1"), 2, "No sentence of the bank is called 999"),
-        (("same", "--head", "1-1"), 2, "2 sentences of the bank are called same.|(odd), 2:1 (bare)"),
+        (("same", "--head", "1-1"), 2, "sentences of the bank are called same.|(odd), 2:1 (bare)"),
         (("same", "--corpus", "nope", "--head", "1-1"), 2, "There is no corpus nope in"),
         (("same", "--corpus", "stories", "--head", "1-1"), 2, "corpus stories is called same"),
         (("sample_story-1", "--head", "1-1", "--run", "nope"), 2, "There is no run nope"),
