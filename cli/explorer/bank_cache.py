@@ -32,7 +32,7 @@ _thread = threading.local()
 
 
 @dataclass(frozen=True)
-class CachedAnswer:
+class NotedFrame:
     """The rows of an analysis; `notes` are the warnings that came with them."""
 
     frame: pl.DataFrame
@@ -66,13 +66,13 @@ class BankHandle:
         """The total bytes of the cached answers."""
         return sum(self.sizes.values())
 
-    def cached_rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> CachedAnswer:
+    def cached_rows(self, key: Any, make: Callable[[], pl.DataFrame]) -> NotedFrame:
         """Return the rows of `make`, cached by key; repeat its warnings every time."""
 
-        def compute() -> CachedAnswer:
+        def compute() -> NotedFrame:
             with collecting_warnings() as notes:
                 frame = make()
-            return CachedAnswer(frame, tuple(notes))
+            return NotedFrame(frame, tuple(notes))
 
         answer = self.compute_once(key, compute, lambda answer: answer.frame.estimated_size())
         for note in answer.notes:

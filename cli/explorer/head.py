@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from attnbank.cli.explorer.bank_cache import CachedAnswer
+from attnbank.cli.explorer.bank_cache import NotedFrame
 from attnbank.cli.explorer.request import Link, RequestContext, hit_of, link
 from attnbank.cli.explorer.sentence_pages import small_map
 from attnbank.queries.sentences.choosing import layer_and_head
@@ -139,7 +139,7 @@ _COLUMNS = (
 _MIN_COUNT = 10
 
 
-def _relations(context: RequestContext, pair: tuple[int, int]) -> CachedAnswer:
+def _relations(context: RequestContext, pair: tuple[int, int]) -> NotedFrame:
     """The relations of a head by gain over the offset, with its held-out accuracy where it was
     chosen.
     """
@@ -155,7 +155,7 @@ def _relations(context: RequestContext, pair: tuple[int, int]) -> CachedAnswer:
         .join(held_out, on=keys, how="left", maintain_order="left")
         .select(*_COLUMNS, "held_out", "findable", "run")
     )
-    return CachedAnswer(joined, scores.notes)
+    return NotedFrame(joined, scores.notes)
 
 
 def _select_relations(run: str | None, pair: tuple[int, int]) -> str:

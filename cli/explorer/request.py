@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import polars as pl
 
-from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, CachedAnswer
+from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, NotedFrame
 from attnbank.cli.explorer.visit import Visit
 from attnbank.queries import Bank
 from attnbank.queries.table_formats import FormattedColumn, columns_as_text
@@ -79,7 +79,7 @@ class RequestContext:
         """The run in the address, by name or id."""
         return self.text_parameter("run") or None
 
-    def query(self, name: str, /, **values: Any) -> CachedAnswer:
+    def query(self, name: str, /, **values: Any) -> NotedFrame:
         """The rows of an analysis, cached. Raises what `Bank.query` raises."""
         arguments = {key: value for key, value in values.items() if value is not None}
         key = ("query", name, repr(sorted(arguments.items())))

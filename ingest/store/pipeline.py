@@ -93,7 +93,7 @@ class _BoundedQueue(Generic[_Item]):
         raise _Stopped
 
 
-class Worker(threading.Thread):
+class PipelineThread(threading.Thread):
     """A thread that stores its error for the caller, and stops the other threads."""
 
     def __init__(self, work: Callable[[], None], stop: Event) -> None:
@@ -267,7 +267,11 @@ def run_batches(job: BatchJob[_Planned, _Result]) -> None:
                 job.progress.add(rows.sentences, rows.effort)
             writer.commit()
 
-    workers = [Worker(read_batches, stop), Worker(merge, stop), Worker(write_rows, stop)]
+    workers = [
+        PipelineThread(read_batches, stop),
+        PipelineThread(merge, stop),
+        PipelineThread(write_rows, stop),
+    ]
 
     def interrupted() -> None:
         stop.set()

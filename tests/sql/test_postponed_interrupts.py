@@ -114,16 +114,17 @@ def tell(progress):
         told += 1
         if told >= int(after):
             os.kill(os.getpid(), signal.SIGINT)
-start = pipeline.Worker.start
+start = pipeline.PipelineThread.start
 def started(thread):
     start(thread)
     if after == "0":
         os.kill(os.getpid(), signal.SIGINT)
-pipeline.Worker.start = started
+pipeline.PipelineThread.start = started
 try:
     ingest(IngestOptions((corpus,), Path(bank), model, batch_tokens=256), tell)
 except KeyboardInterrupt:
-    print("interrupted", [each for each in threading.enumerate() if type(each) is pipeline.Worker])
+    left = [each for each in threading.enumerate() if type(each) is pipeline.PipelineThread]
+    print("interrupted", left)
 """
 
 
