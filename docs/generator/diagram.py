@@ -48,7 +48,7 @@ def _references(tables: Tables, connection: DuckDBPyConnection) -> Iterator[tupl
         for column, type_ in columns:
             if (
                 column.endswith("_word")
-                and type_ == "INTEGER"
+                and type_ in ("INTEGER", "BIGINT")
                 and (table, column, "word") not in known
             ):
                 yield table, column, "word"

@@ -45,7 +45,7 @@ _TABLES = (
     "departure",
 )  # fmt: skip
 _ROWS_AT_ONCE = 10_000
-_MEMORY = "1GB"  # of a corpus that is read
+MEMORY = "1GB"  # of a corpus that is read
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def read_text(corpus: Corpus, on_progress: OnProgress) -> CheckedCorpus:
     """
     # What does not fit into memory goes there; DuckDB makes the folder if need be, and removes it.
     spills = Path(tempfile.gettempdir(), f"attnbank-{uuid.uuid4().hex}.tmp")
-    text = connected(settings={"memory_limit": _MEMORY, "temp_directory": str(spills)})
+    text = connected(settings={"memory_limit": MEMORY, "temp_directory": str(spills)})
     checked = CheckedCorpus(corpus, text=text)
     with closed_on_error(text):
         try:

@@ -194,7 +194,7 @@ def test_a_corpus_that_fits_nowhere_makes_no_bank(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setattr(corpus, "_MEMORY", "1MB")
+    monkeypatch.setattr(corpus, "MEMORY", "1MB")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
     options = IngestOptions((str(sample),), tmp_path / "bank.duckdb", "none")
     with pytest.raises(AttnbankError, match="text of sample does not fit into memory") as caught:
