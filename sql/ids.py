@@ -79,13 +79,8 @@ def renumbered(table: str, column: str, numbers: Numbers) -> str:
     return f"case {value} {' '.join(f'when {old} then {to}' for old, to in new)} end"
 
 
-def is_of(column: str, owner: int) -> str:
-    """Return SQL for the ids in a column that are of one corpus or run."""
-    return f"{column} between {row_id(owner, 1)} and {row_id(owner, (1 << BITS) - 1)}"
-
-
+# The most shards that a corpus can be divided into.
 MOST = 1_000_000
-"""The most shards that a corpus can be divided into."""
 _TEXT = re.compile(r"([0-9]{1,9}(?:[-+][0-9]{1,9})*)/([0-9]{1,9})")
 
 

@@ -107,8 +107,8 @@ class Catalog:
                 try:
                     shards[id] = read_shards(text)
                 except ValueError:
-                    told = f"its {table} {row['name']} has an invalid shard: {str(text)[:40]!r}"
-                    raise unfit(shown, told) from None
+                    fault = f"its {table} {row['name']} has an invalid shard: {str(text)[:40]!r}"
+                    raise unfit(shown, fault) from None
 
 
 @dataclass(eq=False)
@@ -461,14 +461,14 @@ class _Runs:
             "--batch-tokens": [part["batch_tokens"] for part in parts],
             "torch": [(part["libraries"] or {}).get("torch") for part in parts],
         }
-        told = [
+        differing = [
             f"{name} {' and '.join(map(str, dict.fromkeys(values)))}"
             for name, values in differ.items()
             if len({*values}) > 1
         ]
-        if told:
+        if differing:
             self.notes.append(
-                f"The shards of {chosen[0].plain} differ only in rounding: {', '.join(told)}."
+                f"The shards of {chosen[0].plain} differ only in rounding: {', '.join(differing)}."
             )
         finished = [run.row["finished"] for run in chosen]
         return {

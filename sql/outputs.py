@@ -272,7 +272,7 @@ def check_folder(path: str | Path, *, last: str, owns: Owns, force: bool) -> Pat
 def output_folder(target: Path, *, owns: Owns) -> Iterator[Path]:
     """A folder to write into, which takes its place when the block ends, and is gone if it raises.
 
-    `target` is what check_folder returned; files in it that no such command wrote (`owns`) stay.
+    `target` is what check_folder returned; files in it that `owns` does not claim stay.
     Raises CallError if one of them is in the way, AttnbankError if writing fails; then what was
     there is unchanged.
     """
@@ -316,7 +316,7 @@ def check_fits(made: Iterable[tuple[Path, bool]], target: Path, owns: Owns) -> N
 
 
 def _link_others(old: Path, new: Path, is_own: Callable[[Path], bool]) -> None:
-    """Put what no such command wrote, and empty folders, into the folder that replaces theirs."""
+    """Link files that `owns` does not claim, and empty folders, into the new folder."""
     for path in sorted(old.rglob("*")):
         place = new / path.relative_to(old)
         if path.is_dir() and not path.is_symlink():

@@ -169,11 +169,11 @@ class _SurprisalJob:
                 if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
                     raise
                 words = len(self.measured_words())
-                kept = f"{words:,} words are saved"
+                written = f"{words:,} words are saved"
                 if isinstance(error, KeyboardInterrupt):
-                    raise KeyboardInterrupt(kept if words else "") from error
+                    raise KeyboardInterrupt(written if words else "") from error
                 raise AttnbankError(
-                    f"The device ran out of memory; {kept}.",
+                    f"The device ran out of memory; {written}.",
                     "Type the same command with a smaller --batch-tokens: it resumes where it"
                     " stopped.",
                 ) from error
@@ -253,7 +253,7 @@ class _SurprisalJob:
             "select source, number, good, bad, paradigm from minimal_pair where run = $run",
             self.of_run,
         ).fetchall()
-        # What `surprisal` replaces is no obstacle.
+        # Pairs that `surprisal` replaces need not be the same.
         is_kept = self.ablation is not None or not self.replace
         self.stored_pairs = {row[:2]: row[2:] for row in rows if is_kept}
         for source, pairs in pairs_by_source.items():

@@ -505,7 +505,8 @@ class _Merge:
                 changed.append(name)
                 if type_ == "VARCHAR":
                     cases = " ".join(
-                        f"when {literal(told)} then {literal(now)}" for told, now in names.items()
+                        f"when {literal(old_name)} then {literal(new_name)}"
+                        for old_name, new_name in names.items()
                     )
                     values[name] = f"case {old} {cases} end" if cases else "null"
                     lost.append(f"({old} is not null and {values[name]} is null)")

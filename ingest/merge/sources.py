@@ -114,9 +114,9 @@ def source_of(number: int, path: str | Path) -> Source:
     with open_to_read(path) as connection:
         tables = tables_of(connection)
         _check_types(connection, str(path), tables)
-        kept = f"from {answer_cache.TABLE} limit 1"
+        answers = f"from {answer_cache.TABLE} limit 1"
         has_answers = answer_cache.has_cache(connection) and bool(
-            connection.execute(kept).fetchall()
+            connection.execute(answers).fetchall()
         )
     file = existing(path)
     reads = files_of_bank(file)
@@ -195,8 +195,8 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
         ).fetchall()
     size = sum(file.bytes for file in table.files)
     if text_bytes > max(MOST_TEXT, MOST_TIMES * size):
-        told = f"{table.name} has {size:,} bytes, but unpacks to {text_bytes:,} bytes of text"
-        raise unfit(export, told)
+        fault = f"{table.name} has {size:,} bytes, but unpacks to {text_bytes:,} bytes of text"
+        raise unfit(export, fault)
     have = {name: type_ for name, type_, *_ in described}
     usual = upgrading.columns_of_this_format() if table.schema == "main" else {}
     own = usual.get(table.name, {})
@@ -205,11 +205,11 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
             if name not in columns:
                 raise unfit(export, f"{table.name}.{name} is not in {where}")
             if own.get(name, columns[name]) != columns[name]:
-                told = f"{table.name}.{name} is {columns[name]}, not {own[name]}"
-                raise unfit(export, told)
+                fault = f"{table.name}.{name} is {columns[name]}, not {own[name]}"
+                raise unfit(export, fault)
     if rows != table.rows:
-        told = f"{table.name} has {rows:,} rows, but was written with {table.rows:,}"
-        raise unfit(export, told)
+        fault = f"{table.name} has {rows:,} rows, but was written with {table.rows:,}"
+        raise unfit(export, fault)
     name = f"{SOURCE}.{qualified_name(table.schema, table.name)}"
     return f"create view {name} as select {', '.join(map(quoted, table.columns))} from {source}"
 

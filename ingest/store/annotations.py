@@ -242,7 +242,7 @@ def _read_header(word_file: _WordFile, pieces: Iterator[bytes], delimiter: str) 
     if len(line) >= _PIECE:
         fact = f":1: the names of the columns have more than {_PIECE:,} bytes"
         raise word_file.error(fact, "Give a file whose first line names its columns.")
-    header = line.decode(errors="replace")  # what is no text is refused below
+    header = line.decode(errors="replace")  # bytes that are not UTF-8 are refused below
     for mark in "" if delimiter else ",;\t|":
         marked = {name.strip(' "').lower() for name in header.split(mark)}
         if len(marked) > 1 and marked & {"sent_id", "word"}:

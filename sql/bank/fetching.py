@@ -32,7 +32,7 @@ _DIGEST = re.compile(r"([0-9a-f]{64})\b")
 
 
 class _UnfitError(BankError):
-    """What is fetched is no bank, or more than one, and is not kept."""
+    """The file is not a bank, or goes on after its end: the part is removed."""
 
 
 def file_of(address: str) -> Path:
@@ -97,7 +97,7 @@ def _download(
 ) -> None:
     """Append to a part what it lacks, if it is of the file that is there now, as `mark` says."""
     before = mark.read_text(encoding="utf-8") if mark.exists() else ""
-    # The last byte is asked for again: where a file ends, a host has no part to give.
+    # The last byte is requested again, since a host refuses a range that begins at the end.
     have = max(0, part.stat().st_size - 1) if before and part.exists() else 0
     with request(url, have) as response:
         if not response.is_part:

@@ -45,7 +45,7 @@ class RefusedError(BankError):
 
 
 class BrokenOffError(RefusedError):
-    """What goes on where it stopped when it is asked for again."""
+    """The connection broke off; a second request goes on where it stopped."""
 
 
 def register(connection: DuckDBPyConnection, address: str) -> RemoteFile:
@@ -103,7 +103,7 @@ class RemoteFile:
         return place
 
     def read(self, count: int = -1) -> bytes:
-        """The next bytes, asked for again if the host fails. Raises OSError, as DuckDB expects."""
+        """The next bytes, requested again if the host fails. Raises OSError, as DuckDB expects."""
         start = self.tell()
         end = self.size if count < 0 else min(start + count, self.size)
         try:
@@ -253,11 +253,13 @@ class _SameSecurity(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        asked, scheme = without_secrets(req.full_url), newurl.partition(":")[0].lower()
+        address, scheme = without_secrets(req.full_url), newurl.partition(":")[0].lower()
         if scheme not in ("http", "https"):
-            raise BankError(f"{asked} leads to an address that is not of the web ({scheme[:9]}:).")
+            raise BankError(
+                f"{address} leads to an address that is not of the web ({scheme[:9]}:)."
+            )
         if req.type == "https" and scheme != "https":
-            raise BankError(f"{asked} leads to an address without encryption.")
+            raise BankError(f"{address} leads to an address without encryption.")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
