@@ -63,6 +63,10 @@ DAMAGE = {
     "update position set word = 3": "a position of the input 1 has a word of another document",
     "update position set sequence = 9 where sequence = 2": "position has rows that belong to no",
     "update sequence set run = 9": "sequence has rows that belong to no run",
+    "update sequence set id = id + 1099511627776;"
+    " update position set sequence = sequence + 1099511627776": "is that of another run",
+    "update document set index = index + 1": "the id of document 1 is not that of its place",
+    "update mention set id = id + 1099511627776": "the ids of document 1 are those of another",
     "update surprisal set word = 9": "surprisal has rows that belong to no word",
     "update peak set most_attended_weight = 'nan'": "peak has rows that no map has",
     "update peak set most_attended = 2": "peak has rows that no map has",
