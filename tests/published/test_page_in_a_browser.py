@@ -556,10 +556,16 @@ def test_statements_that_read_give_the_rows_of_the_command(
     assert page.locator('[role="alert"]').count() == 0
     with open_bank(published) as bank:
         frame = bank.sql(statement)
+    rows = visitor.rows()
     if statement.startswith("explain"):  # the plan is not the same
-        assert visitor.rows()[0][0] == "physical_plan"
+        assert rows[0][0] == "physical_plan"
+    elif statement.startswith("summarize"):  # DuckDB in a browser estimates differently
+        estimate = frame.columns.index("approx_unique")
+        assert [row[:estimate] + row[estimate + 1 :] for row in rows] == cells(
+            frame, "approx_unique"
+        )
     else:
-        assert visitor.rows() == cells(frame)
+        assert rows == cells(frame)
     if statement.startswith("pivot"):
         visitor.said.clear()  # the worker says that a pivot is several statements
 
