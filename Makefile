@@ -90,11 +90,11 @@ corpora:
 	@$(PYTHON) tests/support/real_text.py
 
 bench: $(STAMP) $(WEB)
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/benchmarks/bench_all.py $(CORPUS)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python benchmarks/bench_all.py $(CORPUS)
 
 simulations: $(STAMP)
 	@echo "Simulating intervals and p values for docs/trust.md (about 7 minutes)"
-	@$(BIN)/python tests/benchmarks/simulations.py --write
+	@$(BIN)/python benchmarks/simulations.py --write
 
 # Served with the pages, which fetch nothing when they are read.
 $(MERMAID):

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PARTS = ("sql", "ingest", "queries", "cli")
 """The folders of the package: they and all folders below them are on the map."""
-BESIDE = ("docs", "tests")
+BESIDE = ("docs", "tests", "benchmarks")
 """Other folders, of which only those directly below are on the map."""
 BEGINS = "<!-- The map is made by `python docs/make.py --map`; do not edit it. -->"
 ENDS = "<!-- The map ends here. -->"
@@ -61,10 +61,10 @@ NO_DOCSTRING = {
     "docs/assets": "Style and script of the site.",
     "docs/how-to": "How-to pages, one task each.",
     "docs/pictures": "Pictures of the README and the pages, as the commands draw them.",
+    "benchmarks": "Benchmarks (`make bench`), and simulations of intervals and p values.",
     "tests": "The tests, in folders by what they test.",
     "tests/analyses": "Analyses compared with slow implementations, and every case of `cases/`.",
     "tests/attention": "Merging tokens to words, other measures, sums of maps.",
-    "tests/benchmarks": "Benchmarks (`make bench`), and simulations of intervals and p values.",
     "tests/cases": "Given and expected rows for each analysis, small enough to check by hand.",
     "tests/cli": "Commands as people type them: output, errors, help, completion.",
     "tests/corpora": "Readers of each format, mentions, licences, samples.",

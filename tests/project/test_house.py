@@ -92,7 +92,7 @@ def test_every_folder_is_on_the_map() -> None:
 @pytest.mark.slow
 def test_tests_and_benchmarks_use_nothing_private() -> None:
     wrong = []
-    for path in sorted((ROOT / "tests").rglob("*.py")):
+    for path in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         taken = [
             (each.asname or each.name, path.name, node.lineno)

@@ -1,6 +1,6 @@
 """Ingests of other measures compared with one of weights, whole commands that take turns.
 
-    python tests/benchmarks/bench_measures.py CORPUS [--model minilm] [--rounds 3]
+    python benchmarks/bench_measures.py CORPUS [--model minilm] [--rounds 3]
         [--measures norms]
 
 Rollout is of tokens, and so is what it is compared with. Value zeroing takes a pass for each word:

@@ -1,6 +1,6 @@
 """How long commands that read a bank take, as processes, beside the imports they cannot avoid.
 
-    python tests/benchmarks/bench_commands.py BANK [--rounds 9]
+    python benchmarks/bench_commands.py BANK [--rounds 9]
 
 Each command takes turns with a Python that imports DuckDB and Polars and does nothing else: seconds
 of wall clock and of processor, medians. A busy machine tells nothing, so the load is printed first.

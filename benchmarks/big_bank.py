@@ -1,6 +1,6 @@
 """Makes a bank of any size from one text.
 
-    python tests/benchmarks/big_bank.py CORPUS BANK [--weights 1e9] [--context pair] [--unit token]
+    python benchmarks/big_bank.py CORPUS BANK [--weights 1e9] [--context pair] [--unit token]
 
 The text is ingested once with the packaged model, or a sample of it if it has more weights than
 --weights. Then all rows are copied with new ids (documents, sentences, words and mentions as well

@@ -1,6 +1,6 @@
 """An ablated set of heads compared with a bare forward pass, and --each with as many of them.
 
-    python tests/benchmarks/bench_ablation.py CORPUS --model MODEL [--inputs 48] [--rounds 3]
+    python benchmarks/bench_ablation.py CORPUS --model MODEL [--inputs 48] [--rounds 3]
 
 The model reads a sample of the sentences. The bare pass ends in the logits of all tokens that are
 asked for, and nothing is done with them. What one set adds is the whole work with it less that

@@ -1,6 +1,6 @@
 """How long a published bank takes in Chromium, through a host that answers 40 ms late.
 
-    python tests/benchmarks/bench_published.py PUBLICATION [NAME] [--rounds 5] [--milliseconds 40]
+    python benchmarks/bench_published.py PUBLICATION [NAME] [--rounds 5] [--milliseconds 40]
 
 PUBLICATION is a folder that `attnbank publish` wrote, NAME a bank in it. Every round is a visitor
 who has seen nothing yet: medians of seconds, and requests and bytes, which are the same each time.
@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 import browsers
 from counting_host import Counted, served

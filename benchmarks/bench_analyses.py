@@ -1,7 +1,7 @@
 """The time and the memory of each analysis, in seconds per billion weights that it reads.
 
-    python tests/benchmarks/bench_analyses.py --corpus TEXT [--weights 1e9] [NAME...]
-    python tests/benchmarks/bench_analyses.py --bank BANK [NAME...]
+    python benchmarks/bench_analyses.py --corpus TEXT [--weights 1e9] [NAME...]
+    python benchmarks/bench_analyses.py --bank BANK [NAME...]
 
 With --corpus, the text becomes up to three banks of about --weights weights each (big_bank.py), one
 after the other: pairs of tokens, sentences of words, documents of words. Each analysis reads the

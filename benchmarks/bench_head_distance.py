@@ -1,6 +1,6 @@
 """Distances between heads: the step compared with a loop over heads, on the same attention.
 
-    python tests/benchmarks/bench_head_distance.py BANK [--weights 20000000] [--rounds 3]
+    python benchmarks/bench_head_distance.py BANK [--weights 20000000] [--rounds 3]
 
 The loop is written from the definition, in the way of the published code: input by input, each head
 against all heads at once, with two logarithms per weight and pair. Both get the same float32 maps

@@ -1,6 +1,6 @@
 """An epoch of each probe compared with the same probe trained one sentence at a time in torch.
 
-    python tests/benchmarks/bench_probes.py CORPUS [--model minilm] [--sentences 600] [--rounds 3]
+    python benchmarks/bench_probes.py CORPUS [--model minilm] [--sentences 600] [--rounds 3]
 
 The sentence-at-a-time trainer works like the published code: maps and transposes are concatenated,
 the two vectors of every word pair are side by side, and Adam makes one step per sentence. A second

@@ -1,6 +1,6 @@
 """Every benchmark, one after the other, on one corpus.
 
-    python tests/benchmarks/bench_all.py [CORPUS]
+    python benchmarks/bench_all.py [CORPUS]
 
 Without CORPUS they run on the sample that comes with the package. It is small, so this takes only
 minutes, but the ratios say less than those on real text (make corpora; make bench
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SAMPLE = HERE.parents[1] / "ingest" / "corpora" / "sample"
+SAMPLE = HERE.parent / "ingest" / "corpora" / "sample"
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """The time of requests in an open bank, some compared with a SELECT that is written by hand.
 
-    python tests/benchmarks/bench_patterns.py BANK [--requests grew.jsonl] [--rounds 5]
+    python benchmarks/bench_patterns.py BANK [--requests grew.jsonl] [--rounds 5]
 
 What is timed is `bank.find`: reading the request, building its SELECT, planning and running it, and
 making the frame. Only the open bank is kept from one round to the next. Without --requests the
@@ -28,7 +28,7 @@ from attnbank.queries.patterns import compile_request
 from attnbank.queries.patterns.language.parser import parse_request
 from attnbank.sql.errors import CallError
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "patterns.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "patterns.md"
 BY_HAND = {
     "pattern { V -[obj]-> O }": (
         "select sentence.name as sent_id, o.head_index as V, o.index as O from word as o"

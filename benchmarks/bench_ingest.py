@@ -1,6 +1,6 @@
 """Ingest compared with the bare forward pass over the same batches, and the size that it writes.
 
-    python tests/benchmarks/bench_ingest.py CORPUS [--model minilm] [--rounds 3] [--beforehand]
+    python benchmarks/bench_ingest.py CORPUS [--model minilm] [--rounds 3] [--beforehand]
 
 Each round runs the two in turn, so that a drift of the machine's speed does not change the ratio.
 The bare pass includes the padding and the model, with attention returned. Ingest adds reading the

@@ -1,6 +1,6 @@
 """Kept answers compared with computed ones, in one open bank: milliseconds and ratios.
 
-    python tests/benchmarks/bench_kept.py BANK [--rounds 5]
+    python benchmarks/bench_kept.py BANK [--rounds 5]
 
 The bank is copied, and the answers are kept in the copy.
 """

@@ -1,6 +1,6 @@
 """A run that is given (`add_run`) compared with an ingest of the same maps, in processor seconds.
 
-    python tests/benchmarks/bench_given.py CORPUS [--model minilm] [--rounds 3]
+    python benchmarks/bench_given.py CORPUS [--model minilm] [--rounds 3]
 
 Every map is computed before the clock starts, so that what is left is reading the text, tokens,
 merging and writing. Each round runs the two in turn, over copies of one bank with the text.

@@ -1,6 +1,6 @@
 """`best_head` compared with the published code's method, on the same attention, in one process.
 
-    python tests/benchmarks/bench_best_head.py BANK [--rounds 3]
+    python benchmarks/bench_best_head.py BANK [--rounds 3]
 
 The published method: for each layer, head and direction, take each sentence's map, cut off the
 special tokens, blank the diagonal, arg-max every row, and count hits per relation in Python. Its

@@ -1,6 +1,6 @@
 """What a big corpus costs: rates, sizes and times measured here, and what follows from them.
 
-    python tests/benchmarks/bench_scale.py CORPUS [--model FOLDER...] [--largest 1e9] [--spark]
+    python benchmarks/bench_scale.py CORPUS [--model FOLDER...] [--largest 1e9] [--spark]
 
 CORPUS has trees and coreference, such as gum-dev.conllu. It prints the tables of docs/scale.md:
 

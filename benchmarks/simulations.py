@@ -1,6 +1,6 @@
 """What the intervals and p values of the analyses are worth, on corpora that are drawn at random.
 
-    python tests/benchmarks/simulations.py [--draws 2000] [--write]
+    python benchmarks/simulations.py [--draws 2000] [--write]
 
 prints the tables of docs/trust.md, or with --write puts them there, between the markers. In each
 corpus the truth is known: how often a head finds the words of a relation in the documents that the
@@ -28,7 +28,7 @@ import polars as pl
 from attnbank.sql import registry
 from attnbank.sql.macros import macros
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "trust.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
 BEGIN, END = "<!-- simulations: begin -->", "<!-- simulations: end -->"
 SPREADS = (0.0, 0.3, 0.6)
 DOCUMENTS = (2, 4, 8, 16, 30, 100)
