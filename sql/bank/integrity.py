@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
 from attnbank.sql.bank.upgrading import columns_of_this_format
+from attnbank.sql.ids import LARGEST_OWNER
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -29,7 +30,8 @@ _OF_INPUTS = frozenset({"attention", "attention_top", "attention_map", "peak", "
 
 def fault_of_catalog(connection: DuckDBPyConnection) -> str | None:
     """What is wrong with the corpora, models and runs of the current database, in words."""
-    return _first_fault(connection, "catalog", {"longest": LONGEST_NAME, "heads": MOST_HEADS})
+    values = {"longest": LONGEST_NAME, "heads": MOST_HEADS, "numbers": LARGEST_OWNER}
+    return _first_fault(connection, "catalog", values)
 
 
 def fault_of_rows(connection: DuckDBPyConnection) -> str | None:

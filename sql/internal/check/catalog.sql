@@ -17,6 +17,14 @@ from run
 where
     run.heads < 1 or run.model not in (select model.id from model) or run.corpus not in (select corpus.id from corpus)
 union all
+select 'its ' || numbered_row.kind || ' ' || left(numbered_row.name, 40) || ' has the number ' || numbered_row.id
+from (
+    select 'corpus' as kind, corpus.id, corpus.name from corpus
+    union all
+    select 'run', run.id, run.name from run
+) as numbered_row
+where numbered_row.id not between 1 and $numbers
+union all
 select 'a name in it has ' || length(named_row.name) || ' characters (' || left(named_row.name, 40) || '…)'
 from (
     select model.name from model
