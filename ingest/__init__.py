@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:
-    from attnbank.ingest.engines.filling import ingest_to_export
+    from attnbank.ingest.engines.parts import ingest_to_export
     from attnbank.ingest.losses.head_sets import AblateOptions, HeadSet, LossOptions
     from attnbank.ingest.losses.surprisal import ablate, surprisal
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
@@ -48,7 +48,7 @@ _MODULES = {
     **dict.fromkeys(("estimate", "ingest"), "run"),
     **dict.fromkeys(("estimate_series", "ingest_series"), "series"),
     **dict.fromkeys(("import_export", "import_exports", "merge_banks"), "merge.merging"),
-    "ingest_to_export": "engines.filling",
+    "ingest_to_export": "engines.parts",
 }
 
 

@@ -10,8 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from attnbank.ingest.corpora.document import Problem
-from attnbank.ingest.corpora.faults import ANY, FAULTS
+from attnbank.ingest.corpora.document import ANY, FAULTS, Problem
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import AttnbankError
 from generator.markdown import block, made_by, page, plain, table

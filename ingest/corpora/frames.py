@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from attnbank.ingest.corpora.source import CorpusFile
+from attnbank.ingest.corpora.format import CorpusFile
 from attnbank.sql.errors import CallError, first_line
 
 _TEXTS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc", "surface", "document")

@@ -16,8 +16,7 @@ from attnbank.ingest.corpora.document import DocumentStart, Sentence, Word
 from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
-    from attnbank.ingest.models.tokenizer import InputTokenizer
-    from attnbank.ingest.models.word_splitting import WordEncoder
+    from attnbank.ingest.models.tokenizer import InputTokenizer, WordEncoder
 
 REPEAT = "repeat"  # `corpus.format` of such a corpus
 DEFAULT_INPUTS = 100

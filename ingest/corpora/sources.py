@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
+import re
 import select
 import shutil
 import stat
@@ -11,6 +13,7 @@ import sys
 import tempfile
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -18,8 +21,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from attnbank.ingest.corpora.bounds import LEAST_FREE, MOST_CHARACTERS, MOST_PIPE, MOST_WORDS
 from attnbank.ingest.corpora.document import (
+    LEAST_FREE,
+    LINES,
+    MOST_CHARACTERS,
+    MOST_PIPE,
+    MOST_WORDS,
+    TEXT,
     CorpusError,
     Departure,
     DocumentStart,
@@ -28,12 +36,19 @@ from attnbank.ingest.corpora.document import (
     Sentence,
     Word,
 )
-from attnbank.ingest.corpora.faults import LINES, TEXT
-from attnbank.ingest.corpora.format import ReadOptions, Start, endings, formats, recognise
+from attnbank.ingest.corpora.format import (
+    BOM,
+    STDIN,
+    CorpusFile,
+    ReadOptions,
+    Start,
+    endings,
+    formats,
+    read_error,
+    recognise,
+)
 from attnbank.ingest.corpora.formats.lines import prose_fact
 from attnbank.ingest.corpora.frames import frame_source, is_frame
-from attnbank.ingest.corpora.source import BOM, STDIN, CorpusFile, read_error
-from attnbank.ingest.corpora.unsupported import unsupported_format
 from attnbank.sql.errors import AttnbankWarning, CallError
 
 _MARK = BOM.decode()
@@ -42,6 +57,13 @@ _START = 1 << 16  # bytes by which a format is recognised
 _LONGEST_NAME = 4096  # characters, as of paths on Linux
 _BY_LINES = "read each line as a sentence: --format lines."
 _PATIENCE = 2.0  # seconds without data in a pipe before a warning
+# By which text that no format reads is recognised, such as XML, JSON and tables.
+_MOST_SHARE = 0.9  # of the lines that must match
+_LEAST_ROWS = 3  # fewer lines may look like a table by chance
+_XML = re.compile(r"\ufeff?<[?!/A-Za-z]")
+_PHRASE = re.compile(r"\s*\(\s*(\(|[A-Z][^\s()]*\s*(\(|$)|[^\s()]+ [^\s()]+\))")
+_BRAT = re.compile(r"T\d+\t\S+ \d+ \d+|[REAMN]\d+\t\S+ |\*\t\S+ T\d+|#\d*\t\S+ [TREAMN]\d+\t")
+_LABELLED = re.compile(r"\S.*[ \t](O|[BIESLU]-\S+)\s*$")
 
 
 class _Folder:
@@ -123,7 +145,11 @@ def find_sources(
             sources_by_path.setdefault(source.path.resolve(), source)
     if format is None:
         for path, source in [*sources_by_path.items()]:
-            if source.format == TEXT and (fact := _unread_format(source)):
+            if source.format != TEXT:
+                continue
+            with source.open() as opened:
+                fact = unsupported_format(Start(opened.read(_START)))
+            if fact:
                 problems.append(Problem("unknown-format", fact, file=source.name))
                 del sources_by_path[path]
     if problems and (bad is None or not sources_by_path):
@@ -188,10 +214,57 @@ def _by_endings() -> str:
     )
 
 
-def _unread_format(source: CorpusFile) -> str | None:
-    """Return what a file that looks like text is, if no format reads it."""
-    with source.open() as file:
-        return unsupported_format(Start(file.read(_START)))
+def unsupported_format(start: Start) -> str | None:
+    """Return what a file that looks like plain text is, by its first lines; None for text.
+
+    As text, XML, JSON or a table would become sentences of markup.
+    """
+    lines = start.lines
+    if not lines:
+        return None
+    if _XML.match(lines[0]):
+        return "XML or a vertical file: its first line begins with <"
+    if lines[0].lstrip()[0] == "{" or lines[0].strip() == "[" or lines[0].startswith('[{"'):
+        return f"JSON: its first line begins with {lines[0].lstrip()[0]}"
+    # Of a longer file the last line is cut off somewhere.
+    complete = lines if len(start.data) < 1 << 16 else lines[:-1] or lines
+    for pattern, what in (
+        (_BRAT, "annotation of brat: its lines begin with T1, R1 and the like"),
+        (_LABELLED, "a table of words: its lines end with O or B-... as those of CoNLL-2003"),
+    ):
+        if _are_most(sum(bool(pattern.match(line)) for line in complete), complete):
+            return what
+    if lines[0].lstrip()[0] == "(" and _are_most(sum(map(_is_bracketed, complete)), complete):
+        return "bracketed trees: its lines begin with ( and a phrase"
+    return _looks_like_table(complete)
+
+
+def _are_most(count: int, lines: Sequence[str]) -> bool:
+    return count >= _MOST_SHARE * len(lines)
+
+
+def _is_bracketed(line: str) -> bool:
+    return _PHRASE.match(line) is not None or not line.strip("() \t")
+
+
+def _looks_like_table(lines: Sequence[str]) -> str | None:
+    """Return what table the lines are rows of, if most have the same number of delimiters."""
+    if len(lines) < _LEAST_ROWS:
+        return None
+    for delimiter, name in (("\t", "tabs"), (",", "commas"), (";", "semicolons")):
+        # Without quoting for tabs: a text may have unpaired quotation marks.
+        rows = csv.reader(lines, delimiter=delimiter, quotechar=None if name == "tabs" else '"')
+        sizes: Counter[int] = Counter()
+        spaced = 0
+        for cells in rows:
+            sizes[len(cells)] += 1
+            spaced += any(cell.startswith(" ") for cell in cells[1:])
+        ((columns, count),) = sizes.most_common(1)
+        is_text = delimiter != "\t" and 10 * spaced >= sizes.total()  # a comma, then a space
+        if columns > 1 and count >= _MOST_SHARE * sizes.total() and not is_text:
+            most = f"{count:,} of its first {sizes.total():,} lines"
+            return f"a table: {most} have {columns} columns between {name}"
+    return None
 
 
 def _files_in_folder(folder: Path, format: str | None) -> list[Path]:

@@ -25,7 +25,7 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import FaultError
-from attnbank.ingest.corpora.source import BOM, CorpusFile
+from attnbank.ingest.corpora.format import BOM, CorpusFile
 from attnbank.ingest.store.writer import open_for_changes
 from attnbank.sql import registry
 from attnbank.sql.bank import upgrading

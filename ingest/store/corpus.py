@@ -17,11 +17,10 @@ import duckdb
 import langcodes
 from duckdb import DuckDBPyConnection
 
-from attnbank.ingest.corpora.document import LEFT_OUT, CorpusError, Problem, Sentence
-from attnbank.ingest.corpora.faults import FAULTS, LINES
+from attnbank.ingest.corpora.document import FAULTS, LEFT_OUT, LINES, CorpusError, Problem, Sentence
+from attnbank.ingest.corpora.format import CorpusFile
 from attnbank.ingest.corpora.licences import licence_of_files
 from attnbank.ingest.corpora.random_tokens import DEFAULT_INPUTS, REPEAT, RandomTokens
-from attnbank.ingest.corpora.source import CorpusFile
 from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.ingest.options import Departures, IngestOptions, TextReport, check_options
 from attnbank.ingest.progress import OnProgress, Progress, ignore_progress

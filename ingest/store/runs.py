@@ -11,9 +11,9 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES
-from attnbank.ingest.models import word_splitting
 from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.loading import ModelFacts
+from attnbank.ingest.models.tokenizer import READING_VERSION
 from attnbank.ingest.options import FirstWord, IngestOptions
 from attnbank.ingest.store.writer import insert_row, next_ids, rows_by_name
 from attnbank.sql import provenance
@@ -73,7 +73,7 @@ class RunSpec:
             "corpus": self.corpus,
             "model": self.model_id,
             "max_tokens": self.max_tokens,
-            "reading": word_splitting.READING_VERSION,
+            "reading": READING_VERSION,
             "batching": self.batching,
             "first_word": self.first_word,
             "bos": self.bos,

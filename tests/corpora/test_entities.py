@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnbank.ingest.corpora.document import FaultError, Sentence
-from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
 from attnbank.ingest.corpora.formats.conllu import read_conllu
-from attnbank.ingest.corpora.mentions import EntitySpan
+from attnbank.ingest.corpora.mentions import COREFUD, EntitySpan, Notation, entity_spans
 
 GUM = Notation.parse_declaration("GRP-etype-infstat-salience-centering-minspan-link-identity")
 

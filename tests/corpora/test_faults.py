@@ -12,8 +12,7 @@ from pathlib import Path
 import made_faults
 import pytest
 
-from attnbank.ingest.corpora.document import CorpusError, Problem
-from attnbank.ingest.corpora.faults import ANY, FAULTS
+from attnbank.ingest.corpora.document import ANY, FAULTS, CorpusError, Problem
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
 
 FOLDER = Path(__file__).parents[1] / "faults"

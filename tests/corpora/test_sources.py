@@ -14,8 +14,7 @@ import pytest
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest.corpora.document import CorpusError, DocumentStart, Problem, Sentence
-from attnbank.ingest.corpora.format import recognise
-from attnbank.ingest.corpora.source import CorpusFile
+from attnbank.ingest.corpora.format import CorpusFile, recognise
 from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
 from attnbank.sql.errors import CallError
 

@@ -16,9 +16,8 @@ import made_faults
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.corpora import faults
-from attnbank.ingest.corpora.bounds import MOST_LINE
-from attnbank.ingest.corpora.document import CorpusError, Problem, Sentence
+from attnbank.ingest.corpora import document
+from attnbank.ingest.corpora.document import MOST_LINE, CorpusError, Problem, Sentence
 from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.corpora.formats.docbin import count_items
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
@@ -436,7 +435,7 @@ def test_a_bound_is_told_in_two_lines(
     made_faults.MADE[key](path)
     if key[0] == "text":
         pytest.skip("without a pipeline each line of it is a sentence")
-    strict = ["--strict"] if faults.FAULTS[key[1]].is_mended else []
+    strict = ["--strict"] if document.FAULTS[key[1]].is_mended else []
     with hostile.nothing_made(tmp_path):
         told = hostile.refused(["ingest", str(path), "--model", "minilm", *strict], capsys, 1)
     assert key[1] in told

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
-from attnbank.ingest.inputs.contexts import (
+from attnbank.ingest.inputs.planning import (
     TokenBudget,
     document_drafts,
     pair_drafts,

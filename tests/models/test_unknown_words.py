@@ -20,9 +20,8 @@ from attnbank.cli.app import run_command_line
 from attnbank.cli.commands import info
 from attnbank.cli.humanize import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.models import word_splitting
 from attnbank.ingest.models.loading import locate_model
-from attnbank.ingest.models.tokenizer import InputTokenizer, Unalignable
+from attnbank.ingest.models.tokenizer import READING_VERSION, InputTokenizer, Unalignable
 from attnbank.ingest.store import pipeline
 from attnbank.queries import open_bank
 
@@ -218,10 +217,7 @@ def test_info_tells_runs_of_before_apart(
     assert "ingested by an older attnbank" in old and "were not counted" in old
     assert "ingested by an older attnbank" in one
     assert "older attnbank" not in new
-    assert (info.READING, word_splitting.READING_VERSION) == (
-        2,
-        3,
-    )  # what info says of each version is known
+    assert (info.READING, READING_VERSION) == (2, 3)  # what info says of each is known
 
 
 # Another tokenizer is another model.

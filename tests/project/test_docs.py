@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 
 import make
 import offline
-from attnbank.ingest.corpora.faults import FAULTS
+from attnbank.ingest.corpora.document import FAULTS
 from attnbank.queries import Bank, open_bank, to_dialect
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses

@@ -9,8 +9,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from attnbank.ingest.corpora.bounds import MOST_CONSTITUENTS, MOST_WORDS
 from attnbank.ingest.corpora.document import (
+    MOST_CONSTITUENTS,
+    MOST_WORDS,
     Constituent,
     Departure,
     DocumentStart,
@@ -19,9 +20,8 @@ from attnbank.ingest.corpora.document import (
     Sentence,
     Word,
 )
-from attnbank.ingest.corpora.format import Format
+from attnbank.ingest.corpora.format import BOM, Format, blocks, decode, split_lines
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
-from attnbank.ingest.corpora.source import BOM, blocks, decode, split_lines
 
 # Possessive quantifiers: backtracking over a line of spaces would take very long.
 _BEGIN = re.compile(r"#begin document \((.+?)\)\s*+;?+\s*+(?:part\s++([0-9]{1,9}+)\s*+)?")

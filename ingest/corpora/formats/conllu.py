@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count, zip_longest
 
-from attnbank.ingest.corpora.bounds import MOST_DIGITS
 from attnbank.ingest.corpora.document import (
+    MOST_DIGITS,
     NO_HEAD,
     ZERO_MENTION,
     Departure,
@@ -26,10 +26,8 @@ from attnbank.ingest.corpora.document import (
     Word,
     check_tree,
 )
-from attnbank.ingest.corpora.entities import COREFUD, Notation, entity_spans
-from attnbank.ingest.corpora.format import Format, Start
-from attnbank.ingest.corpora.mentions import mentions_of
-from attnbank.ingest.corpora.source import blocks, decode, split_lines
+from attnbank.ingest.corpora.format import Format, Start, blocks, decode, split_lines
+from attnbank.ingest.corpora.mentions import COREFUD, Notation, entity_spans, mentions_of
 from attnbank.sql.relation_names import without_subtype
 
 _KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")

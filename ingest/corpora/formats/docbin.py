@@ -9,8 +9,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from attnbank.ingest.corpora.bounds import MOST_DOCBIN, MOST_ITEMS, MOST_TOKENS, MOST_WORDS
 from attnbank.ingest.corpora.document import (
+    MOST_DOCBIN,
+    MOST_ITEMS,
+    MOST_TOKENS,
+    MOST_WORDS,
     DocumentStart,
     FaultError,
     Problem,
@@ -18,9 +21,8 @@ from attnbank.ingest.corpora.document import (
     Word,
     check_tree,
 )
-from attnbank.ingest.corpora.format import Format, Start
+from attnbank.ingest.corpora.format import CONTROL, Format, Start
 from attnbank.ingest.corpora.mentions import EntitySpan, check_covered, mentions_of
-from attnbank.ingest.corpora.source import CONTROL
 from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:

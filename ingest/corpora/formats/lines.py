@@ -13,10 +13,15 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
-from attnbank.ingest.corpora.bounds import MOST_WORDS
-from attnbank.ingest.corpora.document import DocumentStart, FaultError, Problem, Sentence, Word
-from attnbank.ingest.corpora.format import Format
-from attnbank.ingest.corpora.source import BOM, CorpusFile, decode
+from attnbank.ingest.corpora.document import (
+    MOST_WORDS,
+    DocumentStart,
+    FaultError,
+    Problem,
+    Sentence,
+    Word,
+)
+from attnbank.ingest.corpora.format import BOM, CorpusFile, Format, decode
 
 _FIRST = 2**16  # bytes that are searched for an empty line
 _WHITE = BOM + b" \t\r\n\f\v"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from attnbank.ingest.corpora.bounds import MOST_DIGITS
 from attnbank.ingest.corpora.document import (
+    MOST_DIGITS,
     DocumentStart,
     FaultError,
     Problem,
@@ -18,8 +18,7 @@ from attnbank.ingest.corpora.document import (
     Word,
     check_tree,
 )
-from attnbank.ingest.corpora.format import Format, Start
-from attnbank.ingest.corpora.source import blocks, decode, split_lines
+from attnbank.ingest.corpora.format import Format, Start, blocks, decode, split_lines
 
 _LINE = re.compile(r"\S+\s+[0-9]+-\S+\s*")
 _LABEL = re.compile(r"([0-9]+)-(\S+)")

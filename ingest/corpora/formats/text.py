@@ -8,11 +8,15 @@ from functools import lru_cache, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.corpora.bounds import MOST_PARAGRAPH
-from attnbank.ingest.corpora.document import DocumentStart, FaultError, Problem, Sentence
-from attnbank.ingest.corpora.format import Format
+from attnbank.ingest.corpora.document import (
+    MOST_PARAGRAPH,
+    DocumentStart,
+    FaultError,
+    Problem,
+    Sentence,
+)
+from attnbank.ingest.corpora.format import Format, blocks, decode
 from attnbank.ingest.corpora.formats.docbin import doc_sentences, is_space
-from attnbank.ingest.corpora.source import blocks, decode
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import require_extra
 
