@@ -25,7 +25,7 @@ from pathlib import Path
 
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import compile_request
-from attnbank.queries.patterns.language.parser import parse_request
+from attnbank.queries.patterns.parser import parse_request
 from attnbank.sql.errors import CallError
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "patterns.md"

@@ -10,8 +10,7 @@ from typing import BinaryIO
 
 import click
 
-from attnbank.queries.directions import END, ISOLATE
-from attnbank.sql.messages import escape_control
+from attnbank.sql.messages import END_ISOLATE, ISOLATE, escape_control
 
 # Which of stdout and stderr were closed when the program started.
 closed: set[str] = set()
@@ -55,10 +54,10 @@ class Terminal:
 def _escape_but_isolates(text: str) -> str:
     """Escape control characters, but keep the isolates of right-to-left cells if each is closed."""
     parts = text.split(ISOLATE)
-    if END in parts[0] or any(part.count(END) != 1 for part in parts[1:]):
+    if END_ISOLATE in parts[0] or any(part.count(END_ISOLATE) != 1 for part in parts[1:]):
         return escape_control(text)
     escaped = escape_control(parts[0])
     for part in parts[1:]:
-        inside, _, after = part.partition(END)
-        escaped += f"{ISOLATE}{escape_control(inside)}{END}{escape_control(after)}"
+        inside, _, after = part.partition(END_ISOLATE)
+        escaped += f"{ISOLATE}{escape_control(inside)}{END_ISOLATE}{escape_control(after)}"
     return escaped

@@ -14,7 +14,7 @@ import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.connections import MEMORY, SECONDS, Cursors, Sandbox
+from attnbank.queries.engine import MEMORY, SECONDS, Cursors, Sandbox
 from attnbank.queries.execution import Isolated
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, cached_result, frame_of_relation, query_error
@@ -326,9 +326,7 @@ class Bank(Requests):
                 return running.frame()
         frame = self._in_sandbox("sql", statement, params, seconds, memory)
         if not frame.height:
-            from attnbank.queries import empty_answers
-
-            for reason in empty_answers.reasons(self, statement):
+            for reason in parameters.reasons_without_rows(self, statement):
                 warnings.warn(reason, AttnbankWarning, stacklevel=2)
         return frame
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from attnbank.queries.backend import Backend
+from attnbank.queries.engine import Backend
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import size_of
 from attnbank.sql.bank.paths import typed_path

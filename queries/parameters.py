@@ -1,16 +1,21 @@
-"""The values of an analysis's parameters: checked against its header, or read from text."""
+"""The values of an analysis's parameters, and why there may be no rows for them."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attnbank.sql.errors import CallError
+from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.header import Analysis, Parameter
 from attnbank.sql.messages import did_you_mean, join_names
+from attnbank.sql.registry import analyses, find_analysis
+from attnbank.sql.run_choice import check_relation
+
+if TYPE_CHECKING:
+    from attnbank.queries.engine import Backend
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
 _FLOATS = frozenset({"double", "float", "real"})
@@ -65,6 +70,50 @@ def from_text(parameter: Parameter, text: str) -> Any:
     inner = text.strip().removeprefix("[").removesuffix("]")
     parts = [part.strip() for part in inner.split(",")] if inner.strip() else []
     return [_scalar_from_text(parameter, element, part) for part in parts]
+
+
+def reasons_without_rows(bank: Backend, statement: str) -> Iterator[str]:
+    """Why a SELECT has no rows: for each analysis that it calls, what is wrong, or `empty`.
+
+    The macros themselves cannot tell.
+    """
+    for name, literals in analyses_called(statement):
+        analysis = find_analysis(name)
+        try:
+            values = bind_values(analysis, literals)
+            run = bank.run_of(name, **values)
+            if run is not None:
+                with bank.answering():
+                    check_relation(bank.connection, analysis, values, run)
+        except AttnbankError as error:
+            yield f"{name}: {error.fact} {error.remedy}".strip()
+        else:
+            if analysis.empty:
+                yield f"{name} may have no rows: {analysis.empty}."
+
+
+def analyses_called(statement: str) -> list[tuple[str, dict[str, Any]]]:
+    """The analyses that a statement calls, each with those of its arguments that are literals."""
+    import sqlglot  # imported late: it takes long, and few statements need it
+    from sqlglot import exp
+
+    try:
+        tree = sqlglot.parse_one(statement, dialect="duckdb")
+    except sqlglot.errors.SqlglotError:
+        return []
+    calls = []
+    for call in tree.find_all(exp.Anonymous):
+        if call.name not in analyses():
+            continue
+        literals = {}
+        declared = {parameter.name: parameter for parameter in find_analysis(call.name).parameters}
+        for name, value in zip(declared, call.expressions, strict=False):
+            if isinstance(value, exp.PropertyEQ | exp.Kwarg):
+                name, value = value.this.name, value.expression
+            if isinstance(value, exp.Literal) and name in declared:
+                literals[name] = from_text(declared[name], value.this)
+        calls.append((call.name, literals))
+    return calls
 
 
 def element_type(parameter: Parameter) -> tuple[str, bool]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.queries.backend import Backend
-from attnbank.queries.connections import MEMORY
+from attnbank.queries.engine import MEMORY, Backend
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.messages import did_you_mean, join_names
@@ -19,7 +18,7 @@ from attnbank.sql.worker import check_limits
 
 if TYPE_CHECKING:
     from attnbank.queries.patterns import HitOptions
-    from attnbank.queries.patterns.language.resolver import ResolvedRequest
+    from attnbank.queries.patterns.resolver import ResolvedRequest
 
 _CONTEXT = 10  # words; the default of `attnbank find`, too, where no terminal limits it
 
@@ -163,8 +162,7 @@ class Requests(Backend):
         counts: bool = False,
     ) -> pl.DataFrame:
         """What `find`, or `count` with `counts`, returns for a choice of hits, with its errors."""
-        from attnbank.queries.patterns import run_request
-        from attnbank.queries.patterns.language import syntax
+        from attnbank.queries.patterns import run_request, syntax
 
         compiled = run_request.compile_request(
             request, columns=columns, sort=sort, choice=choice, counts=counts
@@ -292,8 +290,7 @@ class Requests(Backend):
         about attention (its figures are circular, and its p values null), and if it reads surprisal
         (they hold for the pairs that it chooses).
         """
-        from attnbank.queries.patterns import run_request, scoring
-        from attnbank.queries.patterns.language import syntax
+        from attnbank.queries.patterns import run_request, scoring, syntax
 
         if not by and (each or min_count > 1):
             raise CallError("--each and --min-count need groups.", "Add --by KEYS (by=).")

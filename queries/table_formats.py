@@ -13,9 +13,8 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from attnbank.queries.directions import isolated
 from attnbank.sql.ids import BITS, OWNERS, place_of
-from attnbank.sql.messages import escape_control
+from attnbank.sql.messages import escape_control, isolated
 
 if TYPE_CHECKING:
     import polars as pl

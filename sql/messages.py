@@ -1,8 +1,9 @@
-"""Names in messages: what a mistyped one was meant to be, lists of them, and foreign text."""
+"""Texts for people: names that were mistyped, lists of names, and foreign text."""
 
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -63,3 +64,23 @@ def escape_control(text: str) -> str:
         character if character.isprintable() or character in _JOINERS else repr(character)[1:-1]
         for character in text
     )
+
+
+# Between these two characters a text runs its own way, and does not turn its neighbours around.
+ISOLATE, END_ISOLATE = "\u2068", "\u2069"
+_RIGHT_TO_LEFT = ("R", "AL")
+
+
+def is_right_to_left(text: str) -> bool:
+    """Whether a text runs from right to left: its first letter that has a direction says so."""
+    directions = map(unicodedata.bidirectional, text)
+    return (
+        next((direction for direction in directions if direction in ("L", *_RIGHT_TO_LEFT)), "L")
+        != "L"
+    )
+
+
+def isolated(text: str) -> str:
+    """The text, set apart from its neighbours where a part of it runs from right to left."""
+    ways = set() if text.isascii() else {*map(unicodedata.bidirectional, text)}
+    return text if ways.isdisjoint((*_RIGHT_TO_LEFT, "AN")) else f"{ISOLATE}{text}{END_ISOLATE}"

@@ -192,8 +192,8 @@ def _join_keys(keys: dict[str, Any]) -> str:
 def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
     import polars as pl
 
-    from attnbank.queries.directions import is_right_to_left
     from attnbank.queries.table_formats import cut, cut_start, display_width
+    from attnbank.sql.messages import is_right_to_left
 
     def widest(name: str) -> int:
         return max(map(display_width, [name, *map(str, frame[name])]), default=0)

@@ -54,11 +54,11 @@ def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None
         running.on_count = lambda: check_reader(ctx)
         write_frames(ctx, running, count=lambda: running.count)
     if not running.count:
-        from attnbank.queries import empty_answers
+        from attnbank.queries.parameters import analyses_called, reasons_without_rows
 
-        if empty_answers.calls(statement):
+        if analyses_called(statement):
             with open_named_bank(ctx) as bank:
-                for reason in empty_answers.reasons(bank, statement):
+                for reason in reasons_without_rows(bank, statement):
                     notify(reason)
 
 

@@ -13,14 +13,14 @@ from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.request import RequestContext, link
 from attnbank.queries.pictures import Look
 from attnbank.queries.pictures.charts import why_not_drawn
-from attnbank.queries.pictures.encodings import (
+from attnbank.queries.pictures.panels import is_significant
+from attnbank.queries.pictures.theme import (
     category_label,
     encodings_of,
     legend_order,
     scale_ends,
     unit_of,
 )
-from attnbank.queries.pictures.panels import is_significant
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.registry import analyses

@@ -21,8 +21,7 @@ LIST = "web.json"
 _ARCHIVE, _VERSION = "pyodide/attnbank.zip", "version.txt"
 # Modules that compile requests in the browser, besides the folders below.
 _COMPILER = ("__init__.py", "cli/__init__.py", "cli/publish/__init__.py",
-             "cli/publish/in_browser.py", "queries/__init__.py",
-             "queries/directions.py")  # fmt: skip
+             "cli/publish/in_browser.py", "queries/__init__.py")  # fmt: skip
 _COMPILER_FOLDERS = ("queries/patterns", "sql")
 _SUFFIXES = (".py", ".sql", ".lark", ".json")
 

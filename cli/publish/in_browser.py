@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from attnbank.queries.patterns import HitOptions, RequestError, run_request
-from attnbank.queries.patterns.language import syntax
+from attnbank.queries.patterns import HitOptions, RequestError, run_request, syntax
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.messages import unknown_name
 from attnbank.sql.run_choice import Run

@@ -15,8 +15,8 @@ import polars as pl
 from attnbank.cli.publish.answers import write_json
 from attnbank.queries import Bank
 from attnbank.queries.pictures import sentence as pictures
+from attnbank.queries.pictures.rendering import element
 from attnbank.queries.pictures.sentence import Panel
-from attnbank.queries.pictures.svg import element
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import draw_tree
 from attnbank.queries.sentences.attention import SentenceRecords, ShowOptions, sentence_records

@@ -1,7 +1,6 @@
 """Compiles requests in Grew's language, with edges of attention and coreference, to SQL."""
 
 from attnbank.queries.patterns.compiler.select import HitOptions
-from attnbank.queries.patterns.language.syntax import RequestError
 from attnbank.queries.patterns.run_request import (
     CompiledRequest,
     check_dependent_and_head,
@@ -12,6 +11,7 @@ from attnbank.queries.patterns.run_request import (
     reads_run,
     request_for_count_row,
 )
+from attnbank.queries.patterns.syntax import RequestError
 
 __all__ = [
     "CompiledRequest",

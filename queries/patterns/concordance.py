@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from attnbank.queries.directions import is_right_to_left
 from attnbank.sql import registry
+from attnbank.sql.messages import is_right_to_left
 from attnbank.sql.run_choice import SupportsExecute
 
 # A surface form, and whether white space follows it.

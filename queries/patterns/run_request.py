@@ -12,11 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnbank.queries.patterns import syntax
 from attnbank.queries.patterns.compiler.select import HitOptions, compile_counts, compile_hits
-from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.parser import parse_request, read_keys
-from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope, resolve_request
-from attnbank.queries.patterns.language.syntax import RequestError, SourcePosition
+from attnbank.queries.patterns.parser import parse_request, read_keys
+from attnbank.queries.patterns.resolver import ResolvedRequest, Scope, resolve_request
+from attnbank.queries.patterns.syntax import RequestError, SourcePosition
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import RunChoice

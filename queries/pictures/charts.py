@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.encodings import category_label
 from attnbank.queries.pictures.kinds import KINDS
 from attnbank.queries.pictures.panels import (
     ChartParts,
@@ -27,7 +26,7 @@ from attnbank.queries.pictures.panels import (
     wrap_characters,
 )
 from attnbank.queries.pictures.rendering import picture_size, render, warn_if_long
-from attnbank.queries.pictures.theme import POINTS, Look, theme_of, vega_config
+from attnbank.queries.pictures.theme import POINTS, Look, category_label, theme_of, vega_config
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis, Plot, ResultColumn

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnbank.queries.pictures.encodings import OTHER
 from attnbank.queries.pictures.panels import (
     MARK,
     NAME,
@@ -36,6 +35,7 @@ from attnbank.queries.pictures.panels import (
     row_labels,
     words_of_name,
 )
+from attnbank.queries.pictures.theme import OTHER
 
 _CELL: Spec = {"type": "rect"}
 

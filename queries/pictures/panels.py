@@ -15,7 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.encodings import (
+from attnbank.queries.pictures.theme import (
+    Look,
+    Theme,
     caption_of,
     category_label,
     encodings_of,
@@ -23,7 +25,6 @@ from attnbank.queries.pictures.encodings import (
     scale_ends,
     unit_of,
 )
-from attnbank.queries.pictures.theme import Look, Theme
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 
 # Characters of a name in a subtitle.

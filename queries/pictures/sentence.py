@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.pictures.svg import (
+from attnbank.queries.pictures.rendering import (
     element,
     isolate_direction,
     shorten_for_svg,

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 
-from attnbank.queries.directions import is_right_to_left
-from attnbank.queries.pictures.svg import element, isolate_direction, shorten_for_svg, text_width
+from attnbank.queries.pictures.rendering import (
+    element,
+    isolate_direction,
+    shorten_for_svg,
+    text_width,
+)
 from attnbank.queries.pictures.theme import Palette
+from attnbank.sql.messages import is_right_to_left
 
 DASHED = "5 3"
 

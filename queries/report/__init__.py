@@ -1,1 +1,1 @@
-"""`attnbank report`: lays the sections out as one self-contained HTML page."""
+"""`attnbank report`: the analyses of papers on a bank, beside published figures, as HTML."""

@@ -23,17 +23,9 @@ from attnbank.queries import contents
 from attnbank.queries.contents import Contents
 from attnbank.queries.pictures.rendering import SVG, read_svg, renumber_ids
 from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.report.outline import Missing, SectionAnswer, chapters, sides
+from attnbank.queries.report.runner import answer_section, plain_model, side_by_side, subject
 from attnbank.queries.requests import Requests
-from attnbank.queries.sections import (
-    Missing,
-    SectionAnswer,
-    answer_section,
-    chapters,
-    plain_model,
-    side_by_side,
-    sides,
-    subject,
-)
 from attnbank.queries.table_formats import FormattedColumn, columns_as_text, csv_text
 from attnbank.sql import outputs, registry
 from attnbank.sql.errors import AttnbankWarning, CallError

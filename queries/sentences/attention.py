@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.backend import Backend
+from attnbank.queries.engine import Backend
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import ChosenSentence

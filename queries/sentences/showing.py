@@ -23,10 +23,9 @@ from attnbank.queries.pictures import (
     specification,
 )
 from attnbank.queries.pictures import sentence as pictures
-from attnbank.queries.pictures.encodings import category_label
 from attnbank.queries.pictures.rendering import convert_svg, latex_caption, read_svg, warn_if_long
 from attnbank.queries.pictures.sentence import ELSEWHERE
-from attnbank.queries.pictures.theme import Look
+from attnbank.queries.pictures.theme import Look, category_label
 from attnbank.queries.requests import Requests
 from attnbank.queries.sentences import attention, choosing
 from attnbank.queries.sentences.attention import ShowOptions

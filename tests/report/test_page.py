@@ -20,6 +20,7 @@ from attnbank.queries import open_bank
 from attnbank.queries.contents import Contents
 from attnbank.queries.pictures import THEMES
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
+from attnbank.queries.report.outline import Missing, SectionAnswer, chapters
 from attnbank.queries.report.page import (
     FIRST_ROWS,
     MOST_ROWS,
@@ -28,7 +29,7 @@ from attnbank.queries.report.page import (
     inline,
     setup,
 )
-from attnbank.queries.sections import Missing, SectionAnswer, answer_section, chapters, subject
+from attnbank.queries.report.runner import answer_section, subject
 from attnbank.queries.sentences.showing import Figure
 from attnbank.queries.table_formats import columns_as_text, csv_columns
 from attnbank.sql.registry import find_analysis

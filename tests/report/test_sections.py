@@ -17,9 +17,9 @@ from case_bank import make_bank
 from attnbank.cli.app import app, run_command_line
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.queries import open_bank
-from attnbank.queries.sections import Missing, SectionAnswer, answer_section, chapters, subject
-from attnbank.queries.sections.comparison import MEASURES, compare, middle
-from attnbank.queries.sections.outline import Section, published
+from attnbank.queries.report.comparison import MEASURES, compare, middle
+from attnbank.queries.report.outline import Missing, Section, SectionAnswer, chapters, published
+from attnbank.queries.report.runner import answer_section, subject
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import CallError

@@ -13,10 +13,9 @@ from text_banks import make_text_bank
 
 from attnbank.cli.safe_echo import Terminal
 from attnbank.queries import open_bank
-from attnbank.queries.directions import END, ISOLATE, is_right_to_left, isolated
 from attnbank.queries.patterns.compiler.select import HitOptions
 from attnbank.queries.table_formats import cut, cut_start, display_width, table_lines
-from attnbank.sql.messages import escape_control
+from attnbank.sql.messages import END_ISOLATE, ISOLATE, escape_control, is_right_to_left, isolated
 
 HEBREW, PERSIAN = "\u05e9\u05dc\u05d5\u05dd", "\u0645\u06cc\u200c\u0631\u0648\u0645"
 THAI, GREEK = "\u0e20\u0e32\u0e29\u0e32", "\u1f49\u03bc\u03b7\u03c1\u03bf\u03c2"
@@ -117,8 +116,8 @@ def test_a_cut_fits_and_parts_no_letter_from_its_marks(text: str, columns: int) 
 def test_cells_from_right_to_left_are_set_apart() -> None:
     frame = pl.DataFrame({"form": [HEBREW, "rain"], "beside": [HEBREW, "\u0625"], "n": [1, 20]})
     lines = list(table_lines(frame))
-    assert lines[2].count(f"{ISOLATE}{HEBREW}{END}") == 2
-    assert lines[3].startswith("rain ") and f"{ISOLATE}\u0625{END}" in lines[3]
+    assert lines[2].count(f"{ISOLATE}{HEBREW}{END_ISOLATE}") == 2
+    assert lines[3].startswith("rain ") and f"{ISOLATE}\u0625{END_ISOLATE}" in lines[3]
     assert len({display_width(line) for line in lines}) == 1
     assert isolated("rain") == "rain" and not is_right_to_left("rain \u05d0")
     assert is_right_to_left("1. \u05d0b")
@@ -141,12 +140,12 @@ class _Screen:
 @pytest.mark.parametrize(
     ("line", "seen"),
     [
-        (f"a  {ISOLATE}{HEBREW}{END}  b", f"a  {ISOLATE}{HEBREW}{END}  b"),
+        (f"a  {ISOLATE}{HEBREW}{END_ISOLATE}  b", f"a  {ISOLATE}{HEBREW}{END_ISOLATE}  b"),
         (PERSIAN, PERSIAN),
         (f"a{ISOLATE}b", r"a\u2068b"),  # would turn the rest of the line
-        (f"a{END}b", r"a\u2069b"),
-        (f"{ISOLATE}a{END}{END}", r"\u2068a\u2069\u2069"),
-        (f"{ISOLATE}a\u202eb{END}", f"{ISOLATE}a\\u202eb{END}"),
+        (f"a{END_ISOLATE}b", r"a\u2069b"),
+        (f"{ISOLATE}a{END_ISOLATE}{END_ISOLATE}", r"\u2068a\u2069\u2069"),
+        (f"{ISOLATE}a\u202eb{END_ISOLATE}", f"{ISOLATE}a\\u202eb{END_ISOLATE}"),
         ("a\u202eb\x1b[31m", r"a\u202eb\x1b[31m"),
     ],
 )

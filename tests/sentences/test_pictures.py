@@ -16,8 +16,8 @@ import pytest
 from sentence_pictures import ISOLATES, SVG, panels, read, texts
 
 from attnbank.queries import open_bank
+from attnbank.queries.pictures.rendering import text_width
 from attnbank.queries.pictures.sentence import Panel, SentenceFacts, note_lines
-from attnbank.queries.pictures.svg import text_width
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import Tree, draw_tree, tree_width
 from attnbank.sql.errors import AttnbankWarning, CallError

@@ -15,8 +15,8 @@ import pytest
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.export import export
 from attnbank.queries.spark import Exported, open_export
+from attnbank.queries.spark.exported import Stage
 from attnbank.queries.spark.sessions import session_of
-from attnbank.queries.spark.stages import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,8 +14,8 @@ from polars.testing import assert_frame_equal
 from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, analyses, open_bank
 from attnbank.queries.spark import Exported, open_export
+from attnbank.queries.spark.exported import stages_of
 from attnbank.queries.spark.sessions import check_java
-from attnbank.queries.spark.stages import stages_of
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 
 ALIKE = frozenset({

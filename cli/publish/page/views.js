@@ -16,7 +16,7 @@ export function step(value, ends) {
   return `${ends.length === 3 ? "d" : "v"}${Math.round(Math.min(Math.max(share, 0), 1) * (STEPS - 1))}`;
 }
 
-// The ends of one scale of colours for grids, as queries/pictures/encodings.py has them.
+// The ends of one scale of colours for grids, as queries/pictures/theme.py has them.
 function endsOf(grids, { measure: { domain }, stretch }) {
   if (!stretch && domain) return domain;
   const values = stretch

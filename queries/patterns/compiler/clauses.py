@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from attnbank.queries.patterns import syntax
 from attnbank.queries.patterns.compiler import expressions
 from attnbank.queries.patterns.compiler.expressions import all_of
 from attnbank.queries.patterns.compiler.scopes import (
@@ -23,9 +24,8 @@ from attnbank.queries.patterns.compiler.scopes import (
     is_reflexive,
     tests_of,
 )
-from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.resolver import SPECIAL
-from attnbank.queries.patterns.language.syntax import SURPRISAL, RequestError
+from attnbank.queries.patterns.resolver import SPECIAL
+from attnbank.queries.patterns.syntax import SURPRISAL, RequestError
 from attnbank.sql.quoting import literal, sql_literal
 from attnbank.sql.relation_names import PARTS
 from attnbank.sql.run_choice import Run

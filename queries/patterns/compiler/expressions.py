@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.regexes import translate_regex
-from attnbank.queries.patterns.language.resolver import SHAPES, ResolvedRequest
-from attnbank.queries.patterns.language.syntax import SURPRISAL
+from attnbank.queries.patterns import syntax
+from attnbank.queries.patterns.regexes import translate_regex
+from attnbank.queries.patterns.resolver import SHAPES, ResolvedRequest
+from attnbank.queries.patterns.syntax import SURPRISAL
 from attnbank.sql.quoting import literal
 from attnbank.sql.relation_names import PARTS, without_subtype
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from attnbank.queries.patterns import syntax
 from attnbank.queries.patterns.compiler import clauses, expressions
 from attnbank.queries.patterns.compiler.expressions import SENTENCE, all_of
 from attnbank.queries.patterns.compiler.scopes import (
@@ -18,8 +19,7 @@ from attnbank.queries.patterns.compiler.scopes import (
     ScopePlan,
     plan_scope,
 )
-from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.resolver import ResolvedRequest, Scope
+from attnbank.queries.patterns.resolver import ResolvedRequest, Scope
 from attnbank.sql.quoting import literal, quoted
 from attnbank.sql.run_choice import Run
 

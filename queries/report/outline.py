@@ -148,5 +148,5 @@ def published() -> dict[str, Any]:
 
 
 def _load_toml(name: str) -> dict[str, Any]:
-    text = (files("attnbank.queries.sections") / name).read_text(encoding="utf-8")
+    text = (files("attnbank.queries.report") / name).read_text(encoding="utf-8")
     return tomllib.loads(text)

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attnbank.queries.patterns.language.syntax import Regex, RequestError, SourcePosition
+from attnbank.queries.patterns.syntax import Regex, RequestError, SourcePosition
 
 # Nested groups; the parser is recursive.
 _MAX_DEPTH = 60

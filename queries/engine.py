@@ -1,4 +1,4 @@
-"""Connections to a bank, one per thread: trusted ones, and a sandbox for a user's statements.
+"""What runs statements: the interface of all engines, and DuckDB with a connection per thread.
 
 A read-only connection can still be made to overwrite the file that it reads (`COPY ... TO`). So the
 SELECT of a user runs in an in-memory database that has the bank attached, where no file system,
@@ -12,8 +12,9 @@ import os
 import threading
 import time
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from polars.io.plugins import register_io_source
 
 from attnbank.queries.results import (
     ROWS_AT_ONCE,
+    CachedResult,
     as_frames_have_it,
     frame_of_arrow,
     is_interrupt,
@@ -35,6 +37,7 @@ from attnbank.sql.bank.opening import install_temporarily, open_read_only
 from attnbank.sql.bank.upgrading import check_carried
 from attnbank.sql.errors import BankError, QueryError
 from attnbank.sql.quoting import quoted
+from attnbank.sql.run_choice import Run, SupportsExecute
 from attnbank.sql.statements import analyses_named
 from attnbank.sql.worker import out_of_memory, out_of_time
 
@@ -51,6 +54,55 @@ _PATIENCE = 10.0
 
 # Rows of a batch of a lazy frame, if Polars does not ask for a number.
 _LAZY_ROWS = 65_536
+
+
+class Backend(ABC):
+    """A bank, whichever engine reads it."""
+
+    # The bank or export, for errors.
+    path: Path
+
+    # Whether `query` returns cached answers.
+    reads_cache = True
+
+    @property
+    @abstractmethod
+    def connection(self) -> SupportsExecute:
+        """What runs the package's own SELECTs, which may call the macros of a bank."""
+
+    @abstractmethod
+    def query(self, name: str, /, **values: Any) -> pl.DataFrame:
+        """Run an analysis."""
+
+    @abstractmethod
+    def run_of(self, name: str, /, **values: Any) -> Run | None:
+        """The run that `query` reads with the same arguments."""
+
+    def cached(self, name: str, /, **values: Any) -> CachedResult | None:
+        """The cached answer for `query` with the same arguments; an export has no cache."""
+        return None
+
+    @abstractmethod
+    def run_of_request(
+        self, request: str, run: str | int | None, within: str, columns: str
+    ) -> Run | None:
+        """The run whose attention or surprisal a request reads."""
+
+    @abstractmethod
+    def answering(self) -> AbstractContextManager[None]:
+        """Context manager that raises errors of the engine as an AttnbankError."""
+
+    @abstractmethod
+    def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
+        """Run a SELECT that was compiled from a request, within limits in seconds and bytes."""
+
+    @abstractmethod
+    def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
+        """Run a SELECT of the package's own, with the values of its `$name` parameters."""
+
+    @abstractmethod
+    def temp_table(self, name: str, rows: pl.DataFrame) -> AbstractContextManager[None]:
+        """Context manager in which the table of this name has these rows instead of its own."""
 
 
 class Cursors:

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.backend import Backend
-from attnbank.queries.sections.outline import PaperComparison, published
+from attnbank.queries.engine import Backend
+from attnbank.queries.report.outline import PaperComparison, published
 
 # What stands where there is no figure, as in every table.
 ABSENT = ""

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
-from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.parser import is_dotted
-from attnbank.queries.patterns.language.syntax import SURPRISAL, Name, RequestError
+from attnbank.queries.patterns import syntax
+from attnbank.queries.patterns.parser import is_dotted
+from attnbank.queries.patterns.syntax import SURPRISAL, Name, RequestError
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import did_you_mean
 

@@ -13,17 +13,17 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries import contents, pictures
-from attnbank.queries.backend import Backend
+from attnbank.queries.engine import Backend
 from attnbank.queries.patterns.scoring import control_runs
-from attnbank.queries.requests import Requests
-from attnbank.queries.sections.comparison import compare
-from attnbank.queries.sections.outline import (
+from attnbank.queries.report.comparison import compare
+from attnbank.queries.report.outline import (
     ComparedSide,
     Missing,
     Section,
     SectionAnswer,
     SectionPicture,
 )
+from attnbank.queries.requests import Requests
 from attnbank.queries.sentences.showing import picture_of
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError

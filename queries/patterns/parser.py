@@ -13,8 +13,8 @@ from functools import cache, lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 
-from attnbank.queries.patterns.language import syntax
-from attnbank.queries.patterns.language.syntax import RequestError, SourcePosition
+from attnbank.queries.patterns import syntax
+from attnbank.queries.patterns.syntax import RequestError, SourcePosition
 from attnbank.sql.errors import CallError
 
 # The most nodes in an arrangement (V#S#O), whose SQL grows with the cube of their number.

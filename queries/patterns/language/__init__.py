@@ -1,1 +1,0 @@
-"""Parses a request and resolves its names: grammar, syntax tree, error messages."""
