@@ -26,7 +26,7 @@ import numpy.typing as npt
 import polars as pl
 
 from attnbank.sql import registry
-from attnbank.sql.macros import macros
+from attnbank.sql.registry import macros
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
 BEGIN, END = "<!-- simulations: begin -->", "<!-- simulations: end -->"

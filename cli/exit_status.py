@@ -20,8 +20,16 @@ import click
 
 from attnbank.cli.options import BankCommand, bank_path, shared_value
 from attnbank.cli.safe_echo import safe_echo
-from attnbank.sql.bank.error_messages import cause_of, damaged, worker_crashed
-from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, first_line
+from attnbank.sql.bank.paths import typed_path
+from attnbank.sql.errors import (
+    AttnbankError,
+    AttnbankWarning,
+    BankError,
+    cause_of,
+    damaged,
+    first_line,
+    worker_crashed,
+)
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.worker import end_with_parent
 
@@ -256,5 +264,5 @@ def _damage_in(bank: Path) -> BankError | None:
 
     with suppress(Exception), closing(open_to_read(bank)) as connection:
         if fault := fault_of_rows(connection):
-            return damaged(bank, fault)
+            return damaged(typed_path(bank), fault)
     return None

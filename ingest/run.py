@@ -38,9 +38,8 @@ from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import BatchRunner, PendingRun, run_batches
 from attnbank.ingest.store.writer import WRITER, open_for_ingest, rows_by_name
 from attnbank.sql import provenance, registry
-from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.opening import open_to_write
-from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
+from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, is_full_disk
 from attnbank.sql.run_choice import behaviour_lines
 
 # Bytes in a bank, as measured on real runs. The key: whether the weights are unrounded.

@@ -21,14 +21,12 @@ from attnbank.queries.results import CachedResult, cached_result, frame_of_relat
 from attnbank.queries.user_queries import as_declared, join
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers
-from attnbank.sql.bank.error_messages import is_damage, translate_errors
 from attnbank.sql.bank.opening import open_read_only
 from attnbank.sql.bank.paths import printable_path, typed_path
-from attnbank.sql.errors import AttnbankWarning, CallError
+from attnbank.sql.errors import AttnbankWarning, CallError, is_damage, translate_errors
 from attnbank.sql.header import Analysis
-from attnbank.sql.quoting import qualified_name
+from attnbank.sql.names import TO_HEAD, qualified_name
 from attnbank.sql.registry import analyses
-from attnbank.sql.relation_names import TO_HEAD
 from attnbank.sql.run_choice import (
     Run,
     UnfinishedRunWarning,
@@ -145,7 +143,7 @@ class Bank(Requests):
     @contextmanager
     def answering(self) -> Iterator[None]:
         """Context manager that raises errors of DuckDB as a BankError or a QueryError."""
-        with translate_errors(self.path), self._cursors.answering():
+        with translate_errors(typed_path(self.path)), self._cursors.answering():
             try:
                 yield
             except duckdb.InterruptException as error:

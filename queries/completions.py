@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from attnbank.sql.names import without_subtype
 from attnbank.sql.registry import analyses, internal_statement
-from attnbank.sql.relation_names import without_subtype
 
 # The time limit of a query: a person who has pressed the tab key is waiting.
 _SECONDS = 1.0

@@ -15,7 +15,7 @@ from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.errors import CallError
 from attnbank.sql.html import html_table
 from attnbank.sql.messages import did_you_mean
-from attnbank.sql.quoting import literal, qualified_name
+from attnbank.sql.names import literal, qualified_name
 from attnbank.sql.run_choice import find_run
 
 # Bytes of a weight in the file, as measured; rounded means to at most 5 decimals.

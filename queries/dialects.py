@@ -14,10 +14,11 @@ import sqlglot
 from sqlglot import exp
 
 from attnbank.queries import parameters
-from attnbank.sql import quoting, registry
+from attnbank.sql import registry
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import Analysis
 from attnbank.sql.messages import did_you_mean
+from attnbank.sql.names import sql_literal
 from attnbank.sql.registry import DIALECTS
 
 
@@ -43,7 +44,7 @@ def render_statement(statement: str, dialect: str, values: Mapping[str, Any]) ->
 
 
 def _literal_expressions(values: Mapping[str, Any]) -> dict[str, exp.Expr]:
-    return {name: _expression(quoting.sql_literal(values[name])) for name in values}
+    return {name: _expression(sql_literal(values[name])) for name in values}
 
 
 def _generate_sql(tree: exp.Expr, dialect: str) -> str:

@@ -32,11 +32,10 @@ from attnbank.queries.results import (
     query_error,
     wide_columns,
 )
-from attnbank.sql.bank.error_messages import cause_of, damaged, is_damage
 from attnbank.sql.bank.opening import install_temporarily, open_read_only
 from attnbank.sql.bank.upgrading import check_carried
-from attnbank.sql.errors import BankError, QueryError
-from attnbank.sql.quoting import quoted
+from attnbank.sql.errors import BankError, QueryError, cause_of, damaged, is_damage
+from attnbank.sql.names import quoted
 from attnbank.sql.run_choice import Run, SupportsExecute
 from attnbank.sql.statements import analyses_named
 from attnbank.sql.worker import out_of_memory, out_of_time

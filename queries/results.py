@@ -15,10 +15,9 @@ import duckdb
 import polars as pl
 
 from attnbank.sql import answer_cache
-from attnbank.sql.bank.error_messages import cause_of
-from attnbank.sql.errors import AttnbankError, QueryError, first_line
+from attnbank.sql.errors import AttnbankError, QueryError, cause_of, first_line
 from attnbank.sql.header import Analysis
-from attnbank.sql.quoting import quoted
+from attnbank.sql.names import quoted
 from attnbank.sql.run_choice import Run
 
 # Rows of a batch of a streamed result.

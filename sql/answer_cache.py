@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.header import Analysis
-from attnbank.sql.macros import fingerprint
+from attnbank.sql.registry import fingerprint
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -20,16 +20,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
-from attnbank.sql import answer_cache, macros, provenance, registry
+from attnbank.sql import answer_cache, provenance, registry
 from attnbank.sql.bank import upgrading
-from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.errors import BankError, CallError, bank_error, is_full_disk
 from attnbank.sql.ids import BITS, refers_to
 from attnbank.sql.messages import escape_control
+from attnbank.sql.names import literal, qualified_name, quoted
 from attnbank.sql.outputs import MANIFEST, file_digest, unwritten
 from attnbank.sql.provenance import KEY
-from attnbank.sql.quoting import literal, qualified_name, quoted
 from attnbank.sql.registry import FORMAT
 from attnbank.sql.run_choice import find_run
 
@@ -184,7 +183,7 @@ def _write(
                 file = f"{stem}/run={id}/rows.parquet"
                 parts.append((file, f"{select} where {of_run}", splits))
         elif (schema, name) == ("main", "bank"):
-            now = literal(macros.fingerprint())
+            now = literal(registry.fingerprint())
             parts = [(f"{stem}.parquet", f"select * replace ({now} as analyses) from bank", False)]
         else:
             own = condition(name if schema == "main" else None, columns, runs, corpora)
@@ -274,7 +273,7 @@ def _schema(tables: list[ExportedTable]) -> str:
         "begin transaction;\n"
     )
     columns = {(table.schema, table.name): table.columns for table in tables}
-    installed = "".join(f"{statement};\n\n" for statement in macros.install())
+    installed = "".join(f"{statement};\n\n" for statement in registry.install())
     return "\n".join([head, *registry.schema_scripts(), *further(columns), installed, "commit;\n"])
 
 

@@ -12,8 +12,9 @@ from importlib.resources import files
 from itertools import takewhile
 from typing import Any
 
-from attnbank.sql import quoting, statements
+from attnbank.sql import statements
 from attnbank.sql.errors import AttnbankError
+from attnbank.sql.names import literal, sql_literal
 
 # The section of every analysis that a user wrote, and that does not come with attnbank.
 OWN = "own"
@@ -89,8 +90,8 @@ class Parameter:
         """The argument that a macro passes on: its name, or, with choices, a check in SQL."""
         if not self.choices:
             return self.name
-        allowed = ", ".join(quoting.literal(choice) for choice in self.choices)
-        choices = quoting.literal(f"; it is one of {', '.join(self.choices)}")
+        allowed = ", ".join(literal(choice) for choice in self.choices)
+        choices = literal(f"; it is one of {', '.join(self.choices)}")
         return (
             f"case when {self.name} is null or {self.name} in ({allowed}) then {self.name}"
             f" else cast(error(concat('{self.name} cannot be ', {self.name}, {choices}))"
@@ -133,7 +134,7 @@ class RunChoice:
         """The named arguments of the macros `run_candidate` and `chosen_run`, as SQL."""
         values = {name: getattr(self, name) for name in _RUN_CHOICE}
         arguments = {
-            name: quoting.sql_literal(value) for name, value in values.items() if value is not None
+            name: sql_literal(value) for name, value in values.items() if value is not None
         }
         if self.weights == "largest":
             arguments["reads_largest"] = "true"

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from attnbank.sql.quoting import quoted
+from attnbank.sql.names import quoted
 
 # The bits of an id below the number of its corpus or run: a billion documents of a thousand words.
 BITS = 40

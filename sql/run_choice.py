@@ -18,7 +18,7 @@ from attnbank.sql.bank.connections import connected
 from attnbank.sql.errors import AttnbankWarning, BankError, CallError, QueryError
 from attnbank.sql.header import Analysis, RunChoice
 from attnbank.sql.messages import did_you_mean, join_names, unknown_name
-from attnbank.sql.relation_names import without_subtype
+from attnbank.sql.names import without_subtype
 
 
 class SupportsExecute(Protocol):

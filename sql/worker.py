@@ -28,9 +28,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
-from attnbank.sql.bank.error_messages import worker_crashed
 from attnbank.sql.bank.paths import addresses
-from attnbank.sql.errors import AttnbankError, AttnbankWarning, BankError, CallError, QueryError
+from attnbank.sql.errors import (
+    AttnbankError,
+    AttnbankWarning,
+    BankError,
+    CallError,
+    QueryError,
+    worker_crashed,
+)
 from attnbank.sql.interrupts import postponed
 
 if TYPE_CHECKING:

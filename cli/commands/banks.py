@@ -97,7 +97,7 @@ def _describe_annotated(annotated: Annotated) -> list[str]:
 
 def _example_select(annotated: Annotated) -> str:
     """An example SELECT that shows the first column of a new table beside the words."""
-    from attnbank.sql.quoting import quoted
+    from attnbank.sql.names import quoted
 
     name = next(iter(annotated.columns))
     column = name if name.replace("_", "a").isalnum() and name.isascii() else quoted(name)

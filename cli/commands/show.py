@@ -37,7 +37,7 @@ from attnbank.sql import outputs
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
-from attnbank.sql.relation_names import DIRECTIONS, TO_HEAD
+from attnbank.sql.names import DIRECTIONS, TO_HEAD
 
 if TYPE_CHECKING:
     import polars as pl

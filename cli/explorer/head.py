@@ -17,8 +17,7 @@ from attnbank.cli.explorer.sentence_pages import small_map
 from attnbank.queries.sentences.choosing import layer_and_head
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
-from attnbank.sql.quoting import literal, quoted
-from attnbank.sql.relation_names import DIRECTIONS
+from attnbank.sql.names import DIRECTIONS, literal, quoted
 
 _Made = TypeVar("_Made")
 _EXAMPLES = 12

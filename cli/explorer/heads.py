@@ -23,8 +23,8 @@ from attnbank.queries.pictures.theme import (
 )
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.registry import analyses
-from attnbank.sql.relation_names import DIRECTIONS
 
 _WIDE, _HIGH, _EDGE = 960.0, 600.0, 30.0
 # Half the width of a mark in pixels.

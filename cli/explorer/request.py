@@ -15,7 +15,7 @@ from attnbank.cli.explorer.visit import Visit
 from attnbank.queries import Bank
 from attnbank.queries.table_formats import FormattedColumn, columns_as_text
 from attnbank.sql.errors import CallError
-from attnbank.sql.quoting import sql_literal as value_of
+from attnbank.sql.names import sql_literal as value_of
 from attnbank.sql.registry import find_analysis
 
 _LONGEST_VALUE = 20_000

@@ -25,7 +25,7 @@ from attnbank.queries.sentences.showing import MOST_PANELS
 from attnbank.queries.table_formats import columns_as_text, crosstab, fits_crosstab
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
-from attnbank.sql.relation_names import DIRECTIONS
+from attnbank.sql.names import DIRECTIONS
 
 # The most hits on pages; the command line shows all.
 MOST_HITS = 10_000

@@ -34,7 +34,7 @@ from attnbank.cli.safe_echo import safe_echo
 from attnbank.queries.pictures import sentence
 from attnbank.queries.table_formats import csv_text
 from attnbank.sql.errors import AttnbankError, BankError, CallError
-from attnbank.sql.relation_names import DIRECTIONS
+from attnbank.sql.names import DIRECTIONS
 
 _HERE = Path(__file__).resolve().parent
 # Requests answered concurrently; others wait.

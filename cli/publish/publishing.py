@@ -36,6 +36,7 @@ from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import RunChoice
+from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.outputs import (
     check_fits,
     check_folder,
@@ -44,7 +45,6 @@ from attnbank.sql.outputs import (
     output_file,
     output_folder,
 )
-from attnbank.sql.relation_names import DIRECTIONS
 from attnbank.sql.run_choice import Run, chosen_run
 
 BANK, MANIFEST, ANALYSES, PAGE, DIGEST = (

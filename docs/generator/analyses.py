@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator
 
 from attnbank.cli.commands.query import analyses_by_section
-from attnbank.sql import quoting
 from attnbank.sql.header import Analysis, Parameter
+from attnbank.sql.names import sql_literal
 from attnbank.sql.registry import analyses
 from generator.example import Answers, closure
 from generator.markdown import block, cell, code, made_by, page, plain, sentence, table
@@ -70,7 +70,7 @@ def calls(analysis: Analysis, given: dict[str, str | bool | int | list[int]]) ->
         for name, value in given.items()
     )
     python = "".join(f", {name}={value!r}" for name, value in given.items())
-    named = ", ".join(f"{name} := {quoting.sql_literal(value)}" for name, value in given.items())
+    named = ", ".join(f"{name} := {sql_literal(value)}" for name, value in given.items())
     relation = analysis.relation.removesuffix("()") + (f"({named})" if given else "()")
     return {
         "Command": f"attnbank query {analysis.name}{typed}",

@@ -26,7 +26,7 @@ from attnbank.ingest.corpora.document import (
     Word,
 )
 from attnbank.sql import registry, statements
-from attnbank.sql.relation_names import without_subtype
+from attnbank.sql.names import without_subtype
 
 # Closed lists, lower case. The surface rule stops at prepositions and relative words.
 _PREPOSITIONS = """

@@ -24,7 +24,7 @@ from attnbank.ingest.derived.probes.sentences import PUNCTUATION
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.sql import registry
 from attnbank.sql.errors import QueryError
-from attnbank.sql.relation_names import TO_DEPENDENT, TO_EARLIER, TO_HEAD
+from attnbank.sql.names import TO_DEPENDENT, TO_EARLIER, TO_HEAD
 from attnbank.sql.run_choice import Run
 
 Floats = NDArray[np.float64]

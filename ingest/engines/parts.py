@@ -40,9 +40,8 @@ from attnbank.ingest.run import ingest_run, load_model, report_columns
 from attnbank.ingest.store.pipeline import PendingRun
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import connected
-from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.upgrading import columns_of_this_format
-from attnbank.sql.errors import AttnbankError, CallError, first_line
+from attnbank.sql.errors import AttnbankError, CallError, first_line, is_full_disk
 from attnbank.sql.export_format import (
     ROUNDED,
     ExportedFile,
@@ -52,8 +51,8 @@ from attnbank.sql.export_format import (
     write_tables,
 )
 from attnbank.sql.interrupts import postponed
+from attnbank.sql.names import literal
 from attnbank.sql.outputs import MANIFEST, expanded, take_name, unwritten
-from attnbank.sql.quoting import literal
 
 # A part has no further batch once it has so many weights (128 MB) ...
 WEIGHTS = 32_000_000

@@ -23,7 +23,7 @@ from attnbank.sql.bank.opening import open_to_read
 from attnbank.sql.errors import CallError
 from attnbank.sql.export_format import condition
 from attnbank.sql.messages import join_names
-from attnbank.sql.quoting import literal, qualified_name
+from attnbank.sql.names import literal, qualified_name
 from attnbank.sql.run_choice import find_run
 
 Keep = Literal["weights", "peaks"]

@@ -27,7 +27,7 @@ from attnbank.ingest.merge.sources import (
 )
 from attnbank.ingest.store.saved import SavedRelation, create_view, is_of_trees
 from attnbank.ingest.store.writer import rows_by_name
-from attnbank.sql import macros, provenance, registry
+from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import connect_beside
 from attnbank.sql.bank.new_banks import check_free, new_bank
 from attnbank.sql.bank.opening import reinstall
@@ -36,7 +36,7 @@ from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.export_format import further, is_by_run
 from attnbank.sql.ids import BITS, Numbers, ordinal_of, refers_to, renumbered
 from attnbank.sql.matching import TABLES, Catalog, Matched, match, unique
-from attnbank.sql.quoting import literal, qualified_name, quoted
+from attnbank.sql.names import literal, qualified_name, quoted
 
 _LIMITS = {"memory_limit": "1GB"}
 
@@ -140,7 +140,7 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
             )
             with reading(source.shown, table):
                 connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
-        connection.execute("update bank set analyses = ?", [macros.fingerprint()])
+        connection.execute("update bank set analyses = ?", [registry.fingerprint()])
     rows = {table.name: table.rows for table in source.manifest.tables if table.schema == "main"}
     return Merged(rows, (), source.manifest.written_by)
 

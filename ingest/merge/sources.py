@@ -17,10 +17,9 @@ from duckdb import DuckDBPyConnection
 from attnbank.sql import answer_cache
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import connect_beside
-from attnbank.sql.bank.error_messages import bank_error, is_damage, is_full_disk
 from attnbank.sql.bank.integrity import fault_of_rows
 from attnbank.sql.bank.opening import existing, open_to_read
-from attnbank.sql.errors import BankError, first_line
+from attnbank.sql.errors import BankError, bank_error, first_line, is_damage, is_full_disk
 from attnbank.sql.export_format import (
     ExportedTable,
     Manifest,
@@ -30,8 +29,8 @@ from attnbank.sql.export_format import (
     tables_of,
 )
 from attnbank.sql.matching import unfit
+from attnbank.sql.names import literal, qualified_name, quoted
 from attnbank.sql.outputs import MANIFEST, expanded, files_of_bank
-from attnbank.sql.quoting import literal, qualified_name, quoted
 
 # The name that a source is attached under.
 SOURCE = "source"

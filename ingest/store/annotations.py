@@ -30,12 +30,11 @@ from attnbank.ingest.store.writer import open_for_changes
 from attnbank.sql import registry
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
-from attnbank.sql.bank.error_messages import is_full_disk
 from attnbank.sql.bank.references import TableReference, table_references
-from attnbank.sql.errors import AttnbankError, CallError, first_line
+from attnbank.sql.errors import AttnbankError, CallError, first_line, is_full_disk
 from attnbank.sql.messages import escape_control, join_names
+from attnbank.sql.names import literal, qualified_name, quoted
 from attnbank.sql.outputs import expanded, kind_of_file
-from attnbank.sql.quoting import literal, qualified_name, quoted
 from attnbank.sql.run_choice import find_corpus
 
 _ROWS, _WORDS = "annotated_row", "annotated_word"  # temporary tables

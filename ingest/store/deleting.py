@@ -14,7 +14,7 @@ from attnbank.sql.bank.opening import existing, open_to_read
 from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import unknown_name
-from attnbank.sql.quoting import quoted
+from attnbank.sql.names import quoted
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import unknown_name
-from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.names import literal, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,9 +13,9 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.compaction import checkpoint_and_compact
-from attnbank.sql.bank.error_messages import translate_errors
 from attnbank.sql.bank.opening import existing, open_to_write
 from attnbank.sql.bank.upgrading import columns_of_this_format
+from attnbank.sql.errors import translate_errors
 
 # One thread leaves the other cores to the model, and wrote the same rows in half the time.
 WRITER = {"threads": "1", "memory_limit": "256MB", "write_buffer_row_group_count": "1"}

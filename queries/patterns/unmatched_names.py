@@ -16,8 +16,7 @@ from attnbank.queries.patterns.compiler import expressions
 from attnbank.queries.patterns.resolver import ResolvedRequest, Scope
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import did_you_mean, join_names
-from attnbank.sql.quoting import literal
-from attnbank.sql.relation_names import PARTS, relation_part
+from attnbank.sql.names import PARTS, literal, relation_part
 from attnbank.sql.run_choice import SupportsExecute
 
 # Features that every word can have, whatever is in FEATS and MISC.

@@ -28,7 +28,7 @@ from attnbank.queries.pictures.theme import POINTS, SENTENCE_FONTS, Look, Palett
 from attnbank.queries.pictures.tree import Tree, draw_tree, tree_width
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import escape_control
-from attnbank.sql.relation_names import TO_HEAD
+from attnbank.sql.names import TO_HEAD
 
 # In `weights`, the to_position of all positions that are not shown.
 ELSEWHERE = -1

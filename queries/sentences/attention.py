@@ -16,7 +16,7 @@ from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import BankError, CallError, QueryError
-from attnbank.sql.relation_names import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
+from attnbank.sql.names import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
 from attnbank.sql.run_choice import Run
 
 # Positions shown of one sentence.

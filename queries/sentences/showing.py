@@ -34,7 +34,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
-from attnbank.sql.relation_names import TO_EARLIER
+from attnbank.sql.names import TO_EARLIER
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
 
 # Panels of a picture: the 144 heads of the paper's model on one sentence fit.

@@ -27,7 +27,7 @@ from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
-from attnbank.sql.quoting import quoted
+from attnbank.sql.names import quoted
 from attnbank.sql.run_choice import (
     Run,
     SupportsExecute,

@@ -18,7 +18,7 @@ from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.export_format import check_format, is_by_run
 from attnbank.sql.ids import BITS, ordinal_of, refers_to, renumbered
 from attnbank.sql.matching import TABLES, Catalog, match
-from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.names import literal, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,11 +13,10 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.sql.bank.error_messages import is_full_disk
-from attnbank.sql.errors import AttnbankWarning
+from attnbank.sql.errors import AttnbankWarning, is_full_disk
 from attnbank.sql.interrupts import postponed
+from attnbank.sql.names import literal, qualified_name, quoted
 from attnbank.sql.outputs import keep_owner_and_mode, new_part, remove_parts
-from attnbank.sql.quoting import literal, qualified_name, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

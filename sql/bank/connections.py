@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from attnbank.sql.bank.error_messages import is_ending, is_locked, translate_errors
 from attnbank.sql.bank.paths import check_is_duckdb
+from attnbank.sql.errors import is_ending, is_locked, translate_errors
+from attnbank.sql.names import literal
 from attnbank.sql.outputs import files_of_bank, part_names
-from attnbank.sql.quoting import literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -14,11 +14,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.sql import macros, registry
+from attnbank.sql import registry
 from attnbank.sql.bank.connections import STORAGE, connect, transaction
-from attnbank.sql.bank.error_messages import bank_error, is_full_disk, translate_errors
 from attnbank.sql.bank.paths import bank_file
-from attnbank.sql.errors import AttnbankError, BankError, CallError
+from attnbank.sql.errors import (
+    AttnbankError,
+    BankError,
+    CallError,
+    bank_error,
+    is_full_disk,
+    translate_errors,
+)
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.outputs import new_part, output_file, take_name
 
@@ -94,11 +100,11 @@ def unreserved(place: Path) -> Path:
 def fill(connection: DuckDBPyConnection, created_by: str) -> None:
     """Make the tables, functions and analyses of a bank in a database without any."""
     with transaction(connection, is_change=False):
-        for statement in (*registry.schema_scripts(), *macros.install()):
+        for statement in (*registry.schema_scripts(), *registry.install()):
             connection.execute(statement)
         connection.execute(
             "insert into bank (format, created_by, analyses, changes) values (?, ?, ?, 0)",
-            [registry.FORMAT, created_by, macros.fingerprint()],
+            [registry.FORMAT, created_by, registry.fingerprint()],
         )
     connection.execute("checkpoint")
 
@@ -149,7 +155,7 @@ def cache_file(created_by: str) -> Path:
     folder = Path(os.environ.get(CACHE) or Path(place, "attnbank"))
     with suppress(RuntimeError):  # this user has no home
         folder = folder.expanduser()
-    facts = [macros.fingerprint(), registry.FORMAT, created_by, duckdb.__version__, STORAGE]
+    facts = [registry.fingerprint(), registry.FORMAT, created_by, duckdb.__version__, STORAGE]
     return folder / f"empty-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
 
 

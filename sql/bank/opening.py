@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.sql import macros, registry
+from attnbank.sql import registry
 from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import (
     GUARDED,
@@ -20,10 +20,15 @@ from attnbank.sql.bank.connections import (
     once_unlocked,
     transaction,
 )
-from attnbank.sql.bank.error_messages import damaged, translate_errors
 from attnbank.sql.bank.integrity import fault_of_catalog
 from attnbank.sql.bank.new_banks import create_bank, fill, unreserved
-from attnbank.sql.bank.paths import address_of, bank_file, check_is_duckdb, printable_path
+from attnbank.sql.bank.paths import (
+    address_of,
+    bank_file,
+    check_is_duckdb,
+    printable_path,
+    typed_path,
+)
 from attnbank.sql.bank.upgrading import (
     MIGRATIONS,
     EmptyDatabaseError,
@@ -34,10 +39,10 @@ from attnbank.sql.bank.upgrading import (
     is_empty,
     types_of,
 )
-from attnbank.sql.errors import AttnbankWarning, BankError
+from attnbank.sql.errors import AttnbankWarning, BankError, damaged, translate_errors
 from attnbank.sql.interrupts import postponed
+from attnbank.sql.names import literal, quoted
 from attnbank.sql.outputs import remove_parts
-from attnbank.sql.quoting import literal, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -115,7 +120,7 @@ def open_read_only(
             file = remote.register(connection, address)
             name = file.name
         # The order matters: each step shuts out more, and what it needs must have been done before.
-        with translate_errors(path):
+        with translate_errors(typed_path(path)):
             once_unlocked(lambda: run(f"attach {literal(name)} as {_ALIAS} (read_only)"))
             if address is not None:
                 file.revoke()
@@ -168,7 +173,7 @@ def _check_is_bank(connection: DuckDBPyConnection, path: Path, own: Types) -> No
     """Raise BankError unless a database, whose tables are `own`, is a bank that can be used."""
     check_format(connection, path, own)
     if fault := fault_of_catalog(connection):
-        raise damaged(path, fault)
+        raise damaged(typed_path(path), fault)
 
 
 def _warn_of_unread_log(connection: DuckDBPyConnection, place: Path) -> None:
@@ -297,12 +302,12 @@ def reinstall(connection: DuckDBPyConnection) -> None:
     for name in {name for (name,) in rows} - {*registry.shared(), *registry.analyses()}:
         connection.execute(f"drop macro table if exists {quoted(name)}")
         connection.execute(f"drop macro table if exists {quoted(f'_{name}')}")
-    for statement in (*registry.replaceable(), *macros.install()):
+    for statement in (*registry.replaceable(), *registry.install()):
         connection.execute(statement)
-    connection.execute("update bank set analyses = ?", [macros.fingerprint()])
+    connection.execute("update bank set analyses = ?", [registry.fingerprint()])
 
 
 def install_temporarily(connection: DuckDBPyConnection) -> None:
     """Make this version's functions and analyses for one connection, where they hide the file's."""
-    for statement in (*registry.replaceable(temporary=True), *macros.install(temporary=True)):
+    for statement in (*registry.replaceable(temporary=True), *registry.install(temporary=True)):
         connection.execute(statement)

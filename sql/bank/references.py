@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.sql.quoting import qualified_name, quoted
+from attnbank.sql.names import qualified_name, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -18,9 +18,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attnbank.sql.bank.error_messages import encode_error
 from attnbank.sql.bank.paths import whole_address, without_secrets
-from attnbank.sql.errors import BankError, CallError
+from attnbank.sql.errors import BankError, CallError, encode_error
 from attnbank.sql.extras import require_extra
 
 if TYPE_CHECKING:

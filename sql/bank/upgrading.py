@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.sql import macros, registry
+from attnbank.sql import registry
 from attnbank.sql.errors import BankError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class EmptyDatabaseError(BankError):
 def has_current_analyses(connection: DuckDBPyConnection) -> bool:
     """Whether the file carries the functions, views and analyses of this version."""
     # A result that is not read to its end would block the connection, hence fetchall.
-    return connection.execute("select analyses from bank").fetchall() == [(macros.fingerprint(),)]
+    return connection.execute("select analyses from bank").fetchall() == [(registry.fingerprint(),)]
 
 
 def types_of(connection: DuckDBPyConnection) -> Types:

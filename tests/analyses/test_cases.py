@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.queries import Bank, analyses, open_bank, to_dialect
 from attnbank.sql.header import Analysis
-from attnbank.sql.quoting import sql_literal as literal
+from attnbank.sql.names import sql_literal as literal
 
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.toml"))
 

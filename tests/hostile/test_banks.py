@@ -26,7 +26,7 @@ from case_bank import make_bank
 from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
 from attnbank.sql.bank.opening import open_to_write
-from attnbank.sql.quoting import quoted
+from attnbank.sql.names import quoted
 
 SECRET = "the text of a file that is nobody's business"
 WORDS = {

@@ -20,8 +20,7 @@ import toy_attention as toy
 from forked import Ended, Forked
 
 from attnbank.ingest.store.writer import open_for_changes, open_for_ingest
-from attnbank.sql.bank.error_messages import bank_error
-from attnbank.sql.errors import BankError
+from attnbank.sql.errors import BankError, bank_error
 
 # Reads in many ways, one after the other, and says how each ended.
 ASK = """

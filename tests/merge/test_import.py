@@ -25,8 +25,8 @@ from attnbank.ingest.merge import sources
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import AttnbankError, BankError, CallError
+from attnbank.sql.names import quoted
 from attnbank.sql.outputs import MANIFEST
-from attnbank.sql.quoting import quoted
 
 CATALOG = {
     "tables": "select schema_name, table_name, comment from duckdb_tables() where not internal",

@@ -43,4 +43,4 @@ def test_quotes_are_doubled_in_one_place() -> None:
         if called.endswith(".replace")
         and [ast.unparse(each) for each in node.args] in (['"\'"', "\"''\""], ["'\"'", "'\"\"'"])
     }
-    assert found == {"sql/quoting.py"}
+    assert found == {"sql/names.py"}

@@ -19,7 +19,7 @@ from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.names import literal, quoted
 
 
 @pytest.fixture

@@ -206,7 +206,7 @@ def test_a_folder_that_is_none_is_told(folder: Path, capsys: pytest.CaptureFixtu
 
 
 def test_it_is_no_part_of_what_a_bank_carries(folder: Path, tmp_path: Path) -> None:
-    from attnbank.sql.macros import fingerprint, install
+    from attnbank.sql.registry import fingerprint, install
 
     before = fingerprint(), install()
     fingerprint.cache_clear()

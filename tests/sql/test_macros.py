@@ -16,7 +16,7 @@ import pytest
 
 from attnbank.queries import analyses, open_bank
 from attnbank.sql.header import Analysis
-from attnbank.sql.relation_names import DIRECTIONS
+from attnbank.sql.names import DIRECTIONS
 
 every = pytest.mark.parametrize("analysis", analyses().values(), ids=lambda each: each.name)
 

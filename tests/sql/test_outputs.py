@@ -15,8 +15,8 @@ import pytest
 
 from attnbank.cli.app import run_command_line
 from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.names import literal, quoted
 from attnbank.sql.outputs import check_output, output_file
-from attnbank.sql.quoting import literal, quoted
 
 
 def _socket(path: Path) -> None:

@@ -13,7 +13,7 @@ from case_bank import make_bank
 from sqlglot import exp
 
 from attnbank.queries import analyses, open_bank
-from attnbank.sql import macros, registry, statements
+from attnbank.sql import registry, statements
 from attnbank.sql.header import HeaderError, parse
 
 HEADER = """\
@@ -45,7 +45,7 @@ def test_parameters_in_comments_and_strings_are_none() -> None:
     assert given.replace("cast(1 as integer)", "$least") == TRAPS.strip()
     with duckdb.connect() as connection:
         connection.execute("create table word as select 1 as id, 'a' as form")
-        for macro in macros.macros(parse("traps", "surface", HEADER + TRAPS), temporary=True):
+        for macro in registry.macros(parse("traps", "surface", HEADER + TRAPS), temporary=True):
             connection.execute(macro)
         for least in (0, 1):
             found = connection.execute(f"from traps(least := {least})").fetchall()
@@ -86,7 +86,7 @@ def test_the_tokens_say_what_the_syntax_tree_says() -> None:
 def test_each_analysis_is_installed_while_what_it_reads_is_a_stub() -> None:
     """Planning a macro with all that it reads, and so each of them again, takes a second in all."""
     known = {*registry.shared(), *analyses()}
-    made = [name for name in map(_made, macros.install()) if name in known]
+    made = [name for name in map(_made, registry.install()) if name in known]
     last = {name: at for at, name in enumerate(made)}
     assert last.keys() == (registry.shared() | analyses()).keys()
     for name in last:
@@ -168,5 +168,5 @@ def test_nothing_is_read_to_open_a_bank(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
     with open_bank(tmp_path / "bank.duckdb") as bank:
         assert bank.connection.execute("select analyses from bank").fetchall() == [
-            (macros.fingerprint(),)
+            (registry.fingerprint(),)
         ]

@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import open_bank
-from attnbank.sql import macros, registry
+from attnbank.sql import registry
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.opening import open_to_read, open_to_write, upgrade
 from attnbank.sql.errors import BankError
@@ -227,7 +227,7 @@ def test_other_analyses_alone_are_brought_up_to_date(
     assert "Its views and analyses are now those of this version" in capsys.readouterr().err
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("select analyses from bank").fetchall() == [
-            (macros.fingerprint(),)
+            (registry.fingerprint(),)
         ]
         assert connection.execute("from best_head(run := '')").fetchall() == []
         assert connection.execute("from my_own()").fetchall() == [(1,)]

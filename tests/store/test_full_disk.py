@@ -20,9 +20,8 @@ from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, add_text
 from attnbank.ingest.store import corpus
 from attnbank.sql import registry
-from attnbank.sql.bank.error_messages import bank_error, is_full_disk
 from attnbank.sql.bank.opening import open_to_read
-from attnbank.sql.errors import AttnbankError
+from attnbank.sql.errors import AttnbankError, bank_error, is_full_disk
 
 LIMITED = """
 import os, resource, signal, sys

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 from forked import Ended, Forked
 
-from attnbank.sql.quoting import quoted
+from attnbank.sql.names import quoted
 
 # Small batches and small transactions, so that there are many places to stop at.
 SMALL = """

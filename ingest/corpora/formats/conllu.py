@@ -28,7 +28,7 @@ from attnbank.ingest.corpora.document import (
 )
 from attnbank.ingest.corpora.format import Format, Start, blocks, decode, split_lines
 from attnbank.ingest.corpora.mentions import COREFUD, Notation, entity_spans, mentions_of
-from attnbank.sql.relation_names import without_subtype
+from attnbank.sql.names import without_subtype
 
 _KNOWN_COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.(Entity|columns))\b")
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?\t")

@@ -44,12 +44,11 @@ from attnbank.ingest.store.writer import insert, insert_row, next_ids
 from attnbank.sql import provenance
 from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import transaction
-from attnbank.sql.bank.error_messages import translate_errors
 from attnbank.sql.bank.opening import open_to_read, open_to_write
 from attnbank.sql.bank.references import table_references
-from attnbank.sql.errors import QueryError
+from attnbank.sql.errors import QueryError, translate_errors
+from attnbank.sql.names import TO_DEPENDENT, TO_HEAD
 from attnbank.sql.outputs import remove_parts
-from attnbank.sql.relation_names import TO_DEPENDENT, TO_HEAD
 
 Floats = NDArray[np.float64]
 _RESAMPLES_AT_ONCE = 50

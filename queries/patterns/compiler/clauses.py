@@ -26,8 +26,7 @@ from attnbank.queries.patterns.compiler.scopes import (
 )
 from attnbank.queries.patterns.resolver import SPECIAL
 from attnbank.queries.patterns.syntax import SURPRISAL, RequestError
-from attnbank.sql.quoting import literal, sql_literal
-from attnbank.sql.relation_names import PARTS
+from attnbank.sql.names import PARTS, literal, sql_literal
 from attnbank.sql.run_choice import Run
 
 # The source and the target of an edge.

@@ -1,6 +1,6 @@
 """Compile tests of values: features, labels, metadata, regular expressions.
 
-Text of the user enters a statement only as a literal or a quoted name (quoting.py). A condition is
+Text of the user enters a statement only as a literal or a quoted name (sql/names). A condition is
 a text that can be an operand of `and`. A plain comparison is used wherever it can replace a regular
 expression, since it is faster. A missing value (null) passes no test for a value.
 """
@@ -15,8 +15,7 @@ from attnbank.queries.patterns import syntax
 from attnbank.queries.patterns.regexes import translate_regex
 from attnbank.queries.patterns.resolver import SHAPES, ResolvedRequest
 from attnbank.queries.patterns.syntax import SURPRISAL
-from attnbank.sql.quoting import literal
-from attnbank.sql.relation_names import PARTS, without_subtype
+from attnbank.sql.names import PARTS, literal, without_subtype
 
 # Features that are columns of table `word`.
 COLUMNS = frozenset({"form", "lemma", "upos", "xpos"})

@@ -16,7 +16,7 @@ from attnbank.queries.patterns import syntax
 from attnbank.queries.patterns.compiler import expressions
 from attnbank.queries.patterns.compiler.expressions import all_of, any_of
 from attnbank.queries.patterns.resolver import ResolvedRequest, Scope, tests_surprisal
-from attnbank.sql.quoting import quoted
+from attnbank.sql.names import quoted
 
 
 @dataclass(frozen=True)

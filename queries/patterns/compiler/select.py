@@ -20,7 +20,7 @@ from attnbank.queries.patterns.compiler.scopes import (
     plan_scope,
 )
 from attnbank.queries.patterns.resolver import ResolvedRequest, Scope
-from attnbank.sql.quoting import literal, quoted
+from attnbank.sql.names import literal, quoted
 from attnbank.sql.run_choice import Run
 
 
