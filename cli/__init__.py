@@ -20,17 +20,18 @@ def main() -> NoReturn:
 
         run()
     except KeyboardInterrupt:
-        _ignore_interrupts()
+        ignore_interrupts()
         sys.stderr.write("Interrupted.\n")
         sys.exit(1)
     finally:
-        _ignore_interrupts()
+        ignore_interrupts()
         # Python remembers an interrupt of source that ran as a string, as dataclasses make it, and
         # at its end `python -m` would kill itself in place of exiting. Other source clears that.
         exec("")
 
 
-def _ignore_interrupts() -> None:
+def ignore_interrupts() -> None:
+    """Ignore SIGINT and SIGTERM from here on."""
     while True:
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)

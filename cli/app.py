@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import click
 
+from attnbank.cli import ignore_interrupts
 from attnbank.cli.exit_status import exit_status_of, print_warnings
 from attnbank.cli.options import BankGroup
 from attnbank.cli.safe_echo import closed
@@ -95,6 +96,7 @@ def _leave(status: int) -> NoReturn:
     """End the process without shutting torch down, which takes seconds on a busy machine."""
     if "torch" not in sys.modules:
         sys.exit(status)
+    ignore_interrupts()  # libraries that clean up would print a traceback
     atexit._run_exitfuncs()  # os._exit skips them, and libraries rely on them
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # the reader has gone
