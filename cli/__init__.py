@@ -6,6 +6,8 @@ import signal
 import sys
 from typing import NoReturn
 
+from attnbank.sql.interrupts import ignore_interrupts
+
 
 def main() -> NoReturn:
     """Run `attnbank` with the arguments of the process, and exit with its status.
@@ -28,14 +30,3 @@ def main() -> NoReturn:
         # Python remembers an interrupt of source that ran as a string, as dataclasses make it, and
         # at its end `python -m` would kill itself in place of exiting. Other source clears that.
         exec("")
-
-
-def ignore_interrupts() -> None:
-    """Ignore SIGINT and SIGTERM from here on."""
-    while True:
-        try:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            return
-        except KeyboardInterrupt:  # one that came before the call, which Python raises only here
-            continue

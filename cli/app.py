@@ -12,10 +12,10 @@ from typing import NoReturn
 
 import click
 
-from attnbank.cli import ignore_interrupts
 from attnbank.cli.exit_status import exit_status_of, print_warnings
 from attnbank.cli.options import BankGroup
 from attnbank.cli.safe_echo import closed
+from attnbank.sql.interrupts import ignore_interrupts
 
 # The modules of commands by the headings of the help, each with its commands.
 SECTIONS = {

@@ -1,4 +1,4 @@
-"""Postponing Ctrl-C until work that must not be left half done is finished."""
+"""Postponing Ctrl-C until work that must not be left half done is finished, or ignoring it."""
 
 from __future__ import annotations
 
@@ -62,3 +62,14 @@ def postponed(on_interrupt: Callable[[], None] = lambda: None) -> Iterator[Postp
             signal.signal(number, handler)
         if state.has_come:
             usual[signal.SIGINT](signal.SIGINT, None)
+
+
+def ignore_interrupts() -> None:
+    """Ignore SIGINT and SIGTERM from here on."""
+    while True:
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            return
+        except KeyboardInterrupt:  # one that came before the call, which Python raises only here
+            continue
