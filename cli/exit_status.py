@@ -259,8 +259,7 @@ def error_message(error: BaseException, bank: Path | None = None) -> tuple[str, 
 
 def _damage_in(bank: Path) -> BankError | None:
     """The error for damaged rows of a bank; None if they are intact or cannot be read."""
-    from attnbank.sql.bank.integrity import fault_of_rows
-    from attnbank.sql.bank.opening import open_to_read
+    from attnbank.sql.bank.opening import fault_of_rows, open_to_read
 
     with suppress(Exception), closing(open_to_read(bank)) as connection:
         if fault := fault_of_rows(connection):

@@ -55,8 +55,7 @@ from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import Writer
 from attnbank.ingest.store.writer import open_for_ingest
 from attnbank.sql import registry
-from attnbank.sql.bank.integrity import MOST_HEADS
-from attnbank.sql.bank.opening import existing
+from attnbank.sql.bank.opening import MOST_HEADS, existing
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 from attnbank.sql.ids import ordinal_of
 from attnbank.sql.run_choice import find_corpus

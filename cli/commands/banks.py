@@ -119,7 +119,7 @@ def use(ctx: click.Context, run: str | None, forgets: bool) -> None:
     suitable, else the newest suitable run. Without RUN, list the runs, and whether each can be
     used when no run is named (column unasked).
     """
-    from attnbank.ingest.store.preferences import set_default_run, unset_default_runs
+    from attnbank.ingest.store.deleting import set_default_run, unset_default_runs
 
     if run is not None and forgets:
         raise CallError("RUN and --none are mutually exclusive.", "Give one of them.")

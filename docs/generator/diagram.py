@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnbank.sql.bank.references import table_references
+from attnbank.ingest.store.deleting import table_references
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

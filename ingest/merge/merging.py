@@ -483,7 +483,7 @@ class _Merge:
     def _copy_user_tables(self, source: Source) -> None:
         """Copy the tables that users made, with new ids, and note the views, which stay.
 
-        A column refers to a table by its name, as `sql.bank.references` says. Rows that refer to
+        A column refers to a table by its name, as `store.deleting` says. Rows that refer to
         what is left out are left out.
         """
         numbers = self.numbers[source.number]

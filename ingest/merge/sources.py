@@ -17,8 +17,7 @@ from duckdb import DuckDBPyConnection
 from attnbank.sql import answer_cache
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import connect_beside
-from attnbank.sql.bank.integrity import fault_of_rows
-from attnbank.sql.bank.opening import existing, open_to_read
+from attnbank.sql.bank.opening import existing, fault_of_rows, open_to_read
 from attnbank.sql.errors import BankError, bank_error, first_line, is_damage, is_full_disk
 from attnbank.sql.export_format import (
     ExportedTable,

@@ -32,7 +32,7 @@ from transformers.utils import (
 from attnbank.ingest.models.runtime import REASON, ModelError, memory_bytes
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.options import MINILM
-from attnbank.sql.bank.integrity import MOST_HEADS
+from attnbank.sql.bank.opening import MOST_HEADS
 from attnbank.sql.errors import AttnbankError, CallError, first_line
 from attnbank.sql.extras import require_extra
 

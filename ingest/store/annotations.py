@@ -1,7 +1,7 @@
 """Annotates words with columns of a file, as a table that joins with `word`.
 
 The table has a column `word`, which is word.id. As for every table of a user with a column of this
-name (`sql.bank.references`), its rows are deleted with their corpus, and get new ids in a merge.
+name (`store.deleting`), its rows are deleted with their corpus, and get new ids in a merge.
 
 The file may come from somebody else. DuckDB's sniffer may take a quotation mark in a text for one
 around it, or leave out lines that do not fit. So all that it finds are the types of columns: the
@@ -26,11 +26,11 @@ from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.format import BOM, CorpusFile
+from attnbank.ingest.store.deleting import TableReference, table_references
 from attnbank.ingest.store.writer import open_for_changes
 from attnbank.sql import registry
 from attnbank.sql.bank import upgrading
 from attnbank.sql.bank.connections import transaction
-from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import AttnbankError, CallError, first_line, is_full_disk
 from attnbank.sql.messages import escape_control, join_names
 from attnbank.sql.names import literal, qualified_name, quoted

@@ -1,4 +1,8 @@
-"""Deletes runs, corpora and models from a bank, with all rows that refer to them."""
+"""Deletes runs, corpora and models from a bank, with all that refers to them; sets its default run.
+
+A column of a table, of a user's own too, refers to a table that has the same name and a column `id`
+(`run`, `sequence`, `probe`, ...), and a column whose name ends in `_run` (`train_run`) to `run`.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,12 @@ from duckdb import DuckDBPyConnection
 from attnbank.ingest.store.writer import next_ids, open_for_changes
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import existing, open_to_read
-from attnbank.sql.bank.references import TableReference, table_references
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import unknown_name
-from attnbank.sql.names import quoted
+from attnbank.sql.names import qualified_name, quoted
+from attnbank.sql.run_choice import find_run
+
+_DEFAULT_UNCHANGED = "the default run is unchanged"
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,91 @@ def delete_rows(connection: DuckDBPyConnection, target: str, ids: Sequence[int])
     )
     for table, _, condition in _deletions(table_references(connection), target, _id_condition(ids)):
         connection.execute(f"delete from {table} where {condition}")
+
+
+def set_default_run(bank: Path, run: str | int) -> str:
+    """Set the default run for its context and unit, and return its name.
+
+    Raises CallError if there is no such run, or it is unfinished or random; BankError if the bank
+    cannot be written.
+    """
+    with open_for_changes(bank, _DEFAULT_UNCHANGED) as connection:
+        number, name = find_run(connection, bank, run)
+        ((reason,),) = connection.execute(
+            "select not_default_because from run_candidate() where id = ?", [number]
+        ).fetchall()
+        if reason is not None:
+            raise CallError(
+                f"The run {name} cannot be the default run: {reason}.",
+                "Name it in each query instead: --run, or run := in SQL.",
+            )
+        with transaction(connection):
+            connection.execute(
+                "delete from preferred_run where run in ("
+                " select other.id from run as other inner join run as new"
+                " on new.context = other.context and new.unit = other.unit where new.id = ?)",
+                [number],
+            )
+            connection.execute("insert into preferred_run values (?)", [number])
+    return name
+
+
+def unset_default_runs(bank: Path) -> None:
+    """Unset the default runs: the newest suitable run is the default again. Raises BankError."""
+    with (
+        open_for_changes(bank, _DEFAULT_UNCHANGED) as connection,
+        transaction(connection),
+    ):
+        connection.execute("delete from preferred_run")
+
+
+@dataclass(frozen=True)
+class TableReference:
+    """A column that refers to rows of the table `target`: by id, or (`by_name`) by name or id."""
+
+    schema: str
+    table: str
+    column: str
+    target: str
+    by_name: bool
+
+    @property
+    def qualified_table(self) -> str:
+        """The table that has the column, quoted for SQL."""
+        return qualified_name(self.schema, self.table)
+
+    @property
+    def label(self) -> str:
+        """The table that has the column, as people read it."""
+        return self.table if self.schema == "main" else f"{self.schema}.{self.table}"
+
+    def condition(self, of_target: str) -> str:
+        """SQL for the rows that refer to a target row for which the SQL `of_target` is true."""
+        target = qualified_name("main", self.target)
+        ids = f"select id from {target} where {of_target}"
+        column = quoted(self.column)
+        if not self.by_name:
+            return f"{column} in ({ids})"
+        names = f"select name from {target} where {of_target}"
+        return f"{column} in (select cast(id as varchar) from ({ids}) union all {names})"
+
+
+def table_references(connection: DuckDBPyConnection) -> list[TableReference]:
+    """Every reference between tables of the bank."""
+    columns = connection.execute(
+        "select duckdb_columns.schema_name, duckdb_columns.table_name, column_name, data_type"
+        " from duckdb_columns() inner join duckdb_tables() using (table_oid, database_name)"
+        " where database_name = current_database() and not duckdb_tables.temporary"
+        " and not duckdb_tables.internal order by table_oid, column_index"
+    ).fetchall()
+    targets = {table for schema, table, name, _ in columns if (schema, name) == ("main", "id")}
+    references = []
+    for schema, table, name, type_ in columns:
+        target = "run" if name.endswith("_run") else name
+        by_name = type_ == "VARCHAR" and target == "run"
+        if target in targets and (type_.endswith("INT") or type_ == "INTEGER" or by_name):
+            references.append(TableReference(schema, table, name, target, by_name))
+    return references
 
 
 def _id_condition(ids: Sequence[int], column: str = "id") -> str:

@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
-from attnbank.sql.bank.integrity import fault_of_rows
-from attnbank.sql.bank.opening import open_to_read
+from attnbank.sql.bank.opening import fault_of_rows, open_to_read
 from attnbank.sql.bank.paths import (
     address_of,
     bank_file,

@@ -1,4 +1,9 @@
-"""The ways to open a bank: for reading (many at once), for writing, new, or to upgrade."""
+"""The ways to open a bank: for reading (many at once), for writing, new, or to upgrade.
+
+A bank that somebody else made may hold anything, and DuckDB checks the types of its rows alone. So
+its catalog (corpora, models, runs) is checked whenever it is opened, and all of it, which takes a
+second for some hundred megabytes, when it comes in: by `import`, `merge` and `fetch`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
 from attnbank.sql.bank.compaction import checkpoint_and_compact
@@ -20,7 +25,6 @@ from attnbank.sql.bank.connections import (
     once_unlocked,
     transaction,
 )
-from attnbank.sql.bank.integrity import fault_of_catalog
 from attnbank.sql.bank.new_banks import create_bank, fill, unreserved
 from attnbank.sql.bank.paths import (
     address_of,
@@ -35,17 +39,31 @@ from attnbank.sql.bank.upgrading import (
     Types,
     check_format,
     check_tables,
+    columns_of_this_format,
     has_current_analyses,
     is_empty,
     types_of,
 )
 from attnbank.sql.errors import AttnbankWarning, BankError, damaged, translate_errors
+from attnbank.sql.ids import LARGEST_OWNER
 from attnbank.sql.interrupts import postponed
 from attnbank.sql.names import literal, quoted
 from attnbank.sql.outputs import remove_parts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+# The most heads of a model in all its layers; the largest models have a sixth of that.
+MOST_HEADS = 100_000
+
+# The most characters of the name of a run: `ingest` takes 1,000 of a corpus and of a model.
+LONGEST_NAME = 4_000
+
+# Columns of ids of words; others are named after the table that they refer to.
+_OF_WORDS = dict.fromkeys(("first_word", "last_word", "head_word"), "word")
+
+# Tables whose rows of no input are read by nobody: `merge` says that it leaves them out.
+_OF_INPUTS = frozenset({"attention", "attention_top", "attention_map", "peak", "gradient"})
 
 _ALIAS = "attnbank"
 _UNCHANGED = ("the bank was left unchanged", "type the same command again")
@@ -311,3 +329,44 @@ def install_temporarily(connection: DuckDBPyConnection) -> None:
     """Make this version's functions and analyses for one connection, where they hide the file's."""
     for statement in (*registry.replaceable(temporary=True), *registry.install(temporary=True)):
         connection.execute(statement)
+
+
+def fault_of_catalog(connection: DuckDBPyConnection) -> str | None:
+    """What is wrong with the corpora, models and runs of the current database, in words."""
+    values = {"longest": LONGEST_NAME, "heads": MOST_HEADS, "numbers": LARGEST_OWNER}
+    return _first_fault(connection, "catalog", values)
+
+
+def fault_of_rows(connection: DuckDBPyConnection) -> str | None:
+    """What is wrong with the rows of the current database, a bank or an export, in words."""
+    return (
+        fault_of_catalog(connection)
+        or _first_fault(connection, "text")
+        or _lost_row(connection)
+        or _first_fault(connection, "inputs")
+        or _first_fault(connection, "weights")
+    )
+
+
+def _first_fault(
+    connection: DuckDBPyConnection, name: str, values: dict[str, Any] | None = None
+) -> str | None:
+    rows = connection.execute(registry.internal_statement(f"check/{name}"), values).fetchall()
+    return str(rows[0][0]) if rows else None
+
+
+def _lost_row(connection: DuckDBPyConnection) -> str | None:
+    """A table with a row that names one of another table which is not there."""
+    tables = columns_of_this_format()
+    selects = []
+    for table, columns in tables.items():
+        for column, type_ in columns.items() if table not in _OF_INPUTS else ():
+            target = "run" if column.endswith("_run") else _OF_WORDS.get(column, column)
+            if type_ in ("INTEGER", "BIGINT") and "id" in tables.get(target, ()):
+                selects.append(
+                    f"select 'its table {table} has rows that belong to no {target}'"
+                    f" from {table} as own where own.{column} is not null"
+                    f" and own.{column} not in (select id from {target})"
+                )
+    rows = connection.execute(f"{' union all '.join(selects)} limit 1").fetchall()
+    return str(rows[0][0]) if rows else None

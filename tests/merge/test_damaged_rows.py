@@ -13,7 +13,7 @@ from case_bank import make_bank
 from attnbank.ingest import import_export, merge_banks
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
-from attnbank.sql.bank import integrity
+from attnbank.sql.bank import opening
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import BankError
 
@@ -102,7 +102,7 @@ def _without_keys(path: Path, copy: Path) -> Path:
 def test_a_sound_bank_has_no_fault(sound: Path, full_bank: Path, tmp_path: Path) -> None:
     for path in (sound, full_bank, _without_keys(sound, tmp_path / "copy.duckdb")):
         with duckdb.connect(str(path), read_only=True) as connection:
-            assert integrity.fault_of_rows(connection) is None
+            assert opening.fault_of_rows(connection) is None
 
 
 def test_each_fault_is_told(sound: Path, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_each_fault_is_told(sound: Path, tmp_path: Path) -> None:
         for damage, told in DAMAGE.items():
             connection.execute("begin")
             connection.execute(damage)
-            assert told in str(integrity.fault_of_rows(connection)), damage
+            assert told in str(opening.fault_of_rows(connection)), damage
             connection.execute("rollback")
 
 
@@ -149,7 +149,7 @@ def test_a_catalog_that_nobody_can_use_is_told(sound: Path, tmp_path: Path) -> N
         for damage, told in CATALOG.items():
             connection.execute("begin")
             connection.execute(damage)
-            fault = integrity.fault_of_catalog(connection)
+            fault = opening.fault_of_catalog(connection)
             assert fault is not None and told in fault and len(fault) < 200, damage
             connection.execute("rollback")
 

@@ -14,7 +14,7 @@ from two_runs import SECOND, TWO_RUNS
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest, merge_banks
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.store.preferences import set_default_run
+from attnbank.ingest.store.deleting import set_default_run
 from attnbank.queries import open_bank
 from attnbank.queries.export import export
 from attnbank.sql.errors import CallError

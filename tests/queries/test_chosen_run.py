@@ -12,7 +12,7 @@ import pytest
 from case_bank import make_bank
 
 from attnbank.cli.app import run_command_line as attnbank
-from attnbank.ingest.store.preferences import set_default_run, unset_default_runs
+from attnbank.ingest.store.deleting import set_default_run, unset_default_runs
 from attnbank.queries import Bank, open_bank
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice

@@ -20,8 +20,7 @@ from attnbank.cli.app import run_command_line
 from attnbank.cli.commands.compute import compute_and_cache
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import STEPS, cache_answers
-from attnbank.ingest.store.deleting import delete
-from attnbank.ingest.store.preferences import unset_default_runs
+from attnbank.ingest.store.deleting import delete, unset_default_runs
 from attnbank.ingest.store.saved import SavedRelation, save_pairs
 from attnbank.queries import open_bank
 from attnbank.queries.export import export

@@ -40,12 +40,12 @@ from attnbank.ingest.derived.probes.tasks import (
     read_task,
 )
 from attnbank.ingest.models.runtime import device_of
+from attnbank.ingest.store.deleting import table_references
 from attnbank.ingest.store.writer import insert, insert_row, next_ids
 from attnbank.sql import provenance
 from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.bank.opening import open_to_read, open_to_write
-from attnbank.sql.bank.references import table_references
 from attnbank.sql.errors import QueryError, translate_errors
 from attnbank.sql.names import TO_DEPENDENT, TO_HEAD
 from attnbank.sql.outputs import remove_parts
