@@ -190,8 +190,6 @@ def complete_names(kind: str) -> _Completer:
     def complete(
         ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from attnbank.queries.completions import suggestions
-
         try:
             path = bank_path(ctx)
         except AttnbankError:  # no usable bank, but the names of analyses are known without one
@@ -199,6 +197,42 @@ def complete_names(kind: str) -> _Completer:
         return complete_prefix(suggestions(path, kind), incomplete)
 
     return complete
+
+
+# The seconds of a query: a person who has pressed the tab key is waiting.
+_SECONDS_TO_COMPLETE = 1.0
+
+_NAMES_TO_COMPLETE = {
+    "corpus": "select corpus.name from corpus order by corpus.id",
+    "run": "select run.name from run order by run.id desc",
+    "relation": (
+        "select distinct word.deprel from word where word.head_index > 0 order by word.deprel"
+    ),
+    "table": (
+        "select concat(case when schema = 'main' then '' else schema || '.' end, name)"
+        " from ({relation_names}) where kind in ('table', 'view')"
+    ),
+}
+
+
+def suggestions(path: Path, kind: str) -> list[str]:
+    """Names of one kind (run, corpus, relation or table) in a bank; none if it cannot be read."""
+    from attnbank.sql import registry  # imported late: only the shell's completion needs them
+    from attnbank.sql.bank.opening import open_to_read
+    from attnbank.sql.names import without_subtype
+
+    limit = f"set max_execution_time = {round(1000 * _SECONDS_TO_COMPLETE)}"
+    relation_names = registry.internal_statement("contents/relation_names").rstrip().rstrip(";")
+    names: list[str] = []
+    # Missing, locked, not a bank, another version: then there is nothing to suggest.
+    with suppress(Exception), open_to_read(path, (limit,), spills=False) as connection:
+        statement = _NAMES_TO_COMPLETE[kind].format(relation_names=relation_names)
+        names = [name for (name,) in connection.execute(statement).fetchall() if name]
+    if kind == "relation" and names:
+        names = sorted({"all", *names, *(without_subtype(name) for name in names)})
+    if kind == "table":
+        names += registry.analyses()
+    return [name for name in names if name.isprintable()]
 
 
 def complete_prefix(known: Iterable[str], incomplete: str) -> list[CompletionItem]:

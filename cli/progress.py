@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from attnbank.cli.humanize import count_noun, duration
+from attnbank.cli.output import count_noun, duration
 from attnbank.cli.safe_echo import is_quiet, safe_echo
 from attnbank.ingest.derived.probes.probe_options import Epoch
 from attnbank.ingest.progress import Progress

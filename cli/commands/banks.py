@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.exit_status import command, run_guarded
-from attnbank.cli.humanize import count_noun, format_bytes
 from attnbank.cli.options import (
     BankCommand,
     Decorator,
@@ -25,6 +24,8 @@ from attnbank.cli.options import (
     shared_value,
 )
 from attnbank.cli.output import (
+    count_noun,
+    format_bytes,
     output_options,
     provenance_option,
     provenance_text,

@@ -13,7 +13,6 @@ import click
 
 from attnbank.cli.commands.query import AnalysisGroup, registry_name
 from attnbank.cli.exit_status import command, run_guarded
-from attnbank.cli.humanize import duration
 from attnbank.cli.options import (
     bank_path,
     command_prefix,
@@ -23,7 +22,7 @@ from attnbank.cli.options import (
     quiet_option,
     run_option,
 )
-from attnbank.cli.output import check_output, output_options, write_frame
+from attnbank.cli.output import check_output, duration, output_options, write_frame
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.derived.computations import STEPS, Computation, cache_answers

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import (
+from attnbank.cli.options import open_named_bank
+from attnbank.cli.output import (
+    check_output,
     count_noun,
+    destination,
     format_bytes,
     name_of_measure,
+    output_options,
     reading_lines,
     unknown_lines,
     without_surprisal_lines,
+    write_frame,
 )
-from attnbank.cli.options import open_named_bank
-from attnbank.cli.output import check_output, destination, output_options, write_frame
 from attnbank.ingest.corpora.document import LEFT_OUT
 from attnbank.sql.bank.paths import typed_path
 from attnbank.sql.messages import escape_control, join_names

@@ -15,15 +15,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import (
-    count_noun,
-    duration,
-    format_bytes,
-    name_of_measure,
-    reading_lines,
-    unknown_lines,
-    without_surprisal_lines,
-)
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
@@ -35,7 +26,18 @@ from attnbank.cli.options import (
     option,
     quiet_option,
 )
-from attnbank.cli.output import check_output, output_options, write_frame
+from attnbank.cli.output import (
+    check_output,
+    count_noun,
+    duration,
+    format_bytes,
+    name_of_measure,
+    output_options,
+    reading_lines,
+    unknown_lines,
+    without_surprisal_lines,
+    write_frame,
+)
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import is_quiet, notify, safe_echo
 from attnbank.ingest import FILLING

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from attnbank.cli.exit_status import command
-from attnbank.cli.humanize import format_bytes
 from attnbank.cli.options import (
     BankCommand,
     bank_path,
@@ -21,6 +20,7 @@ from attnbank.cli.options import (
     run_option,
     shared_value,
 )
+from attnbank.cli.output import format_bytes
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify
 from attnbank.sql.errors import CallError
@@ -145,9 +145,9 @@ def _title_of_bank(bank: Path) -> str:
 
 
 def _serve(folder: Path, port: int) -> None:
-    from attnbank.cli.publish.serving import serve
+    from attnbank.cli.explorer.site import serve_publication
 
-    serve(folder, port, opens_browser=sys.stdout.isatty())
+    serve_publication(folder, port, opens_browser=sys.stdout.isatty())
 
 
 @command("fetch", "https://HOST/gum/bank.duckdb gum.duckdb", cls=BankCommand, takes_banks=True)

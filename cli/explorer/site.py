@@ -1,4 +1,4 @@
-"""The explorer's server: its routes, each answered in a thread, and the port."""
+"""The servers: the explorer's, whose routes are each answered in a thread, and a publication's."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from attnbank.cli.exit_status import error_message
 from attnbank.cli.explorer import colours, head, heads, sentence_pages, table_pages, typed
 from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
-from attnbank.cli.explorer.request import RequestContext, link
+from attnbank.cli.explorer.request import RequestContext, Visit, link
 from attnbank.cli.explorer.security import HOST, Guard, launch_file
-from attnbank.cli.explorer.visit import Visit
 from attnbank.cli.safe_echo import safe_echo
 from attnbank.queries.pictures import sentence
 from attnbank.queries.table_formats import csv_text
@@ -289,40 +290,74 @@ def serve(
     """Serve on a port (0: any) until interrupted. Raises BankError, and CallError for the port."""
     cache = BankCache(path, seconds, memory, model)
     try:
-        with listen(port) as listener:
+        with listen(port) as listener, ExitStack() as stack:
             number = listener.getsockname()[1]
             token = secrets.token_urlsafe(24)
             address = f"http://{HOST}:{number}/?token={token}"
-            config = uvicorn.Config(
+            lines = [
+                f"The explorer is at {address}",
+                "Anyone with this address can read the bank, from this machine only.",
+            ]
+            _serve_until_interrupted(
                 make_site(cache, token, number),
-                log_level="critical",  # do not log requests cut off by closing
-                access_log=False,
-                ws="none",
-                lifespan="off",
-                server_header=False,
+                listener,
+                lines,
+                stack.enter_context(launch_file(address)).as_uri() if opens_browser else None,
                 date_header=False,
                 proxy_headers=False,
                 timeout_graceful_shutdown=_PATIENCE,
                 h11_max_incomplete_event_size=65_536,  # addresses hold whole SQL statements
             )
-
-            # Uvicorn raises a signal again after its shutdown; make SIGTERM end here like Ctrl-C.
-            if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGTERM, signal.default_int_handler)
-            with suppress(KeyboardInterrupt):
-                # The socket already listens: early connections wait for the server to start.
-                safe_echo(f"The explorer is at {address}")
-                safe_echo("Anyone with this address can read the bank, from this machine only.")
-                safe_echo("Press Ctrl-C to stop.")
-                with ExitStack() as stack:
-                    if opens_browser:
-                        file = stack.enter_context(launch_file(address))
-                        with suppress(webbrowser.Error):
-                            webbrowser.open(file.as_uri())
-                    uvicorn.Server(config).run(sockets=[listener])
             safe_echo("The explorer is closed.")
     finally:
         cache.close()
+
+
+def publication_app(folder: Path) -> Starlette:
+    """An application that serves a folder, with range requests, to this machine's own names."""
+    return Starlette(
+        routes=[Mount("/", StaticFiles(directory=folder, html=True))],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])],
+    )
+
+
+def serve_publication(folder: Path, port: int, *, opens_browser: bool) -> None:
+    """Serve a publication to this machine, as its host would. Raises CallError for the port."""
+    with listen(port) as listener:
+        address = f"http://{HOST}:{listener.getsockname()[1]}/"
+        _serve_until_interrupted(
+            publication_app(folder),
+            listener,
+            [f"The published bank is at {address}"],
+            address if opens_browser else None,
+            timeout_graceful_shutdown=1,
+        )
+        safe_echo("The server is closed.")
+
+
+def _serve_until_interrupted(
+    app: Starlette, listener: socket.socket, lines: Sequence[str], opened: str | None, **more: Any
+) -> None:
+    """Serve to a socket, after printing these lines and opening an address in the browser."""
+    config = uvicorn.Config(
+        app,
+        log_level="critical",  # do not log requests cut off by closing
+        access_log=False,
+        ws="none",
+        lifespan="off",
+        server_header=False,
+        **more,
+    )
+    # Uvicorn raises a signal again after its shutdown; make SIGTERM end here like Ctrl-C.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        # The socket already listens: early connections wait for the server to start.
+        safe_echo(*lines, "Press Ctrl-C to stop.")
+        if opened is not None:
+            with suppress(webbrowser.Error):
+                webbrowser.open(opened)
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def listen(port: int) -> socket.socket:

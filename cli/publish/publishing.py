@@ -19,9 +19,8 @@ from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import BankCache
 from attnbank.cli.explorer.heads import measures
 from attnbank.cli.explorer.site import NAV
-from attnbank.cli.humanize import format_bytes
+from attnbank.cli.output import format_bytes
 from attnbank.cli.publish import answers, bundle, sheets
-from attnbank.cli.publish.program_licences import why_forbidden
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
@@ -63,6 +62,17 @@ _EXPLORER = _HERE.parent / "explorer"
 _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+# Licences that permit redistribution, whatever their other conditions.
+_OPEN = re.compile(
+    r"\b(cc[- ]?0|cc[- ]by\b|creative commons|public domain|pddl|odc[- ]by|odbl|l?gpl|lgpllr|"
+    r"gnu (lesser )?general public|mit\b|bsd\b|apache|unlicen[sc]e)",
+    re.IGNORECASE,
+)
+_CLOSED = re.compile(
+    r"\b(ldc|proprietary|all rights reserved|not? (be )?(re)?distribut\w*|research only|"
+    r"no redistribution|without text|restricted)\b",
+    re.IGNORECASE,
+)
 # Statements that the page runs.
 _STATEMENTS = (
     "examples/head_examples", "patterns/surface_tokens", "sentences/maps", "sentences/peaks",
@@ -215,12 +225,21 @@ def _check_licences(bank: Path, runs: Sequence[str], *, may: bool) -> None:
         of_runs = opened.runs().filter(_names_runs(runs))["corpus"].to_list()
         rows = opened.info().corpora.select("name", "licence").rows()
     for name, licence in rows:
-        if name in of_runs and not may and (reason := why_forbidden(licence)) is not None:
+        if name in of_runs and not may and (reason := _why_forbidden(licence)) is not None:
             raise CallError(
                 f"Refusing to publish the text of {name}: {reason}.",
                 "If you have permission, add --i-may. The licence is read from the README beside"
                 " the corpus; attnbank ingest --licence TEXT sets it.",
             )
+
+
+def _why_forbidden(licence: str | None) -> str | None:
+    """Why the text of a corpus with this licence may not be published; None if it may."""
+    if licence is None:
+        return "its licence is unknown"
+    if _CLOSED.search(licence) or not _OPEN.search(licence):
+        return f"its licence is {licence}"
+    return None
 
 
 def _notes_on_paths(bank_copy: Path) -> Iterator[str]:

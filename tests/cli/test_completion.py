@@ -13,7 +13,7 @@ import duckdb
 import pytest
 from case_bank import make_bank
 
-from attnbank.queries.completions import suggestions
+from attnbank.cli.options import suggestions
 from attnbank.sql.registry import analyses
 
 GIVEN = {

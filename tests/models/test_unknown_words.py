@@ -18,7 +18,7 @@ from case_bank import make_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.cli.commands import info
-from attnbank.cli.humanize import unknown_lines
+from attnbank.cli.output import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.models.loading import locate_model
 from attnbank.ingest.models.tokenizer import READING_VERSION, InputTokenizer, Unalignable

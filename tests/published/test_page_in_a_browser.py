@@ -25,7 +25,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from attnbank.cli.app import run_command_line
-from attnbank.cli.publish.serving import make_app
+from attnbank.cli.explorer.site import publication_app
 from attnbank.queries import open_bank
 from attnbank.sql.errors import QueryError
 
@@ -36,7 +36,7 @@ STORY = "pattern { V -[obj]-> O }"
 
 @pytest.fixture(scope="module")
 def address(publication: Path, serving: Serving) -> Iterator[str]:
-    with serving(make_app(publication)) as made:
+    with serving(publication_app(publication)) as made:
         yield f"{made}/odd/"
 
 

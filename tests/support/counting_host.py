@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from attnbank.cli.publish.serving import make_app
+from attnbank.cli.explorer.site import publication_app
 
 
 @contextlib.contextmanager
@@ -45,7 +45,7 @@ class Counted:
     ranges: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._site = make_app(self.folder)
+        self._site = publication_app(self.folder)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, after the time that its way would take."""
