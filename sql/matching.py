@@ -14,11 +14,11 @@ from typing import Any
 
 from attnbank.sql.errors import BankError, CallError
 from attnbank.sql.ids import WHOLE, Shards, read_shards
-from attnbank.sql.messages import escape_control as safe
+from attnbank.sql.messages import escape_control
 
 Row = dict[str, Any]
+# A row of a source: the number of the source, and the row's id there.
 Place = tuple[int, int]
-"""A row of a source: the number of the source, and the row's id there."""
 
 # The tables that a Catalog is made of.
 TABLES = ("corpus", "model", "run", "run_part", "preferred_run")
@@ -57,19 +57,19 @@ _SAME = {
     },
 }
 _NAMES = {"corpus": ("name",), "model": ("name", "revision", "tokenizer")}
-_TOLD = {"corpus": "content and annotation", "model": "weights and tokenizer"}
+_WHAT_IS_SAME = {"corpus": "content and annotation", "model": "weights and tokenizer"}
+# The columns and options in which two runs must agree to be one, beside those of `_SourceRun`.
 _RUN = (
     "context", "unit", "subword", "multiword", "edges", "max_tokens", "decimals", "keep",
     "first_word", "bos", "measure",
 )  # fmt: skip
 _OPTIONS = ("truncate", "limit", "seed", "gradients", "ablate", "replacement", "mask_seed")
-"""The columns and options in which two runs must agree to be one, beside those of `_Candidate`."""
 
 
-def unfit(shown: str, reason: str) -> BankError:
+def invalid_source(shown: str, reason: str) -> BankError:
     """The error for a bank or an export that is not as attnbank writes it."""
     return BankError(
-        f"{shown} is damaged: {safe(reason.rstrip('.'))[:400]}.",
+        f"{shown} is damaged: {escape_control(reason.rstrip('.'))[:400]}.",
         "Use an undamaged copy; an export can be written again from its bank: attnbank export DIR",
     )
 
@@ -91,16 +91,16 @@ class Catalog:
         self.parts: dict[int, list[Row]] = {run: [] for run in self.rows["run"]}
         for part in rows["run_part"]:
             if part["run"] not in self.parts:
-                raise unfit(shown, "its table run_part has rows that belong to no run")
+                raise invalid_source(shown, "its table run_part has rows that belong to no run")
             self.parts[part["run"]].append(part)
         for table, needed in _NEEDED.items():
             if len(self.rows[table]) != len(rows[table]) or None in self.rows[table]:
-                raise unfit(shown, f"its table {table} has duplicate ids")
+                raise invalid_source(shown, f"its table {table} has duplicate ids")
             for name in (name for row in rows[table] for name in needed if row[name] is None):
-                raise unfit(shown, f"{table}.{name} is null")
+                raise invalid_source(shown, f"{table}.{name} is null")
         for row in rows["run"]:
             if any(row[table] not in self.rows[table] for table in ("corpus", "model")):
-                raise unfit(shown, f"its run {row['name']} has no corpus or model")
+                raise invalid_source(shown, f"its run {row['name']} has no corpus or model")
         for table, shards in self.shards.items():
             for id, row in self.rows[table].items():
                 text = row["shard"] if table == "corpus" else (row["options"] or {}).get("shard")
@@ -108,7 +108,7 @@ class Catalog:
                     shards[id] = read_shards(text)
                 except ValueError:
                     fault = f"its {table} {row['name']} has an invalid shard: {str(text)[:40]!r}"
-                    raise unfit(shown, fault) from None
+                    raise invalid_source(shown, fault) from None
 
 
 @dataclass(eq=False)
@@ -211,8 +211,17 @@ def match(catalogs: Sequence[Catalog], *, partial: bool = False, to_read: bool =
                 raise CallError(corpus.differs, remedy)
             _check_apart(f"corpus {corpus.row['name']}", shards)
         if not corpus.shards.is_whole and not partial and not (to_read and len({*shards}) == 1):
-            _check_complete(corpus, corpora, to_read)
-    matched.runs = _Runs(matched, partial, to_read).match()
+            missing = corpus.shards.missing
+            several = re.search("[-+]", missing)
+            fact = (
+                f"The shard{'s' if several else ''} {missing} of the corpus {corpus.row['name']}"
+                f" {'are' if several else 'is'} in none of the"
+                f" {'exports' if to_read else 'banks'}."
+            )
+            named = (entry for entry in corpora if entry.first["name"] == corpus.first["name"])
+            differ = [entry.differs for entry in named if entry.differs]
+            raise _missing_shards("corpus", to_read, " ".join([fact, *differ[-1:]]))
+    matched.runs = _RunMatcher(matched, partial, to_read).match()
     matched.preferred = _preferred(matched)
     return matched
 
@@ -226,9 +235,9 @@ def unique(name: str, taken: Iterable[str], sign: str = "-") -> str:
 
 def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[Entry]:
     """The corpora or models of all sources; among rows that are the same, names choose first."""
-    made: list[Entry] = []
+    entries: list[Entry] = []
 
-    def is_it(entry: Entry, catalog: Catalog, row: Row, by_name: bool) -> bool:
+    def is_same(entry: Entry, catalog: Catalog, row: Row, by_name: bool) -> bool:
         is_named = all(entry.first[column] == row[column] for column in _NAMES[table])
         is_here = any(number == catalog.number for number, _ in entry.places)
         return (is_named or not by_name) and not is_here and not _differ(table, entry.row, row)
@@ -237,28 +246,28 @@ def _entries(catalogs: Sequence[Catalog], table: str, notes: list[str]) -> list[
         left = dict(catalog.rows[table])
         for by_name in (True, False):
             for id, row in [*left.items()]:
-                entry = next((it for it in made if is_it(it, catalog, row, by_name)), None)
-                if entry is not None:
+                same = (entry for entry in entries if is_same(entry, catalog, row, by_name))
+                if (entry := next(same, None)) is not None:
                     if entry.first["name"] != row["name"]:
                         notes.append(
                             f"The {table} {row['name']} of {catalog.shown} is"
-                            f" {entry.row['name']}: the same {_TOLD[table]}."
+                            f" {entry.row['name']}: the same {_WHAT_IS_SAME[table]}."
                         )
                     if table == "corpus":
                         _add_shards(entry, catalog, id, catalogs)
                     entry.places.append((catalog.number, id))
                     del left[id]
                 elif not by_name:
-                    made.append(Entry(row, [(catalog.number, id)]))
-                    made[-1].row["id"] = len(made)
+                    entries.append(Entry(row, [(catalog.number, id)]))
+                    entries[-1].row["id"] = len(entries)
                     if table == "corpus":
-                        _name_corpus(made, catalog, notes)
-    return made
+                        _name_corpus(entries, catalog, notes)
+    return entries
 
 
-def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> None:
+def _name_corpus(corpora: Sequence[Entry], catalog: Catalog, notes: list[str]) -> None:
     """Give the last corpus a name of its own, and its shards."""
-    *others, new = made
+    *others, new = corpora
     name = new.row["name"]
     new.shards = catalog.shards["corpus"][new.first["id"]]
     new.row["name"] = unique(name, [entry.row["name"] for entry in others])
@@ -273,8 +282,8 @@ def _name_corpus(made: Sequence[Entry], catalog: Catalog, notes: list[str]) -> N
 def _differ(table: str, first: Row, second: Row) -> list[str]:
     """What tells two corpora or two models apart, in words."""
     differences = [
-        told
-        for column, told in _SAME[table].items()
+        words
+        for column, words in _SAME[table].items()
         if first[column] != second[column]
         and not (column == "language" and None in (first[column], second[column]))
     ]
@@ -299,14 +308,14 @@ def _add_shards(corpus: Entry, catalog: Catalog, id: int, catalogs: Sequence[Cat
 def _check_apart(what: str, shards: Sequence[Shards]) -> None:
     distinct = [*dict.fromkeys(shards)]
     if any(one.meets(other) for at, one in enumerate(distinct) for other in distinct[:at]):
-        told = ", ".join(shard.text or "all of it" for shard in distinct)
+        parts = ", ".join(shard.text or "all of it" for shard in distinct)
         raise CallError(
-            f"The exports hold parts of the {what} that overlap: {told}.",
+            f"The exports hold parts of the {what} that overlap: {parts}.",
             "Name the exports of one division, or the one that is complete.",
         )
 
 
-def _lacking(what: str, to_read: bool, fact: str) -> CallError:
+def _missing_shards(what: str, to_read: bool, fact: str) -> CallError:
     if to_read:
         remedy = "Name its export too (--data DIR), or put them together: attnbank merge --partial"
     else:
@@ -314,19 +323,8 @@ def _lacking(what: str, to_read: bool, fact: str) -> CallError:
     return CallError(fact, remedy)
 
 
-def _check_complete(corpus: Entry, corpora: Sequence[Entry], to_read: bool) -> None:
-    name, missing = corpus.row["name"], corpus.shards.missing
-    told = [it.differs for it in corpora if it.differs and it.first["name"] == corpus.first["name"]]
-    some = re.search("[-+]", missing)
-    fact = (
-        f"The shard{'s' if some else ''} {missing} of the corpus {name} {'are' if some else 'is'}"
-        f" in none of the {'exports' if to_read else 'banks'}."
-    )
-    raise _lacking("corpus", to_read, " ".join([fact, *told[-1:]]))
-
-
 @dataclass(eq=False)
-class _Candidate:
+class _SourceRun:
     """A run of a source; `key` and `of_shards` are what tells it from others, by words.
 
     Runs of one bank differ in `key`; shards of one run must share `of_shards` besides.
@@ -344,8 +342,10 @@ class _Candidate:
         self.place: Place = (self.catalog.number, self.row["id"])
         self.shards = self.catalog.shards["run"][self.row["id"]]
         self.is_finished = self.row["finished"] is not None
+        # Finished ones are taken first, then whole ones, then those of most shards.
+        self.order = (not self.is_finished, not self.shards.is_whole, -len(self.shards.numbers))
         self.shown = f"The run {self.row['name']} of {self.catalog.shown}"
-        self.plain = _plain(self.row["name"], self.shards)
+        self.plain = _name_with_shards(self.row["name"], self.shards)
         own = {name: self.row[name] for name in _RUN}
         own |= {name: options.get(name) for name in _OPTIONS}
         self.key = {f"--{name.replace('_', '-')}": value for name, value in own.items()}
@@ -358,7 +358,9 @@ class _Candidate:
 
 
 @dataclass
-class _Runs:
+class _RunMatcher:
+    """Puts together the runs that are the same, or shards of the same one."""
+
     matched: Matched
     partial: bool
     to_read: bool
@@ -369,25 +371,27 @@ class _Runs:
             {place: entry for entry in entries for place in entry.places}
             for entries in (self.matched.corpora, self.matched.models)
         )
-        self.every = [
-            _Candidate(catalog, row, corpora[number, row["corpus"]], models[number, row["model"]])
+        self.runs = [
+            _SourceRun(catalog, row, corpora[number, row["corpus"]], models[number, row["model"]])
             for number, catalog in enumerate(self.matched.catalogs)
             for row in catalog.rows["run"].values()
         ]
 
     def match(self) -> list[Entry]:
-        groups: dict[tuple[Any, ...], list[_Candidate]] = {}
-        for row in self.every:
-            key = (row.corpus.id, row.model.id, *row.key.values())
-            groups.setdefault(key, []).append(row)
-        entries = [self._made(chosen) for group in groups.values() for chosen in _rounds(group)]
-        runs = sorted((run for run in entries if run is not None), key=lambda run: run.places[0])
-        for number, run in enumerate(runs, start=1):
-            names = [run.row["name"] for run in runs[: number - 1]]
-            run.row |= {"id": number, "name": self._name(run, names)}
-        return runs
+        groups: dict[tuple[Any, ...], list[_SourceRun]] = {}
+        for run in self.runs:
+            key = (run.corpus.id, run.model.id, *run.key.values())
+            groups.setdefault(key, []).append(run)
+        parts = [part for group in groups.values() for part in _rounds(group)]
+        entries = [entry for entry in map(self._joined, parts) if entry is not None]
+        entries.sort(key=lambda entry: entry.places[0])
+        for number, entry in enumerate(entries, start=1):
+            names = [other.row["name"] for other in entries[: number - 1]]
+            entry.row |= {"id": number, "name": self._name(entry, names)}
+        return entries
 
-    def _made(self, group: list[_Candidate]) -> Entry | None:
+    def _joined(self, group: list[_SourceRun]) -> Entry | None:
+        """The run that these are, or are parts of; None if none of them is taken."""
         corpus, model = group[0].corpus, group[0].model
         left_out = [run for run in group if not (run.is_finished or self.to_read)]
         if self.to_read:
@@ -395,48 +399,45 @@ class _Runs:
         elif left_out == group and (whole := [run for run in group if run.shards.is_whole]):
             self.notes.append(f"{whole[0].shown} is unfinished and stays so.")
             left_out.remove(whole[0])
-        chosen: list[_Candidate] = []
-        same: list[_Candidate] = []
+        chosen: list[_SourceRun] = []
+        same: list[_SourceRun] = []
         has = Shards(frozenset(), 0)
-        for candidate in sorted(
-            (candidate for candidate in group if candidate not in left_out),
-            key=lambda it: (not it.is_finished, not it.shards.is_whole, -len(it.shards.numbers)),
-        ):
-            met = next((other for other in chosen if other.shards.meets(candidate.shards)), None)
+        for run in sorted((run for run in group if run not in left_out), key=lambda run: run.order):
+            met = next((other for other in chosen if other.shards.meets(run.shards)), None)
             if met is None:
-                chosen.append(candidate)
-                has = has.with_(candidate.shards)
+                chosen.append(run)
+                has = has.with_(run.shards)
                 continue
-            if not has.has(candidate.shards):
+            if not has.has(run.shards):
                 raise CallError(
-                    f"{candidate.shown} and that of {met.catalog.shown} overlap in part:"
-                    f" {candidate.shards.text} and {met.shards.text}.",
+                    f"{run.shown} and that of {met.catalog.shown} overlap in part:"
+                    f" {run.shards.text} and {met.shards.text}.",
                     "Name the banks of the individual shards.",
                 )
-            same.append(candidate)
-            if candidate.row["finished"] != met.row["finished"]:
+            same.append(run)
+            if run.row["finished"] != met.row["finished"]:
                 self.notes.append(
-                    f"The run {candidate.row['name']} is in {met.catalog.shown} and in"
-                    f" {candidate.catalog.shown}, made at different times: the first is kept."
+                    f"The run {run.row['name']} is in {met.catalog.shown} and in"
+                    f" {run.catalog.shown}, made at different times: the first is kept."
                 )
         if not self.partial and not has.has(corpus.shards):
             raise self._incomplete(group, has)
         self.notes += [f"{run.shown} is unfinished and was not copied." for run in left_out]
         if not chosen:
             return None
-        chosen.sort(key=lambda it: min(it.shards.numbers))
+        chosen.sort(key=lambda run: min(run.shards.numbers))
         duplicates = [run.place for run in same if run.shards.text == has.text]
-        run = Entry(chosen[0].row, [run.place for run in chosen], has, duplicates)
-        run.row |= {"corpus": corpus.id, "model": model.id}
+        entry = Entry(chosen[0].row, [run.place for run in chosen], has, duplicates)
+        entry.row |= {"corpus": corpus.id, "model": model.id}
         if len(chosen) > 1:
-            run.row |= self._joined(chosen, has)
-        return run
+            entry.row |= self._columns_of_parts(chosen, has)
+        return entry
 
-    def _incomplete(self, group: list[_Candidate], has: Shards) -> CallError:
+    def _incomplete(self, group: list[_SourceRun], has: Shards) -> CallError:
         first = group[0]
         missing = has.missing if has.numbers else first.shards.text
         why = ""
-        for other in self.every:
+        for other in self.runs:
             if why or other.corpus is not first.corpus or has.has(other.shards):
                 continue
             if other in group:
@@ -444,9 +445,9 @@ class _Runs:
             elif what := _differences(first, other):
                 why = f": {other.catalog.shown} has {other.shards.text or 'it'} with another {what}"
         fact = f"The run {first.plain} lacks the shard {missing}{why}."
-        return _lacking("run", self.to_read, fact)
+        return _missing_shards("run", self.to_read, fact)
 
-    def _joined(self, chosen: list[_Candidate], has: Shards) -> Row:
+    def _columns_of_parts(self, chosen: list[_SourceRun], has: Shards) -> Row:
         """What of the row of a run of several parts is not that of the first one."""
         # The place of a batch is in its own shard.
         of_shard = ("shard", "earlier_batch_tokens")
@@ -480,7 +481,7 @@ class _Runs:
     def _name(self, run: Entry, names: list[str]) -> str:
         row, catalog = run.first, self.matched.catalogs[run.places[0][0]]
         shards = catalog.shards["run"][row["id"]]
-        name = _plain(row["name"], shards, run.shards)
+        name = _name_with_shards(row["name"], shards, run.shards)
         before = f"{catalog.rows['corpus'][row['corpus']]['name']}/"
         if name.startswith(before):
             corpus = self.matched.name("corpus", run.row["corpus"])
@@ -493,13 +494,13 @@ class _Runs:
         return name_in_bank
 
 
-def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
+def _rounds(group: list[_SourceRun]) -> list[list[_SourceRun]]:
     """The runs of the same options that go together: all if one is whole, else by versions.
 
     Several of one source, made before and after something changed, stay several.
     """
-    rounds: list[list[_Candidate]] = []
-    for run in sorted(group, key=lambda it: not it.shards.is_whole):
+    rounds: list[list[_SourceRun]] = []
+    for run in sorted(group, key=lambda run: not run.shards.is_whole):
         for members in rounds:
             is_here = any(other.catalog is run.catalog for other in members)
             whole = any(other.shards.is_whole for other in (*members, run))
@@ -511,7 +512,7 @@ def _rounds(group: list[_Candidate]) -> list[list[_Candidate]]:
     return rounds
 
 
-def _differences(first: _Candidate, other: _Candidate) -> str:
+def _differences(first: _SourceRun, other: _SourceRun) -> str:
     differences = []
     if first.model is not other.model:
         own, its = (run.catalog.rows["model"][run.row["model"]] for run in (first, other))
@@ -520,9 +521,9 @@ def _differences(first: _Candidate, other: _Candidate) -> str:
         differences.append(f"model{named}{f', by {what}' if what else ''}")
     theirs = other.key | other.of_shards
     differences += [
-        f"{told} ({theirs[told] or 'none'}, not {value or 'none'})"
-        for told, value in (first.key | first.of_shards).items()
-        if theirs[told] != value
+        f"{words} ({theirs[words] or 'none'}, not {value or 'none'})"
+        for words, value in (first.key | first.of_shards).items()
+        if theirs[words] != value
     ]
     return ", ".join(differences)
 
@@ -544,10 +545,10 @@ def _preferred(matched: Matched) -> list[int]:
     return [run.id for run in entries.values()]
 
 
-def _plain(name: str, shards: Shards, has: Shards = WHOLE) -> str:
+def _name_with_shards(name: str, shards: Shards, has: Shards = WHOLE) -> str:
     """The name of a run with other shards in it than its own: none, if it has all of them."""
     if shards.label is None or shards == has:
         return name
     own = re.compile(f"{re.escape(shards.label)}(-[0-9]+)?")
-    kept = [has.label or "" if own.fullmatch(part) else part for part in name.split("/")]
-    return "/".join(part for part in kept if part)
+    parts = (has.label or "" if own.fullmatch(part) else part for part in name.split("/"))
+    return "/".join(filter(None, parts))

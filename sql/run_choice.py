@@ -8,7 +8,7 @@ bank, and notes on how the model of a run attends.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -151,21 +151,54 @@ def choose_run(
     Raises CallError if a run that is named is unknown, or `requested` does not fit; QueryError if
     none is requested and none fits. `path` is the bank, for the errors.
     """
-    name = None if requested is None else str(requested)
     candidates = run_candidates(connection, choice)
-
-    def how_to_make() -> str:
-        return _how_to_make(connection, path, choice, candidates)
-
+    names = [(candidate.id, candidate.name) for candidate in candidates]
     for other in others:
-        _check_named(path, reader, candidates, other)
-    if name is not None:
-        _check_named(path, reader, candidates, name, how_to_make)
-        return chosen_run(connection, choice, name)
-    usable = [candidate for candidate in candidates if candidate.may_be_default]
-    if not usable:
-        raise _no_default(path, reader, candidates, how_to_make)
-    return chosen_run(connection, choice, None, len(usable))
+        _run_named(names, path, other)
+    able = [candidate for candidate in candidates if candidate.unusable_because is None]
+    if requested is not None:
+        id, _ = _run_named(names, path, str(requested))
+        (run,) = (candidate for candidate in candidates if candidate.id == id)
+        if run in able:
+            return chosen_run(connection, choice, str(requested))
+        raise CallError(
+            f"{reader} cannot read the run {requested}: {run.unusable_because}.",
+            f"Runs that fit {reader}: {join_names(candidate.name for candidate in able)}."
+            if able
+            else _how_to_make(connection, path, choice, candidates),
+        )
+    usable = [candidate for candidate in able if candidate.may_be_default]
+    if usable:
+        return chosen_run(connection, choice, None, len(usable))
+    # Any run over words tells of syntax, but what is about documents is another thing in one of
+    # single sentences: there a name would only give other figures.
+    usual = [candidate for candidate in able if candidate.is_usual]
+    fact = f"{path} has no run that {reader} uses by default"
+    if usual:
+        raise QueryError(f"{fact}.", f"Name one of these (--run, run=): {with_reasons(usual)}.")
+    if able:
+        fact += f": {with_reasons(able, 8)}."
+    elif candidates:
+        fact = f"No run in {path} is suitable for {reader}: {with_reasons(candidates, 8)}."
+    else:
+        fact = f"{path} has no run."
+    raise QueryError(fact, _how_to_make(connection, path, choice, candidates))
+
+
+def _how_to_make(
+    connection: SupportsExecute, path: Path, choice: RunChoice, candidates: list[Candidate]
+) -> str:
+    """The command that makes a run that fits a choice."""
+    values = {
+        "needs": choice.needs,
+        "usual": choice.usual,
+        "has_runs": bool(candidates),
+        "lacks_weights": any(candidate.lacks_weights for candidate in candidates),
+    }
+    ((command,),) = connection.execute(
+        "select how_to_make($needs, $usual, $has_runs, $lacks_weights)", values
+    ).fetchall()
+    return f"Type: attnbank -b {shlex.quote(str(path))} {command}"
 
 
 def choose_analysis_run(
@@ -279,59 +312,6 @@ def unknown_relation(relation: str, run: Run, known: Sequence[str]) -> CallError
         f"No word of the corpus {run.corpus_name} has the relation {relation} to its head.",
         f"{did_you_mean(relation, names)} It has: {join_names(names, 60)}.".strip(),
     )
-
-
-def _check_named(
-    path: Path,
-    reader: str,
-    candidates: list[Candidate],
-    requested: str,
-    how_to_make: Callable[[], str] | None = None,
-) -> None:
-    """Raise CallError for a run that does not exist, or, with `how_to_make`, cannot be read."""
-    id, _ = _run_named([(run.id, run.name) for run in candidates], path, requested)
-    (run,) = (run for run in candidates if run.id == id)
-    if how_to_make is not None and run.unusable_because is not None:
-        able = [run.name for run in candidates if run.unusable_because is None]
-        raise CallError(
-            f"{reader} cannot read the run {requested}: {run.unusable_because}.",
-            f"Runs that fit {reader}: {join_names(able)}." if able else how_to_make(),
-        )
-
-
-def _no_default(
-    path: Path, reader: str, candidates: list[Candidate], how_to_make: Callable[[], str]
-) -> QueryError:
-    """The error where no run is named and none may be the default."""
-    able = [candidate for candidate in candidates if candidate.unusable_because is None]
-    # Any run over words tells of syntax, but what is about documents is another thing in one of
-    # single sentences: there a name would only give other figures.
-    usual = [candidate for candidate in able if candidate.is_usual]
-    fact = f"{path} has no run that {reader} uses by default"
-    if usual:
-        return QueryError(f"{fact}.", f"Name one of these (--run, run=): {with_reasons(usual)}.")
-    if able:
-        fact += f": {with_reasons(able, 8)}."
-    elif candidates:
-        fact = f"No run in {path} is suitable for {reader}: {with_reasons(candidates, 8)}."
-    else:
-        fact = f"{path} has no run."
-    return QueryError(fact, how_to_make())
-
-
-def _how_to_make(
-    connection: SupportsExecute, path: Path, choice: RunChoice, candidates: list[Candidate]
-) -> str:
-    values = {
-        "needs": choice.needs,
-        "usual": choice.usual,
-        "has_runs": bool(candidates),
-        "lacks_weights": any(candidate.lacks_weights for candidate in candidates),
-    }
-    ((command,),) = connection.execute(
-        "select how_to_make($needs, $usual, $has_runs, $lacks_weights)", values
-    ).fetchall()
-    return f"Type: attnbank -b {shlex.quote(str(path))} {command}"
 
 
 def behaviour_lines(

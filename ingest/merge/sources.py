@@ -27,7 +27,7 @@ from attnbank.sql.export_format import (
     read_manifest,
     tables_of,
 )
-from attnbank.sql.matching import unfit
+from attnbank.sql.matching import invalid_source
 from attnbank.sql.names import literal, qualified_name, quoted
 from attnbank.sql.outputs import MANIFEST, expanded, files_of_bank
 
@@ -89,7 +89,7 @@ class Source:
                 raise
             if is_damage(error):
                 raise bank_error(error, Path(self.shown)) from error
-            raise unfit(self.shown, first_line(error)) from error
+            raise invalid_source(self.shown, first_line(error)) from error
 
 
 def check_rows(connection: DuckDBPyConnection, source: Source) -> None:
@@ -98,7 +98,7 @@ def check_rows(connection: DuckDBPyConnection, source: Source) -> None:
     fault = fault_of_rows(connection)
     connection.execute("use memory")
     if fault:
-        raise unfit(source.shown, fault)
+        raise invalid_source(source.shown, fault)
 
 
 def source_of(number: int, path: str | Path) -> Source:
@@ -140,11 +140,11 @@ def of_export(number: int, path: str | Path) -> Source:
     tables = {(table.schema, table.name): table.columns for table in manifest.tables}
     missing = {("main", table) for table in upgrading.columns_of_this_format()} - tables.keys()
     if missing:
-        raise unfit(str(path), f"it has no table {min(missing)[1]}")
+        raise invalid_source(str(path), f"it has no table {min(missing)[1]}")
     schemas = sorted({schema for schema, _ in tables} - {"main"})
     for schema in (answer_cache.SCHEMA, "paper"):
         if schema in schemas:
-            raise unfit(str(path), f"it has a table in the schema {schema}")
+            raise invalid_source(str(path), f"it has a table in the schema {schema}")
     home = folder.resolve()
     statements = [f"attach ':memory:' as {SOURCE}"]
     statements += [f"create schema {qualified_name(SOURCE, schema)}" for schema in schemas]
@@ -154,7 +154,9 @@ def of_export(number: int, path: str | Path) -> Source:
     source = Source(number, str(path), (home,), tuple(statements), tables, manifest=manifest)
     with connect_beside((home,)) as connection, source.attached(connection):
         if connection.execute(f"select format from {OF}bank").fetchall() != [(manifest.format,)]:
-            raise unfit(str(path), "its table bank and its manifest name different formats")
+            raise invalid_source(
+                str(path), "its table bank and its manifest name different formats"
+            )
     return source
 
 
@@ -167,7 +169,7 @@ def reading(export: str, table: ExportedTable) -> Iterator[None]:
         if is_full_disk(error):
             raise
         reason = first_line(error).replace(f"{expanded(export).resolve()}/", "")
-        raise unfit(export, f"{table.name} cannot be read: {reason}") from error
+        raise invalid_source(export, f"{table.name} cannot be read: {reason}") from error
 
 
 def _view(connection: DuckDBPyConnection, export: str, home: Path, table: ExportedTable) -> str:
@@ -194,20 +196,20 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
     size = sum(file.bytes for file in table.files)
     if text_bytes > max(MOST_TEXT, MOST_TIMES * size):
         fault = f"{table.name} has {size:,} bytes, but unpacks to {text_bytes:,} bytes of text"
-        raise unfit(export, fault)
+        raise invalid_source(export, fault)
     have = {name: type_ for name, type_, *_ in described}
     usual = upgrading.columns_of_this_format() if table.schema == "main" else {}
     own = usual.get(table.name, {})
     for columns, where in ((table.columns, MANIFEST), (have, "its files")):
         for name in {**own, **table.columns, **have}:
             if name not in columns:
-                raise unfit(export, f"{table.name}.{name} is not in {where}")
+                raise invalid_source(export, f"{table.name}.{name} is not in {where}")
             if own.get(name, columns[name]) != columns[name]:
                 fault = f"{table.name}.{name} is {columns[name]}, not {own[name]}"
-                raise unfit(export, fault)
+                raise invalid_source(export, fault)
     if rows != table.rows:
         fault = f"{table.name} has {rows:,} rows, but was written with {table.rows:,}"
-        raise unfit(export, fault)
+        raise invalid_source(export, fault)
     name = f"{SOURCE}.{qualified_name(table.schema, table.name)}"
     return f"create view {name} as select {', '.join(map(quoted, table.columns))} from {source}"
 
@@ -221,7 +223,7 @@ def _check_types(
             with suppress(duckdb.Error):
                 if str(connection.sqltype(type_)) == type_:
                     continue
-            raise unfit(shown, f"{table}.{name} is {type_}, which is not a valid type")
+            raise invalid_source(shown, f"{table}.{name} is {type_}, which is not a valid type")
 
 
 def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
