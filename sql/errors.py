@@ -255,7 +255,11 @@ def bank_error(
         )
     if translated := _error_in_list(_BEFORE_DAMAGE, text, path):
         return translated
-    if is_full_disk(error) or ("transaction" in text.lower() and _has_full_disk(Path(path))):
+    is_full = is_full_disk(error)
+    if "transaction" in text.lower():  # the commit failed, and DuckDB does not say why
+        with suppress(OSError):
+            is_full |= shutil.disk_usage(Path(path).absolute().parent).free < _LEAST
+    if is_full:
         return BankError(
             f"The disk of {path} is full; {outcome}.", f"Free some space, then {again}."
         )
@@ -315,9 +319,3 @@ def worker_crashed(path: str | Path, status: int) -> BankError:
         f"The bank {path} is damaged, or DuckDB failed on it: reading it ended with {name}.",
         _WHOLE_COPY,
     )
-
-
-def _has_full_disk(path: Path) -> bool:
-    with suppress(OSError):
-        return shutil.disk_usage(path.absolute().parent).free < _LEAST
-    return False

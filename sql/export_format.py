@@ -237,7 +237,7 @@ def tables_of(connection: DuckDBPyConnection) -> dict[tuple[str, str], dict[str,
         " on duckdb_columns.table_oid = own.table_oid"
         " and duckdb_columns.database_name = own.database_name"
         " where own.database_name = current_database() and not own.internal and not own.temporary"
-        f" and own.schema_name <> '{answer_cache.SCHEMA}'"  # kept answers can be computed again
+        f" and own.schema_name <> '{answer_cache.SCHEMA}'"  # cached answers can be computed again
         " order by own.schema_name <> 'main', own.schema_name, own.table_name,"
         " duckdb_columns.column_index"
     ).fetchall():
@@ -259,10 +259,10 @@ def copy(
     space, rounded ones more.
     """
     version = "v2" if splits_floats else "v1"
-    told = "" if origin is None else f", kv_metadata {{{KEY}: {literal(origin)}}}"
+    metadata = "" if origin is None else f", kv_metadata {{{KEY}: {literal(origin)}}}"
     ((rows,),) = connection.execute(
-        f"copy ({select}) to {literal(str(file))} (format parquet, compression zstd,"
-        f" compression_level 3, row_group_size {_ROWS_IN_A_GROUP}, parquet_version {version}{told})"
+        f"copy ({select}) to {literal(str(file))} (format parquet, parquet_version {version},"
+        f" compression zstd, compression_level 3, row_group_size {_ROWS_IN_A_GROUP}{metadata})"
     ).fetchall()
     return int(rows)
 

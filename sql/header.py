@@ -253,7 +253,7 @@ class Analysis:
         return self.with_parameters(lambda name: f"${name}")
 
     def with_parameters(self, render: Callable[[str], str]) -> str:
-        """The SELECT with each parameter replaced by `written(name)`, cast to its type.
+        """The SELECT with each parameter replaced by `render(name)`, cast to its type.
 
         Raises HeaderError if the SELECT uses other parameters than the header declares.
         """
@@ -415,10 +415,18 @@ def _plot(name: str, text: str, columns: list[ResultColumn]) -> Plot:
                 f"{name}.sql: '{part}' in the header line 'plot' names no column of the header.",
                 f"The columns: {', '.join(known)}.",
             )
+        settings[key] = values if key in _SEVERAL else value
         if key == "domain":
-            settings[key] = _domain(name, part, values)
-        else:
-            settings[key] = values if key in _SEVERAL else value
+            try:
+                first, last = map(float, values)
+            except ValueError:
+                first = last = 0.0
+            if not -math.inf < first < last < math.inf:
+                raise HeaderError(
+                    f"{name}.sql: '{part}' in the header line 'plot' is not two numbers, the"
+                    " smaller first."
+                )
+            settings[key] = (first, last)
     settings = _USUAL.get(kind, {}) | settings
     for key in _NEEDED[kind]:
         if key not in settings:
@@ -432,18 +440,6 @@ def _plot(name: str, text: str, columns: list[ResultColumn]) -> Plot:
             "Say x=COLUMN and y=COLUMN in the header line 'plot'.",
         )
     return Plot(kind, **settings)
-
-
-def _domain(name: str, part: str, values: tuple[str, ...]) -> tuple[float, float]:
-    try:
-        first, last = map(float, values)
-    except ValueError:
-        first = last = 0.0
-    if not -math.inf < first < last < math.inf:
-        raise HeaderError(
-            f"{name}.sql: '{part}' in the header line 'plot' is not two numbers, the smaller first."
-        )
-    return first, last
 
 
 def _match(pattern: re.Pattern[str], name: str, key: str, value: str) -> tuple[str, ...]:

@@ -76,7 +76,10 @@ def check_output(path: str | Path, bank: Path | None = None) -> Path:
             f"{named} is {kind}.",
             _NAMED if kind == "a folder" else "Give the name of a file, or redirect (> FILE).",
         )
-    if bank is not None and _is_of_bank(resolved, bank):
+    if bank is not None and any(
+        resolved == file or (resolved.exists() and file.exists() and resolved.samefile(file))
+        for file in files_of_bank(bank.resolve())
+    ):
         raise CallError(f"{named} is the bank itself.", "Give another name.")
     if not resolved.parent.is_dir():
         raise CallError(f"There is no folder {resolved.parent}.", _NAMED)
@@ -227,13 +230,6 @@ def _discard(path: Path, lock: int) -> None:
 def files_of_bank(path: Path) -> tuple[Path, ...]:
     """A bank, and the logs that DuckDB writes beside it."""
     return (path, Path(f"{path}.wal"), Path(f"{path}.wal.checkpoint"))
-
-
-def _is_of_bank(place: Path, bank: Path) -> bool:
-    return any(
-        place == bank_file or (place.exists() and bank_file.exists() and place.samefile(bank_file))
-        for bank_file in files_of_bank(bank.resolve())
-    )
 
 
 def check_folder(path: str | Path, *, last: str, owns: Owns, force: bool) -> Path:
