@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 from weakref import WeakSet
@@ -14,18 +12,19 @@ import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.engine import MEMORY, SECONDS, Cursors, Sandbox
+from attnbank.queries.engine import MEMORY, SECONDS, DuckDBEngine
 from attnbank.queries.execution import Isolated
+from attnbank.queries.parameters import takes
 from attnbank.queries.requests import Requests
-from attnbank.queries.results import CachedResult, cached_result, frame_of_relation, query_error
+from attnbank.queries.results import CachedResult, cached_result, query_error
+from attnbank.queries.sentences.choosing import ShowOptions
 from attnbank.queries.user_queries import as_declared, join
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers
-from attnbank.sql.bank.opening import open_read_only
 from attnbank.sql.bank.paths import printable_path, typed_path
-from attnbank.sql.errors import AttnbankWarning, CallError, is_damage, translate_errors
+from attnbank.sql.errors import AttnbankWarning, CallError, is_damage
 from attnbank.sql.header import Analysis
-from attnbank.sql.names import TO_HEAD, qualified_name
+from attnbank.sql.names import qualified_name
 from attnbank.sql.registry import analyses
 from attnbank.sql.run_choice import (
     Run,
@@ -34,7 +33,7 @@ from attnbank.sql.run_choice import (
     choose_analysis_run,
     resolve_weights,
 )
-from attnbank.sql.worker import check_limits, out_of_time
+from attnbank.sql.worker import check_limits
 
 if TYPE_CHECKING:
     from attnbank.queries.pictures import Look, Picture, Size
@@ -42,14 +41,6 @@ if TYPE_CHECKING:
     from attnbank.queries.sentences.showing import Figure, Shown
 
 __all__ = ["Bank", "UnfinishedRunWarning", "open_bank"]
-
-
-# The methods that tab completion offers in a notebook.
-_FOR_PEOPLE = (
-    "cached", "choices", "close", "count", "find", "info", "picture", "plot", "plot_specification",
-    "queries", "query", "report", "run_of", "runs", "save", "saved", "schema", "score", "show",
-    "sql", "stream", "table",
-)  # fmt: skip
 
 
 def open_bank(
@@ -82,31 +73,23 @@ class Bank(Requests):
 
     saver: Callable[..., int] | None = None
 
+    engine: DuckDBEngine
+
     def __init__(self, path: str | Path, limits: tuple[float, int] | None = None) -> None:
         """Open a bank; with `limits` (seconds, bytes) its connection is the sandbox of requests."""
-        self.path = place = printable_path(path).expanduser()
-        self._limits = limits
-        self._lock = threading.Lock()  # of the sandboxes
-        self._sandbox: dict[str, Sandbox] = {}  # the last one of each use, which stays open
-        self._sandboxes: WeakSet[Sandbox] = WeakSet()
-        self._children: WeakSet[Isolated] = WeakSet()
+        self.path = printable_path(path).expanduser()
+        self.engine = DuckDBEngine(self.path, limits)
+        self._processes: WeakSet[Isolated] = WeakSet()
         self._chosen: dict[Any, Run | None] = {}  # by the kind of run, and the names that are given
-        self._cursors: Cursors
         if limits is None:
-            self._cursors = Cursors(place, lambda: open_read_only(place))
             readers.add(self)
-        else:
-            self._cursors = self._sandbox["find"] = Sandbox(self.path, *limits)
-
-    def __dir__(self) -> list[str]:
-        """The methods for users; those that only other modules call are left out."""
-        return ["path", *_FOR_PEOPLE, *(name for name in super().__dir__() if name[:2] == "__")]
 
     def __repr__(self) -> str:
-        return f"<Bank {typed_path(self.path)}{', closed' if self._cursors.is_closed else ''}>"
+        is_closed = self.engine.cursors.is_closed
+        return f"<Bank {typed_path(self.path)}{', closed' if is_closed else ''}>"
 
     def _repr_html_(self) -> str:
-        runs = None if self._cursors.is_closed else self.runs()
+        runs = None if self.engine.cursors.is_closed else self.runs()
         return contents.html_of_bank(typed_path(self.path), runs)
 
     def __enter__(self) -> Self:
@@ -117,79 +100,19 @@ class Bank(Requests):
 
     def close(self) -> None:
         """Close the file, and stop other threads' statements; BankError if one does not stop."""
-        for child in list(self._children):
-            child.close()
-        self._cursors.close()
-        with self._lock:
-            self._close_sandboxes()
+        for process in list(self._processes):
+            process.close()
+        self.engine.close()
 
     def release(self) -> None:
         """Close the file until the next query. Raises BankError if another thread reads it."""
-        with self._lock:
-            self._close_sandboxes()
-            self._cursors.release()
+        self.engine.release()
         self._chosen.clear()
-
-    def _close_sandboxes(self) -> None:
-        for sandbox in self._sandboxes:
-            sandbox.close()
-        self._sandbox.clear()
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """The calling thread's read-only connection. Raises BankError if the bank is closed."""
-        return self._cursors.own()
-
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """Context manager that raises errors of DuckDB as a BankError or a QueryError."""
-        with translate_errors(typed_path(self.path)), self._cursors.answering():
-            try:
-                yield
-            except duckdb.InterruptException as error:
-                if self._limits is None:
-                    raise
-                raise out_of_time(self._limits[0]) from error
-
-    def _in_sandbox(
-        self,
-        use: str,
-        statement: str,
-        params: Mapping[str, Any] | Sequence[Any] | None,
-        seconds: float,
-        memory: int,
-    ) -> pl.DataFrame:
-        check_limits(seconds, memory)
-        with self._lock:
-            self._cursors.check_open()
-            sandbox = self._sandbox.get(use)
-            if sandbox is None or (sandbox.seconds, sandbox.memory) != (seconds, memory):
-                # The old one is freed when the last thread that uses it is done.
-                sandbox = self._sandbox[use] = Sandbox(self.path, seconds, memory)
-                self._sandboxes.add(sandbox)
-        return sandbox.run_select(statement, params)
-
-    def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `Backend.run_request`, in the sandbox of requests."""
-        return self._in_sandbox("find", statement, None, seconds, memory)
-
-    def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `Backend.fetch`, on the connection of the calling thread."""
-        return frame_of_relation(self.connection.query(statement, params=values))
-
-    @contextmanager
-    def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
-        """As `Backend.temp_table`, with a temporary table, which hides the bank's own."""
-        connection = self.connection
-        connection.register("rows_of_request", rows.to_arrow())
-        try:
-            connection.execute(f"create temporary table {name} as from rows_of_request")
-        finally:
-            connection.unregister("rows_of_request")
-        try:
-            yield
-        finally:
-            connection.execute(f"drop table temp.{name}")
+        return self.engine.connection
 
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.
@@ -201,7 +124,7 @@ class Bank(Requests):
         """
         analysis = registry.find_analysis(name)
         arguments = parameters.bind_values(analysis, values)
-        with self.answering():
+        with self.engine.answering():
             run = self._choose(analysis, arguments)
             if run is not None and not analysis.is_own:
                 if not run.is_finished:
@@ -220,10 +143,10 @@ class Bank(Requests):
             if relation is not None:
                 return relation.rows
             return as_declared(analysis, self.sql(self._macro_call(analysis, arguments), arguments))
-        with self.answering():
+        with self.engine.answering():
             try:
                 if relation is None:
-                    rows = self.fetch(self._macro_call(analysis, arguments), arguments)
+                    rows = self.engine.fetch(self._macro_call(analysis, arguments), arguments)
                 else:
                     rows = relation.rows
             except duckdb.Error as error:  # of the analysis, unless of the bank: see `answering`
@@ -244,7 +167,7 @@ class Bank(Requests):
                 lambda name: f"${name}" if name in arguments else defaults[name]
             )
         # The macros of another version are in the file, and those of this one in memory.
-        schema = "paper." if analysis.is_view and not self._cursors.is_other_version else ""
+        schema = "paper." if analysis.is_view and not self.engine.cursors.is_other_version else ""
         return (
             f"from {schema}{analysis.name}({', '.join(f'{name} := ${name}' for name in arguments)})"
         )
@@ -289,7 +212,7 @@ class Bank(Requests):
         """
         analysis = registry.find_analysis(name)
         arguments = parameters.bind_values(analysis, values)
-        with self.answering():
+        with self.engine.answering():
             return cached_result(
                 self.connection, analysis, arguments, self._choose(analysis, arguments)
             )
@@ -298,7 +221,7 @@ class Bank(Requests):
         """The run that `query` reads with the same arguments; None if it reads not exactly one."""
         analysis = registry.find_analysis(name)
         arguments = parameters.bind_values(analysis, values)
-        with self.answering():
+        with self.engine.answering():
             return self._choose(analysis, arguments)
 
     def sql(
@@ -322,7 +245,7 @@ class Bank(Requests):
         if isolated:
             with self.stream(statement, params, seconds=seconds, memory=memory) as running:
                 return running.frame()
-        frame = self._in_sandbox("sql", statement, params, seconds, memory)
+        frame = self.engine.run_select(statement, params, seconds, memory)
         if not frame.height:
             for reason in parameters.reasons_without_rows(self, statement):
                 warnings.warn(reason, AttnbankWarning, stacklevel=2)
@@ -342,9 +265,9 @@ class Bank(Requests):
         of `sql` at any.
         """
         check_limits(seconds, memory)
-        self._cursors.check_open()
+        self.engine.cursors.check_open()
         running = Isolated(self.path, statement, params, seconds, memory)
-        self._children.add(running)
+        self._processes.add(running)
         return running
 
     def table(self, name: str, run: str | int | None = None) -> pl.LazyFrame:
@@ -353,56 +276,36 @@ class Bank(Requests):
         A view of the schema `paper` is read as this version of attnbank defines it. Raises
         CallError for an unknown name or run, and for a table that is not divided by run.
         """
-        with self.answering():
-            schema, name_in_schema = contents.relation(self, name)
+        with self.engine.answering():
+            schema, name_in_schema = contents.relation(self.engine, name)
             select = f"select * from {qualified_name(schema, name_in_schema)}"
             if schema == "paper" and name_in_schema in analyses():
                 select = self._macro_call(registry.find_analysis(name_in_schema), {})
             if run is not None:
-                select += f" where {contents.condition_on_run(self, name_in_schema, run)}"
-            return self._cursors.scan(select)
+                select += f" where {contents.condition_on_run(self.engine, name_in_schema, run)}"
+            return self.engine.cursors.scan(select)
 
     def runs(self) -> pl.DataFrame:
         """The runs, one row each, with their options and how much they hold."""
-        with self.answering():
-            return contents.list_runs(self)
+        with self.engine.answering():
+            return contents.list_runs(self.engine)
 
     def choices(self) -> pl.DataFrame:
         """The runs, and whether each may be the default: first, yes, or why not."""
-        with self.answering():
-            return self.fetch(registry.internal_statement("contents/run_choices"), {})
+        with self.engine.answering():
+            return self.engine.fetch(registry.internal_statement("contents/run_choices"), {})
 
     def info(self) -> contents.Contents:
         """What is in the bank: runs, models, corpora, tables, and skipped sentences."""
-        with self.answering():
-            return contents.summarize_bank(self)
+        with self.engine.answering():
+            return contents.summarize_bank(self.engine)
 
     def queries(self) -> pl.DataFrame:
         """The analyses, one row each: section, name, title, paper, grain. `query` runs them."""
         return list_analyses()
 
-    def show(
-        self,
-        sentence: str | int,
-        head: str | Sequence[str] = (),
-        *,
-        layer: int | None = None,
-        mean: bool = False,
-        run: str | int | None = None,
-        corpus: str | None = None,
-        relation: str | None = None,
-        direction: str = TO_HEAD,
-        coreference: bool = False,
-        tree: bool = False,
-        decoded: str | None = None,
-        special: bool = True,
-        words: tuple[int, int] | None = None,
-        before: int = 0,
-        matched: Sequence[int] = (),
-        hits: int = 1,
-        least: float = 0.01,
-        timeout: float = 30.0,
-    ) -> Shown:
+    @takes(ShowOptions)
+    def show(self, options: ShowOptions) -> Shown:
         """Show what heads attend to in a sentence: rows, weights and a picture.
 
         `sentence` is its number (sentence.id), its name (sent_id), or a request of `find`, of which
@@ -421,15 +324,8 @@ class Bank(Requests):
         no run fits, it left the sentence out, or a mean needs weights that it does not keep, and as
         `find`. Warns with AttnbankWarning where a part is not shown.
         """
-        from attnbank.queries.sentences.attention import ShowOptions
         from attnbank.queries.sentences.showing import show_sentence
 
-        options = ShowOptions(
-            sentence, head, layer=layer, mean=mean, run=run, corpus=corpus, relation=relation,
-            direction=direction, coreference=coreference, tree=tree, decoded=decoded,
-            special=special, words=words, before=before, matched=matched, hits=hits, least=least,
-            timeout=timeout,
-        )  # fmt: skip
         return show_sentence(self, options)
 
     def plot(
@@ -551,13 +447,13 @@ class Bank(Requests):
 
     def saved(self) -> pl.DataFrame:
         """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
-        with self.answering():
-            return self.fetch(registry.internal_statement("contents/saved_relations"), {})
+        with self.engine.answering():
+            return self.engine.fetch(registry.internal_statement("contents/saved_relations"), {})
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
         """The relations and functions with comments, or the columns of one. Raises CallError."""
-        with self.answering():
-            return contents.describe_schema(self, table)
+        with self.engine.answering():
+            return contents.describe_schema(self.engine, table)
 
 
 def list_analyses() -> pl.DataFrame:

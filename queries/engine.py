@@ -28,17 +28,25 @@ from attnbank.queries.results import (
     CachedResult,
     as_frames_have_it,
     frame_of_arrow,
+    frame_of_relation,
     is_interrupt,
     query_error,
     wide_columns,
 )
 from attnbank.sql.bank.opening import install_temporarily, open_read_only
 from attnbank.sql.bank.upgrading import check_carried
-from attnbank.sql.errors import BankError, QueryError, cause_of, damaged, is_damage
+from attnbank.sql.errors import (
+    BankError,
+    QueryError,
+    cause_of,
+    damaged,
+    is_damage,
+    translate_errors,
+)
 from attnbank.sql.names import quoted
 from attnbank.sql.run_choice import Run, SupportsExecute
 from attnbank.sql.statements import analyses_named
-from attnbank.sql.worker import out_of_memory, out_of_time
+from attnbank.sql.worker import check_limits, out_of_memory, out_of_time
 
 # The default time limit of a statement, in seconds.
 SECONDS = 300.0
@@ -55,19 +63,16 @@ _PATIENCE = 10.0
 _LAZY_ROWS = 65_536
 
 
-class Backend(ABC):
-    """A bank, whichever engine reads it."""
+class AnyBank(ABC):
+    """A bank in DuckDB, or an export of one on Spark."""
 
     # The bank or export, for errors.
     path: Path
 
+    engine: Engine
+
     # Whether `query` returns cached answers.
     reads_cache = True
-
-    @property
-    @abstractmethod
-    def connection(self) -> SupportsExecute:
-        """What runs the package's own SELECTs, which may call the macros of a bank."""
 
     @abstractmethod
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
@@ -81,11 +86,17 @@ class Backend(ABC):
         """The cached answer for `query` with the same arguments; an export has no cache."""
         return None
 
+
+class Engine(ABC):
+    """What runs the statements of the package, and those compiled from requests, on a bank."""
+
+    # The bank or export, for errors.
+    path: Path
+
+    @property
     @abstractmethod
-    def run_of_request(
-        self, request: str, run: str | int | None, within: str, columns: str
-    ) -> Run | None:
-        """The run whose attention or surprisal a request reads."""
+    def connection(self) -> SupportsExecute:
+        """What runs the package's own SELECTs, which may call the macros of a bank."""
 
     @abstractmethod
     def answering(self) -> AbstractContextManager[None]:
@@ -102,6 +113,97 @@ class Backend(ABC):
     @abstractmethod
     def temp_table(self, name: str, rows: pl.DataFrame) -> AbstractContextManager[None]:
         """Context manager in which the table of this name has these rows instead of its own."""
+
+
+class DuckDBEngine(Engine):
+    """DuckDB on a bank: a trusted connection for each thread, and sandboxes beside them."""
+
+    def __init__(self, path: Path, limits: tuple[float, int] | None = None) -> None:
+        """Open a bank; with `limits` (seconds, bytes) the only connection is a sandbox."""
+        self.path = path
+        self._limits = limits
+        self._lock = threading.Lock()  # of the sandboxes
+        self._sandbox: dict[str, Sandbox] = {}  # the last one of each use, which stays open
+        self._sandboxes: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+        self.cursors: Cursors
+        if limits is None:
+            self.cursors = Cursors(path, lambda: open_read_only(path))
+        else:
+            self.cursors = self._sandbox["find"] = Sandbox(path, *limits)
+
+    @property
+    def connection(self) -> DuckDBPyConnection:
+        """The calling thread's read-only connection. Raises BankError if the bank is closed."""
+        return self.cursors.own()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Context manager that raises errors of DuckDB as a BankError or a QueryError."""
+        with translate_errors(self.path), self.cursors.answering():
+            try:
+                yield
+            except duckdb.InterruptException as error:
+                if self._limits is None:
+                    raise
+                raise out_of_time(self._limits[0]) from error
+
+    def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
+        """As `Engine.fetch`, on the connection of the calling thread."""
+        return frame_of_relation(self.connection.query(statement, params=values))
+
+    @contextmanager
+    def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
+        """As `Engine.temp_table`, with a temporary table, which hides the bank's own."""
+        connection = self.connection
+        connection.register("rows_of_request", rows.to_arrow())
+        try:
+            connection.execute(f"create temporary table {name} as from rows_of_request")
+        finally:
+            connection.unregister("rows_of_request")
+        try:
+            yield
+        finally:
+            connection.execute(f"drop table temp.{name}")
+
+    def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
+        """As `Engine.run_request`, in the sandbox of requests."""
+        return self.run_select(statement, None, seconds, memory, use="find")
+
+    def run_select(
+        self,
+        statement: str,
+        params: Mapping[str, Any] | Sequence[Any] | None,
+        seconds: float,
+        memory: int,
+        use: str = "sql",
+    ) -> pl.DataFrame:
+        """Run a SELECT of a user, in the sandbox for a use (sql or find), within limits."""
+        check_limits(seconds, memory)
+        with self._lock:
+            self.cursors.check_open()
+            sandbox = self._sandbox.get(use)
+            if sandbox is None or (sandbox.seconds, sandbox.memory) != (seconds, memory):
+                # The old one is freed when the last thread that uses it is done.
+                sandbox = self._sandbox[use] = Sandbox(self.path, seconds, memory)
+                self._sandboxes.add(sandbox)
+        return sandbox.run_select(statement, params)
+
+    def close(self) -> None:
+        """Close the file, and stop other threads' statements; BankError if one does not stop."""
+        self.cursors.close()
+        with self._lock:
+            self._close_sandboxes()
+
+    def release(self) -> None:
+        """Close the file until the next query. Raises BankError if another thread reads it."""
+        with self._lock:
+            self._close_sandboxes()
+            self.cursors.release()
+
+    def _close_sandboxes(self) -> None:
+        for sandbox in self._sandboxes:
+            sandbox.close()
+        self._sandbox.clear()
 
 
 class Cursors:

@@ -119,6 +119,7 @@ def find(
     index of each node (0 is the node before the first word) and the label of each named edge.
     """
     from attnbank.queries.patterns import HitOptions, head_keys
+    from attnbank.queries.patterns.concordance import add_context
 
     source = open_source(ctx, shared["timeout"])
     if heads:
@@ -139,8 +140,8 @@ def find(
         if is_read:
             width = output.terminal_width(ctx) if chosen == "table" else None
             words_beside = _USUAL if context is None and width is None else context
-            rows = bank.concordance(
-                matches.drop("run", strict=False).head(output.MOST_ROWS), words_beside
+            rows = add_context(
+                bank.engine, matches.drop("run", strict=False).head(output.MOST_ROWS), words_beside
             )
             rows = rows if width is None else _cut_context(rows, width)
     output.write_frames(ctx, [rows], count=lambda: matches.height, title=title)
@@ -149,13 +150,15 @@ def find(
 def _hits(
     ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
 ) -> tuple[pl.DataFrame, str | None]:
-    from attnbank.queries.patterns import compile_to_sql
+    from attnbank.queries.patterns import compile_request, indented_sql
+    from attnbank.queries.requests import run_hits
 
     request, hits = ctx.params["request"], _restrict_to_run(ctx, bank, hits, keys)
-    rows = bank.run_hits(request, hits, timeout=ctx.params["timeout"], **keys)
+    compiled = compile_request(request, choice=hits, **keys)
+    rows = run_hits(bank.engine, compiled, ctx.params["timeout"])
     run = None if hits.run is None else hits.run.name
     if output.has_provenance(ctx):
-        output.record(ctx, bank, run, compile_to_sql(request, choice=hits, **keys), request=request)
+        output.record(ctx, bank, run, indented_sql(compiled.statement), request=request)
     return rows, None if run is None else f"Run: {run}"
 
 
@@ -165,22 +168,25 @@ def _print_sql(
     hits: HitOptions,
     keys: dict[str, Any],
 ) -> None:
-    from attnbank.queries.patterns import compile_to_sql, reads_run
+    from attnbank.queries.patterns import compile_request, indented_sql, reads_run
 
     request = ctx.params["request"]
     if reads_run(request, _join_keys(keys)):
         with source as bank:
             hits = _restrict_to_run(ctx, bank, hits, keys)
-    sql = compile_to_sql(request, choice=hits, dialect=ctx.params["dialect"], **keys)
+    compiled = compile_request(request, choice=hits, **keys)
+    sql = indented_sql(compiled.statement, ctx.params["dialect"])
     safe_echo(*sql.split("\n"))
 
 
 def _restrict_to_run(
     ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
 ) -> HitOptions:
+    from attnbank.queries.requests import run_of_request
+
     options = ctx.params
-    run = bank.run_of_request(
-        options["request"], options["run"], options["within"], _join_keys(keys)
+    run = run_of_request(
+        bank.engine, options["request"], options["run"], options["within"], _join_keys(keys)
     )
     return replace(hits, run=run)
 

@@ -14,6 +14,7 @@ import polars as pl
 from attnbank.cli.explorer.bank_cache import NotedFrame
 from attnbank.cli.explorer.request import Link, RequestContext, hit_of, link
 from attnbank.cli.explorer.sentence_pages import small_map
+from attnbank.queries.patterns.concordance import add_context
 from attnbank.queries.sentences.choosing import layer_and_head
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
@@ -208,11 +209,11 @@ def _examples_and_errors(
     bank = context.bank
     run_read = bank.run_of(_COUNTED_AS, run=run)
     assert run_read is not None, "the analysis reads one run"
-    with bank.answering():
+    with bank.engine.answering():
         run_choice.check_relation(
             bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, run_read
         )
-        examples = bank.fetch(
+        examples = bank.engine.fetch(
             registry.internal_statement("examples/head_examples"),
             {"run": run_read.name, "relation": relation, "layer": pair[0], "head": pair[1],
              "direction": direction, "most": _EXAMPLES},
@@ -296,11 +297,11 @@ def examples(context: RequestContext, variables: dict[str, Any]) -> None:
     assert run_read is not None, "the analysis reads one run"
     _rows_of_head(context.query("head_accuracy", run=run_read.name).frame, pair)
     page = context.page_number()
-    with bank.answering():
+    with bank.engine.answering():
         run_choice.check_relation(
             bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, run_read
         )
-        rows = bank.fetch(
+        rows = bank.engine.fetch(
             registry.internal_statement("examples/example_page"),
             {"run": run_read.name, "relation": relation, "layer": layer, "head": head,
              "direction": direction, "breakdown": breakdown, "value": value,
@@ -311,7 +312,7 @@ def examples(context: RequestContext, variables: dict[str, Any]) -> None:
     variables["part"] = context.paging(total, size=_EXAMPLES_OF_PAGE)
     hits = rows.select("sent_id", "sentence", "dependent",
                         pl.coalesce("target", "gold").alias("found"))  # fmt: skip
-    lines = bank.concordance(hits, 8)
+    lines = add_context(bank.engine, hits, 8)
     variables["lines"] = [
         {
             **line, "found": row["value"], "is_right": row["is_right"],
@@ -327,7 +328,7 @@ def examples(context: RequestContext, variables: dict[str, Any]) -> None:
 
 def _examples(context: RequestContext, rows: pl.DataFrame) -> list[dict[str, Any]]:
     hits = rows.select("sent_id", "sentence", "dependent", "gold")
-    lines = context.bank.concordance(hits, 8)
+    lines = add_context(context.bank.engine, hits, 8)
     nodes = ("dependent", "gold")
     return [
         {**line, "found": row["value"], "id": row["sentence"], "words": hit_of(row, nodes)}

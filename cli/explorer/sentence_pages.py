@@ -12,9 +12,10 @@ import markupsafe
 import polars as pl
 
 from attnbank.cli.explorer.request import RequestContext, hit_of, link
-from attnbank.queries.patterns import HitOptions, head_keys, request_for_count_row
-from attnbank.queries.patterns.concordance import node_columns
+from attnbank.queries.patterns import HitOptions, compile_request, head_keys, request_for_count_row
+from attnbank.queries.patterns.concordance import add_context, node_columns
 from attnbank.queries.pictures.sentence import Panel
+from attnbank.queries.requests import run_hits, run_of_request
 from attnbank.queries.sentences.choosing import (
     SentenceNotReadError,
     choose_run_over_corpus,
@@ -53,7 +54,7 @@ def request_view(context: RequestContext, variables: dict[str, Any]) -> None:
         return
     heads = "" if by else context.text_parameter("head").strip()
     keys = by or _attention_keys(request, heads)
-    run = context.bank.run_of_request(request, context.run_name, "sentence", keys)
+    run = run_of_request(context.bank.engine, request, context.run_name, "sentence", keys)
     choice = HitOptions(context.text_parameter("corpus") or None, run=run)
     if by:
         variables |= _counts(context, request, choice, by)
@@ -86,8 +87,11 @@ def _hits(
     choice = replace(choice, limit=most_hits, sample=sample, keys=True)
     matches = context.handle.cached_rows(
         ("hits", request, keys, choice),
-        lambda: context.bank.run_hits(
-            request, choice, keys, timeout=context.cache.seconds, memory=context.cache.memory
+        lambda: run_hits(
+            context.bank.engine,
+            compile_request(request, columns=keys, choice=choice),
+            context.cache.seconds,
+            context.cache.memory,
         ),
     ).frame
     all_rows = matches.drop("sentence").head(MOST_HITS)
@@ -95,7 +99,7 @@ def _hits(
     total = min(matches.height, MOST_HITS)
     paging = context.paging(total, size=limit, has_more=is_cut)
     matches = paging.slice(matches)
-    lines = context.bank.concordance(matches.drop("run", strict=False), _CONTEXT)
+    lines = add_context(context.bank.engine, matches.drop("run", strict=False), _CONTEXT)
     more = columns_as_text(lines.drop("sent_id", "left", "hit", "right"))
     nodes = node_columns(matches)
     default, unread = _unread_sentences(context, matches["sentence"].to_list())
@@ -123,7 +127,7 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
     """The run that shows sentences, and which of them (by sentence.id) it has not read."""
     bank = context.bank
     try:
-        run = choose_run_over_corpus(bank, context.run_name, None, None)
+        run = choose_run_over_corpus(bank.engine, context.run_name, None, None)
     except AttnbankError:  # no suitable run; the page of the sentence says why
         return None, set()
     rows = bank.connection.execute(
@@ -131,14 +135,17 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
         " where document.corpus = $corpus and sentence.id in (select unnest($sentences))",
         {"corpus": run.corpus, "sentences": sentences},
     ).fetchall()
-    return run.name, {number for (number,) in rows} - sentences_of_run(bank, run, sentences)
+    return run.name, {number for (number,) in rows} - sentences_of_run(bank.engine, run, sentences)
 
 
 def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) -> dict[str, Any]:
     counts = context.handle.cached_rows(
         ("counts", request, by, choice),
-        lambda: context.bank.run_hits(
-            request, choice, by, "", context.cache.seconds, context.cache.memory, counts=True
+        lambda: run_hits(
+            context.bank.engine,
+            compile_request(request, columns=by, choice=choice, counts=True),
+            context.cache.seconds,
+            context.cache.memory,
         ),
     ).frame
     keys = [name for name in counts.columns if name not in ("n", "share", "run")]
@@ -184,10 +191,10 @@ def model_view(context: RequestContext, variables: dict[str, Any]) -> None:
     variables |= {"sentence": name}
     if not name:
         return
-    with context.bank.answering():
-        chosen = find_sentence(context.bank, name, None)
+    with context.bank.engine.answering():
+        chosen = find_sentence(context.bank.engine, name, None)
         run = choose_run_over_corpus(
-            context.bank, context.run_name, None, (chosen.corpus, chosen.corpus_name)
+            context.bank.engine, context.run_name, None, (chosen.corpus, chosen.corpus_name)
         )
     heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
     views = [

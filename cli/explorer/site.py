@@ -172,7 +172,7 @@ def _render_view(view: View, template: str, title: str, request: Request, visit:
     file_format = parameters.pop("as", None)
     with collecting_warnings() as notes:
         try:
-            with cache.open() as handle, handle.bank.answering():
+            with cache.open() as handle, handle.bank.engine.answering():
                 context = RequestContext(
                     cache, handle, parameters, request.path_params, request.url.path, visit=visit
                 )

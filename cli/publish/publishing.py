@@ -28,6 +28,7 @@ from attnbank.queries.patterns import HitOptions, reads_run, run_request
 from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.theme import THEMES
+from attnbank.queries.requests import run_of_request
 from attnbank.queries.sentences.attention import names_of_run as names_of_run
 from attnbank.queries.sentences.attention import note_on_missing_weights
 from attnbank.queries.sentences.choosing import choose_run_over_corpus
@@ -302,17 +303,17 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
         f"{file.parent.name}/{file.name.removesuffix('.light.svg')}"
         for file in sorted((folder / "answers").rglob("*.light.svg"))
     ]
-    with bank.answering():
+    with bank.engine.answering():
         relations = bank.connection.execute(
             "select distinct without_subtype(word.deprel) as relation from word"
             " where word.head_index > 0 order by relation"
         ).fetchall()
         are_circular = "select name from saved_relation where is_circular"
-        circular = bank.fetch(are_circular, {})["name"].to_list()
+        circular = bank.engine.fetch(are_circular, {})["name"].to_list()
     saved = bank.saved().to_dicts()
     default_run = None
     with suppress(AttnbankError):
-        default_run = choose_run_over_corpus(bank, None, None, None).id
+        default_run = choose_run_over_corpus(bank.engine, None, None, None).id
     return {
         "format": FORMAT,
         "name": name,
@@ -353,7 +354,7 @@ def _ranges_to_open(bank: Bank) -> list[tuple[int, int]]:
 
     The page requests them in advance, in one go.
     """
-    with bank.answering():
+    with bank.engine.answering():
         ((size,),) = bank.connection.execute(
             "select block_size from pragma_database_size() where database_name = current_catalog()"
         ).fetchall()
@@ -381,9 +382,9 @@ def _default_run(bank: Bank, name: str) -> int | None:
 
 def _default_run_of_requests(bank: Bank, about: str) -> int | None:
     """The default run for requests about attention, weights or surprisal; None if there is none."""
-    with suppress(AttnbankError), bank.answering():
+    with suppress(AttnbankError), bank.engine.answering():
         return run_request.choose_run_of_request(
-            bank.connection, bank.path, None, in_documents=False, weights=about == "weights",
+            bank.engine, in_documents=False, weights=about == "weights",
             attention=about != "surprisal", surprisal=about == "surprisal",
         ).id  # fmt: skip
     return None
@@ -392,7 +393,7 @@ def _default_run_of_requests(bank: Bank, about: str) -> int | None:
 def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a run that the page needs, and the notes below its sentences."""
     run_fields = {field.name: getattr(run, field.name) for field in fields(run)}
-    with bank.answering():
+    with bank.engine.answering():
         facts = _facts(bank, run)
         steps = bank.connection.execute(
             registry.internal_statement("contents/checkpoints"), {"run": run.name}
@@ -417,7 +418,7 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _facts(bank: Bank, run: Run) -> pictures.SentenceFacts:
-    names = names_of_run(bank, run)
+    names = names_of_run(bank.engine, run)
     return pictures.SentenceFacts(names["run"], names["model"], names["corpus"], names["measure"])
 
 
@@ -442,7 +443,7 @@ def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterat
     requests += [(None, request) for request in _EXAMPLES]
     for name, request in requests:
         with suppress(AttnbankError):
-            run = bank.run_of_request(request)
+            run = run_of_request(bank.engine, request)
             choice = HitOptions(limit=10_001, keys=True, run=run)
             question = run_request.compile_request(request, choice=choice)
             yield {

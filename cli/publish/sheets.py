@@ -19,8 +19,8 @@ from attnbank.queries.pictures.rendering import element
 from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import draw_tree
-from attnbank.queries.sentences.attention import SentenceRecords, ShowOptions, sentence_records
-from attnbank.queries.sentences.choosing import ChosenSentence
+from attnbank.queries.sentences.attention import SentenceRecords, sentence_records
+from attnbank.queries.sentences.choosing import ChosenSentence, ShowOptions
 from attnbank.sql import registry
 from attnbank.sql.run_choice import Run
 
@@ -41,7 +41,7 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
 
     `names.json` has the number and name of each, in the order of the text.
     """
-    with bank.answering():
+    with bank.engine.answering():
         rows = bank.connection.execute(
             registry.internal_statement("sentences/of_run"), {"run": run.id}
         ).fetchall()
@@ -49,8 +49,9 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
     file: dict[str, Any] = {}
     for at, (number, name) in enumerate(rows, 1):
         chosen = ChosenSentence(number, name, run.corpus, run.corpus_name)
-        with bank.answering():
-            records = sentence_records(bank, run, chosen, ShowOptions(number, coreference=True))
+        with bank.engine.answering():
+            options = ShowOptions(number, coreference=True)
+            records = sentence_records(bank.engine, run, chosen, options)
             words = bank.connection.execute(
                 registry.internal_statement("sentences/words"), {"sentence": number}
             ).fetchall()

@@ -48,11 +48,8 @@ class FindsPairs(Protocol):
     def pairs(
         self, request: str, *, dependent: str, head: str, run: str | int | None, within: str,
         timeout: float,
-    ) -> tuple[Any, str]:  # fmt: skip
-        """Return the frame of the pairs of a request, and the SELECT that finds them."""
-
-    def is_circular(self, request: str) -> bool:
-        """Return whether a request refers to attention, so heads cannot be tested on its pairs."""
+    ) -> tuple[Any, str, bool]:  # fmt: skip
+        """The frame of the pairs of a request, their SELECT, and whether it reads attention."""
 
 
 def save_relation(
@@ -76,12 +73,10 @@ def save_relation(
     `replace`); BankError if the bank cannot be written.
     """
     check_name(name)
-    pairs, statement = bank.pairs(
+    pairs, statement, is_circular = bank.pairs(
         request, dependent=dependent, head=head, run=run, within=within, timeout=timeout
     )
-    relation = SavedRelation(
-        name, request, dependent, head, meaning, statement, bank.is_circular(request)
-    )
+    relation = SavedRelation(name, request, dependent, head, meaning, statement, is_circular)
     return save_pairs(bank.path, relation, pairs.to_arrow(), replace=replace)
 
 

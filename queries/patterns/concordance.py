@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from attnbank.sql import registry
 from attnbank.sql.messages import is_right_to_left
 from attnbank.sql.run_choice import SupportsExecute
+
+if TYPE_CHECKING:
+    from attnbank.queries.engine import Engine
 
 # A surface form, and whether white space follows it.
 Word = tuple[str, bool]
@@ -26,23 +30,22 @@ Sentence = tuple[list[Word], dict[int, int]]
 _BATCH_SIZE = 10_000  # sentences read by one statement
 
 
-def add_context(
-    connection: SupportsExecute, hits: pl.DataFrame, context: int | None
-) -> pl.DataFrame:
+def add_context(engine: Engine, hits: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
     """Replace the node columns of hits by the text columns `left`, `hit` and `right`.
 
-    `hits` has `sent_id`, `sentence` and one column of word indexes per node, and also `N.sentence`
-    for each node N if nodes may be in different sentences. Other columns are kept. `context` is
-    the number of words left and right; None for all.
+    `hits` has `sent_id`, `sentence` (`HitOptions.keys`) and one column of word indexes per node,
+    and also `N.sentence` for each node N if nodes may be in different sentences. Other columns are
+    kept. `context` is the number of words left and right; None for all.
     """
     nodes = node_columns(hits)
     node_sentences = [f"{name}.sentence" for name in nodes]
     is_cross_sentence = bool(nodes) and node_sentences[0] in hits.columns
     of_node = node_sentences if is_cross_sentence else ["sentence"] * len(nodes)
     id_columns = dict.fromkeys(["sentence", *of_node])
-    sentences = _read_sentences(
-        connection, list({number for name in id_columns for number in hits[name]})
-    )
+    with engine.answering():
+        sentences = _read_sentences(
+            engine.connection, list({number for name in id_columns for number in hits[name]})
+        )
     rows = []
     for row in hits.iter_rows(named=True):
         matched: dict[int, list[int]] = {}

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnbank.queries.patterns import syntax
 from attnbank.queries.patterns.compiler.select import HitOptions, compile_counts, compile_hits
@@ -22,7 +21,10 @@ from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.registry import DIALECTS
-from attnbank.sql.run_choice import Run, SupportsExecute, choose_run
+from attnbank.sql.run_choice import Run, choose_run
+
+if TYPE_CHECKING:
+    from attnbank.queries.engine import Engine
 
 # The largest limit or sample size.
 MOST_LIMIT = 2**31 - 1
@@ -31,10 +33,12 @@ _ALL_HITS = HitOptions()
 
 
 class CompiledRequest(NamedTuple):
-    """A request with its names resolved, and its SELECT."""
+    """A request with its names resolved, and the SELECT of its hits, or of how many there are."""
 
     resolved: ResolvedRequest
     statement: str
+    choice: HitOptions = _ALL_HITS
+    is_count: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -63,7 +67,8 @@ def compile_request(
             for name in checked.nodes_with_surprisal(checked.pattern)
         )
         checked = replace(checked, keys=tuple(dict.fromkeys((*surprisals, *checked.keys))))
-    return CompiledRequest(checked, (compile_counts if counts else compile_hits)(checked, choice))
+    statement = (compile_counts if counts else compile_hits)(checked, choice)
+    return CompiledRequest(checked, statement, choice, counts)
 
 
 def resolve_with_options(
@@ -99,13 +104,10 @@ def resolve_with_options(
     return checked
 
 
-def compile_to_sql(
-    request: str, *, columns: str = "", sort: str = "", choice: HitOptions = _ALL_HITS,
-    dialect: str = "duckdb", counts: bool = False,
-) -> str:  # fmt: skip
-    """Compile a request to indented SQL, in one of the dialects of the analyses.
+def indented_sql(statement: str, dialect: str = "duckdb") -> str:
+    """Indent the statement of a request, in one of the dialects of the analyses.
 
-    Raises RequestError, and CallError also for an unknown dialect.
+    Raises CallError for an unknown dialect.
     """
     if dialect not in DIALECTS:
         raise CallError(
@@ -116,18 +118,10 @@ def compile_to_sql(
 
     from attnbank.queries.dialects import for_spark
 
-    compiled = compile_request(request, columns=columns, sort=sort, choice=choice, counts=counts)
-    expression = sqlglot.parse_one(compiled.statement, dialect="duckdb")
+    expression = sqlglot.parse_one(statement, dialect="duckdb")
     if dialect == "spark":
         expression = expression.transform(for_spark)
     return expression.sql(dialect=dialect, pretty=True, normalize_functions="lower")
-
-
-def may_span_sentences(within: str) -> bool:
-    """Whether hits may span sentences: `within` is document. Raises CallError for other values."""
-    if within not in ("sentence", "document"):
-        raise CallError(f"within cannot be {within}.", "Use sentence or document.")
-    return within == "document"
 
 
 def reads_attention(request: str, columns: str = "") -> bool:
@@ -170,7 +164,7 @@ def parse_and_resolve(request: str, columns: str = "", sort: str = "") -> Resolv
 
 
 def choose_run_of_request(
-    connection: SupportsExecute, path: Path, requested: str | int | None, *,
+    engine: Engine, requested: str | int | None = None, *,
     in_documents: bool, weights: bool = False, attention: bool = True, surprisal: bool = False,
 ) -> Run:  # fmt: skip
     """Choose the run that a request about attention or surprisal reads.
@@ -187,7 +181,7 @@ def choose_run_of_request(
 
     def choose_by(weights: str | None) -> Run:
         criteria = replace(choice, weights=weights)
-        return choose_run(connection, path, criteria, "a request", requested)
+        return choose_run(engine.connection, engine.path, criteria, "a request", requested)
 
     if not weights:
         return choose_by(None)
@@ -197,9 +191,7 @@ def choose_run_of_request(
         return choose_by("largest")
 
 
-def check_thresholds(
-    connection: SupportsExecute, path: Path, checked: ResolvedRequest, run: Run
-) -> None:
+def check_thresholds(engine: Engine, checked: ResolvedRequest, run: Run) -> None:
     """Raise RequestError for a threshold that weights which the run did not keep may pass.
 
     Warns with AttnbankWarning of columns of weights, which are null where they were not kept.
@@ -211,10 +203,10 @@ def check_thresholds(
         if isinstance(use, syntax.AttentionKey):
             if use.target is not None:
                 message = f"{use} is empty where the weight is not kept: {limit}."
-                warnings.warn(message, AttnbankWarning, stacklevel=4)
+                warnings.warn(message, AttnbankWarning, stacklevel=5)
         elif use.sign is not None:
             parameters = {"run": run.id, "layer": use.head.layer, "head": use.head.head}
-            rows = connection.execute(
+            rows = engine.connection.execute(
                 registry.internal_statement("patterns/largest_hidden"), parameters
             ).fetchall()
             hidden = rows[0][1] if rows else None
@@ -229,7 +221,7 @@ def check_thresholds(
                     use.position,
                     f"{limit}; other weights of {use.head} can be as large as {hidden:.4g}.",
                     f"Ask for {enough} or more, or make a run with every weight: attnbank"
-                    f" -b {shlex.quote(str(path))} ingest CORPUS --keep weights",
+                    f" -b {shlex.quote(str(engine.path))} ingest CORPUS --keep weights",
                 )
 
 

@@ -17,7 +17,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning
 
 if TYPE_CHECKING:
-    from attnbank.queries.engine import Backend
+    from attnbank.queries.engine import AnyBank
 
 # The name of the pairs as a relation; no relation of a corpus has brackets.
 RELATION = "(request)"
@@ -45,7 +45,7 @@ _DEFAULT_OFFSETS = [-3, -2, -1, 1, 2, 3]
 
 
 def score_heads(
-    bank: Backend, pairs: pl.DataFrame, run: str | None, *, all_heads: bool, per_group: bool,
+    bank: AnyBank, pairs: pl.DataFrame, run: str | None, *, all_heads: bool, per_group: bool,
     min_count: int, has_control: bool,
 ) -> pl.DataFrame:  # fmt: skip
     """Score heads on pairs: columns word and head_word (word.id), then the keys to group by.
@@ -62,7 +62,7 @@ def score_heads(
             columns = [column.name for column in registry.find_analysis(name).columns]
         return pl.DataFrame(schema=columns).drop([] if all_heads else "relation", strict=False)
     rows = pairs.select("word", "head_word").unique().with_columns(relation=pl.lit(RELATION))
-    with bank.temp_table("saved_pair", rows.select("relation", "word", "head_word")):
+    with bank.engine.temp_table("saved_pair", rows.select("relation", "word", "head_word")):
         if all_heads:
             return bank.query(name, relation=RELATION, run=run)
         best = _test_best_head(bank, pairs, run)
@@ -77,15 +77,15 @@ def score_heads(
     return pl.concat(results).drop("relation")
 
 
-def control_runs(bank: Backend, run: str) -> list[str]:
+def control_runs(bank: AnyBank, run: str) -> list[str]:
     """The names of the random-weight control runs of a trained run, in the order of their seeds."""
     statement = registry.internal_statement("patterns/control_run")
-    rows = bank.connection.execute(statement, {"run": run}).fetchall()
+    rows = bank.engine.connection.execute(statement, {"run": run}).fetchall()
     return [name for (name,) in rows]
 
 
 def _score_groups(
-    bank: Backend, pairs: pl.DataFrame, best: pl.DataFrame, *, per_group: bool, min_count: int
+    bank: AnyBank, pairs: pl.DataFrame, best: pl.DataFrame, *, per_group: bool, min_count: int
 ) -> pl.DataFrame:
     """The accuracy of the best head in each group of pairs, the largest group first.
 
@@ -105,8 +105,10 @@ def _score_groups(
     groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
     groups = groups.with_row_index("number").cast({"number": pl.Int64})
     rows = pairs.join(groups, on=keys, how="inner", nulls_equal=True)
-    with bank.temp_table("score_group", rows.select("word", "head_word", "number")):
-        counted = bank.fetch(registry.internal_statement("patterns/score_groups"), parameters)
+    with bank.engine.temp_table("score_group", rows.select("word", "head_word", "number")):
+        counted = bank.engine.fetch(
+            registry.internal_statement("patterns/score_groups"), parameters
+        )
     if groups[keys[0]].dtype.is_numeric():
         counted = counted.sort("number")
     scored = counted.join(groups, on="number", how="left", maintain_order="left")
@@ -129,12 +131,12 @@ def without_p_values(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(**dict.fromkeys(filter(is_p_value, frame.columns), missing))
 
 
-def _test_best_head(bank: Backend, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
+def _test_best_head(bank: AnyBank, pairs: pl.DataFrame, run: str | None) -> pl.DataFrame:
     """The best head on the pairs. Warns of pairs of its corpus on which no head can be scored."""
     best = bank.query("best_head_test", relation=RELATION, run=run)
     chosen = bank.run_of("best_head_test", relation=RELATION, run=run)
     assert chosen is not None
-    ((total, inside),) = bank.connection.execute(
+    ((total, inside),) = bank.engine.connection.execute(
         registry.internal_statement("patterns/pairs_of_run"),
         {"relation": RELATION, "run": chosen.name},
     ).fetchall()

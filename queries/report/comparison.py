@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.engine import Backend
+from attnbank.queries.engine import AnyBank
 from attnbank.queries.report.outline import PaperComparison, published
 
 # What stands where there is no figure, as in every table.
@@ -21,7 +21,7 @@ STANFORD = frozenset({"dobj", "prep", "pobj"})
 
 
 def compare(
-    bank: Backend, name: str, run: dict[str, Any], controls: Sequence[str] = ()
+    bank: AnyBank, name: str, run: dict[str, Any], controls: Sequence[str] = ()
 ) -> PaperComparison:
     """Published figures beside ours, of relations also of `controls`. Raises as `Bank.query`."""
     figures = published()[name]
@@ -60,7 +60,7 @@ Row = dict[str, Any]
 Heads = tuple[dict[str, Row], dict[str, Row]]
 
 
-def _by_relation(bank: Backend, analysis: str, values: dict[str, Any]) -> Heads:
+def _by_relation(bank: AnyBank, analysis: str, values: dict[str, Any]) -> Heads:
     plain = bank.query(analysis, **values).to_dicts()
     possessive = bank.query(analysis, **values, possessive=True).to_dicts()
     return {row["relation"]: row for row in plain}, {row["relation"]: row for row in possessive}

@@ -100,9 +100,9 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         beside = [(section, side_by_side(bank, section, subjects)) for section in several]
     on_section(total, total)
     answered = [answer for answer in answers.values() if isinstance(answer, SectionAnswer)]
-    with bank.answering():
-        every = contents.summarize_bank(bank)
-        versions = bank.fetch(registry.internal_statement("sections/versions"), {})
+    with bank.engine.answering():
+        every = contents.summarize_bank(bank.engine)
+        versions = bank.engine.fetch(registry.internal_statement("sections/versions"), {})
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark_rules()}\n}}\n"
     style = f"{_source('report.css')}\n{dark}"
     environment = jinja2.Environment(

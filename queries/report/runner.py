@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries import contents, pictures
-from attnbank.queries.engine import Backend
+from attnbank.queries.engine import AnyBank
 from attnbank.queries.patterns.scoring import control_runs
 from attnbank.queries.report.comparison import compare
 from attnbank.queries.report.outline import (
@@ -58,14 +58,16 @@ class Subject:
     runs: tuple[ReportRun, ...]
 
 
-def subject(bank: Backend, run: str | int | None = None) -> Subject:
+def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
     """What a report on a bank is about: `run` (name or id), else the run that best_head reads.
 
     Without that it is the newest finished run. Raises CallError if there is no such run, or if its
     positions are not words, which the sections on syntax read.
     """
-    with bank.answering():
-        rows = bank.connection.execute(registry.internal_statement("sections/runs")).fetchall()
+    with bank.engine.answering():
+        rows = bank.engine.connection.execute(
+            registry.internal_statement("sections/runs")
+        ).fetchall()
     runs = tuple(ReportRun(*row) for row in rows)
     try:
         usual = bank.run_of("best_head", run=None if run is None else str(run))
@@ -117,7 +119,7 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
     )
 
 
-def _rule(bank: Backend, analysis: Analysis, values: Mapping[str, Any], of: Subject) -> str:
+def _rule(bank: AnyBank, analysis: Analysis, values: Mapping[str, Any], of: Subject) -> str:
     """Why this run answered; empty if the analysis does not read exactly one."""
     if analysis.run is None:
         return ""
@@ -125,9 +127,9 @@ def _rule(bank: Backend, analysis: Analysis, values: Mapping[str, Any], of: Subj
         is_main = of.main is not None and values["run"] == of.main.name
         return "named" if is_main and of.is_named else "the one of the main run's model that fits"
     answering_run = bank.run_of(analysis.name)
-    with bank.answering():
-        choice = resolve_weights(bank.connection, analysis)
-        candidates = run_candidates(bank.connection, choice)
+    with bank.engine.answering():
+        choice = resolve_weights(bank.engine.connection, analysis)
+        candidates = run_candidates(bank.engine.connection, choice)
     able = {candidate.id for candidate in candidates if candidate.may_be_default}
     if answering_run is None or len(able) == 1:
         return "the only one that fits"
@@ -195,7 +197,7 @@ def side_by_side(
     )
 
 
-def _run_for(bank: Backend, analysis: Analysis, of: Subject) -> dict[str, Any]:
+def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
     """The value of the parameter `run` for an analysis; empty if its own choice is right.
 
     That is one of the report's model. If the report's run was named, the choice is as if the bank
@@ -214,8 +216,10 @@ def _run_for(bank: Backend, analysis: Analysis, of: Subject) -> dict[str, Any]:
         default, why = None, error
     if not of.is_named and default is not None and default.model == main.model:
         return {}
-    with bank.answering():
-        candidates = run_candidates(bank.connection, resolve_weights(bank.connection, analysis))
+    with bank.engine.answering():
+        candidates = run_candidates(
+            bank.engine.connection, resolve_weights(bank.engine.connection, analysis)
+        )
     able = {candidate.id for candidate in candidates if candidate.unusable_because is None}
     same = [
         run
@@ -243,10 +247,10 @@ def _run_for(bank: Backend, analysis: Analysis, of: Subject) -> dict[str, Any]:
     return {} if best == default else {"run": best.name}
 
 
-def _controls_of(bank: Backend, of: Subject) -> list[str]:
+def _controls_of(bank: AnyBank, of: Subject) -> list[str]:
     if of.main is None:
         return []
-    with bank.answering():
+    with bank.engine.answering():
         return control_runs(bank, of.main.name)
 
 
@@ -282,11 +286,11 @@ _OPTIONS = {
 _WITH_LOSS = {"minilm": "google-bert/bert-base-uncased"}
 
 
-def _command(bank: Backend, *words: str) -> str:
+def _command(bank: AnyBank, *words: str) -> str:
     return shlex.join(["attnbank", "-b", bank.path.name, *words])
 
 
-def _query(bank: Backend, verb: str, name: str, values: Mapping[str, Any], *more: str) -> str:
+def _query(bank: AnyBank, verb: str, name: str, values: Mapping[str, Any], *more: str) -> str:
     options: list[str] = []
     for option, value in values.items():
         flag = option.replace("_", "-")
@@ -297,7 +301,7 @@ def _query(bank: Backend, verb: str, name: str, values: Mapping[str, Any], *more
     return _command(bank, verb, name, *options, *more)
 
 
-def _remedy(bank: Backend, analysis: Analysis, error: AttnbankError, of: Subject) -> str:
+def _remedy(bank: AnyBank, analysis: Analysis, error: AttnbankError, of: Subject) -> str:
     """The command after which the bank can answer an analysis; else what the error says."""
     typed = error.remedy.partition("Type: ")[2]
     if typed.startswith("attnbank ") and " -b " not in typed:
@@ -312,13 +316,13 @@ def _remedy(bank: Backend, analysis: Analysis, error: AttnbankError, of: Subject
 
 
 def _ingest(
-    bank: Backend, of: Subject, options: tuple[str, ...] = (), needs: str | None = None
+    bank: AnyBank, of: Subject, options: tuple[str, ...] = (), needs: str | None = None
 ) -> str:
     """The command for another run of the model, over a corpus that has what it `needs`."""
     if of.main is None:
         return _command(bank, "ingest", PLACE)
-    with bank.answering():
-        bank_contents = contents.summarize_bank(bank)
+    with bank.engine.answering():
+        bank_contents = contents.summarize_bank(bank.engine)
     name = bank_contents.models.filter(id=of.main.model)["name"][0]
     if needs in ("gradients", "losses"):
         name = _WITH_LOSS.get(name, name)
@@ -326,7 +330,7 @@ def _ingest(
     return _command(bank, "ingest", *corpus, "--model", plain_model(name), *options)
 
 
-def _public(bank: Backend, text: str) -> str:
+def _public(bank: AnyBank, text: str) -> str:
     """A text of an error without the folder of its author's disk."""
     return text.replace(str(bank.path), bank.path.name)
 
@@ -336,14 +340,16 @@ def plain_model(name: str) -> str:
     return Path(name).name if Path(name).is_absolute() else name
 
 
-def _corpora_with(bank: Backend, corpora: pl.DataFrame, main: int, needs: str | None) -> list[str]:
+def _corpora_with(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | None) -> list[str]:
     rows = sorted(corpora.to_dicts(), key=lambda row: (row["id"] != main, -row["id"]))
     for row in rows:
         if needs == "mentions" and not row["mentions"]:
             continue
         if needs == "trees":
             of_corpus = {"corpus": row["id"]}
-            if not bank.fetch(registry.internal_statement("corpus_relations"), of_corpus).height:
+            if not bank.engine.fetch(
+                registry.internal_statement("corpus_relations"), of_corpus
+            ).height:
                 continue
         paths = [line for line in row["path"].split("\n") if line]
         if paths and not any(path.startswith("-") for path in paths):
@@ -351,7 +357,7 @@ def _corpora_with(bank: Backend, corpora: pl.DataFrame, main: int, needs: str | 
     return [PLACE]
 
 
-def _probe(bank: Backend, of: Subject) -> str:
+def _probe(bank: AnyBank, of: Subject) -> str:
     kind = [run for run in of.runs if (run.context, run.unit) == ("sentence", "word")]
     test = of.main if of.main in kind else None
     others = [

@@ -10,77 +10,19 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.engine import Backend
+from attnbank.queries.engine import Engine
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
-from attnbank.queries.sentences.choosing import ChosenSentence
+from attnbank.queries.sentences.choosing import ChosenSentence, ShowOptions
 from attnbank.sql import registry, run_choice
 from attnbank.sql.errors import BankError, CallError, QueryError
-from attnbank.sql.names import DIRECTIONS, TO_EARLIER, TO_HEAD, without_subtype
+from attnbank.sql.names import TO_EARLIER, without_subtype
 from attnbank.sql.run_choice import Run
 
 # Positions shown of one sentence.
 _MAX_POSITIONS = 150
 
 _KINDS = ("word", "token")
-
-# The attention that a tree is decoded from: each head shown, its layer, all heads, or an ensemble
-# of the best heads of each relation.
-SOURCES = ("head", "layer", "all", "ensemble")
-
-_MAX_HITS = 50
-
-
-@dataclass(frozen=True)
-class ShowOptions:
-    """The options of `Bank.show`, documented there. Raises CallError for invalid values."""
-
-    sentence: str | int
-    head: str | Sequence[str] = ()
-    layer: int | None = None
-    mean: bool = False
-    run: str | int | None = None
-    corpus: str | None = None
-    relation: str | None = None
-    direction: str = TO_HEAD
-    coreference: bool = False
-    tree: bool = False
-    decoded: str | None = None
-    special: bool = True
-    words: tuple[int, int] | None = None
-    before: int = 0
-    matched: Sequence[int] = ()
-    hits: int = 1
-    least: float = 0.01
-    timeout: float = 30.0
-
-    def __post_init__(self) -> None:
-        if self.direction not in DIRECTIONS:
-            raise CallError(
-                f"Unknown direction {self.direction}.", f"Use one of: {', '.join(DIRECTIONS)}."
-            )
-        if self.decoded not in (None, *SOURCES):
-            raise CallError(
-                f"decoded cannot be {self.decoded}.", f"Use one of: {', '.join(SOURCES)}."
-            )
-        if not 1 <= self.hits <= _MAX_HITS:
-            raise CallError(
-                f"{self.hits} is not a valid number of sentences.", f"Give 1 to {_MAX_HITS}."
-            )
-        if not 0 <= self.least < 1:
-            raise CallError(
-                f"{self.least} is not a valid least weight.", "Give a number from 0 to below 1."
-            )
-        if self.words is not None and not 1 <= self.words[0] <= self.words[1]:
-            raise CallError(
-                f"{self.words[0]}-{self.words[1]} is not a range of words.",
-                "Write FROM-TO, counting from 1: 1-20.",
-            )
-
-    @property
-    def run_name(self) -> str | None:
-        """The name or id of the requested run as text; None by default."""
-        return None if self.run is None else str(self.run)
 
 
 @dataclass(frozen=True)
@@ -99,19 +41,19 @@ class ReadSentence:
     notes: tuple[str, ...]
 
 
-def required_annotation(bank: Backend, options: ShowOptions) -> str | None:
+def required_annotation(engine: Engine, options: ShowOptions) -> str | None:
     """The annotation that the options require of a corpus: "mentions", "trees" or None."""
     if options.coreference:
         return "mentions"
-    is_gold = options.relation is not None and not _is_saved_relation(bank, options.relation)
+    is_gold = options.relation is not None and not _is_saved_relation(engine, options.relation)
     return "trees" if options.tree or options.decoded or is_gold else None
 
 
-def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
+def check_relation(engine: Engine, relation: str | None, run: Run) -> None:
     """Raise CallError for a relation (nmod, nmod:poss, all) neither in the corpus nor saved."""
-    if relation is None or _is_saved_relation(bank, relation):
+    if relation is None or _is_saved_relation(engine, relation):
         return
-    rows = bank.fetch(
+    rows = engine.fetch(
         registry.internal_statement("corpus_relations"), {"corpus": run.corpus}
     ).rows()
     known = [str(name) for name, *_ in rows]
@@ -119,9 +61,9 @@ def check_relation(bank: Backend, relation: str | None, run: Run) -> None:
         raise run_choice.unknown_relation(relation, run, known)
 
 
-def names_of_run(bank: Backend, run: Run) -> dict[str, str]:
+def names_of_run(engine: Engine, run: Run) -> dict[str, str]:
     """The keys run, model, corpus and measure of a run, as a title shows them."""
-    facts = _query(bank, "run_facts", run=run.id).row(0, named=True)
+    facts = _query(engine, "run_facts", run=run.id).row(0, named=True)
     model = facts["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: its path is private
         model = PurePath(model.replace("\\", "/")).name
@@ -159,12 +101,12 @@ _NO_MENTIONS = pl.DataFrame(
 
 
 def sentence_records(
-    bank: Backend, run: Run, chosen: ChosenSentence, options: ShowOptions
+    engine: Engine, run: Run, chosen: ChosenSentence, options: ShowOptions
 ) -> SentenceRecords:
     """Read what all heads share of a sentence. Raises CallError if `options.words` has no word."""
-    inputs = _query(bank, "inputs", run=run.id, sentence=chosen.id)
+    inputs = _query(engine, "inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
-    by_word = _query(bank, "positions", sequence=sequence)
+    by_word = _query(engine, "positions", sequence=sequence)
     positions = by_word.unique(["position"], keep="first", maintain_order=True)
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     before = _sentences_before(positions, chosen, options.before)
@@ -195,36 +137,36 @@ def sentence_records(
     )
     return SentenceRecords(
         sequence, by_word, positions, shown_words, shown_positions, words, tuple(before),
-        _mentions_of(bank, shown_words) if options.coreference else _NO_MENTIONS,
+        _mentions_of(engine, shown_words) if options.coreference else _NO_MENTIONS,
         _tree_of(shown_words), tuple(left_out), tuple(notes),
     )  # fmt: skip
 
 
 def read_sentence(
-    bank: Backend,
+    engine: Engine,
     run: Run,
     chosen: ChosenSentence,
     heads: Sequence[tuple[int, int]],
     options: ShowOptions,
 ) -> ReadSentence:
     """Read the attention of heads in a sentence. Raises CallError if `options.words` has none."""
-    records = sentence_records(bank, run, chosen, options)
+    records = sentence_records(engine, run, chosen, options)
     sequence, by_word, positions = records.sequence, records.by_word, records.positions
     shown_words, notes = records.shown_words, [*records.notes]
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
-    maps = _query(bank, "maps", sequence=sequence, heads=names)
+    maps = _query(engine, "maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), positions)
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         notes.append(note_on_missing_weights(run))
-    peaks = _query(bank, "peaks", sequence=sequence, heads=names)
-    is_saved = _is_saved_relation(bank, options.relation)
-    pairs = _gold_pairs(bank, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
+    peaks = _query(engine, "peaks", sequence=sequence, heads=names)
+    is_saved = _is_saved_relation(engine, options.relation)
+    pairs = _gold_pairs(engine, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
     gold_words = shown_words
     if is_saved:
         gold_words = _with_saved_relation(by_word, shown_words, pairs, options)
     top_rows, panels = [], []
-    is_causal = bool(_query(bank, "run_facts", run=run.id)["is_causal"][0])
+    is_causal = bool(_query(engine, "run_facts", run=run.id)["is_causal"][0])
     if options.mean:
         maps, peaks = _mean_maps(maps, positions)
     for layer, head in [(None, None)] if options.mean else heads:
@@ -249,7 +191,7 @@ def read_sentence(
     )  # fmt: skip
     tree, decoded = records.tree, {}
     if tree is not None:
-        decoded = _decoded_trees(bank, run, chosen, heads, options, shown_words, tree)
+        decoded = _decoded_trees(engine, run, chosen, heads, options, shown_words, tree)
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
     return ReadSentence(rows, tuple(panels), tree, decoded, records.omissions, tuple(notes))
@@ -440,17 +382,17 @@ def _sum_or_none(weights: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(weights) else None
 
 
-def _query(bank: Backend, name: str, /, **values: Any) -> pl.DataFrame:
-    return bank.fetch(registry.internal_statement(f"sentences/{name}"), values)
+def _query(engine: Engine, name: str, /, **values: Any) -> pl.DataFrame:
+    return engine.fetch(registry.internal_statement(f"sentences/{name}"), values)
 
 
-def _is_saved_relation(bank: Backend, relation: str | None) -> bool:
-    rows = bank.connection.execute("select 1 from saved_relation where name = ?", [relation])
+def _is_saved_relation(engine: Engine, relation: str | None) -> bool:
+    rows = engine.connection.execute("select 1 from saved_relation where name = ?", [relation])
     return bool(rows.fetchall())
 
 
 def _gold_pairs(
-    bank: Backend,
+    engine: Engine,
     by_word: pl.DataFrame,
     sentences: list[int],
     options: ShowOptions,
@@ -461,7 +403,7 @@ def _gold_pairs(
     if options.relation is None:
         return []
     if is_saved:
-        saved = _query(bank, "saved_pairs", relation=options.relation, sentences=sentences)
+        saved = _query(engine, "saved_pairs", relation=options.relation, sentences=sentences)
         return [(word, head) for word, head in saved.rows()]
     dependents = by_word.filter(
         pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
@@ -524,10 +466,10 @@ def _gold_arcs(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _mentions_of(bank: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:
+def _mentions_of(engine: Engine, shown_words: pl.DataFrame) -> pl.DataFrame:
     """The mentions of entities with several mentions among the words shown, as position spans."""
     words = shown_words["word"]
-    mentions = _query(bank, "mentions", first=words.min(), last=words.max())
+    mentions = _query(engine, "mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
     positions_of: dict[int, list[int]] = {}
     for position, word in shown_words.select("position", "word").drop_nulls().rows():
@@ -564,7 +506,7 @@ def _tree_of(shown_words: pl.DataFrame) -> Tree | None:
 
 
 def _decoded_trees(
-    bank: Backend, run: Run, chosen: ChosenSentence, heads: Sequence[tuple[int, int]],
+    engine: Engine, run: Run, chosen: ChosenSentence, heads: Sequence[tuple[int, int]],
     options: ShowOptions, shown_words: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
     """The decoded trees of `options.decoded`, over the words of the gold tree, by description.
@@ -573,7 +515,7 @@ def _decoded_trees(
     """
     if options.decoded is None:
         return {}
-    if not bank.connection.execute(
+    if not engine.connection.execute(
         "select 1 from main.attention_tree where run = ? and sentence = ? and source = ? limit 1",
         [run.id, chosen.id, options.decoded],
     ).fetchall():
@@ -585,7 +527,7 @@ def _decoded_trees(
     trees = {}
     for layer, head in dict.fromkeys(sources.get(options.decoded, [(None, None)])):
         rows = _query(
-            bank, "decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
+            engine, "decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
             layer=layer, head=head,
         )  # fmt: skip
         words = _tree_words(shown_words)

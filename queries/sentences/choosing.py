@@ -5,20 +5,81 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from attnbank.queries.engine import Backend
+from attnbank.queries.engine import Engine
 from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.ids import place_of
 from attnbank.sql.messages import join_names
+from attnbank.sql.names import DIRECTIONS, TO_HEAD
 from attnbank.sql.run_choice import Run, choose_run, run_candidates, with_reasons
 
 # A sentence by its place: 12 of the corpus 2, or of a corpus by name.
 _PLACE = re.compile(r"(.+):([0-9]{1,13})")
 _MAX_ID = 2**63 - 1
+
+# The attention that a tree is decoded from: each head shown, its layer, all heads, or an ensemble
+# of the best heads of each relation.
+SOURCES = ("head", "layer", "all", "ensemble")
+
+# The most sentences of a request.
+_MAX_HITS = 50
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """The options of `Bank.show`, documented there. Raises CallError for invalid values."""
+
+    sentence: str | int
+    head: str | Sequence[str] = ()
+    _: KW_ONLY
+    layer: int | None = None
+    mean: bool = False
+    run: str | int | None = None
+    corpus: str | None = None
+    relation: str | None = None
+    direction: str = TO_HEAD
+    coreference: bool = False
+    tree: bool = False
+    decoded: str | None = None
+    special: bool = True
+    words: tuple[int, int] | None = None
+    before: int = 0
+    matched: Sequence[int] = ()
+    hits: int = 1
+    least: float = 0.01
+    timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            raise CallError(
+                f"Unknown direction {self.direction}.", f"Use one of: {', '.join(DIRECTIONS)}."
+            )
+        if self.decoded not in (None, *SOURCES):
+            raise CallError(
+                f"decoded cannot be {self.decoded}.", f"Use one of: {', '.join(SOURCES)}."
+            )
+        if not 1 <= self.hits <= _MAX_HITS:
+            raise CallError(
+                f"{self.hits} is not a valid number of sentences.", f"Give 1 to {_MAX_HITS}."
+            )
+        if not 0 <= self.least < 1:
+            raise CallError(
+                f"{self.least} is not a valid least weight.", "Give a number from 0 to below 1."
+            )
+        if self.words is not None and not 1 <= self.words[0] <= self.words[1]:
+            raise CallError(
+                f"{self.words[0]}-{self.words[1]} is not a range of words.",
+                "Write FROM-TO, counting from 1: 1-20.",
+            )
+
+    @property
+    def run_name(self) -> str | None:
+        """The name or id of the requested run as text; None by default."""
+        return None if self.run is None else str(self.run)
 
 
 @dataclass(frozen=True)
@@ -37,7 +98,7 @@ def is_request(text: str) -> bool:
     return text.lstrip().startswith("pattern") or "{" in text
 
 
-def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> ChosenSentence:
+def find_sentence(engine: Engine, name_or_id: str, corpus: str | None) -> ChosenSentence:
     """Find a sentence by id, by name, or by its place in a corpus (2:12 or gum-dev:12).
 
     Raises CallError for none or several.
@@ -46,17 +107,17 @@ def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> ChosenS
     values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None, "ordinal": None}
     rows: list[tuple[int, str, int, str]] = []
     if name_or_id.isdecimal() and int(name_or_id) <= _MAX_ID:
-        rows = _query_internal(bank, "by_name", values | {"id": int(name_or_id)})
-    rows = rows or _query_internal(bank, "by_name", values | {"name": name_or_id})
+        rows = _query_internal(engine, "by_name", values | {"id": int(name_or_id)})
+    rows = rows or _query_internal(engine, "by_name", values | {"name": name_or_id})
     if not rows and (place := _PLACE.fullmatch(name_or_id)):
         ordinal = {"corpus": place[1], "ordinal": int(place[2])}
-        rows = _query_internal(bank, "by_name", values | ordinal)
+        rows = _query_internal(engine, "by_name", values | ordinal)
     if len(rows) == 1:
         return ChosenSentence(*rows[0])
     scope = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not rows:
         near_names = [
-            row[0] for row in _query_internal(bank, "near_names", {"name": name_or_id[:80]})
+            row[0] for row in _query_internal(engine, "near_names", {"name": name_or_id[:80]})
         ]
         nearest = (
             f"The nearest names: {', '.join(map(_shortened, near_names))}. " if near_names else ""
@@ -73,12 +134,12 @@ def find_sentence(bank: Backend, name_or_id: str, corpus: str | None) -> ChosenS
     )
 
 
-def mark_words(bank: Backend, sentence: ChosenSentence, indexes: Sequence[int]) -> ChosenSentence:
+def mark_words(engine: Engine, sentence: ChosenSentence, indexes: Sequence[int]) -> ChosenSentence:
     """Mark words by their indexes from 1. Raises CallError for an index out of range."""
     if not indexes:
         return sentence
     statement = registry.internal_statement("sentences/words")
-    rows = bank.connection.execute(statement, {"sentence": sentence.id}).fetchall()
+    rows = engine.connection.execute(statement, {"sentence": sentence.id}).fetchall()
     known = {index for _, index, _ in rows}
     if missing := sorted(set(indexes) - known):
         raise CallError(
@@ -97,7 +158,7 @@ class SentenceNotReadError(QueryError):
 
 
 def choose_run_over_corpus(
-    bank: Backend, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
+    engine: Engine, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
 ) -> Run:
     """Choose the requested or the default run, if given over a corpus (id, name).
 
@@ -106,26 +167,26 @@ def choose_run_over_corpus(
     choice = RunChoice(needs=needs, favours="sentence/word")
     if requested is None:
         with suppress(QueryError):
-            return _choose_run(bank, None, replace(choice, weights="largest"), corpus)
-    return _choose_run(bank, requested, choice, corpus)
+            return _choose_run(engine, None, replace(choice, weights="largest"), corpus)
+    return _choose_run(engine, requested, choice, corpus)
 
 
 def _choose_run(
-    bank: Backend, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
+    engine: Engine, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
 ) -> Run:
     def choose(name: str | None) -> Run:
-        return choose_run(bank.connection, bank.path, choice, "show", name)
+        return choose_run(engine.connection, engine.path, choice, "show", name)
 
     if requested is not None or corpus is None:
         return choose(requested)
-    candidates = run_candidates(bank.connection, choice)
+    candidates = run_candidates(engine.connection, choice)
     usable = [candidate.id for candidate in candidates if candidate.may_be_default]
-    rows = _query_internal(bank, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
+    rows = _query_internal(engine, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
     if not rows:
         if not usable:
             choose(None)  # raises, and says why
         of_corpus = "select id from run where corpus = ?"
-        over = bank.connection.execute(of_corpus, [corpus[0]]).fetchall()
+        over = engine.connection.execute(of_corpus, [corpus[0]]).fetchall()
         unusable = [candidate for candidate in candidates if (candidate.id,) in over]
         raise QueryError(
             f"No run over the corpus {corpus[1]} is suitable:"
@@ -136,7 +197,7 @@ def _choose_run(
     return replace(choose(name), among=among)
 
 
-def check_sentence_in_run(bank: Backend, run: Run, chosen: ChosenSentence) -> None:
+def check_sentence_in_run(engine: Engine, run: Run, chosen: ChosenSentence) -> None:
     """Raise CallError or QueryError, with the reason, if the run has not read the sentence."""
     if chosen.corpus != run.corpus:
         raise CallError(
@@ -144,9 +205,9 @@ def check_sentence_in_run(bank: Backend, run: Run, chosen: ChosenSentence) -> No
             f" run {run.name} read {run.corpus_name}.",
             "Name a run over its corpus (--run, run=); attnbank info lists all.",
         )
-    if sentences_of_run(bank, run, [chosen.id]):
+    if sentences_of_run(engine, run, [chosen.id]):
         return
-    reasons = _query_internal(bank, "skip_reasons", {"sentence": chosen.id, "run": run.id})
+    reasons = _query_internal(engine, "skip_reasons", {"sentence": chosen.id, "run": run.id})
     if reasons:
         reason, detail = reasons[0]
         why = f"left out the sentence {_shortened(chosen.name)} ({reason}): {detail}"
@@ -161,9 +222,9 @@ def check_sentence_in_run(bank: Backend, run: Run, chosen: ChosenSentence) -> No
     )
 
 
-def sentences_of_run(bank: Backend, run: Run, sentences: Sequence[int]) -> set[int]:
+def sentences_of_run(engine: Engine, run: Run, sentences: Sequence[int]) -> set[int]:
     """The ids of those sentences (sentence.id) that the run has read."""
-    rows = _query_internal(bank, "read_by_run", {"run": run.id, "sentences": list(sentences)})
+    rows = _query_internal(engine, "read_by_run", {"run": run.id, "sentences": list(sentences)})
     return {row[0] for row in rows}
 
 
@@ -206,7 +267,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _query_internal(bank: Backend, name: str, values: dict[str, Any]) -> list[Any]:
+def _query_internal(engine: Engine, name: str, values: dict[str, Any]) -> list[Any]:
     """The rows of a statement of sql/internal/sentences."""
     statement = registry.internal_statement(f"sentences/{name}")
-    return list(bank.connection.execute(statement, values).fetchall())
+    return list(engine.connection.execute(statement, values).fetchall())

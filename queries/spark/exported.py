@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from attnbank.queries import parameters
 from attnbank.queries.dialects import render_statement, to_dialect
+from attnbank.queries.engine import Engine
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of_arrow, query_error
 from attnbank.queries.spark.tables import Export, UnionExport
@@ -30,7 +31,6 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.names import quoted
 from attnbank.sql.run_choice import (
     Run,
-    SupportsExecute,
     UnfinishedRunWarning,
     check_relation,
     choose_analysis_run,
@@ -80,17 +80,18 @@ class Exported(Requests):
     """An export that is open on Spark. Results are Polars frames, as those of a Bank.
 
     `find`, `count` and `score` are those of a Bank, too, without its limits of time and memory.
+    `session` is the session of its own that its statements run in.
     """
 
+    engine: SparkEngine
+
     def __init__(self, source: Export | UnionExport) -> None:
-        self._source = source
-        self._views: set[str] = set()  # the tables that are views of the session by now
-        self.path = Path(source.folder)
+        self.engine = SparkEngine(source)
+        self.path = self.engine.path
         self.session = source.session
-        """The session of its own that its statements run in."""
 
     def __repr__(self) -> str:
-        return f"<Exported {self._source.folder}, on Spark>"
+        return f"<Exported {self.path}, on Spark>"
 
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis, as `Bank.query` does: with its parameters, columns and rows.
@@ -99,7 +100,7 @@ class Exported(Requests):
         does, and raises CallError for an analysis of the user's own.
         """
         analysis, arguments = _analysis_and_values(name, values)
-        with self.answering():
+        with self.engine.answering():
             run = self._choose(analysis, arguments)
             if run is not None:
                 if not run.is_finished:
@@ -108,55 +109,20 @@ class Exported(Requests):
                         UnfinishedRunWarning,
                         stacklevel=2,
                     )
-                check_relation(_ExportedCall(self), analysis, arguments, run)
-            with self._collect(to_dialect(analysis.name, "spark", **arguments)) as collected:
+                check_relation(self.engine.connection, analysis, arguments, run)
+            with self.engine.collect(to_dialect(analysis.name, "spark", **arguments)) as collected:
                 frame = frame_of_arrow(collected.toArrow(), collected.columns)
         return frame.cast(_schema(analysis))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` reads with the same arguments; None unless it reads exactly one."""
         analysis, arguments = _analysis_and_values(name, values)
-        with self.answering():
+        with self.engine.answering():
             return self._choose(analysis, arguments)
-
-    def rows_of(self, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a SELECT that is written for a bank, with the values of its `$name`."""
-        with self._collect(render_statement(statement, "spark", values)) as collected:
-            return [tuple(row) for row in collected.collect()]
-
-    @property
-    def connection(self) -> SupportsExecute:
-        """What answers a SELECT of the package's own."""
-        return _ExportedCall(self)
-
-    def answering(self) -> AbstractContextManager[None]:
-        """As `Backend.answering`."""
-        return _translate_spark_errors(self._source.folder)
-
-    def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `Backend.run_request`; Spark has no such limits."""
-        with self.answering():
-            return self.fetch(statement, {})
-
-    def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `Backend.fetch`."""
-        with self._collect(render_statement(statement, "spark", values)) as collected:
-            return frame_of_arrow(collected.toArrow(), collected.columns)
-
-    @contextmanager
-    def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
-        """As `Backend.temp_table`, with a view of the session."""
-        self.session.createDataFrame(rows.to_arrow()).createOrReplaceTempView(name)
-        self._views.add(name)
-        try:
-            yield
-        finally:
-            self.session.catalog.dropTempView(name)
-            self._views.discard(name)
 
     def _choose(self, analysis: Analysis, arguments: Mapping[str, Any]) -> Run | None:
         try:
-            return choose_analysis_run(_ExportedCall(self), self.path, analysis, arguments)
+            return choose_analysis_run(self.engine.connection, self.path, analysis, arguments)
         except QueryError as error:
             if error.remedy.startswith("Type: attnbank "):
                 # That remedy is for a bank, and this is the export of one.
@@ -164,26 +130,66 @@ class Exported(Requests):
                 raise QueryError(error.fact, remedy) from error
             raise
 
+
+class SparkEngine(Engine):
+    """A session of Spark, with the tables of an export as views."""
+
+    def __init__(self, source: Export | UnionExport) -> None:
+        self.path = Path(source.folder)
+        self.source = source
+        self._session = source.session
+        self._views: set[str] = set()  # the tables that are views of the session by now
+
+    @property
+    def connection(self) -> _Answers:
+        """What answers a SELECT of the package's own."""
+        return _Answers(self)
+
+    def answering(self) -> AbstractContextManager[None]:
+        """As `Engine.answering`."""
+        return _translate_spark_errors(self.source.folder)
+
+    def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
+        """As `Engine.run_request`; Spark has no such limits."""
+        with self.answering():
+            return self.fetch(statement, {})
+
+    def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
+        """As `Engine.fetch`."""
+        with self.collect(render_statement(statement, "spark", values)) as collected:
+            return frame_of_arrow(collected.toArrow(), collected.columns)
+
     @contextmanager
-    def _collect(self, statement: str) -> Iterator[DataFrame]:
+    def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
+        """As `Engine.temp_table`, with a view of the session."""
+        self._session.createDataFrame(rows.to_arrow()).createOrReplaceTempView(name)
+        self._views.add(name)
+        try:
+            yield
+        finally:
+            self._session.catalog.dropTempView(name)
+            self._views.discard(name)
+
+    @contextmanager
+    def collect(self, statement: str) -> Iterator[DataFrame]:
         """The rows of a statement in the dialect of Spark; within, they can be collected.
 
         What several parts of the statement read is computed once and kept until the end.
         """
         planned = stages_of(statement)
         for name in planned.tables & columns_of_this_format().keys() - self._views:
-            self._source.table(name).createOrReplaceTempView(name)
+            self.source.table(name).createOrReplaceTempView(name)
             self._views.add(name)
         try:
             for stage in planned.stages:
                 self._prepare(stage)
-            yield self.session.sql(planned.last)
+            yield self._session.sql(planned.last)
         finally:
             self._drop_views(planned.stages)
 
     def _prepare(self, stage: Stage) -> None:
         """Make the view of a stage, whose rows are computed now if they are read several times."""
-        rows = self.session.sql(stage.statement)
+        rows = self._session.sql(stage.statement)
         # New ids of its columns: of two stages that have some in common, Spark may not see which
         # one is meant, and plans no join of them.
         rows = rows.toDF(*rows.columns)
@@ -193,19 +199,20 @@ class Exported(Requests):
 
     def _drop_views(self, stages: Iterable[Stage]) -> None:
         for stage in stages:
-            self.session.catalog.dropTempView(stage.view)
+            self._session.catalog.dropTempView(stage.view)
 
 
-class _ExportedCall:
-    """An export as the functions see it that ask a bank with `execute(...).fetchall()`."""
+class _Answers:
+    """Spark as the functions see it that ask a bank with `execute(...).fetchall()`."""
 
-    def __init__(self, exported: Exported, rows: Sequence[tuple[Any, ...]] = ()) -> None:
-        self._exported = exported
+    def __init__(self, engine: SparkEngine, rows: Sequence[tuple[Any, ...]] = ()) -> None:
+        self._engine = engine
         self._rows = list(rows)
 
-    def execute(self, query: str, parameters: Any = None, /) -> _ExportedCall:
+    def execute(self, query: str, parameters: Any = None, /) -> _Answers:
         """Run a SELECT; `parameters` are the values of its `$name`."""
-        return _ExportedCall(self._exported, self._exported.rows_of(query, parameters or {}))
+        with self._engine.collect(render_statement(query, "spark", parameters or {})) as collected:
+            return _Answers(self._engine, [tuple(row) for row in collected.collect()])
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that were found."""

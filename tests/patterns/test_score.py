@@ -227,7 +227,8 @@ def test_a_text_that_looks_like_attention_is_not_circular(own: Path) -> None:
     """A request whose value contains ]=> is about words: heads can be tested on it."""
     request = 'pattern { V -[obj]-> O; V [form <> "]=>"] }'
     with open_bank(own) as bank:
-        assert not bank.is_circular(request) and bank.is_circular("pattern { A =[3-1]=> B }")
+        assert not bank.pairs(request, dependent="O", head="V").is_circular
+        assert bank.pairs("pattern { A =[3-1]=> B }", dependent="A", head="B").is_circular
         save_relation(bank, "objects", request, dependent="O", head="V")
     with open_bank(own) as bank, warnings.catch_warnings():
         warnings.simplefilter("error", AttnbankWarning)
@@ -246,7 +247,7 @@ def test_no_head_finds_several_partners_of_one_word(full_bank: Path) -> None:
     request = "pattern { P [mention=pronoun]; P ~ A }"
     with open_bank(full_bank) as bank:
         found = bank.score(request, dependent="P", head="A", every=True, within="document")
-        pairs, _ = bank.pairs(request, dependent="P", head="A", within="document")
+        pairs, *_ = bank.pairs(request, dependent="P", head="A", within="document")
         name = found["run"][0]
         inputs = dict(bank.sql(
             "select position.word, sequence.id from position inner join sequence"

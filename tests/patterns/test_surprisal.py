@@ -21,10 +21,12 @@ from attnbank.queries import Bank, open_bank
 from attnbank.queries.patterns import (
     HitOptions,
     RequestError,
-    compile_to_sql,
+    compile_request,
+    indented_sql,
     request_for_count_row,
 )
 from attnbank.queries.patterns.scoring import SELECTED
+from attnbank.queries.requests import run_of_request
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 
 OBJECTS = "pattern { V -[1=obj]-> O }"
@@ -261,9 +263,11 @@ def test_counts_are_by_whole_nats_and_in_their_order(judged: Judged, given: Path
                     by,
                     value,
                 )
-    options = HitOptions(run=bank.run_of_request(request, columns="V.surprisal"))
-    made = compile_to_sql(request, columns="V.surprisal", choice=options, counts=True)
-    assert sorted(bank.sql(made).rows(), key=str) == sorted(found.rows(), key=str)
+    options = HitOptions(run=run_of_request(bank.engine, request, columns="V.surprisal"))
+    made = compile_request(request, columns="V.surprisal", choice=options, counts=True)
+    assert sorted(bank.sql(indented_sql(made.statement)).rows(), key=str) == sorted(
+        found.rows(), key=str
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*have not been measured")

@@ -13,7 +13,9 @@ from text_banks import make_text_bank
 
 from attnbank.cli.safe_echo import Terminal
 from attnbank.queries import open_bank
-from attnbank.queries.patterns.compiler.select import HitOptions
+from attnbank.queries.patterns import HitOptions, compile_request
+from attnbank.queries.patterns.concordance import add_context
+from attnbank.queries.requests import run_hits
 from attnbank.queries.table_formats import cut, cut_start, display_width, table_lines
 from attnbank.sql.messages import END_ISOLATE, ISOLATE, escape_control, is_right_to_left, isolated
 
@@ -61,8 +63,9 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _concordance(bank: Path, request: str) -> list[tuple[str, ...]]:
     with open_bank(bank) as opened:
-        hits = opened.run_hits(request, HitOptions(keys=True))
-        return opened.concordance(hits).select("left", "hit", "right").rows()
+        compiled = compile_request(request, choice=HitOptions(keys=True))
+        hits = run_hits(opened.engine, compiled)
+        return add_context(opened.engine, hits).select("left", "hit", "right").rows()
 
 
 def test_what_follows_a_hit_from_right_to_left_is_left_of_it(bank: Path) -> None:

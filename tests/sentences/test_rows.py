@@ -88,7 +88,7 @@ def test_a_saved_relation_has_its_own_pairs(shown_bank: Path, tmp_path: Path) ->
     shutil.copy(shown_bank, copy)
     with open_bank(copy) as bank:
         request = "pattern { V -[obj]-> O; V -[nsubj]-> S }"
-        pairs, statement = bank.pairs(request, dependent="S", head="O")
+        pairs, statement, _ = bank.pairs(request, dependent="S", head="O")
         before = bank.show("sample_story-1", "3-2", relation="obj").rows
     save_pairs(copy, SavedRelation("doing", request, "S", "O", None, statement), pairs.to_arrow())
     with open_bank(copy) as bank:

@@ -13,7 +13,9 @@ from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
 from attnbank.queries import Bank
-from attnbank.queries.patterns import HitOptions
+from attnbank.queries.patterns import HitOptions, compile_request
+from attnbank.queries.patterns.concordance import add_context
+from attnbank.queries.requests import run_hits
 from attnbank.queries.spark import Exported
 
 OBJECTS = "pattern { V -[obj]-> O }"
@@ -81,14 +83,17 @@ def test_the_scores_are_the_same(how: dict[str, Any], bank: Bank, exported: Expo
     assert_frame_equal(theirs, mine, rel_tol=1e-9)
     # The pairs are forgotten again: the relation is that of nobody.
     saved = "select count(*) from saved_pair"
-    assert exported.rows_of(saved, {}) == bank.connection.execute(saved).fetchall()
+    assert (
+        exported.engine.connection.execute(saved).fetchall()
+        == bank.connection.execute(saved).fetchall()
+    )
 
 
 @pytest.mark.slow
 def test_a_concordance_has_the_same_words(bank: Bank, exported: Exported) -> None:
+    compiled = compile_request(OBJECTS, choice=HitOptions(keys=True))
     lines = [
-        each.concordance(each.run_hits(OBJECTS, HitOptions(keys=True)), 5)
-        for each in (bank, exported)
+        add_context(each.engine, run_hits(each.engine, compiled), 5) for each in (bank, exported)
     ]
     assert lines[0].height > 0
     assert_frame_equal(*lines)

@@ -69,7 +69,10 @@ def test_text_has_the_ids_of_the_whole(whole: Bank, shards: Exported) -> None:
         ("mention", "id, document, entity, first_word, last_word, head_word"),
     ):
         select = f"select {keys} from {table} order by id"
-        assert shards.rows_of(select, {}) == whole.connection.execute(select).fetchall()
+        assert (
+            shards.engine.connection.execute(select).fetchall()
+            == whole.connection.execute(select).fetchall()
+        )
     select = (
         "select run.name, position.position, word.form, word.id from position"
         " inner join sequence on sequence.id = position.sequence"
@@ -78,7 +81,10 @@ def test_text_has_the_ids_of_the_whole(whole: Bank, shards: Exported) -> None:
         " where sentence.document = sequence.document and run.unit = 'word'"
         " order by run.name, word.id"
     )
-    assert shards.rows_of(select, {}) == whole.connection.execute(select).fetchall()
+    assert (
+        shards.engine.connection.execute(select).fetchall()
+        == whole.connection.execute(select).fetchall()
+    )
 
 
 @pytest.mark.slow
@@ -89,10 +95,12 @@ def test_a_run_of_shards_counts_as_one(shards: Exported, folders: list[Path]) ->
         " from run inner join sequence on sequence.run = run.id"
         " group by run.id, run.name, run.finished order by run.name"
     )
-    rows = shards.rows_of(select, {})
+    rows = shards.engine.connection.execute(select).fetchall()
     names = [row[0] for row in rows]
     assert len(rows) == 3 and not any("shard" in each for each in names)
-    assert shards.rows_of("select count(*) from model", {}) == [(1,)]  # whatever its folder is
+    assert shards.engine.connection.execute("select count(*) from model").fetchall() == [
+        (1,)
+    ]  # whatever its folder is
     for _, is_unfinished, sequences, ids, *fits in rows:
         assert not is_unfinished and sequences == ids and all(fits)
     # The mean loss of the whole run weighs the shards by their masked tokens.
@@ -101,7 +109,7 @@ def test_a_run_of_shards_counts_as_one(shards: Exported, folders: list[Path]) ->
     for folder in folders[1:]:
         with open_bank(folder.with_suffix(".duckdb")) as bank:
             parts += bank.connection.execute(losses).fetchall()
-    ((_, _, _, loss, tokens),) = shards.rows_of(losses, {})
+    ((_, _, _, loss, tokens),) = shards.engine.connection.execute(losses).fetchall()
     assert tokens == sum(each[4] for each in parts) > 0
     assert loss == pytest.approx(sum(each[3] * each[4] for each in parts) / tokens, rel=1e-12)
 
@@ -133,12 +141,15 @@ def test_enhanced_dependencies_of_shards(
         ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert")), shard=shard))
         with open_bank(bank) as opened:
             export(opened, tmp_path / str(number))
-    found = on_spark(tmp_path / "2", tmp_path / "1").rows_of(
-        "select document.name, dependent_index, head_index, relation from enhanced_dependency"
-        " inner join sentence on sentence.id = enhanced_dependency.sentence"
-        " inner join document on document.id = sentence.document"
-        " order by document.name, dependent_index, relation",
-        {},
+    found = (
+        on_spark(tmp_path / "2", tmp_path / "1")
+        .engine.connection.execute(
+            "select document.name, dependent_index, head_index, relation from enhanced_dependency"
+            " inner join sentence on sentence.id = enhanced_dependency.sentence"
+            " inner join document on document.id = sentence.document"
+            " order by document.name, dependent_index, relation"
+        )
+        .fetchall()
     )
     edges = [[(1, 0, "root"), (2, 1, "dep"), (2, 1, f"x:{at}")] for at in range(3)]
     assert found == [(f"d{at}", *edge) for at in range(3) for edge in edges[at]]

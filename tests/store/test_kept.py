@@ -141,7 +141,7 @@ def test_an_answer_holds_until_the_bank_changes(full_bank: Path, tmp_path: Path)
         assert is_cached(**values)
 
     with open_bank(bank) as opened:
-        pairs, statement = opened.pairs("pattern { V -[obj]-> O }", dependent="O", head="V")
+        pairs, statement, _ = opened.pairs("pattern { V -[obj]-> O }", dependent="O", head="V")
     relation = SavedRelation("objects", "pattern { V -[obj]-> O }", "O", "V", None, statement)
     save_pairs(bank, relation, pairs.to_arrow())
     cache_it()
