@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 import warnings
@@ -254,3 +255,17 @@ def test_an_empty_answer_of_tables_is_left_alone(sample_bank: Path) -> None:
         warnings.simplefilter("error")
         assert not bank.sql("select * from word where false").height
         assert bank.sql("from best_head(relation := 'obj')").height
+
+
+def test_help_lists_what_a_user_calls_and_every_option(bank: Bank) -> None:
+    names = {name for name, _ in inspect.getmembers(Bank, inspect.isfunction) if name[0] != "_"}
+    assert names == {
+        "cached", "choices", "close", "count", "find", "info", "pairs", "picture", "plot",
+        "plot_specification", "queries", "query", "release", "report", "run_of", "runs", "save",
+        "saved", "schema", "score", "show", "sql", "stream", "table",
+    }  # fmt: skip
+    assert str(inspect.signature(bank.count)).startswith("(request: 'str', by: 'str' = '', *, ")
+    assert inspect.signature(bank.show).parameters["least"].default == 0.01
+    assert {"relation", "decoded", "words"} <= inspect.signature(bank.show).parameters.keys()
+    with pytest.raises(TypeError, match=r"^Requests\.find\(\) got an unexpected .*'colums'"):
+        bank.find("pattern { V [] }", colums="V.lemma")  # type: ignore[call-arg]
