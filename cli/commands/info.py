@@ -67,19 +67,16 @@ def info(ctx: click.Context) -> None:
     if chosen not in ("table", "json"):
         write_frame(ctx, contents.runs)
         return
-    text = _format_contents(contents) if chosen == "table" else _contents_json(contents)
+    if chosen == "table":
+        text = _format_contents(contents)
+    else:
+        facts: dict[str, Any] = {"path": typed_path(contents.path)}
+        facts |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
+        for table in ("runs", "models", "corpora", "skipped", "departures", "tables"):
+            facts[table] = getattr(contents, table).to_dicts()
+        text = json.dumps(facts, indent=2, ensure_ascii=False, default=datetime.isoformat) + "\n"
     with destination(ctx, binary=False) as file:
         file.write(text.encode(errors="backslashreplace"))
-
-
-def _contents_json(contents: Contents) -> str:
-    contents_json: dict[str, Any] = {"path": typed_path(contents.path)}
-    contents_json |= {name: getattr(contents, name) for name in ("bytes", "format", "created_by")}
-    for table in ("runs", "models", "corpora", "skipped", "departures", "tables"):
-        contents_json[table] = getattr(contents, table).to_dicts()
-    return (
-        json.dumps(contents_json, indent=2, ensure_ascii=False, default=datetime.isoformat) + "\n"
-    )
 
 
 def _escaped_rows(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
@@ -102,10 +99,13 @@ def _format_contents(contents: Contents) -> str:
         *map(_describe_run, _escaped_rows(contents.runs)),
         *map(_describe_model, _escaped_rows(contents.models)),
         *map(_describe_corpus, _escaped_rows(contents.corpora)),
-        ["skipped", *map(_describe_skipped, _escaped_rows(contents.skipped))]
-        if contents.skipped.height
-        else ["skipped  nothing"],
     ]
+    skipped = []
+    for row in _escaped_rows(contents.skipped):
+        scope = row["run"] or f"corpus {row['corpus']}, every run"
+        place = f" ({row['place']})" if row["place"] else ""
+        skipped.append(f"{row['n']:,} {row['reason']}  {scope}; e.g. {row['example']}{place}")
+    paragraphs.append(["skipped", *skipped] if skipped else ["skipped  nothing"])
     for name, is_left_out in (("accepted", False), ("left out", True)):
         departures = [
             f"{row['n']:,} {row['reason']}  corpus {row['corpus']};"
@@ -117,12 +117,6 @@ def _format_contents(contents: Contents) -> str:
     tables = (f"{escape_control(name)} {rows:,}" for name, rows in contents.filled.rows())
     paragraphs.append([f"rows  {', '.join(tables)}"])
     return "\n\n".join("\n  ".join(lines) for lines in paragraphs) + "\n"
-
-
-def _describe_skipped(row: dict[str, Any]) -> str:
-    scope = row["run"] or f"corpus {row['corpus']}, every run"
-    location = f" ({row['place']})" if row["place"] else ""
-    return f"{row['n']:,} {row['reason']}  {scope}; e.g. {row['example']}{location}"
 
 
 def _describe_run(row: dict[str, Any]) -> list[str]:

@@ -160,8 +160,12 @@ def _option_of(parameter: Parameter) -> Decorator:
         return complete_prefix(parameter.choices or (), incomplete)
 
     flag = parameter.name.replace("_", "-")
-    default = "" if parameter.default == "null" else f" Default: {_shown_default(parameter)}."
-    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}.{default}"
+    text = f"{parameter.help[:1].upper()}{parameter.help[1:]}."
+    if parameter.default != "null":
+        default = parameter.default.strip("'[]").replace(", ", ",")
+        if parameter.type == "boolean":
+            default = "yes" if default == "true" else "no"
+        text += f" Default: {default}."
     if parameter.type == "boolean":
         return option(f"--{flag}/--no-{flag} {parameter.name}", text)
     element, is_list = parameters.element_type(parameter)
@@ -175,12 +179,6 @@ def _option_of(parameter: Parameter) -> Decorator:
         callback=convert,
         shell_complete=complete,
     )
-
-
-def _shown_default(parameter: Parameter) -> str:
-    if parameter.type == "boolean":
-        return "yes" if parameter.default == "true" else "no"
-    return parameter.default.strip("'[]").replace(", ", ",")
 
 
 def _run_analysis(
@@ -218,27 +216,22 @@ def _run_analysis(
 
 
 def _describe(analysis: Analysis) -> tuple[str, str]:
-    parts = [
-        " ".join(_as_sentence(text) for text in (analysis.paper, analysis.grain) if text),
-        *(_as_sentence(note) for note in analysis.notes),
-        "\b\nColumns:\n" + "\n".join(_column_lines(analysis)),
-    ]
-    takes_relation = any(parameter.name == "relation" for parameter in analysis.parameters)
-    return "\n\n".join(parts), "--relation obj" if takes_relation else ""
+    def as_sentence(text: str) -> str:
+        return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
-
-def _column_lines(analysis: Analysis) -> list[str]:
     width = max(len(column.name) for column in analysis.columns)
     lines = []
     for column in analysis.columns:
         first, *more = textwrap.wrap(column.help, 74 - width)
         lines.append(f"  {column.name:<{width}}  {first}")
         lines.extend(f"  {'':<{width}}  {line}" for line in more)
-    return lines
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    parts = [
+        " ".join(as_sentence(text) for text in (analysis.paper, analysis.grain) if text),
+        *map(as_sentence, analysis.notes),
+        "\b\nColumns:\n" + "\n".join(lines),
+    ]
+    takes_relation = any(parameter.name == "relation" for parameter in analysis.parameters)
+    return "\n\n".join(parts), "--relation obj" if takes_relation else ""
 
 
 query = AnalysisGroup(

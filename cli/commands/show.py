@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -341,7 +340,14 @@ def _write_picture(
 def _write_tables(ctx: click.Context, view: Shown, format_: str) -> None:
     width = output.terminal_width(ctx)
     with output.destination(ctx, binary=False) as file:
-        output.write_heading(_heading(view), format_, file)
+        is_backward = view.facts.direction == "head_to_dependent"
+        word = "that attends most to each word" if is_backward else "that each word attends to most"
+        heading = [
+            output.run_title(view.run),
+            f"The word {word}, not counting special tokens and the word itself",
+            *view.facts.notes,
+        ]
+        output.write_heading(heading, format_, file)
         for panel in view.panels:
             output.write_heading(
                 ["", f"{panel.full_name.capitalize()} on {panel.sentence}"], format_, file
@@ -352,18 +358,10 @@ def _write_tables(ctx: click.Context, view: Shown, format_: str) -> None:
             output.encode_frame(table, format_, file, width)
 
 
-def _heading(view: Shown) -> Iterator[str]:
-    yield output.run_title(view.run)
-    is_backward = view.facts.direction == "head_to_dependent"
-    described = (
-        "that attends most to each word" if is_backward else "that each word attends to most"
-    )
-    yield f"The word {described}, not counting special tokens and the word itself"
-    yield from view.facts.notes
-
-
 def _panel_table(view: Shown, panel: Panel) -> pl.DataFrame:
     import polars as pl
+
+    from attnbank.queries.pictures.sentence import entity_letter
 
     rows = view.rows.filter(
         (pl.col("sent_id") == panel.sentence)
@@ -377,15 +375,27 @@ def _panel_table(view: Shown, panel: Panel) -> pl.DataFrame:
     if requested in (None, "all"):
         is_requested = pl.lit(True)
     largest = panel.largest(view.facts.measure)
+    bars = []
+    for weight in rows["weight"]:
+        eighths = round(min((weight or 0.0) / largest, 1.0) * _BAR * 8)
+        bars.append("█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip())
     columns = [
         pl.col("index").alias("n"),
         pl.col("dependent").alias("word"),
         pl.when(is_here).then(column).otherwise(pl.col(column) + " (elsewhere)").alias(column),
         pl.col("weight").alias(view.facts.figure),
-        pl.Series(" ", [_bar(weight, largest) for weight in rows["weight"]], pl.String),
+        pl.Series(" ", bars, pl.String),
     ]
     if view.facts.coreference:
-        columns.append(pl.Series("mention", _mention_letters(panel, rows["position"]), pl.String))
+        letters = [
+            " ".join(
+                entity_letter(entity)
+                for entity, first, last, _ in panel.mentions.rows()
+                if first <= position <= last
+            )
+            for position in rows["position"]
+        ]
+        columns.append(pl.Series("mention", letters, pl.String))
     if rows["gold_head"].null_count() < rows.height:
         columns += [
             pl.when(pl.col("correct") & is_requested).then(pl.lit("✓")).alias("found"),
@@ -393,24 +403,6 @@ def _panel_table(view: Shown, panel: Panel) -> pl.DataFrame:
             pl.when(is_requested).then("relation"),
         ]
     return rows.select(columns)
-
-
-def _bar(weight: float | None, largest: float) -> str:
-    """A weight as a bar of block characters, exact to an eighth of a column."""
-    eighths = round(min((weight or 0.0) / largest, 1.0) * _BAR * 8)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
-def _mention_letters(panel: Panel, positions: Iterable[int]) -> list[str]:
-    from attnbank.queries.pictures.sentence import entity_letter
-
-    spans = panel.mentions.rows()
-    return [
-        " ".join(
-            entity_letter(entity) for entity, first, last, _ in spans if first <= position <= last
-        )
-        for position in positions
-    ]
 
 
 # The default port, always the same so that bookmarks stay valid.
