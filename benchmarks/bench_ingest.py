@@ -30,8 +30,8 @@ wait_passively()
 
 import torch
 
-from attnbank.ingest.attention.pieces_and_peaks import Maps
-from attnbank.ingest.attention.rows import RunFacts, pad_batch, rows_of_batch
+from attnbank.ingest.attention.pieces_and_peaks import Maps, RunFacts
+from attnbank.ingest.attention.rows import pad_batch, rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.models import loading as models

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -416,8 +416,7 @@ def check_run(options: IngestOptions) -> None:
 def check_options(options: IngestOptions) -> None:
     """Raise CallError for options that are out of range or exclude each other."""
     try:
-        shard = read_shards(options.shard)
-        is_one = len(shard.numbers) == 1
+        is_one = len(read_shards(options.shard).numbers) == 1
     except ValueError:
         is_one = False
     if not is_one:
@@ -427,137 +426,122 @@ def check_options(options: IngestOptions) -> None:
             "For example, for the third of 16 shards: --shard 3/16.",
         )
     for option in fields(options):
-        flag = f"--{option.name.replace('_', '-')}"
-        _check_value(flag, getattr(options, option.name), option.metadata)
-    is_of_hub = options.model != MINILM and not Path(options.model).is_dir()
-    is_random = {options.limit, options.repeat} != {None} or options.context == "pair"
-    reads = [
-        *options.corpora,
-        *(f"--{name}" for name in ("format", "spacy") if vars(options)[name]),
-    ]
-    leave_out = "Leave one of them out."
-    run_option = next(  # the first option about a run, which --model none does not make
-        (
-            f"--{option.name.replace('_', '-')}"
-            for option in fields(options)
-            if option.metadata.get("group") in (MODEL, INPUTS, KEEP)
-            and option.name != "model"
-            and getattr(options, option.name) != option.default
-        ),
-        "",
-    )
-    for is_wrong, fact, remedy in (
-        (
-            options.repeat is not None and reads,
-            f"--repeat makes a corpus, but {(reads or [''])[0]} reads one.",
-            leave_out,
-        ),
-        (
-            options.repeat is not None and options.edges == "share",
-            "--repeat makes words that are tokenized one by one, but --edges share tokenizes the"
-            " text.",
-            leave_out,
-        ),
-        (
-            options.repeat is not None and options.model == NO_MODEL,
-            "--repeat draws from the vocabulary of a model.",
-            "Name one: --model MODEL.",
-        ),
-        (
-            (options.repeat or 0) * (options.limit or 0) > _MOST_RANDOM_TOKENS,
-            f"--repeat and --limit make more than {_MOST_RANDOM_TOKENS:,} tokens.",
-            "Use a smaller --limit.",
-        ),
-        (
-            options.keep == "peaks" and options.decimals is not None,
-            "--decimals rounds the weights, but --keep peaks keeps none.",
-            leave_out,
-        ),
-        (
-            options.largest is not None and options.gradients,
-            "--gradients stores a gradient for every weight, but --keep"
-            f" {options.keep} does not keep every weight.",
-            leave_out,
-        ),
-        (
-            options.context == "pair" and options.unit == "word",
-            "--context pair cuts segments between tokens, which may be within a word.",
-            "Add --unit token.",
-        ),
-        (
-            options.truncate and options.context != "document",
+        _check_value(_flag(option), getattr(options, option.name), option.metadata)
+    for conflicts in (_corpus_conflicts, _input_conflicts, _model_conflicts, _result_conflicts):
+        for fact, remedy in conflicts(options):
+            raise CallError(fact, remedy)
+
+
+def _flag(option: Field[Any]) -> str:
+    return f"--{option.name.replace('_', '-')}"
+
+
+_Conflicts = Iterator[tuple[str, str]]  # facts, with remedies
+_LEAVE_OUT = "Leave one of them out."
+
+
+def _corpus_conflicts(options: IngestOptions) -> _Conflicts:
+    if options.repeat is None:
+        if options.limit is not None and not read_shards(options.shard).is_whole:
+            fact = "--limit draws from the whole corpus, but --shard reads a part of it."
+            yield fact, _LEAVE_OUT
+        return
+    reads = [*options.corpora]
+    reads += [f"--{name}" for name in ("format", "spacy") if getattr(options, name)]
+    if reads:
+        yield f"--repeat makes a corpus, but {reads[0]} reads one.", _LEAVE_OUT
+    if options.edges == "share":
+        fact = "--repeat makes words that are tokenized one by one, but --edges share tokenizes the"
+        yield f"{fact} text.", _LEAVE_OUT
+    if options.model == NO_MODEL:
+        fact = "--repeat draws from the vocabulary of a model."
+        yield fact, "Name one: --model MODEL."
+    if options.repeat * (options.limit or 0) > _MOST_RANDOM_TOKENS:
+        fact = f"--repeat and --limit make more than {_MOST_RANDOM_TOKENS:,} tokens."
+        yield fact, "Use a smaller --limit."
+
+
+def _input_conflicts(options: IngestOptions) -> _Conflicts:
+    if options.context == "pair" and options.unit == "word":
+        fact = "--context pair cuts segments between tokens, which may be within a word."
+        yield fact, "Add --unit token."
+    if options.truncate and options.context != "document":
+        yield (
             "--truncate keeps the first input of each document, but the inputs are"
             f" {options.context}s.",
             "Add --context document, or leave out --truncate.",
-        ),
-        (
-            options.subword != "mean" and options.unit == "token",
-            "--subword merges the pieces of words, but --unit token stores tokens.",
-            "Leave out --subword or --unit token.",
-        ),
-        (
-            options.seed and not is_random,
+        )
+    if options.subword != "mean" and options.unit == "token":
+        fact = "--subword merges the pieces of words, but --unit token stores tokens."
+        yield fact, "Leave out --subword or --unit token."
+    is_random = {options.limit, options.repeat} != {None} or options.context == "pair"
+    if options.seed and not is_random:
+        yield (
             "--seed has no effect: nothing is drawn at random.",
             "Add --limit, --repeat or --context pair, or leave out --seed.",
-        ),
-        *(
-            (
-                options.series is not None and is_given,
-                f"--series makes a run of each checkpoint, but {flag} is about one model.",
-                leave_out,
-            )
-            for flag, is_given in (
-                ("--revision", options.revision is not None),
-                ("--random-weights", options.random_weights is not None),
-                ("--replace", options.replace),
-                (f"--model {MINILM}", options.model == MINILM),
-            )
-        ),
-        (
-            options.revision is not None and not is_of_hub,
-            f"--revision is for models of the hub, but {options.model} is not from the hub.",
-            "Leave out --revision.",
-        ),
-        (
-            options.gradients and options.unit != "token",
+        )
+
+
+def _model_conflicts(options: IngestOptions) -> _Conflicts:
+    is_of_series = {
+        "--revision": options.revision is not None,
+        "--random-weights": options.random_weights is not None,
+        "--replace": options.replace,
+        f"--model {MINILM}": options.model == MINILM,
+    }
+    for flag, is_given in is_of_series.items():
+        if options.series is not None and is_given:
+            fact = f"--series makes a run of each checkpoint, but {flag} is about one model."
+            yield fact, _LEAVE_OUT
+    is_of_hub = options.model != MINILM and not Path(options.model).is_dir()
+    if options.revision is not None and not is_of_hub:
+        fact = f"--revision is for models of the hub, but {options.model} is not from the hub."
+        yield fact, "Leave out --revision."
+    if options.model == NO_MODEL:
+        for option in fields(options):
+            is_about_run = option.metadata.get("group") in (MODEL, INPUTS, KEEP)
+            is_default = getattr(options, option.name) == option.default
+            if is_about_run and not is_default and option.name != "model":
+                fact = f"--model {NO_MODEL} writes the text alone, but {_flag(option)} is about a"
+                yield f"{fact} run.", "Leave it out, or name a model."
+
+
+def _result_conflicts(options: IngestOptions) -> _Conflicts:
+    if options.keep == "peaks" and options.decimals is not None:
+        yield "--decimals rounds the weights, but --keep peaks keeps none.", _LEAVE_OUT
+    if options.largest is not None and options.gradients:
+        yield (
+            "--gradients stores a gradient for every weight, but --keep"
+            f" {options.keep} does not keep every weight.",
+            _LEAVE_OUT,
+        )
+    if options.gradients and options.unit != "token":
+        yield (
             "--gradients needs attention between tokens: the merged weights of words are not"
             " variables of the model.",
             "Add --unit token.",
-        ),
-        (
-            options.model == NO_MODEL and run_option,
-            f"--model {NO_MODEL} writes the text alone, but {run_option} is about a run.",
-            "Leave it out, or name a model.",
-        ),
-        (
-            options.measure != "weights" and options.masked,
+        )
+    if options.measure != "weights" and options.masked:
+        yield (
             "--gradients and --ablate are about the weights of heads, but --measure stores"
             f" {options.measure}.",
-            leave_out,
-        ),
-        (
-            options.measure == "rollout" and options.unit == "word",
+            _LEAVE_OUT,
+        )
+    if options.measure == "rollout" and options.unit == "word":
+        yield (
             "--measure rollout multiplies attention maps of tokens; it is not defined for words.",
             "Add --unit token.",
-        ),
-        (
-            options.replacement != IngestOptions.replacement and options.ablate is None,
+        )
+    if options.replacement != IngestOptions.replacement and options.ablate is None:
+        yield (
             "--replacement says how heads are disabled, but none are.",
             "Add --ablate, or leave out --replacement.",
-        ),
-        (
-            options.mask_seed and not options.masked,
+        )
+    if options.mask_seed and not options.masked:
+        yield (
             "--mask-seed chooses the masked tokens, but none are masked.",
             "Add --gradients or --ablate, or leave out --mask-seed.",
-        ),
-        (
-            not shard.is_whole and options.limit is not None and options.repeat is None,
-            "--limit draws from the whole corpus, but --shard reads a part of it.",
-            leave_out,
-        ),
-    ):
-        if is_wrong:
-            raise CallError(fact, remedy)
+        )
 
 
 def _check_value(flag: str, value: Any, metadata: Mapping[str, Any]) -> None:

@@ -20,15 +20,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
-from attnbank.ingest.attention.pieces_and_peaks import Maps, RowSums, is_unnormalised
-from attnbank.ingest.attention.rows import RunFacts, rows_of_batch
+from attnbank.ingest.attention.pieces_and_peaks import Maps, RowSums, RunFacts, is_unnormalised
+from attnbank.ingest.attention.rows import rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import (
     WINDOW,
     Input,
@@ -92,6 +92,17 @@ class PrecomputedSentence:
         return _join_span_texts(self._row.spans)
 
 
+class StoredOptions(TypedDict, total=False):
+    """The options of `IngestOptions` that say what of the maps is stored."""
+
+    unit: Unit
+    subword: Subword
+    multiword: Multiword
+    measure: Measure
+    keep: str
+    decimals: int | None
+
+
 def add_run(
     bank: str | Path,
     corpus: str,
@@ -102,31 +113,28 @@ def add_run(
     digest: str | None = None,
     causal: bool = False,
     sinks: bool = False,
-    unit: Unit = "word",
-    subword: Subword = "mean",
-    multiword: Multiword = "written",
-    measure: Measure = "weights",
-    keep: str = "weights",
-    decimals: int | None = None,
     random_seed: int | None = None,
     spelled: bool = True,
     over: bool = False,
+    **stored: Unpack[StoredOptions],
 ) -> PrecomputedRun:
     """Return a context manager that writes a run of maps over the sentences of a corpus.
 
     The bank must have the corpus (`ingest CORPUS --model none` writes the text alone). `digest` is
     any text that distinguishes the model's weights from others of the same name; its SHA-256 is
-    stored. Tokens must spell their words unless `spelled` is False (as for a model of speech). The
-    other arguments are those of `IngestOptions` and of table `model`. A run that was interrupted
-    resumes, unless `over` is True: then it starts over.
+    stored. Tokens must spell their words unless `spelled` is False (as for a model of speech).
+    `layers`, `heads`, `causal`, `sinks` and `random_seed` are columns of table `model`; `unit`,
+    `subword`, `multiword`, `measure`, `keep` and `decimals` are options of `IngestOptions`. A run
+    that was interrupted resumes, unless `over` is True: then it starts over.
 
     Raises CallError for invalid arguments, and for a run that is finished; BankError if there is no
     bank, or it cannot be written.
     """
+    if unknown := stored.keys() - StoredOptions.__annotations__.keys():
+        raise TypeError(f"add_run() got an unexpected keyword argument {min(unknown)!r}")
     options = IngestOptions(
-        (corpus,), Path(bank), model=model, unit=unit, subword=subword, multiword=multiword,
-        measure=measure, keep=keep, decimals=decimals, random_weights=random_seed, replace=over,
-        device=_GIVEN,
+        (corpus,), Path(bank), model=model, random_weights=random_seed, replace=over,
+        device=_GIVEN, **stored,
     )  # fmt: skip
     check_options(options)
     most = 2**15 - 1  # layers and heads are SMALLINT

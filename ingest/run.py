@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,7 @@ import duckdb
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASURES
-from attnbank.ingest.attention.pieces_and_peaks import RowSums
-from attnbank.ingest.attention.rows import RunFacts
-from attnbank.ingest.corpora.document import Problem
+from attnbank.ingest.attention.pieces_and_peaks import RowSums, RunFacts
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Planner, SharedPlans
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
@@ -104,9 +104,10 @@ def ingest_run(
         checked = corpora.CheckedCorpus(corpora.random_corpus(options, model.input_tokenizer))
         options = checked.corpus.options
     assert checked is not None
-    corpus, problems = checked.corpus, checked.problems
     tokenizer = configure_tokenizer(options, model.input_tokenizer, is_causal=model.facts.causal)
     max_tokens = longest_input(options, tokenizer, model.facts.max_positions)
+    planner = planner_of(options, tokenizer, max_tokens, series.plans if series else None)
+    planner = replace(planner, batching=model.batching)
     with gc_frozen(), open_for_ingest(options.bank, has_deleted=options.replace) as connection:
         corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
         model_id = runs.find_or_insert_model(connection, model.facts)
@@ -115,20 +116,13 @@ def ingest_run(
             model.batching, tokenizer.first_word, tokenizer.bos.text if tokenizer.bos else None,
         )  # fmt: skip
         run = runs.find_same_run(connection, spec)
-        plans = None if series is None else series.plans
         if run is None:
-            maps = model.facts.layers * (
-                1 if options.measure in LAYER_MEASURES else model.facts.heads
-            )
-            counting = planner_of(options, tokenizer, max_tokens, plans)
+            maps = _maps_per_input(options, model.facts)
+            sized = connection, corpus_id, planner, maps, options, on_progress
             if series is None:
-                _warn_if_large(connection, corpus_id, counting, maps, options, on_progress)
+                _warn_if_large(*sized)
             elif not series.has_estimate:
-                # With the batching of the run, so that the run can reuse this plan.
-                counting = replace(counting, batching=model.batching)
-                size, sums = _estimate_run(
-                    connection, corpus_id, counting, maps, options, on_progress
-                )
+                size, sums = _estimate_run(*sized)
                 series.has_estimate = True
                 series.on_estimate(size.bytes * series.left, sums * series.left)
         replaced = None
@@ -140,14 +134,10 @@ def ingest_run(
         else:
             runs.check_resumable(run, options, str(model.device))
             if run.finished:
-                report = _report(connection, run.id, "unchanged", problems, corpus.notes)
-                return _refuse_empty_run(connection, report, run.id)
+                return _report(connection, run.id, "unchanged", checked)
             state, run = "resumed", runs.reduce_batch_tokens(connection, run, options.batch_tokens)
         planner = replace(
-            planner_of(options, tokenizer, max_tokens, plans),
-            batch_tokens=run.batch_tokens,
-            batching=model.batching,
-            earlier_batch_tokens=run.earlier_batch_tokens,
+            planner, batch_tokens=run.batch_tokens, earlier_batch_tokens=run.earlier_batch_tokens
         )
         rows: RowSums = "lengths"
         if options.measure in NORMALISED_MEASURES:
@@ -157,29 +147,36 @@ def ingest_run(
             options.context, tokenizer.unknown, options.largest, rows,
             model.facts.layer_numbers, options.measure,
         )  # fmt: skip
-        try:
-            with malloc_tuned():
-                done, progress = run.batches, ProgressCounter(on_progress)
-                batch_runner(PendingRun(connection, model, planner, facts, done, progress, masked))
-        except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
-            if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
-                raise
-            report = _report(connection, run.id, "interrupted", problems, corpus.notes)
-            written = f"{report.batches:,} batches ({report.inputs:,} inputs) are saved"
-            if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(written) from error
-            smaller = run.batch_tokens // 2
-            raise AttnbankError(
-                f"The device ran out of memory; {written}.",
-                f"Repeat the command with --batch-tokens {smaller}: it resumes where it stopped."
-                if smaller >= _SMALLEST_BATCH
-                else "Start over with shorter inputs or on the CPU: --replace with --max-tokens or"
-                " --device cpu.",
-            ) from error
-        report = _report(connection, run.id, state, problems, corpus.notes)
-        report = _refuse_empty_run(connection, report, run.id)
+        progress = ProgressCounter(on_progress)
+        with _interruptions(connection, run), malloc_tuned():
+            batch_runner(
+                PendingRun(connection, model, planner, facts, run.batches, progress, masked)
+            )
+        report = _report(connection, run.id, state, checked)
         runs.finish_run(connection, run.id)
         return replace(report, replaced=replaced)
+
+
+@contextmanager
+def _interruptions(connection: DuckDBPyConnection, run: runs.StoredRun) -> Iterator[None]:
+    """Context manager that says how much of a run is saved, on an interrupt or without memory."""
+    try:
+        yield
+    except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
+        if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
+            raise
+        totals = report_columns(connection, run.id)
+        written = f"{totals['batches']:,} batches ({totals['inputs']:,} inputs) are saved"
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(written) from error
+        smaller = run.batch_tokens // 2
+        raise AttnbankError(
+            f"The device ran out of memory; {written}.",
+            f"Repeat the command with --batch-tokens {smaller}: it resumes where it stopped."
+            if smaller >= _SMALLEST_BATCH
+            else "Start over with shorter inputs or on the CPU: --replace with --max-tokens or"
+            " --device cpu.",
+        ) from error
 
 
 def load_model(
@@ -201,18 +198,14 @@ def load_model(
     return model, masked_passes(model.masked_lm, options)
 
 
-def _refuse_empty_run(connection: DuckDBPyConnection, report: Report, run: int) -> Report:
-    """Return the report; if the run has no inputs, delete it and raise AttnbankError."""
-    if report.inputs:
-        return report
-    delete_run(connection, run)
-    left_out = ", ".join(f"{count:,} {reason}" for reason, count in report.skipped.items())
-    remedies = ["Check the corpus and the options: --dry-run counts what would be written."]
-    remedies += [remedy for reason, remedy in _REMEDIES.items() if reason in report.skipped]
-    raise AttnbankError(
-        f"No input of {report.corpus} could be used, so no run was made. Skipped:"
-        f" {left_out or 'nothing; it has no text'}.",
-        remedies[-1],
+def describe_model(options: IngestOptions) -> models.Described:
+    """Return the size and the tokenizer of the options' model, without its weights."""
+    return models.describe(
+        options.model,
+        revision=options.revision,
+        masked_lm=options.masked,
+        trust_remote_code=options.trust_remote_code,
+        measure=options.measure,
     )
 
 
@@ -228,29 +221,21 @@ def estimate(
     check_run(options)
     if options.repeat is None:
         checked = checked or corpora.find_and_check(options, on_progress, reads_bank=False)
-    described = models.describe(
-        options.model,
-        revision=options.revision,
-        masked_lm=options.masked,
-        trust_remote_code=options.trust_remote_code,
-        measure=options.measure,
-    )
+    described = describe_model(options)
     if checked is None:
         checked = corpora.CheckedCorpus(corpora.random_corpus(options, described.input_tokenizer))
         options = checked.corpus.options
-    corpus, problems = checked.corpus, checked.problems
     tokenizer = configure_tokenizer(options, described.input_tokenizer)
     max_tokens = longest_input(options, tokenizer, described.max_positions)
-    maps = described.layers * (1 if options.measure in LAYER_MEASURES else described.heads)
     with tempfile.TemporaryDirectory(prefix="attnbank-") as folder:
         path = Path(folder, "estimate.duckdb")
         try:
             with open_to_write(path, provenance.version(), WRITER) as connection:
                 corpus_id = corpora.write_corpus_once(connection, checked, on_progress)
-                planner = planner_of(options, tokenizer, max_tokens)
                 result, _ = _estimate_run(
-                    connection, corpus_id, planner, maps, options, on_progress, problems
-                )
+                    connection, corpus_id, planner_of(options, tokenizer, max_tokens),
+                    _maps_per_input(options, described), options, on_progress,
+                )  # fmt: skip
         except (duckdb.Error, AttnbankError, OSError) as error:
             if not is_full_disk(error):
                 raise
@@ -260,9 +245,14 @@ def estimate(
                 "Free some space, or name another folder for temporary files (TMPDIR).",
             ) from error
         text = path.stat().st_size  # the schema and the annotated text, as a bank holds them
-    result.notes = corpus.notes
+    result.problems, result.notes = [*checked.problems], checked.corpus.notes
+    result.skipped = Counter(problem.id for problem in checked.problems) + result.skipped
     result.bytes += text
     return result
+
+
+def _maps_per_input(options: IngestOptions, model: models.ModelFacts | models.Described) -> int:
+    return model.layers * (1 if options.measure in LAYER_MEASURES else model.heads)
 
 
 def _warn_if_large(
@@ -320,18 +310,16 @@ def _estimate_run(
     maps: int,
     options: IngestOptions,
     on_progress: OnProgress,
-    problems: Sequence[Problem] = (),
 ) -> tuple[Estimate, int]:
     """Count what a run would write, with `maps` maps of each input.
 
     Also returns the bytes of peaks and sums alone, which --keep peaks would write.
     """
-    result = Estimate(problems=[*problems], departures=corpora.count_violations(connection, corpus))
+    result = Estimate(departures=corpora.count_violations(connection, corpus))
     ((result.documents, result.empty_nodes),) = connection.execute(
         "select (select count(*) from document),"
         " (select coalesce(sum(empty_nodes), 0) from sentence)"
     ).fetchall()
-    result.skipped.update(problem.id for problem in problems)
     counted = positions = stored = 0
     plan = planner.plan(cursor_query(connection.cursor()), corpus)
     on_progress(Progress("counting", counted, plan.sentences))
@@ -441,23 +429,29 @@ def longest_input(
 
 
 def _report(
-    connection: DuckDBPyConnection,
-    run: int,
-    state: str,
-    problems: list[Problem],
-    notes: list[str],
+    connection: DuckDBPyConnection, run: int, state: str, checked: corpora.CheckedCorpus
 ) -> Report:
+    """Return the report on a run; if it has no inputs, delete it and raise AttnbankError."""
     columns = report_columns(connection, run)
     departures = corpora.count_violations(connection, columns.pop("corpus_id"))
     conduct = ("batching", "sinks", "layer_numbers", "sliding_window")
-    notes = notes + behaviour_lines(*(columns.pop(column) for column in conduct))
-    rows = connection.execute(
-        registry.internal_statement("ingest/skipped_counts"), {"run": run}
-    ).fetchall()
-    return Report(
-        **columns, state=state, skipped=dict(rows), notes=notes, problems=problems,
-        departures=departures,
-    )  # fmt: skip
+    behaviour = behaviour_lines(*(columns.pop(column) for column in conduct))
+    statement = registry.internal_statement("ingest/skipped_counts")
+    skipped = dict(connection.execute(statement, {"run": run}).fetchall())
+    if columns["inputs"]:
+        return Report(
+            **columns, state=state, skipped=skipped, notes=checked.corpus.notes + behaviour,
+            problems=checked.problems, departures=departures,
+        )  # fmt: skip
+    delete_run(connection, run)
+    left_out = ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())
+    remedies = ["Check the corpus and the options: --dry-run counts what would be written."]
+    remedies += [remedy for reason, remedy in _REMEDIES.items() if reason in skipped]
+    raise AttnbankError(
+        f"No input of {columns['corpus']} could be used, so no run was made. Skipped:"
+        f" {left_out or 'nothing; it has no text'}.",
+        remedies[-1],
+    )
 
 
 def report_columns(connection: DuckDBPyConnection, run: int) -> dict[str, Any]:

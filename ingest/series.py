@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from attnbank.ingest.models import loading
 from attnbank.ingest.models.training_steps import Checkpoint, Series, find_checkpoints
 from attnbank.ingest.options import Estimate, IngestOptions, Report, check_run
 from attnbank.ingest.progress import OnProgress, ignore_progress
-from attnbank.ingest.run import estimate, ingest_run
+from attnbank.ingest.run import describe_model, estimate, ingest_run
 from attnbank.ingest.store.pipeline import run_batches
 from attnbank.sql.errors import CallError
 
@@ -62,19 +61,8 @@ def _check_alike(members: list[Checkpoint], options: IngestOptions) -> None:
     """Raise CallError if checkpoints differ in more than their weights."""
     first = None
     for checkpoint in members:
-        description = loading.describe(
-            checkpoint.name,
-            revision=checkpoint.revision,
-            masked_lm=options.masked,
-            trust_remote_code=options.trust_remote_code,
-            measure=options.measure,
-        )
-        own = (
-            description.layers,
-            description.heads,
-            description.max_positions,
-            description.tokenizer_sha256,
-        )
+        model = describe_model(_options_of(checkpoint, options))
+        own = model.layers, model.heads, model.max_positions, model.tokenizer_sha256
         first = first or own
         if own != first:
             # A series shares one plan and one estimate, which depend on these.

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -95,26 +95,34 @@ def _residual_norms(model: Model, inputs: PaddedInputs, subword: Subword) -> lis
         rows, columns = pooling.rows[at], pooling.columns[at]
         size = len(encoded.positions), len(encoded.ids)
         rows, columns = rows[: size[0], : size[1]], columns[: size[1], : size[0]]
-        maps.append([
-            _residual_norm_map(
-                values, layer, weights[layer][0], heard[layer][0], calls[layer].hidden[0],
-                summed[layer], rows, columns,
-            )
+        recorded = [
+            _Recorded(weights[layer][0], heard[layer][0], calls[layer].hidden[0], summed[layer])
             for layer in range(len(values.layers))
+        ]
+        maps.append([
+            _residual_norm_map(values, layer, of_layer, rows, columns)
+            for layer, of_layer in enumerate(recorded)
         ])  # fmt: skip
     return _stack_padded(maps)
 
 
+class _Recorded(NamedTuple):
+    """What a layer had of an input."""
+
+    weights: Tensor  # [H, T, T]
+    vectors: Tensor  # the values [H, T, D]
+    residual: Tensor  # the input of the residual connection [T, hidden]
+    norm_input: Tensor | None  # that of the layer norm [T, hidden]
+
+
 def _residual_norm_map(
-    values: Values, layer: int, weights: Tensor, vectors: Tensor, residual: Tensor,
-    norm_input: Tensor | None, rows: Tensor, columns: Tensor,
-) -> Tensor:  # fmt: skip
+    values: Values, layer: int, recorded: _Recorded, rows: Tensor, columns: Tensor
+) -> Tensor:
     """Return the norms [1, P, P] of what each position moves to each other, with the residual.
 
-    `weights` are [H, T, T], `vectors` the values [H, T, D], `residual` the input of the residual
-    connection [T, hidden], `norm_input` that of the layer norm [T, hidden]; `rows` [P, T] and
-    `columns` [T, P] pool tokens into positions.
+    `rows` [P, T] and `columns` [T, P] pool tokens into positions.
     """
+    weights, vectors, residual, norm_input = recorded
     moved = torch.einsum("htd,hdm->htm", vectors, values.outputs[layer].to(vectors))
     tokens = len(residual)
     at_once = max(1, TOKENS_AT_ONCE // tokens)

@@ -33,7 +33,7 @@ from attnbank.ingest.attention.sums import (
 )
 from attnbank.ingest.models.attention_behaviour import ROW_SUM
 from attnbank.ingest.models.tokenizer import Encoded
-from attnbank.ingest.options import Subword
+from attnbank.ingest.options import Measure, Subword
 
 AT_ONCE = 2**19  # weights of an input that are merged together, at least one map
 
@@ -80,6 +80,22 @@ class Maps:
 RowSums = Literal["shares", "parts", "lengths"]
 
 
+@dataclass(frozen=True)
+class RunFacts:
+    """What all rows of a run share."""
+
+    run: int
+    corpus: int
+    subword: Subword
+    decimals: int | None
+    context: str = "sentence"
+    unknown: int | None = None  # id of the unknown token
+    largest: int | None = None  # number of weights stored of each distribution; None: all
+    rows: RowSums = "shares"  # what the rows of its maps sum to
+    layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
+    measure: Measure = "weights"
+
+
 @dataclass
 class _InputAccumulator:
     """The results for one input so far, in parts of a few of its maps each."""
@@ -87,92 +103,95 @@ class _InputAccumulator:
     pieces: PieceMap
     positions: PositionKinds
     tokens: int
+    is_unmaskable: bool
     is_unnormalised: bool = False
     peaks: list[Peaks] = field(default_factory=list)
     sums: list[MapSums] = field(default_factory=list)
     largest: list[Largest] = field(default_factory=list)
 
     @classmethod
-    def from_encoded(cls, encoded: Encoded, *, is_pooled: bool) -> _InputAccumulator:
+    def from_encoded(
+        cls, encoded: Encoded, *, is_unmaskable: bool, is_pooled: bool
+    ) -> _InputAccumulator:
         positions = encoded.positions
         ranges = [(position.start, position.end) for position in positions]
         if is_pooled:
             ranges = [(at, at + 1) for at in range(len(positions))]
         pieces = PieceMap.from_ranges(ranges, [position.is_candidate for position in positions])
-        return cls(pieces, PositionKinds.from_positions(positions), ranges[-1][1])
+        kinds = PositionKinds.from_positions(positions)
+        return cls(pieces, kinds, ranges[-1][1], is_unmaskable)
 
-    def add_weights(self, pooled: Floats, decimals: int | None, count: int) -> None:
+    @property
+    def square(self) -> int:
+        """The number of weights of a map."""
+        return self.pieces.positions**2
+
+    @property
+    def is_skipped(self) -> bool:
+        return self.is_unnormalised or self.is_unmaskable
+
+    def add(self, maps: Floats, buffer: Floats, facts: RunFacts) -> None:
+        """Merge `maps` [N, T, T] into `buffer` (N times `square`), and find peaks and sums."""
+        pooled = buffer.reshape(len(maps), self.pieces.positions, -1)
+        merge_pieces(maps, self.pieces, facts.subword, pooled)
+        self.is_unnormalised |= is_unnormalised(pooled, facts.rows)
+        if self.is_skipped:
+            return
         self.peaks.append(find_peaks(pooled, self.pieces.candidates))
-        if count:
-            self.largest.append(find_largest(pooled, count, decimals))
-        if decimals is not None:
-            np.round(pooled, decimals, out=pooled)
+        if facts.largest:
+            self.largest.append(find_largest(pooled, facts.largest, facts.decimals))
+        if facts.decimals is not None:
+            np.round(pooled, facts.decimals, out=pooled)
         self.sums.append(map_sums(pooled, self.positions))
 
 
 def merge_maps(
-    inputs: Sequence[Encoded],
-    attentions: Maps,
-    unmaskable: Sequence[bool],
-    *,
-    subword: Subword,
-    decimals: int | None,
-    largest: int | None,
-    rows: RowSums = "shares",
-    is_pooled: bool = False,
+    inputs: Sequence[Encoded], attentions: Maps, unmaskable: Sequence[bool], facts: RunFacts
 ) -> MergedMaps:
     """Merge the pieces of each input, and find the peaks and the sums of its maps.
 
-    `attentions` are between tokens, or, if they are `is_pooled` already, between positions. The
-    memory of a layer is freed once it is merged. The `largest` weights of each distribution are
-    returned: None for all, 0 for none. Peaks are those of the unrounded weights, sums those of the
-    weights as they are stored (rounded to `decimals`). An input with a row that is not what `rows`
-    says is unnormalised (see `is_unnormalised`); it is skipped, and so is an `unmaskable` one.
+    Weights are between tokens, other measures between positions already. The memory of a layer is
+    freed once it is merged. Peaks are those of the unrounded weights, sums those of the weights as
+    they are stored (rounded to `decimals`). An input with a row that is not what `facts.rows` says
+    is unnormalised (see `is_unnormalised`); it is skipped, and so is an `unmaskable` one.
     """
     heads = attentions.heads
     maps = attentions.layers * heads
     accumulators = [
-        _InputAccumulator.from_encoded(encoded, is_pooled=is_pooled) for encoded in inputs
+        _InputAccumulator.from_encoded(
+            encoded, is_unmaskable=is_unmaskable, is_pooled=facts.measure != "weights"
+        )
+        for encoded, is_unmaskable in zip(inputs, unmaskable, strict=True)
     ]
-    squares = [accumulator.pieces.positions**2 for accumulator in accumulators]
-    with_weights = largest is None
-    ends = np.cumsum(squares) * maps
+    with_weights = facts.largest is None
+    ends = np.cumsum([accumulator.square for accumulator in accumulators]) * maps
     weights = np.empty(int(ends[-1]) if with_weights else 0, dtype=np.float32)
-    for before, layers in _group_layers(
-        attentions, max(accumulator.tokens for accumulator in accumulators)
-    ):
-        for at, (accumulator, square, end) in enumerate(
-            zip(accumulators, squares, ends, strict=True)
-        ):
-            start = end - (maps - before * heads) * square
-            for part in (
-                ()
-                if accumulator.is_unnormalised
-                else _maps_of_input(layers, at, accumulator.tokens)
-            ):
-                length = len(part) * square
+    longest = max(accumulator.tokens for accumulator in accumulators)
+    for before, layers in _group_layers(attentions, longest):
+        for at, accumulator in enumerate(accumulators):
+            if accumulator.is_unnormalised:
+                continue
+            start = ends[at] - (maps - before * heads) * accumulator.square
+            for part in _maps_of_input(layers, at, accumulator.tokens):
+                length = len(part) * accumulator.square
                 buffer = weights[start:][:length] if with_weights else np.empty(length, np.float32)
-                pooled = buffer.reshape(len(part), accumulator.pieces.positions, -1)
-                merge_pieces(part, accumulator.pieces, subword, pooled)
-                accumulator.is_unnormalised |= is_unnormalised(pooled, rows)
-                if not accumulator.is_unnormalised and not unmaskable[at]:
-                    accumulator.add_weights(pooled, decimals, largest or 0)
+                accumulator.add(part, buffer, facts)
                 start += length
-    unnormalised = {
-        at for at, accumulator in enumerate(accumulators) if accumulator.is_unnormalised
-    }
-    kept_inputs = [at for at in range(len(inputs)) if at not in unnormalised and not unmaskable[at]]
-    if with_weights and len(kept_inputs) < len(inputs):
-        of_kept = [weights[ends[at] - maps * squares[at] : ends[at]] for at in kept_inputs]
-        weights = np.concatenate(of_kept) if kept_inputs else weights[:0]
+    kept_inputs = [at for at, accumulator in enumerate(accumulators) if not accumulator.is_skipped]
+    kept = [accumulators[at] for at in kept_inputs]
+    if with_weights and len(kept) < len(inputs):
+        of_kept = [
+            weights[ends[at] - maps * accumulators[at].square : ends[at]] for at in kept_inputs
+        ]
+        weights = np.concatenate(of_kept) if kept else weights[:0]
     return MergedMaps(
         weights,
         kept_inputs,
-        unnormalised,
-        [concatenate_parts(accumulators[at].peaks) for at in kept_inputs],
-        [concatenate_parts(accumulators[at].sums) for at in kept_inputs],
-        [accumulators[at].pieces.candidates for at in kept_inputs],
-        [concatenate_parts(accumulators[at].largest) for at in kept_inputs] if largest else [],
+        {at for at, accumulator in enumerate(accumulators) if accumulator.is_unnormalised},
+        [concatenate_parts(accumulator.peaks) for accumulator in kept],
+        [concatenate_parts(accumulator.sums) for accumulator in kept],
+        [accumulator.pieces.candidates for accumulator in kept],
+        [concatenate_parts(accumulator.largest) for accumulator in kept] if facts.largest else [],
     )
 
 

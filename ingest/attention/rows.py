@@ -16,13 +16,19 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attnbank.ingest.attention.measures import PaddedInputs, compute_maps
-from attnbank.ingest.attention.pieces_and_peaks import Largest, Maps, Peaks, RowSums, merge_maps
+from attnbank.ingest.attention.pieces_and_peaks import (
+    Largest,
+    Maps,
+    MergedMaps,
+    Peaks,
+    RunFacts,
+    merge_maps,
+)
 from attnbank.ingest.attention.sums import TOTALS, MapSums
 from attnbank.ingest.inputs.candidate_inputs import Input
 from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses
 from attnbank.ingest.models.loading import Model
-from attnbank.ingest.options import Measure, Subword
 from attnbank.ingest.store.writer import ID, INT, SMALL, TEXT, arrow_schema
 from attnbank.sql.ids import row_id
 
@@ -38,22 +44,6 @@ _SKIPPED = arrow_schema(
 )
 _UNNORMALISED = ("not-normalised", "a row of its attention does not sum to 1 within 0.001")
 _UNMASKABLE = ("nothing-to-mask", "none of its tokens can be masked: all are special tokens")
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """What all rows of a run share."""
-
-    run: int
-    corpus: int
-    subword: Subword
-    decimals: int | None
-    context: str = "sentence"
-    unknown: int | None = None  # id of the unknown token
-    largest: int | None = None  # number of weights stored of each distribution; None: all
-    rows: RowSums = "shares"  # what the rows of its maps sum to
-    layers: tuple[int, ...] | None = None  # the numbers of the layers; None: from 1 on
-    measure: Measure = "weights"
 
 
 @dataclass
@@ -129,57 +119,57 @@ def rows_of_batch(
     """
     rows = BatchRows(batch.number, batch.sentence_count, effort=batch.effort)
     skips = list(batch.skips)
-    tables = rows.tables
     if batch.inputs:
-        masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
         assert attentions is not None
-        layers, heads = attentions.layers, attentions.heads
-        merged_maps = merge_maps(
-            [model_input.encoded for model_input in batch.inputs],
-            attentions,
-            (masked == 0).tolist(),
-            subword=facts.subword,
-            decimals=facts.decimals,
-            largest=facts.largest,
-            rows=facts.rows,
-            is_pooled=facts.measure != "weights",
-        )
-        kept_inputs = merged_maps.kept_inputs
-        for at in sorted(set(range(len(batch.inputs))) - set(kept_inputs)):
-            why = _UNNORMALISED if at in merged_maps.unnormalised else _UNMASKABLE
+        masked = np.ones(len(batch.inputs)) if measured is None else measured.masked
+        encodings = [model_input.encoded for model_input in batch.inputs]
+        merged = merge_maps(encodings, attentions, (masked == 0).tolist(), facts)
+        for at in sorted(set(range(len(batch.inputs))) - set(merged.kept_inputs)):
+            why = _UNNORMALISED if at in merged.unnormalised else _UNMASKABLE
             skips += [sentence.skip(*why) for sentence in batch.inputs[at].sentences]
-        if kept_inputs:
-            inputs = [batch.inputs[at] for at in kept_inputs]
-            sizes = np.array([len(model_input.encoded.positions) for model_input in inputs])
-            index = _KeyColumns(facts, inputs, sizes, layers, heads)
-            rows.weights = len(merged_maps.weights) + sum(
-                largest.weights.size for largest in merged_maps.largest
-            )
-            rows.joined_words = sum(model_input.joined_words for model_input in inputs)
-            rows.unknown_words = sum(
-                model_input.encoded.count_words_with(facts.unknown) for model_input in inputs
-            )
-            tables["sequence"] = _sequence_rows(batch.number, inputs, facts)
-            tables["position"] = _position_rows(inputs, facts)
-            if facts.largest is None:
-                tables["attention"] = index.distributions("weights", merged_maps.weights)
-            elif facts.largest:
-                tables["attention_top"] = index.attention_top(merged_maps.largest)
-            tables["attention_map"] = index.attention_map(merged_maps.sums)
-            tables["peak"] = index.peak(merged_maps.peaks, merged_maps.candidates)
-            if measured is not None and measured.gradients is not None:
-                # Only runs with unit token have gradients: a position is a token.
-                gradients = _flatten_weights(measured.gradients, kept_inputs, sizes)
-                tables["gradient"] = index.distributions("gradients", gradients)
-                rows.weights += len(gradients)
+        if merged.kept_inputs:
+            inputs = [batch.inputs[at] for at in merged.kept_inputs]
+            _add_tables(rows, inputs, attentions, merged, facts, measured)
         if measured is not None and measured.losses is not None:
-            rows.losses = measured.losses[:, kept_inputs].sum(1)
-            rows.masked = int(measured.masked[kept_inputs].sum())
+            rows.losses = measured.losses[:, merged.kept_inputs].sum(1)
+            rows.masked = int(measured.masked[merged.kept_inputs].sum())
     if skips:
         key = (facts.corpus, facts.run, batch.number)
         skipped = [(*key, s.sentence, s.name, s.place, s.reason, s.detail) for s in skips]
-        tables["skipped"] = _arrow_table(_SKIPPED, skipped)
+        rows.tables["skipped"] = _arrow_table(_SKIPPED, skipped)
     return rows
+
+
+def _add_tables(
+    rows: BatchRows,
+    inputs: list[Input],
+    attentions: Maps,
+    merged: MergedMaps,
+    facts: RunFacts,
+    measured: MaskedLoss | None,
+) -> None:
+    """Make the tables of the inputs that are not skipped, and count what is in them."""
+    tables = rows.tables
+    sizes = np.array([len(model_input.encoded.positions) for model_input in inputs])
+    index = _KeyColumns(facts, inputs, sizes, attentions.layers, attentions.heads)
+    rows.weights = len(merged.weights) + sum(largest.weights.size for largest in merged.largest)
+    rows.joined_words = sum(model_input.joined_words for model_input in inputs)
+    rows.unknown_words = sum(
+        model_input.encoded.count_words_with(facts.unknown) for model_input in inputs
+    )
+    tables["sequence"] = _sequence_rows(rows.batch, inputs, facts)
+    tables["position"] = _position_rows(inputs, facts)
+    if facts.largest is None:
+        tables["attention"] = index.distributions("weights", merged.weights)
+    elif facts.largest:
+        tables["attention_top"] = index.attention_top(merged.largest)
+    tables["attention_map"] = index.attention_map(merged.sums)
+    tables["peak"] = index.peak(merged.peaks, merged.candidates)
+    if measured is not None and measured.gradients is not None:
+        # Only runs with unit token have gradients: a position is a token.
+        gradients = _flatten_weights(measured.gradients, merged.kept_inputs, sizes)
+        tables["gradient"] = index.distributions("gradients", gradients)
+        rows.weights += len(gradients)
 
 
 def _flatten_weights(pooled: list[np.ndarray], indices: list[int], sizes: np.ndarray) -> np.ndarray:

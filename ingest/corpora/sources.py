@@ -111,47 +111,20 @@ def find_sources(
             source = _spool_frame(argument, name, format)
             sources_by_path[source.path] = source
             continue
-        if not isinstance(argument, str):
-            raise CallError(
-                f"A corpus cannot be a {type(argument).__name__}.",
-                "Give paths as text, or data frames.",
-            )
-        _check_name(argument)
-        path = Path(argument)
-        is_folder = path.is_dir() and argument != STDIN
-        if is_folder:
-            named = [CorpusFile(str(file), file) for file in _files_in_folder(path, format)]
-        elif path.is_file() and argument != STDIN:
-            named = [CorpusFile(argument, path)]
-        elif argument == STDIN or path.exists():
-            named = [_spool(argument, stdin, format)]
-        else:
-            raise CallError(f"{argument} does not exist.", "Check the path.")
         sources = []
-        for file in named:
+        for file in _files_of_argument(argument, stdin, format):
             try:
                 sources.append(_identify(file, format))
             except FaultError as fault:
                 problems.append(replace(fault.problem, file=file.name))
-        if is_folder and format is None:
-            # A file with another ending that looks like plain text stays, so that it is reported.
-            plain = {*formats()[TEXT].endings}
-            annotated = [
-                s for s in sources if s.format != TEXT or plain.isdisjoint(s.path.suffixes)
-            ]
-            sources = annotated or sources
-            _check_formats(path, sources)
+        if argument != STDIN and Path(argument).is_dir() and format is None:
+            sources = _files_of_one_format(Path(argument), sources)
         for source in sources:
             sources_by_path.setdefault(source.path.resolve(), source)
-    if format is None:
-        for path, source in [*sources_by_path.items()]:
-            if source.format != TEXT:
-                continue
-            with source.open() as opened:
-                fact = unsupported_format(Start(opened.read(_START)))
-            if fact:
-                problems.append(Problem("unknown-format", fact, file=source.name))
-                del sources_by_path[path]
+    for path, source in [*sources_by_path.items()] if format is None else ():
+        if source.format == TEXT and (fact := unsupported_format(source)):
+            problems.append(Problem("unknown-format", fact, file=source.name))
+            del sources_by_path[path]
     if problems and (bad is None or not sources_by_path):
         raise CorpusError(problems)
     if bad is not None:
@@ -164,6 +137,28 @@ def find_sources(
         raise CallError(f"{plain_text[0]} is plain text without annotation.", remedy + _BY_LINES)
     as_lines = spacy is None
     return [_as_lines(s) if as_lines and s.format == TEXT else s for s in sources_by_path.values()]
+
+
+def _files_of_argument(
+    argument: Any, stdin: BinaryIO | None, format: str | None
+) -> list[CorpusFile]:
+    """Return the files that an argument names, not yet identified. Raises CallError."""
+    if not isinstance(argument, str):
+        raise CallError(
+            f"A corpus cannot be a {type(argument).__name__}.",
+            "Give paths as text, or data frames.",
+        )
+    _check_name(argument)
+    path = Path(argument)
+    if argument == STDIN:
+        return [_spool(argument, stdin, format)]
+    if path.is_dir():
+        return [CorpusFile(str(file), file) for file in _files_in_folder(path, format)]
+    if path.is_file():
+        return [CorpusFile(argument, path)]
+    if path.exists():
+        return [_spool(argument, stdin, format)]
+    raise CallError(f"{argument} does not exist.", "Check the path.")
 
 
 def _as_lines(source: CorpusFile) -> CorpusFile:
@@ -189,8 +184,15 @@ def _check_name(name: str) -> None:
         raise CallError(f"{name[:100]!r} does not exist.", "Check the path.")
 
 
-def _check_formats(folder: Path, sources: Sequence[CorpusFile]) -> None:
-    """Raise CallError for files of several formats: they may be layers of the same text."""
+def _files_of_one_format(folder: Path, sources: list[CorpusFile]) -> list[CorpusFile]:
+    """Leave out the plain text beside annotated files: it is their text or their licence.
+
+    Raises CallError if several formats are left: they may be layers of the same text.
+    """
+    # A file with another ending that looks like plain text stays, so that it is reported.
+    plain = {*formats()[TEXT].endings}
+    annotated = [s for s in sources if s.format != TEXT or plain.isdisjoint(s.path.suffixes)]
+    sources = annotated or sources
     of_format: dict[str, list[CorpusFile]] = {}
     for source in sources:
         of_format.setdefault(source.format, []).append(source)
@@ -199,26 +201,26 @@ def _check_formats(folder: Path, sources: Sequence[CorpusFile]) -> None:
             f"{formats()[name].title} ({len(own):,}, {own[0].path.relative_to(folder)})"
             for name, own in sorted(of_format.items())
         )
+        by_endings = ", ".join(
+            f"{name}: {' '.join(format.endings)}"
+            for name, format in formats().items()
+            if format.endings
+        )
         raise CallError(
             f"The folder {folder} has files of several formats: {listed}.",
             "Name the files of one of them, or add --format, which reads only files with the"
-            f" endings of that format ({_by_endings()}).",
+            f" endings of that format ({by_endings}).",
         )
+    return sources
 
 
-def _by_endings() -> str:
-    return ", ".join(
-        f"{name}: {' '.join(format.endings)}"
-        for name, format in formats().items()
-        if format.endings
-    )
-
-
-def unsupported_format(start: Start) -> str | None:
+def unsupported_format(source: CorpusFile) -> str | None:
     """Return what a file that looks like plain text is, by its first lines; None for text.
 
     As text, XML, JSON or a table would become sentences of markup.
     """
+    with source.open() as file:
+        start = Start(file.read(_START))
     lines = start.lines
     if not lines:
         return None
@@ -227,24 +229,21 @@ def unsupported_format(start: Start) -> str | None:
     if lines[0].lstrip()[0] == "{" or lines[0].strip() == "[" or lines[0].startswith('[{"'):
         return f"JSON: its first line begins with {lines[0].lstrip()[0]}"
     # Of a longer file the last line is cut off somewhere.
-    complete = lines if len(start.data) < 1 << 16 else lines[:-1] or lines
+    complete = lines if len(start.data) < _START else lines[:-1] or lines
     for pattern, what in (
         (_BRAT, "annotation of brat: its lines begin with T1, R1 and the like"),
         (_LABELLED, "a table of words: its lines end with O or B-... as those of CoNLL-2003"),
     ):
         if _are_most(sum(bool(pattern.match(line)) for line in complete), complete):
             return what
-    if lines[0].lstrip()[0] == "(" and _are_most(sum(map(_is_bracketed, complete)), complete):
+    bracketed = sum(bool(_PHRASE.match(line)) or not line.strip("() \t") for line in complete)
+    if lines[0].lstrip()[0] == "(" and _are_most(bracketed, complete):
         return "bracketed trees: its lines begin with ( and a phrase"
     return _looks_like_table(complete)
 
 
 def _are_most(count: int, lines: Sequence[str]) -> bool:
     return count >= _MOST_SHARE * len(lines)
-
-
-def _is_bracketed(line: str) -> bool:
-    return _PHRASE.match(line) is not None or not line.strip("() \t")
 
 
 def _looks_like_table(lines: Sequence[str]) -> str | None:

@@ -28,8 +28,8 @@ import duckdb
 import pyarrow as pa
 from torch import Tensor
 
-from attnbank.ingest.attention.pieces_and_peaks import Maps
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of_batch, run_masked, run_model
+from attnbank.ingest.attention.pieces_and_peaks import Maps, RunFacts
+from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
 from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.masked.passes import MaskedPasses

@@ -27,19 +27,19 @@ from attnbank.sql.names import literal, qualified_name
 from attnbank.sql.run_choice import find_run
 
 Keep = Literal["weights", "peaks"]
+# The tables of single weights, which a run of --keep peaks does not have.
 _MAPS = ("attention", "attention_top", "gradient")
-"""The tables of single weights, which a run of --keep peaks does not have."""
+# The tables of what was computed from all inputs of a run, or measured on them.
 _COMPUTED = (
     "head_distance", "head_embedding", "tree_ensemble", "attention_tree", "attention_span",
     "computation", "probe", "probe_score", "probe_weight", "surprisal", "ablation",
     "ablation_set", "ablated_head", "ablated_surprisal", "minimal_pair", "ablated_pair",
 )  # fmt: skip
-"""The tables of what was computed from all inputs of a run, or measured on them."""
 _OWN = ("bank", "used_id")
+# What stands together in the file: the peaks of a head, which is what most questions are about.
 _ORDER = {"sequence": "id", "word": "id", "sentence": "id",
           "peak": "(select run from main.sequence where id = own.sequence), layer, head, sequence,"
                   " position"}  # fmt: skip
-"""What stands together in the file: the peaks of a head, which is what most questions are about."""
 
 
 @dataclass(frozen=True)

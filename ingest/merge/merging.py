@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -183,54 +183,85 @@ def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
         return Catalog(source.number, source.shown, rows)
 
 
-@dataclass
 class _Merge:
-    connection: DuckDBPyConnection
-    sources: Sequence[Source]
-    matched: Matched
-    notes: list[str]
-    # By source and kind, the new number of each corpus, model and run that is taken of it.
-    numbers: list[Numbers] = field(init=False)
+    """A new bank that is filled from the sources, one after the other."""
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        sources: Sequence[Source],
+        matched: Matched,
+        notes: list[str],
+    ) -> None:
+        self.connection, self.matched, self.notes = connection, matched, notes
+        self.columns = _make_columns(connection, sources)
+        self.copies = [_SourceCopy(self, source) for source in sources]
 
     def fill(self) -> dict[str, int]:
         """Copy everything, source by source; the rows of each table of the new bank."""
-        self.columns = _make_columns(self.connection, self.sources)
-        self.numbers = [
-            {kind: self.matched.ids(kind, source.number) for kind in ("corpus", "model", "run")}
-            for source in self.sources
-        ]
-        self._rows("create temp table merge_searched (relation varchar, sentence bigint)")
-        self._for_sources(self._copy_small_rows)
-        self._for_sources(self._copy)
-        self._for_sources(self._check_duplicates)
-        # When all trees are there, it is known which names are left.
-        self._for_sources(self._copy_relations)
-        self._rows(registry.internal_statement("merge/last_searched"))
-        self._join_losses()
+        self.rows("create temp table merge_searched (relation varchar, sentence bigint)")
+        for step in (
+            _SourceCopy.copy_small_rows,
+            _SourceCopy.copy,
+            _SourceCopy.check_duplicates,
+            _SourceCopy.copy_relations,  # last: relations of the trees keep their names
+        ):
+            for copy in self.copies:
+                with copy.source.attached(self.connection):
+                    step(copy)
+        self.rows(registry.internal_statement("merge/last_searched"))
+        # The losses of the shards of a run are replaced by the mean over all their tokens.
+        joined = ", ".join(str(run.id) for run in self.matched.runs if len(run.places) > 1)
+        statement = registry.internal_statement("merge/joined_losses")
+        self.rows(f"create temp table merge_loss as {statement}")
+        self.rows(f"delete from main.ablation where run in ({joined or 'null'})")
+        self.rows(f"insert into main.ablation from merge_loss where run in ({joined or 'null'})")
         for run in self.matched.preferred:
-            self._rows(f"insert into preferred_run (run) values ({run})")
-        if answers := [source.shown for source in self.sources if source.has_answers]:
+            self.rows(f"insert into preferred_run (run) values ({run})")
+        if answers := [copy.source.shown for copy in self.copies if copy.source.has_answers]:
             self.notes.append(
                 f"Kept answers ({', '.join(answers)}) were not copied: attnbank compute --all"
                 " computes them again."
             )
-        return {table: self._count(f"from main.{table}") for table in self.columns}
+        return {table: self.count(f"from main.{table}") for table in self.columns}
 
-    def _for_sources(self, step: Callable[[Source], None]) -> None:
-        for source in self.sources:
-            with source.attached(self.connection):
-                step(source)
-
-    def _rows(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
+    def rows(self, statement: str, values: Mapping[str, Any] | None = None) -> list[Any]:
         return self.connection.execute(statement, dict(values or {})).fetchall()
 
-    def _count(self, rest: str) -> int:
-        ((rows,),) = self._rows(f"select count(*) {rest}")
+    def count(self, rest: str) -> int:
+        ((rows,),) = self.rows(f"select count(*) {rest}")
         return int(rows)
+
+
+class _SourceCopy:
+    """What the new bank takes of one source, which is attached meanwhile."""
+
+    def __init__(self, merge: _Merge, source: Source) -> None:
+        self.merge, self.matched = merge, merge.matched
+        self.source, self.shown = source, source.shown
+        self.rows, self.count, self.note = merge.rows, merge.count, merge.notes.append
+        # The new number of each corpus, model and run that is taken, and of each probe.
+        self.numbers: dict[str, Mapping[int, int]] = {
+            kind: self.matched.ids(kind, source.number) for kind in ("corpus", "model", "run")
+        }
+
+    def copy_small_rows(self) -> None:
+        for table in ("corpus", "model", "run"):
+            for entry in self.matched.of(table):
+                number, old = entry.places[0]
+                if number == self.source.number:
+                    new = {name: it for name, it in entry.row.items() if it != entry.first[name]}
+                    self._insert(table, f"own.id = {old}", **new)
+
+    def copy(self) -> None:
+        self._copy_text()
+        self._copy_inputs()
+        self._copy_computed()
+        self._copy_frequencies()
+        self._copy_user_tables()
 
     def _insert(
         self,
-        source: Source,
         table: str,
         where: str = "true",
         *,
@@ -244,7 +275,7 @@ class _Merge:
         `values` are columns with other values. Rows for which the table `known`, by default the
         same one, has a row, `there`, of which `unless` is true are left out.
         """
-        changed = self._values(source, table, {**self.numbers[source.number], **(numbers or {})})
+        changed = self._values(table, {**self.numbers, **(numbers or {})})
         changed |= {name: f"${name}" for name in values}
         listed = ", ".join(f"{value} as {quoted(name)}" for name, value in changed.items())
         select = f"select {listed} from {OF}{table} as own where {where}"
@@ -253,63 +284,48 @@ class _Merge:
                 f"select own.* from ({select}) as own"
                 f" where not exists (from main.{known or table} as there where {unless})"
             )
-        self._rows(f"insert into main.{table} by name {select}", values)
+        self.rows(f"insert into main.{table} by name {select}", values)
 
-    def _values(self, source: Source, table: str, numbers: Numbers) -> dict[str, str]:
+    def _values(self, table: str, numbers: Numbers) -> dict[str, str]:
         """The columns of a table of the new bank as SQL over `own`, the table of the source."""
-        has = source.tables["main", table]
+        has = self.source.tables["main", table]
         return {
             name: renumbered(table, name, numbers) if name in has else "null"
-            for name in self.columns[table]
+            for name in self.merge.columns[table]
         }
 
-    def _copy_small_rows(self, source: Source) -> None:
-        for table in ("corpus", "model", "run"):
-            for entry in self.matched.of(table):
-                number, old = entry.places[0]
-                if number == source.number:
-                    new = {name: it for name, it in entry.row.items() if it != entry.first[name]}
-                    self._insert(source, table, f"own.id = {old}", **new)
-
-    def _copy(self, source: Source) -> None:
-        self._copy_text(source)
-        self._copy_inputs(source)
-        self._copy_computed(source)
-        self._copy_frequencies(source)
-        self._copy_user_tables(source)
-
-    def _copy_text(self, source: Source) -> None:
+    def _copy_text(self) -> None:
         """Copy the documents that no earlier source has, and what could not be read."""
-        id = renumbered("document", "id", self.numbers[source.number])
-        self._rows(
+        id = renumbered("document", "id", self.numbers)
+        self.rows(
             f"create or replace temp table merge_arriving as select own.id, {id} as new, {id} in"
             f" (select id from main.document) as is_here from {OF}document as own"
         )
         documents = "select id from merge_arriving where not is_here"
         sentences = f"select id from {OF}sentence where document in ({documents})"
-        if self._count("from merge_arriving where is_here"):
-            self._check_text(source)
-        self._check_places(source)
+        if self.count("from merge_arriving where is_here"):
+            self._check_text()
+        self._check_places()
         for table, column in _TEXT.items():
             arriving = sentences if column == "sentence" else documents
-            self._insert(source, table, f"own.{column} in ({arriving})")
+            self._insert(table, f"own.{column} in ({arriving})")
         # What could not be read is in every source that has the corpus.
         same = _same("corpus", "name", "reason", "detail")
         place = "parse_filename(there.place) is not distinct from parse_filename(own.place)"
         unless = f"there.run is null and {same} and {place}"
-        self._insert(source, "skipped", "own.run is null", unless=unless)
+        self._insert("skipped", "own.run is null", unless=unless)
 
-    def _check_text(self, source: Source) -> None:
+    def _check_text(self) -> None:
         """Raise BankError if a document of the source is another one in the new bank."""
         documents = "select new from merge_arriving where is_here"
         sentences = f"select id from main.sentence where document in ({documents})"
         for table, column in _TEXT.items():
             among = sentences if column == "sentence" else documents
-            id = self._first_difference(source, table, column, among)
+            id = self._first_difference(table, column, among)
             if id is None:
                 continue
             if column == "sentence":
-                ((id,),) = self._rows(f"select document from main.sentence where id = {id}")
+                ((id,),) = self.rows(f"select document from main.sentence where id = {id}")
             index, corpus = ordinal_of(id), (id >> BITS) + 1
             first = next(
                 catalog.shown
@@ -319,21 +335,20 @@ class _Merge:
             )
             raise BankError(
                 f"Document {index} of the corpus {self.matched.name('corpus', corpus)}"
-                f" differs between {first} and {source.shown}.",
+                f" differs between {first} and {self.shown}.",
                 "It was read with other options (--split, --strict), or changed: ingest one"
                 " of them again.",
             )
 
-    def _check_places(self, source: Source) -> None:
+    def _check_places(self) -> None:
         """Raise BankError if a document that arrives has ids of one that is there.
 
         A sentence that one shard left out, and another did not, moves the ids of all that follow.
         """
-        numbers = self.numbers[source.number]
         document, sentence = (
-            renumbered("sentence", column, numbers) for column in ("document", "id")
+            renumbered("sentence", column, self.numbers) for column in ("document", "id")
         )
-        rows = self._rows(
+        rows = self.rows(
             f"select min({document}) from {OF}sentence as own where document in"
             " (select id from merge_arriving where not is_here)"
             f" and {sentence} in (select id from main.sentence)"
@@ -342,18 +357,18 @@ class _Merge:
             corpus = self.matched.name("corpus", (id >> BITS) + 1)
             raise BankError(
                 f"Document {ordinal_of(id)} of the corpus {corpus} stands at another place in"
-                f" {source.shown} than in an earlier bank.",
+                f" {self.shown} than in an earlier bank.",
                 "They were read with different options (--strict, --skip-bad): ingest one of them"
                 " again.",
             )
 
-    def _first_difference(self, source: Source, table: str, column: str, among: str) -> int | None:
+    def _first_difference(self, table: str, column: str, among: str) -> int | None:
         """Compare the rows of a source with those of the new bank, by the id that they belong to.
 
         `column` has this id, `among` is a SELECT of those to compare. Returns the smallest for
         which they differ, in the new bank's numbers. What differs between machines is left out.
         """
-        changed = self._values(source, table, self.numbers[source.number])
+        changed = self._values(table, self.numbers)
         listed = ", ".join(f"{value} as {quoted(name)}" for name, value in changed.items())
         compared = [
             "parse_filename(file)" if name == "file" else quoted(name)
@@ -365,83 +380,72 @@ class _Merge:
             f" from {rows} where {column} in ({among}) group by {column}"
             for rows in (f"(select {listed} from {OF}{table} as own)", f"main.{table}")
         )
-        rows = self._rows(
+        rows = self.rows(
             f"select id from ({own}) as own full join ({there}) as there using (id)"
             " where (own.n, own.digest) is distinct from (there.n, there.digest)"
             " order by id limit 1"
         )
         return rows[0][0] if rows else None
 
-    def _copy_inputs(self, source: Source) -> None:
+    def _copy_inputs(self) -> None:
         """Copy the inputs of the runs that no earlier source has, and their attention."""
-        runs = self.matched.ids("run", source.number, duplicates=False)
+        runs = self.matched.ids("run", self.source.number, duplicates=False)
         inputs = f"select id from {OF}sequence where {_among('run', runs, '')}"
         tables = [name for name, columns in columns_of_this_format().items() if is_by_run(columns)]
         for table in ("run_part", "sequence", "skipped", "ablation"):
-            self._insert(source, table, _among("run", runs))
+            self._insert(table, _among("run", runs))
         for table in tables:
-            self._insert(source, table, f"own.sequence in ({inputs})")
+            self._insert(table, f"own.sequence in ({inputs})")
             of_no_run = f"own.sequence not in (select id from {OF}sequence)"
-            if rows := self._count(f"from {OF}{table} as own where {of_no_run}"):
-                self.notes.append(
-                    f"{rows:,} rows of {table} in {source.shown} belong to no run and were not"
+            if rows := self.count(f"from {OF}{table} as own where {of_no_run}"):
+                self.note(
+                    f"{rows:,} rows of {table} in {self.shown} belong to no run and were not"
                     " copied."
                 )
 
-    def _check_duplicates(self, source: Source) -> None:
+    def check_duplicates(self) -> None:
         """Raise BankError if a run that an earlier source has has other inputs there."""
         for run in self.matched.runs:
             for number, old in run.duplicates:
-                if number != source.number:
+                if number != self.source.number:
                     continue
                 inputs = f"select id from main.sequence where run = {run.id}"
                 for table, column in (("sequence", "id"), ("position", "sequence")):
-                    if self._first_difference(source, table, column, inputs) is not None:
+                    if self._first_difference(table, column, inputs) is not None:
                         name = self.matched.catalogs[number].rows["run"][old]["name"]
                         raise BankError(
-                            f"The run {name} of {source.shown} has different inputs than in"
-                            f" {self.sources[run.places[0][0]].shown}.",
+                            f"The run {name} of {self.shown} has different inputs than in"
+                            f" {self.matched.catalogs[run.places[0][0]].shown}.",
                             "One of them is damaged, or was read by another tokenizer: ingest it"
                             " again.",
                         )
 
-    def _join_losses(self) -> None:
-        """Replace the losses of the shards of a run by the mean over all their tokens."""
-        joined = ", ".join(str(run.id) for run in self.matched.runs if len(run.places) > 1)
-        statement = registry.internal_statement("merge/joined_losses")
-        self._rows(f"create temp table merge_loss as {statement}")
-        self._rows(f"delete from main.ablation where run in ({joined or 'null'})")
-        self._rows(f"insert into main.ablation from merge_loss where run in ({joined or 'null'})")
-
-    def _copy_computed(self, source: Source) -> None:
+    def _copy_computed(self) -> None:
         """Copy what was computed from runs that are taken whole, none of it twice."""
-        whole = self.matched.whole_runs(source.number)
-        numbers = {"run": whole, "probe": self._probe_numbers(source, whole)}
-        self.numbers[source.number] = {
-            **self.numbers[source.number],
-            "probe": numbers["probe"],
-        }
+        whole = self.matched.whole_runs(self.source.number)
+        numbers = {"run": whole, "probe": self._probe_numbers(whole)}
+        self.numbers["probe"] = numbers["probe"]
         statement = registry.internal_statement("merge/ablations_left_out")
         runs = {"old": [*whole], "new": [*whole.values()]}
-        for run, name in self._rows(statement, runs):
-            self.notes.append(
-                f"The ablation {name} of {run} in {source.shown} was not copied: an earlier bank"
+        for run, name in self.rows(statement, runs):
+            self.note(
+                f"The ablation {name} of {run} in {self.shown} was not copied: an earlier bank"
                 " has another one of that name, or less of it."
             )
         for table, keys in _COMPUTED.items():
             known = ABLATION[-1] if table in ABLATION else table
             where = self._refers_only_to(table, numbers)
-            self._insert(source, table, where, numbers=numbers, unless=_same(*keys), known=known)
+            self._insert(table, where, numbers=numbers, unless=_same(*keys), known=known)
         left_out = registry.internal_statement("merge/computed_of_parts")
-        for run, done in self._rows(left_out, {"runs": [*whole]}):
-            self.notes.append(
+        for run, done in self.rows(left_out, {"runs": [*whole]}):
+            self.note(
                 f"What was computed from {run} ({done}) was not copied: compute it again from the"
                 " whole run."
             )
-        for old, kind in self._rows(f"select id, kind from {OF}probe order by id"):
+        for old, kind in self.rows(f"select id, kind from {OF}probe order by id"):
             if old not in numbers["probe"]:
-                self.notes.append(
-                    f"The probe {old} ({kind}) of {source.shown} was not copied: it was trained on"
+                self.note(
+                    f"The probe {old} ({kind}) of {self.shown} was not copied: it was trained on"
                     " part of a run. Train it again."
                 )
 
@@ -456,13 +460,13 @@ class _Merge:
         ]
         return " and ".join(conditions)
 
-    def _probe_numbers(self, source: Source, whole: Mapping[int, int]) -> dict[int, int]:
+    def _probe_numbers(self, whole: Mapping[int, int]) -> dict[int, int]:
         """The new number of each probe on whole runs: that of the same one, or the next."""
-        numbers = {**self.numbers[source.number], "run": whole}
-        changed = self._values(source, "probe", numbers)
+        numbers = {**self.numbers, "run": whole}
+        changed = self._values("probe", numbers)
         listed = ", ".join(f"{value} as {quoted(name)}" for name, value in changed.items())
         where = self._refers_only_to("probe", {"run": whole})
-        rows = self._rows(
+        rows = self.rows(
             "select own.id, coalesce(min(there.id), (select coalesce(max(id), 0) from main.probe)"
             " + row_number() over (partition by min(there.id) is null order by own.id))"
             f" from (select {listed} from {OF}probe as own where {where}) as own"
@@ -470,30 +474,30 @@ class _Merge:
         )
         return dict(rows)
 
-    def _copy_frequencies(self, source: Source) -> None:
-        self._insert(source, "word_frequency", unless="true")
+    def _copy_frequencies(self) -> None:
+        self._insert("word_frequency", unless="true")
         digest = "select count(*), sum(hash(form, frequency)) from"
-        own, there = (self._rows(f"{digest} {schema}word_frequency") for schema in (OF, "main."))
+        own, there = (self.rows(f"{digest} {schema}word_frequency") for schema in (OF, "main."))
         if own[0][0] and own != there:
-            self.notes.append(
-                f"The frequencies of words (word_frequency) of {source.shown} were not copied: an"
+            self.note(
+                f"The frequencies of words (word_frequency) of {self.shown} were not copied: an"
                 " earlier bank has others."
             )
 
-    def _copy_user_tables(self, source: Source) -> None:
+    def _copy_user_tables(self) -> None:
         """Copy the tables that users made, with new ids, and note the views, which stay.
 
         A column refers to a table by its name, as `store.deleting` says. Rows that refer to
         what is left out are left out.
         """
-        numbers = self.numbers[source.number]
+        numbers = self.numbers
         # A column of texts may have names or ids of runs; a run of the name comes first.
-        runs = self.matched.catalogs[source.number].rows["run"]
+        runs = self.matched.catalogs[self.source.number].rows["run"]
         names = {str(old): str(new) for old, new in numbers["run"].items()}
         names |= {
             runs[old]["name"]: self.matched.name("run", new) for old, new in numbers["run"].items()
         }
-        for table, types in source.tables.items():
+        for table, types in self.source.tables.items():
             if table[0] == "main" and table[1] in columns_of_this_format():
                 continue
             values, lost, changed = {}, ["false"], []
@@ -514,15 +518,14 @@ class _Merge:
                     values[name] = new = renumbered("", name, numbers)
                     known = f"{new} in (select id from main.{target})"
                     lost.append(f"({old} is not null and not coalesce({known}, false))")
-            self._copy_user_table(source, table, values, " or ".join(lost), changed)
+            self._copy_user_table(table, values, " or ".join(lost), changed)
         statement = registry.internal_statement("merge/own_views")
-        if views := self._rows(statement):
+        if views := self.rows(statement):
             shown = ", ".join(map(_shown, views))
-            self.notes.append(f"Views and macros of {source.shown} were not copied: {shown}.")
+            self.note(f"Views and macros of {self.shown} were not copied: {shown}.")
 
     def _copy_user_table(
         self,
-        source: Source,
         table: Table,
         values: Mapping[str, str],
         lost: str,
@@ -531,58 +534,58 @@ class _Merge:
         new = qualified_name(*table)
         listed = ", ".join(f"{value} as {quoted(name)}" for name, value in values.items())
         rest = f"from {SOURCE}.{new} as own"
-        self._rows(
+        self.rows(
             f"insert into {new} select it.* from (from {new} where false union all by name select"
             f" {listed} {rest} where not ({lost})) as it"
             f" where not exists (from {new} as there where there is not distinct from it)"
         )
-        shown = f"{_shown(table)} of {source.shown}"
-        types = source.tables[table]
+        shown = f"{_shown(table)} of {self.shown}"
+        types = self.source.tables[table]
         if others := [
             name for name in types if name not in changed and types[name] in _WHOLE_NUMBERS
         ]:
-            self.notes.append(
+            self.note(
                 f"In {shown} the numbers in {', '.join(others)} were copied unchanged: ids are"
                 " recognised by the names of their columns (word, run, ...)."
             )
         if changed:
-            self.notes.append(
+            self.note(
                 f"In {shown} the ids in {', '.join(changed)} were changed to those of the new bank."
             )
-        if gone := self._count(f"{rest} where {lost}"):
-            self.notes.append(
+        if gone := self.count(f"{rest} where {lost}"):
+            self.note(
                 f"{gone:,} rows of {shown} were not copied: they refer to nothing in the new bank."
             )
 
-    def _copy_relations(self, source: Source) -> None:
+    def copy_relations(self) -> None:
         """Copy the relations that users saved; those of one name and request are one.
 
         The text of all sources is there already: a name that its trees, or another request, have
         gets a number.
         """
-        numbers = self.numbers[source.number]
+        numbers = self.numbers
         columns = "name, request, from_node, to_node, meaning, statement"
-        for name, *own, last in self._rows(
+        for name, *own, last in self.rows(
             f"select {columns}, last_sentence from {OF}saved_relation order by name"
         ):
             select = "select name, request, from_node, to_node from saved_relation order by name"
-            known = {name: other for name, *other in self._rows(select)}
+            known = {name: other for name, *other in self.rows(select)}
             numbered = re.compile(rf"{re.escape(name)}(_\d+)?")
             same = (name for name in known if known[name] == own[:3] and numbered.fullmatch(name))
             now = next(same, "")
             if not now:
                 taken = [*known]
-                while is_of_trees(self.connection, now := unique(name, taken, "_")):
+                while is_of_trees(self.merge.connection, now := unique(name, taken, "_")):
                     taken.append(now)
-                self._insert(source, "saved_relation", f"own.name = {literal(name)}", name=now)
-                create_view(self.connection, SavedRelation(now, *own))
+                self._insert("saved_relation", f"own.name = {literal(name)}", name=now)
+                create_view(self.merge.connection, SavedRelation(now, *own))
             if now != name:
-                self.notes.append(
-                    f"The saved relation {name} of {source.shown} is called {now} here: another"
+                self.note(
+                    f"The saved relation {name} of {self.shown} is called {now} here: another"
                     " one or a relation of the trees has that name."
                 )
             sentence = renumbered("sentence", "id", numbers)
-            self._rows(
+            self.rows(
                 f"insert into merge_searched select $now, {sentence} from {OF}sentence as own"
                 " where own.id <= $last",
                 {"now": now, "last": last},
@@ -590,7 +593,7 @@ class _Merge:
             word, head_word = (
                 renumbered("saved_pair", column, numbers) for column in ("word", "head_word")
             )
-            self._rows(
+            self.rows(
                 f"insert into saved_pair (relation, word, head_word) select $now, {word},"
                 f" {head_word} from {OF}saved_pair as own where own.relation = $name"
                 " except select relation, word, head_word from saved_pair",

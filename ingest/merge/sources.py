@@ -35,18 +35,17 @@ from attnbank.sql.outputs import MANIFEST, expanded, files_of_bank
 SOURCE = "source"
 OF = f"{SOURCE}.main."
 
+# The text of a table may have so many bytes, or so many times those of its files: Parquet names a
+# text that comes again by a number, and a bank of such a text would fill any disk.
 MOST_TEXT, MOST_TIMES = 10**9, 100
-"""The text of a table may have so many bytes, or so many times those of its files: Parquet names a
-text that comes again by a number, and a bank of such a text would fill any disk."""
+# SQL for the bytes of a value, by its type.
 _BYTES = {
     "VARCHAR": "strlen({})",
     "VARCHAR[]": "list_sum(list_transform({}, lambda part: strlen(part)))",
     "MAP(VARCHAR, VARCHAR)": "list_sum(list_transform(map_values({}), lambda part: strlen(part)))",
 }
-"""SQL for the bytes of a value, by its type."""
 
-Table = tuple[str, str]
-"""The schema and the name of a table."""
+Table = tuple[str, str]  # the schema and the name
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,10 @@ class Source:
 
     @contextmanager
     def attached(self, connection: DuckDBPyConnection) -> Iterator[None]:
-        """Within, the connection has it as the database `source`, read-only.
+        """Context manager that attaches it to a connection as the database `source`, read-only.
 
-        Raises BankError if it has changed since it was checked, or for an error of DuckDB within,
-        unless the disk is full.
+        Raises BankError if it has changed since it was checked, and for an error of DuckDB
+        meanwhile, unless the disk is full.
         """
         try:
             if self.stamp != _stamp(self.reads):
@@ -162,7 +161,7 @@ def of_export(number: int, path: str | Path) -> Source:
 
 @contextmanager
 def reading(export: str, table: ExportedTable) -> Iterator[None]:
-    """Within, an error of DuckDB is about the files of a table, unless the disk is full."""
+    """Context manager for errors of DuckDB about the files of a table, unless the disk is full."""
     try:
         yield
     except duckdb.Error as error:

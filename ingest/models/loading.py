@@ -159,63 +159,83 @@ def load(
     """
     target = device_of(device)
     with translate_loading_errors(name), quiet(), enough_memory(name, target):
-        opened = _load_checkpoint(name, revision, masked_lm, trust_remote_code)
-        config, tokenizer = opened.config, opened.tokenizer
-        head: Head | None = "masked" if masked_lm else None
-        if with_head:
-            head = _own_head(name, config, tokenizer)
-        layout = _layout(name, config, measure)
+        opened = _open_checkpoint(
+            name, revision, trust_remote_code, measure, masked_lm=masked_lm, with_head=with_head
+        )
         if random_seed is None:
             check_weights(name, opened.location, opened.settings)
         try:
-            loaded = read_module(name, opened.location, config, opened.settings, random_seed, head)
+            loaded = read_module(
+                name, opened.location, opened.config, opened.settings, random_seed, opened.head
+            )
         except Exception as error:
             if random_seed is None and not is_out_of_memory(error):
-                _refuse_quantised(name, config, error)
+                _refuse_quantised(name, opened.config, error)
             raise
         loaded = loaded.eval().to(target)
-        module = loaded.base_model if head else loaded
-        shape = find_shape(name, module, config)
-        # GPT-2 accepts token_type_ids too, but as ids of tokens whose embeddings it adds.
-        accepted = "token_type_ids" in inspect.signature(module.forward).parameters
-        takes_segments = accepted and getattr(config, "type_vocab_size", 0) > 1
-        every = tuple(range(1, len(shape.layers) + 1))
-        facts = ModelFacts(
-            name=name,
-            revision=opened.version or revision or getattr(config, "_commit_hash", None),
-            sha256=digest_weights(module),
-            architecture=type(module).__name__,
-            layers=len(shape.layers),
-            heads=shape.heads,
-            random_seed=random_seed,
-            tokenizer=type(tokenizer).__name__,
-            tokenizer_sha256=tokenizer_digest(tokenizer),
-            max_positions=opened.max_positions,
-            layer_numbers=None if shape.layers == every else shape.layers,
-            sliding_window=sliding_window(config),
-            kv_heads=kv_heads_of(config, shape.heads),
-        )
-        model = Model(
-            facts, opened.input_tokenizer, module, target, takes_segments,
-            map_indices=shape.map_indices,
-            sources=shape.sources, module_with_head=loaded if head else None, head=head,
-        )  # fmt: skip
-        if head == "masked":
-            model.masked_lm = _masked_lm(loaded, target, takes_segments, tokenizer)
-        if layout is not None:
-            model.values = Values.from_module(name, module, shape.layers, shape.heads, layout)
-        # `detect_behaviour` needs ids of ordinary tokens, which only stand for text.
-        special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
-        known = range(min(vocabulary_rows(module), len(tokenizer)))
-        words = [id for id in known if id not in special]
+        model, words = _model_of(name, opened, loaded, target, revision, random_seed)
         padding = opened.input_tokenizer.padding
         conduct = detect_behaviour(name, model.attentions, words, padding, opened.max_positions)
         # Without sources, all maps are computed before the first is used.
         model.sources = model.sources if _can_stream(model, words) else None
-    model.facts = replace(facts, sinks=conduct.sinks, causal=conduct.causal)
+    model.facts = replace(model.facts, sinks=conduct.sinks, causal=conduct.causal)
     padded = conduct.batching == "padded"
     model.batching = opened.family.batching if padded else conduct.batching
     return model
+
+
+def _model_of(
+    name: str,
+    opened: _CheckedModel,
+    loaded: Any,
+    device: torch.device,
+    revision: str | None,
+    random_seed: int | None,
+) -> tuple[Model, list[int]]:
+    """Return a model whose weights are read, and the ids of ordinary tokens, to try it with."""
+    config, tokenizer, head = opened.config, opened.tokenizer, opened.head
+    module = loaded.base_model if head else loaded
+    shape = find_shape(name, module, config)
+    # GPT-2 accepts token_type_ids too, but as ids of tokens whose embeddings it adds.
+    accepted = "token_type_ids" in inspect.signature(module.forward).parameters
+    takes_segments = accepted and getattr(config, "type_vocab_size", 0) > 1
+    every = tuple(range(1, len(shape.layers) + 1))
+    facts = ModelFacts(
+        name=name,
+        revision=opened.version or revision or getattr(config, "_commit_hash", None),
+        sha256=digest_weights(module),
+        architecture=type(module).__name__,
+        layers=len(shape.layers),
+        heads=shape.heads,
+        random_seed=random_seed,
+        tokenizer=type(tokenizer).__name__,
+        tokenizer_sha256=tokenizer_digest(tokenizer),
+        max_positions=opened.max_positions,
+        layer_numbers=None if shape.layers == every else shape.layers,
+        sliding_window=sliding_window(config),
+        kv_heads=kv_heads_of(config, shape.heads),
+    )
+    model = Model(
+        facts, opened.input_tokenizer, module, device, takes_segments,
+        map_indices=shape.map_indices,
+        sources=shape.sources, module_with_head=loaded if head else None, head=head,
+    )  # fmt: skip
+    if head == "masked":
+        special = frozenset(tokenizer.all_special_ids)
+        known = range(min(loaded.config.vocab_size, len(tokenizer)))
+        model.masked_lm = MaskedLM(
+            module=loaded.requires_grad_(False),
+            device=device,
+            takes_segments=takes_segments,
+            mask=tokenizer.mask_token_id,
+            special=special - {tokenizer.unk_token_id},
+            vocabulary=tuple(id for id in known if id not in special),
+        )
+    if opened.layout is not None:
+        model.values = Values.from_module(name, module, shape.layers, shape.heads, opened.layout)
+    added = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+    known = range(min(vocabulary_rows(module), len(tokenizer)))
+    return model, [id for id in known if id not in added]
 
 
 def _can_stream(model: Model, words: Sequence[int]) -> bool:
@@ -231,11 +251,6 @@ def _can_stream(model: Model, words: Sequence[int]) -> bool:
         return False
     maps = model.attentions(*inputs)
     return len(streamed) == len(maps) and all(map(torch.equal, streamed, maps))
-
-
-def _layout(name: str, config: Any, measure: Measure) -> Layout | None:
-    """Return the layout of the value projections that a measure needs; None if it needs none."""
-    return None if measure in ("weights", "rollout") else layout_of(name, config, measure)
 
 
 def _refuse_quantised(name: str, config: Any, error: Exception) -> None:
@@ -279,10 +294,9 @@ def describe(
     Raises the errors of `load`, except those about weights.
     """
     with translate_loading_errors(name), quiet():
-        opened = _load_checkpoint(name, revision, masked_lm, trust_remote_code)
-        if with_head:
-            _own_head(name, opened.config, opened.tokenizer)
-        _layout(name, opened.config, measure)
+        opened = _open_checkpoint(
+            name, revision, trust_remote_code, measure, masked_lm=masked_lm, with_head=with_head
+        )
         layers, heads = _shape(name, opened.blank, opened.config)
         digest_ = tokenizer_digest(opened.tokenizer)
     return Described(opened.input_tokenizer, layers, heads, opened.max_positions, digest_)
@@ -301,10 +315,18 @@ class _CheckedModel:
     location: str  # a folder or a hub name
     version: str | None  # of the package that contains it, else None
     settings: dict[str, Any]  # arguments of every from_pretrained
+    head: Head | None  # the head to load with it
+    layout: Layout | None  # of the value projections, if the measure needs them
 
 
-def _load_checkpoint(
-    name: str, revision: str | None, masked_lm: bool, trust_remote_code: bool
+def _open_checkpoint(
+    name: str,
+    revision: str | None,
+    trust_remote_code: bool,
+    measure: Measure,
+    *,
+    masked_lm: bool,
+    with_head: bool,
 ) -> _CheckedModel:
     location, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
     config = transformers.AutoConfig.from_pretrained(location, **settings)
@@ -320,10 +342,15 @@ def _load_checkpoint(
     check_vocabulary(name, blank, tokenizer)
     input_tokenizer = InputTokenizer.from_transformers(tokenizer)
     check_special_tokens(name, blank, config, input_tokenizer)
-    longest = _max_positions(blank, config, tokenizer)
+    head: Head | None = "masked" if masked_lm else None
+    if with_head:
+        head = _own_head(name, config, tokenizer)
+    needs_values = measure not in ("weights", "rollout")
     return _CheckedModel(
-        config, family, tokenizer, input_tokenizer, blank, longest, location, version, settings
-    )
+        config, family, tokenizer, input_tokenizer, blank,
+        _max_positions(blank, config, tokenizer), location, version, settings, head,
+        layout_of(name, config, measure) if needs_values else None,
+    )  # fmt: skip
 
 
 def _refuse_without_head(name: str, config: Any, tokenizer: Any) -> None:
@@ -348,19 +375,6 @@ def _own_head(name: str, config: Any, tokenizer: Any) -> Head:
         return "causal"
     raise ModelError(
         f"{name} ({config.model_type}) is not a language model: it predicts no words.", WITH_HEAD
-    )
-
-
-def _masked_lm(module: Any, device: torch.device, takes_segments: bool, tokenizer: Any) -> MaskedLM:
-    special = frozenset(tokenizer.all_special_ids)
-    known = range(min(module.config.vocab_size, len(tokenizer)))
-    return MaskedLM(
-        module=module.requires_grad_(False),
-        device=device,
-        takes_segments=takes_segments,
-        mask=tokenizer.mask_token_id,
-        special=special - {tokenizer.unk_token_id},
-        vocabulary=tuple(id for id in known if id not in special),
     )
 
 

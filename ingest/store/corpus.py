@@ -468,97 +468,104 @@ def _check_left_out(
 def _read_items(text: DuckDBPyConnection, corpus: Corpus, problems: list[Problem]) -> Iterator[int]:
     """Write the sentences of a corpus, as corpus 1, and collect its problems.
 
-    Every row is counted, those of other shards too, since its ordinal is its id. A problem belongs
-    to the document it is in (or the first), so that it is reported by one shard only. Yields the
-    number of sentences so far whenever some were written.
+    A problem belongs to the document it is in (or the first), so that it is reported by one shard
+    only. Yields the number of sentences so far whenever some were written.
     """
     shard = read_shards(corpus.facts.shard)
-    tables = {name: Rows(name) for name in _TABLES}
-    documents = sentences = words = mentions = in_document = 0
-    entities: dict[str, int] = {}  # of the document
-    all_entities = 0
+    rows = _TextRows()
     for item in corpus.items():
         if isinstance(item, Problem):
-            if shard.has_document(max(documents, 1)):
+            if shard.has_document(max(rows.documents, 1)):
                 problems.append(item)
-                place = f"{item.file}:{item.line}"
-                tables["skipped"].add(1, None, None, None, item.sentence, place, item.id, item.fact)
+                rows.add_problem(item)
             continue
-        if item.document is not None:
-            documents += 1
-            in_document = 0
-            entities = {}
-            start = item.document
-            if shard.has_document(documents):
-                tables["document"].add(
-                    documents, 1, documents, start.name, start.is_marked, start.split, start.file,
-                    list(start.metadata.items()),
-                )  # fmt: skip
-        sentences += 1
-        in_document += 1
-        for mention in item.mentions:
-            if mention.entity not in entities:
-                all_entities += 1
-                entities[mention.entity] = all_entities
-        if shard.has_document(documents):
-            _add_sentence(
-                tables, item, documents, sentences, in_document, words, mentions, entities
-            )
-        words += len(item.words)
-        mentions += len(item.mentions)
-        if len(tables["word"]) >= _ROWS_AT_ONCE:
-            _insert(text, tables)
-            yield sentences
-    _insert(text, tables)
-    yield sentences
+        rows.count_sentence(item)
+        if shard.has_document(rows.documents):
+            rows.add_sentence(item)
+        rows.words += len(item.words)
+        rows.mentions += len(item.mentions)
+        if len(rows.tables["word"]) >= _ROWS_AT_ONCE:
+            rows.insert(text)
+            yield rows.sentences
+    rows.insert(text)
+    yield rows.sentences
 
 
-def _add_sentence(
-    tables: dict[str, Rows],
-    sentence: Sentence,
-    document: int,
-    id: int,
-    in_document: int,
-    words: int,
-    mentions: int,
-    entities: dict[str, int],
-) -> None:
-    """Add the rows of a sentence; `words` and `mentions` are how many come before its own."""
-    tables["sentence"].add(
-        id, document, in_document, sentence.paragraph, sentence.name,
-        sentence.text or _rebuild_text(sentence), len(sentence.words), sentence.empty_nodes,
-        sentence.line, list(sentence.metadata.items()) or None,
-    )  # fmt: skip
-    tables["word"].extend(
-        (words + at, id, at, word.form, word.lemma, word.upos, word.xpos, word.feats,
-         word.head_index, word.deprel, word.deps, word.space_after, word.surface, word.misc,
-         word.token_start)
-        for at, word in enumerate(sentence.words, 1)
-    )  # fmt: skip
-    tables["enhanced_dependency"].extend(
-        (id, at, head, relation)
-        for at, word in enumerate(sentence.words, 1)
-        for head, relation in word.edges
-    )
-    tables["constituent"].extend(
-        (id, number, phrase.parent, phrase.label, phrase.first, phrase.last)
-        for number, phrase in enumerate(sentence.constituents, 1)
-    )
-    tables["mention"].extend(
-        (mentions + at, document, entities[mention.entity], mention.entity, words + mention.first,
-         words + mention.last, words + mention.head, mention.head_rule, mention.kind,
-         mention.kind_rule, mention.type, mention.identity, mention.parts)
-        for at, mention in enumerate(sentence.mentions, 1)
-    )  # fmt: skip
-    tables["departure"].extend(
-        (1, id, f"{departure.file}:{departure.line}", departure.id, departure.fact)
-        for departure in sentence.departures
-    )
+class _TextRows:
+    """Rows of corpus 1 that are not inserted yet, and how many came before them.
 
+    Every row is counted, those of other shards too, since its ordinal is its id.
+    """
 
-def _insert(text: DuckDBPyConnection, tables: dict[str, Rows]) -> None:
-    for rows in tables.values():
-        rows.insert(text)
+    def __init__(self) -> None:
+        self.tables = {name: Rows(name) for name in _TABLES}
+        self.documents = self.sentences = self.words = self.mentions = 0
+        self.in_document = 0  # sentences of the document
+        self.entities: dict[str, int] = {}  # of the document
+        self.all_entities = 0
+
+    def add_problem(self, problem: Problem) -> None:
+        place = f"{problem.file}:{problem.line}"
+        self.tables["skipped"].add(
+            1, None, None, None, problem.sentence, place, problem.id, problem.fact
+        )
+
+    def count_sentence(self, sentence: Sentence) -> None:
+        """Count a sentence, and the document and the entities that begin with it."""
+        if sentence.document is not None:
+            self.documents += 1
+            self.in_document = 0
+            self.entities = {}
+        self.sentences += 1
+        self.in_document += 1
+        for mention in sentence.mentions:
+            if mention.entity not in self.entities:
+                self.all_entities += 1
+                self.entities[mention.entity] = self.all_entities
+
+    def add_sentence(self, sentence: Sentence) -> None:
+        """Add the rows of the sentence that was counted last."""
+        tables, document, id = self.tables, self.documents, self.sentences
+        words, mentions = self.words, self.mentions
+        if (start := sentence.document) is not None:
+            tables["document"].add(
+                document, 1, document, start.name, start.is_marked, start.split, start.file,
+                list(start.metadata.items()),
+            )  # fmt: skip
+        tables["sentence"].add(
+            id, document, self.in_document, sentence.paragraph, sentence.name,
+            sentence.text or _rebuild_text(sentence), len(sentence.words), sentence.empty_nodes,
+            sentence.line, list(sentence.metadata.items()) or None,
+        )  # fmt: skip
+        tables["word"].extend(
+            (words + at, id, at, word.form, word.lemma, word.upos, word.xpos, word.feats,
+             word.head_index, word.deprel, word.deps, word.space_after, word.surface, word.misc,
+             word.token_start)
+            for at, word in enumerate(sentence.words, 1)
+        )  # fmt: skip
+        tables["enhanced_dependency"].extend(
+            (id, at, head, relation)
+            for at, word in enumerate(sentence.words, 1)
+            for head, relation in word.edges
+        )
+        tables["constituent"].extend(
+            (id, number, phrase.parent, phrase.label, phrase.first, phrase.last)
+            for number, phrase in enumerate(sentence.constituents, 1)
+        )
+        tables["mention"].extend(
+            (mentions + at, document, self.entities[mention.entity], mention.entity,
+             words + mention.first, words + mention.last, words + mention.head, mention.head_rule,
+             mention.kind, mention.kind_rule, mention.type, mention.identity, mention.parts)
+            for at, mention in enumerate(sentence.mentions, 1)
+        )  # fmt: skip
+        tables["departure"].extend(
+            (1, id, f"{departure.file}:{departure.line}", departure.id, departure.fact)
+            for departure in sentence.departures
+        )
+
+    def insert(self, text: DuckDBPyConnection) -> None:
+        for rows in self.tables.values():
+            rows.insert(text)
 
 
 def _rebuild_text(sentence: Sentence) -> str:

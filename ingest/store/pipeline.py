@@ -23,8 +23,8 @@ from duckdb import DuckDBPyConnection
 from torch import Tensor
 
 from attnbank.ingest.attention.measures import LAYER_MEASURES
-from attnbank.ingest.attention.pieces_and_peaks import Maps
-from attnbank.ingest.attention.rows import BatchRows, RunFacts, rows_of_batch, run_masked, run_model
+from attnbank.ingest.attention.pieces_and_peaks import Maps, RunFacts
+from attnbank.ingest.attention.rows import BatchRows, rows_of_batch, run_masked, run_model
 from attnbank.ingest.inputs.candidate_inputs import NO_LOCK, Query, cursor_query
 from attnbank.ingest.inputs.planning import Batch, Planner
 from attnbank.ingest.masked.passes import MaskedLoss, MaskedPasses, Tally

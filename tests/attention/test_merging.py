@@ -86,9 +86,7 @@ def test_the_number_of_maps_that_are_taken_together_changes_nothing(
         INPUTS,
         pieces_and_peaks.Maps.from_list(attentions),
         [at in unmaskable for at in range(len(INPUTS))],
-        subword="mean",
-        decimals=decimals,
-        largest=None if with_weights else 0,
+        pieces_and_peaks.RunFacts(1, 1, "mean", decimals, largest=None if with_weights else 0),
     )
     kept = [at for at in range(len(INPUTS)) if at not in (*unnormalised, *unmaskable)]
     alone = [_alone(at, decimals) for at in kept]

@@ -15,7 +15,8 @@ import new_banks
 import pytest
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.attention.rows import BatchRows, RunFacts
+from attnbank.ingest.attention.pieces_and_peaks import RunFacts
+from attnbank.ingest.attention.rows import BatchRows
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import BankError
