@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import Field, dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,8 @@ from attnbank.sql.errors import CallError
 from attnbank.sql.ids import MOST, read_shards
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from attnbank.ingest.store.deleting import Deletion
 
 Unit = Literal["word", "token"]
@@ -425,8 +429,7 @@ def check_options(options: IngestOptions) -> None:
             f" {str(options.shard)[:40]!r}.",
             "For example, for the third of 16 shards: --shard 3/16.",
         )
-    for option in fields(options):
-        _check_value(_flag(option), getattr(options, option.name), option.metadata)
+    check_values(options)
     for conflicts in (_corpus_conflicts, _input_conflicts, _model_conflicts, _result_conflicts):
         for fact, remedy in conflicts(options):
             raise CallError(fact, remedy)
@@ -544,22 +547,36 @@ def _result_conflicts(options: IngestOptions) -> _Conflicts:
         )
 
 
-def _check_value(flag: str, value: Any, metadata: Mapping[str, Any]) -> None:
-    """Raise CallError for a value that is not among the choices or bounds in a field's metadata."""
-    if value is None:
-        return
-    if "choices" in metadata and value not in metadata["choices"]:
-        valid = " or ".join(metadata["choices"])
-        raise CallError(f"{value!r} is not a valid value of {flag}.", f"Use {valid}.")
-    if "least" in metadata and not metadata["least"] <= value <= metadata["most"]:
-        valid = f"{metadata['least']:,} to {metadata['most']:,}"
-        raise CallError(f"{flag} is out of range.", f"Use a number from {valid}.")
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise CallError(f"{flag} is not valid UTF-8.", "Write it in UTF-8.") from None
-        if "\0" in value:
-            raise CallError(f"{flag} contains a null character.", "Leave it out.")
-        if len(value) > _LONGEST_NAME:
-            raise CallError(f"{flag} has {len(value):,} characters.", "Give a shorter one.")
+def check_values(options: DataclassInstance) -> None:
+    """Raise CallError for a value that is not among the choices, or within the bounds, of `option`.
+
+    And for text that is no valid name.
+    """
+    for field_ in fields(options):
+        flag, rules, value = _flag(field_), field_.metadata, getattr(options, field_.name)
+        if value is None:
+            continue
+        if "choices" in rules and value not in rules["choices"]:
+            valid = " or ".join(rules["choices"])
+            raise CallError(f"{value!r} is not a valid value of {flag}.", f"Use {valid}.")
+        bounds = [bound for bound in _BOUNDS if bound[0] in rules]
+        if not all(holds(value, rules[name]) for name, holds, _ in bounds):
+            valid = " ".join(f"{word} {rules[name]:,}" for name, _, word in bounds)
+            raise CallError(f"{flag} is out of range.", f"Use a number {valid}.")
+        if isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise CallError(f"{flag} is not valid UTF-8.", "Write it in UTF-8.") from None
+            if "\0" in value:
+                raise CallError(f"{flag} contains a null character.", "Leave it out.")
+            if len(value) > _LONGEST_NAME:
+                raise CallError(f"{flag} has {len(value):,} characters.", "Give a shorter one.")
+
+
+_BOUNDS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
+    ("least", operator.ge, "from"),
+    ("above", lambda value, bound: bound < value < math.inf, "above"),
+    ("most", operator.le, "to"),
+    ("below", operator.lt, "to below"),
+)

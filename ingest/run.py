@@ -6,8 +6,6 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from attnbank.ingest.inputs.candidate_inputs import cursor_query
 from attnbank.ingest.inputs.planning import Planner, SharedPlans
 from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
-from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned, memory_bytes
+from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, memory_bytes, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.training_steps import Series, step_of
 from attnbank.ingest.options import (
@@ -148,35 +146,25 @@ def ingest_run(
             model.facts.layer_numbers, options.measure,
         )  # fmt: skip
         progress = ProgressCounter(on_progress)
-        with _interruptions(connection, run), malloc_tuned():
+
+        def saved() -> str:
+            totals = report_columns(connection, run.id)
+            return f"{totals['batches']:,} batches ({totals['inputs']:,} inputs) are saved"
+
+        smaller = run.batch_tokens // 2
+        remedy = (
+            f"Repeat the command with --batch-tokens {smaller}: it resumes where it stopped."
+            if smaller >= _SMALLEST_BATCH
+            else "Start over with shorter inputs or on the CPU: --replace with --max-tokens or"
+            " --device cpu."
+        )
+        with tell_what_is_saved(saved, remedy), malloc_tuned():
             batch_runner(
                 PendingRun(connection, model, planner, facts, run.batches, progress, masked)
             )
         report = _report(connection, run.id, state, checked)
         runs.finish_run(connection, run.id)
         return replace(report, replaced=replaced)
-
-
-@contextmanager
-def _interruptions(connection: DuckDBPyConnection, run: runs.StoredRun) -> Iterator[None]:
-    """Context manager that says how much of a run is saved, on an interrupt or without memory."""
-    try:
-        yield
-    except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
-        if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
-            raise
-        totals = report_columns(connection, run.id)
-        written = f"{totals['batches']:,} batches ({totals['inputs']:,} inputs) are saved"
-        if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(written) from error
-        smaller = run.batch_tokens // 2
-        raise AttnbankError(
-            f"The device ran out of memory; {written}.",
-            f"Repeat the command with --batch-tokens {smaller}: it resumes where it stopped."
-            if smaller >= _SMALLEST_BATCH
-            else "Start over with shorter inputs or on the CPU: --replace with --max-tokens or"
-            " --device cpu.",
-        ) from error
 
 
 def load_model(

@@ -34,7 +34,7 @@ from attnbank.ingest.losses.language_model import Scorer, Surprisal, Text
 from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, agreement_pairs, read_pairs
 from attnbank.ingest.models.files import model_of_run
 from attnbank.ingest.models.loading import MINILM, load
-from attnbank.ingest.models.runtime import gc_frozen, is_out_of_memory, malloc_tuned
+from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import Encoded
 from attnbank.ingest.options import IngestOptions
 from attnbank.ingest.progress import OnProgress, ProgressCounter, ignore_progress
@@ -43,7 +43,7 @@ from attnbank.ingest.store.pipeline import Writer, pending_batches, run_batches
 from attnbank.ingest.store.writer import insert_row, open_for_changes, rows_by_name
 from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
-from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.errors import CallError
 from attnbank.sql.interrupts import Postponed
 
 AGREEMENT = "agreement"  # the source of the pairs that are made from the trees
@@ -157,26 +157,14 @@ class _SurprisalJob:
                 self.run["name"], sets=len(head_sets), controls=len(self.sets) - len(head_sets),
                 pairs={source: len(pairs) for source, pairs in pairs_by_source.items()},
             )  # fmt: skip
-            try:
-                if unmeasured or self.replace or not self._is_finished():
+            remedy = "with a smaller --batch-tokens: it resumes where it stopped."
+            with tell_what_is_saved(self._saved, f"Type the same command {remedy}"):
+                report.is_new = bool(unmeasured) or self.replace or not self._is_finished()
+                if report.is_new:
                     self._prepare()
                     with malloc_tuned():
                         self._run_batches(unmeasured, report)
                     self._finish(report)
-                else:
-                    report.is_new = False
-            except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
-                if not (isinstance(error, KeyboardInterrupt) or is_out_of_memory(error)):
-                    raise
-                words = len(self.measured_words())
-                written = f"{words:,} words are saved"
-                if isinstance(error, KeyboardInterrupt):
-                    raise KeyboardInterrupt(written if words else "") from error
-                raise AttnbankError(
-                    f"The device ran out of memory; {written}.",
-                    "Type the same command with a smaller --batch-tokens: it resumes where it"
-                    " stopped.",
-                ) from error
             (counts,) = self.query("losses/surprisal_counts", self.of_run)
             report.words, report.first_words, report.sharing_words = counts
             return report
@@ -303,6 +291,10 @@ class _SurprisalJob:
             self.of_run | {"ablation": self.ablation},
         )
         return set(words.fetchnumpy()["word"].tolist())
+
+    def _saved(self) -> str:
+        words = len(self.measured_words())
+        return f"{words:,} words are saved" if words else ""
 
     def _prepare(self) -> None:
         """Load the model, delete what is replaced, and write the sets."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -44,6 +44,23 @@ def enough_memory(name: str, device: torch.device) -> Iterator[None]:
             f"The device {device} has too little free memory for the model {name}.",
             f"Free some memory, {use_cpu}or use a smaller model.",
         ) from error
+
+
+@contextmanager
+def tell_what_is_saved(saved: Callable[[], str], remedy: str) -> Iterator[None]:
+    """Context manager for errors that say what is `saved`: of an interrupt, or without memory.
+
+    `remedy` is for the latter, an AttnbankError.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, MemoryError, RuntimeError) as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(saved()) from error
+        if not is_out_of_memory(error):
+            raise
+        fact = f"The device ran out of memory; {saved() or 'nothing is saved'}."
+        raise AttnbankError(fact, remedy) from error
 
 
 def device_of(name: str) -> torch.device:

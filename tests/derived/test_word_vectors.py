@@ -153,7 +153,7 @@ def test_a_byte_order_mark_costs_no_word(tmp_path: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(CallError, match="cannot be read: "):
+    with pytest.raises(CallError, match="Cannot read "):
         file_vectors(tmp_path, ["rain"])
 
 

@@ -80,7 +80,7 @@ def test_vectors_that_ask_for_too_much(tmp_path: Path, text: str, fact: str) -> 
 def test_vectors_that_inflate_without_end(tmp_path: Path) -> None:
     path = tmp_path / "vectors.gz"
     path.write_bytes(gzip.compress((b"rain" + b" 1" * 1000 + b"\n") * 40_000, 9))
-    with pytest.raises(EmbeddingsError, match="decompresses to more than 200 times"):
+    with pytest.raises(EmbeddingsError, match="decompresses to more than"):
         file_vectors(path, ["rain"])
 
 

@@ -7,11 +7,7 @@ of the trained weights, those of the model must match.
 
 from __future__ import annotations
 
-import codecs
-import gzip
-import io
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from attnbank.ingest.corpora.document import FaultError
+from attnbank.ingest.corpora.format import BOM, CorpusFile, read_error
 from attnbank.ingest.derived.probes.probe_options import ProbeOptions
 from attnbank.ingest.derived.probes.sentences import PIECE_SEPARATOR, ProbeRun
 from attnbank.sql.errors import AttnbankError, CallError
@@ -30,11 +28,7 @@ if TYPE_CHECKING:
 
 MODEL = "model"
 _GZIP = b"\x1f\x8b"
-_MOST_BYTES = 16 * 2**20  # of a line; a vector of 4,096 values takes 0.1 MB
 _MOST_VALUES = 16_384  # of a vector
-# Against decompression bombs: a compressed file of vectors inflates by less than 5 times.
-_MOST_INFLATED = 200
-_SMALL = 64 * 2**20  # bytes; up to this size a compressed file may inflate by any factor
 _TEXT_FILE = "Give a GloVe or word2vec text file."
 _COUNTS = re.compile(r"([0-9]{1,12}) ([0-9]{1,12})")
 
@@ -147,33 +141,24 @@ def _read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         with path.open("rb") as file:
             is_packed = file.read(len(_GZIP)) == _GZIP
-            most = max(_SMALL, _MOST_INFLATED * file.seek(0, io.SEEK_END)) if is_packed else None
-            file.seek(0)
-            bytes_read = 0
-            text = gzip.GzipFile(fileobj=file) if is_packed else file
-            while line := text.readline(_MOST_BYTES + 1):
-                number += 1
-                bytes_read += len(line)
-                if len(line) > _MOST_BYTES:
-                    fact = f"{path}:{number}: the line has more than {_MOST_BYTES:,} bytes."
-                    raise EmbeddingsError(fact, _TEXT_FILE)
-                if most is not None and bytes_read > most:
-                    fact = f"{path} decompresses to more than {_MOST_INFLATED} times its size."
-                    raise EmbeddingsError(fact, _TEXT_FILE)
-                line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-                yield number, line.decode("utf-8").rstrip(" \t\r\n").replace("\t", " ")
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        where, reason = str(path), str(error)
-        if isinstance(error, UnicodeDecodeError):
-            where, reason = f"{path}:{number}", error.reason
-        raise EmbeddingsError(
-            f"{where} is not a text file of word vectors: {reason}.",
-            "Give a GloVe or word2vec text file (word2vec's binary files are not read).",
-        ) from error
+        for number, line in enumerate(CorpusFile(str(path), path, compressed=is_packed).lines(), 1):
+            text = (line.removeprefix(BOM) if number == 1 else line).decode()
+            yield number, text.rstrip(" \t\r\n").replace("\t", " ")
+    except FaultError as error:
+        if error.problem.line:
+            fact = f"{path}:{error.problem.line}: {error.fact}."
+            raise EmbeddingsError(fact, _TEXT_FILE) from error
+        where, reason = str(path), error.fact  # of a compressed file
+    except UnicodeDecodeError as error:
+        where, reason = f"{path}:{number}", error.reason
     except OSError as error:
-        raise CallError(
-            f"{path} cannot be read: {error.strerror or error}.", "Check the file."
-        ) from error
+        raise read_error(str(path), error) from error
+    else:
+        return
+    raise EmbeddingsError(
+        f"{where} is not a text file of word vectors: {reason}.",
+        "Give a GloVe or word2vec text file (word2vec's binary files are not read).",
+    )
 
 
 def _is_float_text(text: str) -> bool:

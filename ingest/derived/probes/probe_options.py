@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.options import TRUST_HELP, option
+from attnbank.ingest.options import TRUST_HELP, check_values, option
 from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import did_you_mean
@@ -121,20 +119,4 @@ def check_options(kind: str, train_run: str | None, options: ProbeOptions) -> No
             f"A probe of kind {kind} needs a run to train on.",
             "Give one: --train-run RUN (train_run=).",
         )
-    for field in fields(options):
-        value, rules = getattr(options, field.name), field.metadata
-        if "choices" in rules and value not in rules["choices"]:
-            raise CallError(
-                f"{field.name} cannot be {value}.", f"Use one of: {', '.join(rules['choices'])}."
-            )
-        for name, holds, bound in (
-            ("least", operator.ge, "at least"),
-            ("most", operator.le, "at most"),
-            ("above", lambda value, bound: bound < value < math.inf, "more than"),
-            ("below", operator.lt, "less than"),
-        ):
-            if name in rules and not holds(value, rules[name]):
-                raise CallError(
-                    f"{field.name} must be {bound} {rules[name]:,}.",
-                    f"Leave it out for the default, {field.default}.",
-                )
+    check_values(options)
