@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
@@ -30,11 +31,12 @@ from attnbank.ingest.attention.measures import LAYER_MEASURES, NORMALISED_MEASUR
 from attnbank.ingest.attention.pieces_and_peaks import Maps, RowSums, RunFacts, is_unnormalised
 from attnbank.ingest.attention.rows import rows_of_batch
 from attnbank.ingest.inputs.candidate_inputs import (
-    WINDOW,
     Input,
     Skip,
     Span,
     TokenisedSentence,
+    cursor_query,
+    sentence_windows,
     spans_of,
 )
 from attnbank.ingest.inputs.planning import Batch
@@ -54,7 +56,6 @@ from attnbank.ingest.store import runs
 from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import Writer
 from attnbank.ingest.store.writer import open_for_ingest
-from attnbank.sql import registry
 from attnbank.sql.bank.opening import MOST_HEADS, existing
 from attnbank.sql.errors import AttnbankWarning, CallError, first_line
 from attnbank.sql.ids import ordinal_of
@@ -220,7 +221,7 @@ class PrecomputedRun:
             self._stack.__exit__(kind, error, trace)  # raises DuckDB's errors as BankError
             return
         with self._stack:
-            self._flush(self._skips())
+            self._flush([*self._skips()])
             self._writer.commit()
             runs.finish_run(self._connection, self._run.run)
             statement = "select misspelled_words from run_part where run = ?"
@@ -411,40 +412,25 @@ class PrecomputedRun:
         self._example = self._example or f"{quoted[0]} for {quoted[1]} in {where}"
         return len(wrong)
 
-    def _skips(self) -> list[Skip]:
-        skips = []
+    def _skips(self) -> Iterator[Skip]:
+        empty = "empty", "the sentence has no words"
+        missing = "not-given", "the run was finished without its maps"
         for row in self._sentence_rows():
             if row[0] not in self._done:
                 sentence = self._sentence_of_row(row)._row
-                empty = "empty", "the sentence has no words"
-                missing = "not-given", "the run was finished without its maps"
-                skips.append(sentence.skip(*(missing if sentence.spans else empty)))
-        return skips
+                yield sentence.skip(*(missing if sentence.spans else empty))
 
     def _sentence_rows(self) -> Iterator[tuple[Any, ...]]:
-        named = {"corpus": self._run.corpus}
-        extent = self._connection.execute(
-            registry.internal_statement("ingest/corpus_extent"), named
-        )
-        ((_, _, least, most),) = extent.fetchall()
-        for start in range(least, most + 1, WINDOW):
-            window = named | {"first": start, "last": start + WINDOW - 1}
-            rows = self._connection.execute(
-                registry.internal_statement("ingest/sentence_window"), window
-            )
-            yield from rows.fetchall()
+        windows = sentence_windows(cursor_query(self._connection), self._run.corpus)
+        return chain.from_iterable(windows)
 
     def _sentence_of_row(self, row: tuple[Any, ...]) -> PrecomputedSentence:
         id, document, document_index, index, name, location = row[:6]
         spans = spans_of(row[6:], self._options.multiword)
-        tokenised_sentence = TokenisedSentence(
-            id, document, document_index, index, name, location, spans
-        )
-        words, spaces = (
-            tuple(span.text for span in spans),
-            tuple(span.space_after for span in spans),
-        )
-        return PrecomputedSentence(name, words, spaces, tokenised_sentence, self)
+        sentence = TokenisedSentence(id, document, document_index, index, name, location, spans)
+        words = tuple(span.text for span in spans)
+        spaces = tuple(span.space_after for span in spans)
+        return PrecomputedSentence(name, words, spaces, sentence, self)
 
 
 @dataclass
@@ -527,18 +513,16 @@ def _as_array(maps: Any, shape: tuple[int, ...], where: str) -> NDArray[np.float
     float32 become infinite, which is refused later.
     """
     try:
-        layers = (
-            [_as_numpy(layer) for layer in maps]
-            if isinstance(maps, list | tuple)
-            else _as_numpy(maps)
-        )
-        if isinstance(layers, list):
+        layers: Any
+        if isinstance(maps, list | tuple):
+            layers = [_as_numpy(layer) for layer in maps]
             layers = [
                 layer[0] if layer.ndim == 4 and len(layer) == 1 else layer for layer in layers
             ]
             shapes = {layer.shape for layer in layers}
             own = (len(layers), *(shapes.pop() if len(shapes) == 1 else (shapes or "")))
         else:
+            layers = _as_numpy(maps)
             layers = layers[0] if layers.ndim == 5 and len(layers) == 1 else layers
             own = layers.shape
         if own == shape:

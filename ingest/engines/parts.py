@@ -137,6 +137,33 @@ class _Workspace:
             return []
         return parse_part_list(lines, batches)
 
+    def log_part(self, part: WrittenPart) -> None:
+        """Add a part to the list.
+
+        This precedes the commit of its batches: parts after the last committed batch do not count.
+        """
+        try:
+            with self.parts.open("a", encoding="utf-8") as file:
+                file.write(part.to_line())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise unwritten(self.parts, error) from error
+
+    def delete_uncommitted(self, batches: int) -> None:
+        """Delete the files of parts after the last committed batch, which are written again."""
+        parts = self.written_parts(batches)
+        committed = {self.export / file.path for _, files in parts for file in files.values()}
+        try:
+            for file in self.export.rglob("*"):
+                if file.is_file() and file not in committed:
+                    file.unlink()
+            rewritten = self.parts.with_suffix(".new")
+            rewritten.write_text("".join(f"{line}\n" for line, _ in parts), encoding="utf-8")
+            rewritten.replace(self.parts)
+        except OSError as error:
+            raise unwritten(self.folder, error) from error
+
 
 def ingest_to_export(
     options: IngestOptions,
@@ -225,7 +252,7 @@ def _check_target(folder: str | Path) -> Path:
 def _run_parts(
     engine: Engine, workspace: _Workspace, options: IngestOptions, pending: PendingRun
 ) -> None:
-    _delete_uncommitted(workspace, pending.done)
+    workspace.delete_uncommitted(pending.done)
     facts = pending.model.facts
     work = Work(options, pending.facts, facts, str(pending.model.device))
     with pending.connection.cursor() as reading:
@@ -238,42 +265,11 @@ def _run_parts(
                         part = next(written, None)
                     if part is None:
                         break
-                    _log_part(workspace, part)
+                    workspace.log_part(part)
                     writer.add(*part.rows)
                     writer.commit()
                     for rows in part.rows:
                         pending.progress.add(rows.sentences, rows.effort)
-
-
-def _log_part(workspace: _Workspace, part: WrittenPart) -> None:
-    """Add a part to the list.
-
-    This precedes the commit of its batches: parts after the last committed batch do not count.
-    """
-    try:
-        with workspace.parts.open("a", encoding="utf-8") as file:
-            file.write(part.to_line())
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise unwritten(workspace.parts, error) from error
-
-
-def _delete_uncommitted(workspace: _Workspace, batches: int) -> None:
-    """Delete the files of parts after the last committed batch, which are written again."""
-    parts = workspace.written_parts(batches)
-    committed_files = {
-        workspace.export / file.path for _, files in parts for file in files.values()
-    }
-    try:
-        for file in workspace.export.rglob("*"):
-            if file.is_file() and file not in committed_files:
-                file.unlink()
-        rewritten = workspace.parts.with_suffix(".new")
-        rewritten.write_text("".join(f"{line}\n" for line, _ in parts), encoding="utf-8")
-        rewritten.replace(workspace.parts)
-    except OSError as error:
-        raise unwritten(workspace.folder, error) from error
 
 
 def split_batches(batches: Iterator[Batch], maps: int) -> Iterator[FolderPart]:

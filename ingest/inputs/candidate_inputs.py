@@ -163,11 +163,8 @@ def tokenise_sentences(
 
     `multiword` and `edges` are those of `IngestOptions`.
     """
-    (extent,) = query("ingest/corpus_extent", {"corpus": corpus})
     document, space = 0, False  # of the previous sentence: its document, and its last space_after
-    for start in range(extent[2], extent[3] + 1, WINDOW):
-        window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
-        rows = query("ingest/sentence_window", window)
+    for rows in sentence_windows(query, corpus):
         spans = [spans_of(row[6:], multiword) for row in rows]
         texts = [_join_spans(own) for own in spans]
         alone = input_tokenizer.pieces(texts)
@@ -186,6 +183,14 @@ def tokenise_sentences(
             sentences = _read_word_by_word(input_tokenizer, spans, alone, follows)
         for row, sentence in zip(rows, sentences, strict=True):
             yield _tokenise_row(row, *sentence)
+
+
+def sentence_windows(query: Query, corpus: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of the sentences of a corpus, WINDOW of them at a time."""
+    ((_, _, least, most),) = query("ingest/corpus_extent", {"corpus": corpus})
+    for start in range(least, most + 1, WINDOW):
+        window = {"first": start, "last": start + WINDOW - 1, "corpus": corpus}
+        yield query("ingest/sentence_window", window)
 
 
 _Pieces = tuple[Piece, ...] | Unalignable

@@ -220,11 +220,14 @@ def sample_inputs(drafts: Iterable[Draft | Skip], limit: int, seed: int) -> dict
     smaller sample is a part of a larger one. Returns the number of sentences of each, by 0-based
     index.
     """
+
+    def lot(draft: Draft) -> int:
+        first = draft.sentences[0]
+        text = f"sample {seed} {first.document_index} {first.index}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+
     inputs = (item for item in drafts if isinstance(item, Draft))
-    lots = (
-        (_sampling_key(draft, seed), index, len(draft.sentences))
-        for index, draft in enumerate(inputs)
-    )
+    lots = ((lot(draft), index, len(draft.sentences)) for index, draft in enumerate(inputs))
     return {index: sentences for _, index, sentences in heapq.nsmallest(limit, lots)}
 
 
@@ -234,12 +237,6 @@ def select_sampled(
     """Return the inputs with these indices, and every skip, in the order of the text."""
     index = count()
     return (item for item in drafts if isinstance(item, Skip) or next(index) in places)
-
-
-def _sampling_key(draft: Draft, seed: int) -> int:
-    first = draft.sentences[0]
-    text = f"sample {seed} {first.document_index} {first.index}"
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
 # Contexts: each of the three functions turns the sentences of a corpus, in order, into drafts of

@@ -6,8 +6,8 @@ first are written first, and the maps last, so that what is read together stands
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -99,7 +99,8 @@ def take(
         new_bank(out, version, source.reads, "nothing was taken", settings) as connection,
         source.attached(connection),
     ):
-        return _Taking(connection, source, chosen, dict(keep or {}), inputs).fill()
+        bare = [run for run, name in chosen.items() if (keep or {}).get(name) == "peaks"]
+        return _Taking(connection, source, chosen, bare, inputs).fill()
 
 
 @dataclass
@@ -107,23 +108,36 @@ class _Taking:
     connection: DuckDBPyConnection
     source: Source
     chosen: dict[int, str]
-    keep: dict[str, Keep]
+    bare: list[int]  # runs of which no single weight is taken
     inputs: int | None
+    notes: list[str] = field(default_factory=list)
+    corpora: str = "null"  # of the runs, once these are taken
+    cut: list[int] = field(default_factory=list)  # runs that have more inputs than are taken
 
     def fill(self) -> Excerpt:
-        self.runs = ", ".join(map(str, self.chosen))
-        self.notes: list[str] = []
+        self.runs = _listed(self.chosen)
         with transaction(self.connection):
             self._copy("run")
-            self.corpora = ", ".join(
-                str(corpus) for (corpus,) in self._rows("select distinct corpus from main.run")
+            self.corpora = _listed(
+                corpus for (corpus,) in self._rows("select distinct corpus from main.run")
             )
-            self.cut = self._cut()
-            tables = [table for table in registry.tables() if table not in (*_OWN, "run")]
-            for table in [table for table in tables if table not in ("peak", *_MAPS)]:
-                self._copy(table)
+            if self.inputs is not None:
+                rows = self._rows(
+                    f"select run from {OF}sequence where run in ({self.runs}) group by run"
+                    f" having count(*) > {self.inputs} order by run"
+                )
+                self.cut = [run for (run,) in rows]
+            self.notes += [
+                f"Of {self.chosen[run]} the first {self.inputs:,} inputs are taken, without what"
+                " was computed from all of them."
+                for run in self.cut
+            ]
+            last = ("peak", *_MAPS)
+            for table in registry.tables():
+                if table not in (*_OWN, "run", *last):
+                    self._copy(table)
             self._copy_answers()
-            for table in ("peak", *_MAPS):
+            for table in last:
                 self._copy(table)
             self._rename()
             for name, *own in self._rows(
@@ -147,52 +161,26 @@ class _Taking:
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(statement).fetchall()
 
-    def _cut(self) -> list[int]:
-        """The runs that have more inputs than are taken."""
-        if self.inputs is None:
-            return []
-        rows = self._rows(
-            f"select run from {OF}sequence where run in ({self.runs}) group by run"
-            f" having count(*) > {self.inputs} order by run"
-        )
-        cut = [run for (run,) in rows]
-        for run in cut:
-            self.notes.append(
-                f"Of {self.chosen[run]} the first {self.inputs:,} inputs are taken, without what"
-                " was computed from all of them."
-            )
-        return cut
-
     def _copy(self, table: str) -> None:
         columns = upgrading.columns_of_this_format()[table]
-        kept = condition(table, columns, self.runs, getattr(self, "corpora", "null"))
-        rest = f"from {OF}{table} as own where {kept}"
-        if table == "sequence" and self.cut:
-            among = ", ".join(map(str, self.cut))
+        rest = condition(table, columns, self.runs, self.corpora)
+        if table in _MAPS and self.bare:
+            inputs = f"select id from main.sequence where run in ({_listed(self.bare)})"
+            rest += f" and sequence not in ({inputs})"
+        cut = _listed(self.cut)
+        if cut and table == "sequence":
             rest += (
-                f" and (run not in ({among}) or id in (select id from {OF}sequence"
-                f" where run in ({among}) qualify row_number() over"
+                f" and (run not in ({cut}) or id in (select id from {OF}sequence"
+                f" where run in ({cut}) qualify row_number() over"
                 f" (partition by run order by document, sentence, id) <= {self.inputs}))"
             )
-        if table in _MAPS and (bare := self._bare()):
-            rest += f" and sequence not in (select id from main.sequence where run in ({bare}))"
-        if table in _COMPUTED and self.cut:
-            among = ", ".join(map(str, self.cut))
-            if "run" in columns:
-                rest += f" and run not in ({among})"
-            elif table == "probe":
-                rest += f" and coalesce(train_run not in ({among}), true)"
-                rest += f" and test_run not in ({among})"
-        if table == "skipped" and self.cut:
-            rest += f" and coalesce(run not in ({', '.join(map(str, self.cut))}), true)"
+        elif cut and table == "probe":
+            rest += f" and coalesce(train_run not in ({cut}), true) and test_run not in ({cut})"
+        elif cut and (table == "skipped" or (table in _COMPUTED and "run" in columns)):
+            rest += f" and coalesce(run not in ({cut}), true)"
         order = f" order by {_ORDER[table]}" if table in _ORDER else ""
-        self._rows(f"insert into main.{table} by name select own.* {rest}{order}")
-
-    def _bare(self) -> str:
-        """The runs of which no single weight is taken."""
-        return ", ".join(
-            str(number) for number, name in self.chosen.items() if self.keep.get(name) == "peaks"
-        )
+        taken = f"select own.* from {OF}{table} as own where {rest}{order}"
+        self._rows(f"insert into main.{table} by name {taken}")
 
     def _copy_answers(self) -> None:
         """Copy the cached answers about a run, if every run is taken whole: some compare runs."""
@@ -213,8 +201,8 @@ class _Taking:
 
     def _rename(self) -> None:
         """Say in the rows of the runs what of them is here."""
-        if bare := self._bare():
-            self._rows(f"update main.run set keep = 'peaks' where id in ({bare})")
+        if self.bare:
+            self._rows(f"update main.run set keep = 'peaks' where id in ({_listed(self.bare)})")
         for run in self.cut:
             name = literal(f"{self.chosen[run]}, first {self.inputs}")
             limit = literal(str(self.inputs))
@@ -226,3 +214,7 @@ class _Taking:
                 "update main.run_part set unknown_words = null, misspelled_words = null,"
                 f" joined_words = null where run = {run}"
             )
+
+
+def _listed(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, ids))

@@ -280,7 +280,10 @@ class InputTokenizer:
             segment = max(at - 1, 0)  # special tokens between A and B belong to A
             for special in around:
                 index = len(tokens)
-                kind = self._kind_of_special(special.id, index)
+                opens, closes = special.id in self.opening, special.id in self.closing
+                if opens and closes:  # one token for both, as GPT-2's <|endoftext|>
+                    opens = index == 0
+                kind = "cls" if opens else "sep" if closes else "special"
                 positions.append(Position(kind, None, special.text, index, index + 1, segment))
                 tokens.append((special.id, special.type, special.text))
             if at == len(segments):
@@ -384,12 +387,6 @@ class InputTokenizer:
         if self.bos is not None:
             around[0].insert(0, self.bos)
         return SpecialTokens(tuple(tuple(specials) for specials in around), tuple(types))
-
-    def _kind_of_special(self, token: int, at: int) -> str:
-        opens, closes = token in self.opening, token in self.closing
-        if opens and closes:  # one token for both, as GPT-2's <|endoftext|>
-            return "cls" if at == 0 else "sep"
-        return "cls" if opens else "sep" if closes else "special"
 
 
 def _text_with_owners(words: Sequence[str], after: Sequence[bool]) -> tuple[str, list[int]]:

@@ -65,7 +65,14 @@ def find_checkpoints(model: str, pattern: str) -> list[Checkpoint]:
     Raises CallError if none matches, if one has no step in its name, or two have the same step.
     """
     is_folder = Path(model).is_dir()
-    names = _folders(Path(model)) if is_folder else _branches(model)
+    if is_folder:
+        names = [path.name for path in Path(model).iterdir() if (path / "config.json").is_file()]
+    else:
+        from huggingface_hub import HfApi
+
+        with translate_loading_errors(model):
+            refs = HfApi().list_repo_refs(model)
+        names = [ref.name for ref in (*refs.branches, *refs.tags)]
     matching = sorted(name for name in names if fnmatchcase(name, pattern))
     what = "folder" if is_folder else "branch"
     if not matching:
@@ -91,18 +98,6 @@ def find_checkpoints(model: str, pattern: str) -> list[Checkpoint]:
         path, revision = (str(Path(model, name)), None) if is_folder else (model, name)
         by_step[step_and_tokens[0]] = Checkpoint(path, *step_and_tokens, revision=revision)
     return [by_step[step] for step in sorted(by_step)]
-
-
-def _folders(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir() if (path / "config.json").is_file()]
-
-
-def _branches(model: str) -> list[str]:
-    from huggingface_hub import HfApi
-
-    with translate_loading_errors(model):
-        refs = HfApi().list_repo_refs(model)
-    return [ref.name for ref in (*refs.branches, *refs.tags)]
 
 
 @dataclass

@@ -9,7 +9,7 @@ T of tokens, H of heads, and D the size of a head's values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -93,8 +93,11 @@ class Values:
             if isinstance(submodule, torch.nn.ModuleList)
         ]
         for every in lists:
-            if len(every) >= numbers[-1] and _has_layout(every[numbers[0] - 1], layout):
-                return cls([every[number - 1] for number in numbers], layout, heads)
+            with suppress(AttributeError):  # a list of something else
+                if len(every) >= numbers[-1]:
+                    for path in (layout.value, layout.output):
+                        every[numbers[0] - 1].get_submodule(path)
+                    return cls([every[number - 1] for number in numbers], layout, heads)
         raise ModelError(
             f"{name} ({type(module).__name__}) has no {layout.value} in its layers.",
             "Use --measure weights, or a model that transformers loads without code of its own.",
@@ -181,12 +184,3 @@ def _value_part(output: Tensor, layout: Layout, heads: int) -> Tensor:
     if layout.fused == "thirds":
         return torch.unflatten(output, -1, (3, heads, -1))[..., 2, :, :]
     return torch.unflatten(output, -1, (heads, 3, -1))[..., 2, :]
-
-
-def _has_layout(layer: Any, layout: Layout) -> bool:
-    try:
-        layer.get_submodule(layout.value)
-        layer.get_submodule(layout.output)
-    except AttributeError:
-        return False
-    return True

@@ -140,8 +140,13 @@ def annotate(
             connection.execute(f"drop table if exists {qualified_name('main', table)}")
             _write_annotations(connection, table, word_file)
             refers = _find_references(connection, table, word_file)
-        annotated = _count_annotated(connection, table, word_file, left_out, refers)
-    return annotated
+        ((total, words, repeated, most),) = connection.execute(
+            "select coalesce(sum(n), 0)::bigint, count(*), count(*) filter (where n > 1),"
+            " coalesce(max(n), 0) from"
+            f" (select count(*) as n from {qualified_name('main', table)} group by word)"
+        ).fetchall()
+    columns = dict(word_file.columns)
+    return Annotated(table, total, words, columns, repeated, most, left_out, refers)
 
 
 @dataclass(frozen=True)
@@ -618,19 +623,3 @@ def _find_references(
                 "Give it another name.",
             )
     return tuple(reference.column for reference in known if reference.column != "word")
-
-
-def _count_annotated(
-    connection: DuckDBPyConnection,
-    table: str,
-    word_file: _WordFile,
-    left_out: Mapping[str, int],
-    refers: tuple[str, ...],
-) -> Annotated:
-    ((rows, words, repeated, most),) = connection.execute(
-        "select coalesce(sum(n), 0), count(*), count(*) filter (where n > 1), coalesce(max(n), 0)"
-        f" from (select count(*) as n from {qualified_name('main', table)} group by word)"
-    ).fetchall()
-    return Annotated(
-        table, int(rows), words, dict(word_file.columns), repeated, most, dict(left_out), refers
-    )

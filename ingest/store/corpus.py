@@ -18,7 +18,7 @@ import langcodes
 from duckdb import DuckDBPyConnection
 
 from attnbank.ingest.corpora.document import FAULTS, LEFT_OUT, LINES, CorpusError, Problem, Sentence
-from attnbank.ingest.corpora.format import CorpusFile
+from attnbank.ingest.corpora.format import STDIN, CorpusFile
 from attnbank.ingest.corpora.licences import licence_of_files
 from attnbank.ingest.corpora.random_tokens import DEFAULT_INPUTS, REPEAT, RandomTokens
 from attnbank.ingest.corpora.sources import digest_corpus, find_sources, read_corpus
@@ -205,7 +205,7 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
     """Generate the corpus of random tokens of --repeat.
 
     Its number of inputs and its seed (--limit and --seed) belong to the corpus, not to the run.
-    Raises what `Repeated.draw_sentences` raises.
+    Raises what `RandomTokens.draw_sentences` raises.
     """
     repeated = RandomTokens(options.repeat or 0, options.limit or DEFAULT_INPUTS, options.seed)
     source = CorpusFile(repeated.name, Path(repeated.name), REPEAT)
@@ -252,26 +252,26 @@ def language_tag(tag: str) -> str:
 
 def language_of_files(names: Iterable[str]) -> str | None:
     """Return the language in the names of all files; None if they differ or lack one."""
-    languages = {_language_of_file(name) for name in names}
+    languages: set[str | None] = set()
+    for name in names:
+        match = _TREEBANK.match(name) or _SHORT.match(name)
+        tag = match[1] if match else ""
+        is_known = bool(tag) and langcodes.tag_is_valid(tag)
+        languages.add(langcodes.standardize_tag(tag) if is_known else None)
     return languages.pop() if len(languages) == 1 else None
 
 
-def _language_of_file(name: str) -> str | None:
-    match = _TREEBANK.match(name) or _SHORT.match(name)
-    if match is None or not langcodes.tag_is_valid(match[1]):
-        return None
-    return langcodes.standardize_tag(match[1])
-
-
 def _default_corpus_name(corpora: tuple[str, ...]) -> str:
-    names = ["stdin" if corpus == "-" else _stem(Path(corpus)) for corpus in corpora]
+    names = []
+    for corpus in corpora:
+        path = Path(corpus)
+        if corpus == STDIN:
+            names.append("stdin")
+        elif path.is_file():
+            names.append(Path(path.resolve().name.removesuffix(".gz")).stem)
+        else:  # the target of a pipe has a number
+            names.append(path.resolve().name if path.is_dir() else path.name)
     return "+".join(names) if len(names) <= 3 else f"{names[0]}+{len(names) - 1}"
-
-
-def _stem(path: Path) -> str:
-    if path.is_file():
-        return Path(path.resolve().name.removesuffix(".gz")).stem
-    return path.resolve().name if path.is_dir() else path.name  # a pipe: its target has a number
 
 
 def read_text(corpus: Corpus, on_progress: OnProgress) -> CheckedCorpus:

@@ -114,6 +114,8 @@ def find_same_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun | 
         # Options without effect are None here, and missing in the row.
         if any(options.get(name) != value for name, value in shape.items()):
             continue
+        # "7:1024 9:512" is 1024 up to batch 7, then 512.
+        budgets = (budget.split(":") for budget in options.get("earlier_batch_tokens", "").split())
         # Only a finished run has several parts, and the versions of one do not matter.
         (part,) = rows_by_name(
             connection.execute(
@@ -131,7 +133,7 @@ def find_same_run(connection: DuckDBPyConnection, spec: RunSpec) -> StoredRun | 
             device=part["device"],
             finished=row["finished"] is not None,
             versions=_decisive_versions(row["code_version"], part["libraries"]),
-            earlier_batch_tokens=_parse_budgets(options.get("earlier_batch_tokens")),
+            earlier_batch_tokens=tuple((int(last), int(tokens)) for last, tokens in budgets),
         )
     return None
 
@@ -143,12 +145,6 @@ def _matching_rows(
     same = " and ".join(f"{name} is not distinct from ?" for name in columns)
     statement = f"select * from {table} where {same} order by id desc"
     return rows_by_name(connection.execute(statement, [*columns.values()]))
-
-
-def _parse_budgets(text: str | None) -> tuple[tuple[int, int], ...]:
-    """Parse option `earlier_batch_tokens`: "7:1024 9:512" is 1024 up to batch 7, then 512."""
-    pairs = (budget.split(":") for budget in (text or "").split())
-    return tuple((int(last), int(tokens)) for last, tokens in pairs)
 
 
 def reduce_batch_tokens(

@@ -104,7 +104,15 @@ def doc_sentences(
     any. `line_at` returns the line of a character offset (0: no lines); `paragraph` is the 1-based
     paragraph of all sentences.
     """
-    mentions = _mentions(doc)
+    mentions = sorted(
+        (
+            (key.removeprefix(_CLUSTER), span)
+            for key in doc.spans
+            if key.startswith(_CLUSTER)
+            for span in doc.spans[key]
+        ),
+        key=lambda item: (item[1].start, -item[1].end),
+    )
     where = f" of document {start.name}" if start else ""
     starts = [span.start for _, span in mentions]
     spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
@@ -188,12 +196,6 @@ def _head_past_spaces(token: Token, known: dict[int, Token]) -> Token:
         head = known.get(head.i, head.head)
     known.update(dict.fromkeys(climbed, head))
     return head
-
-
-def _mentions(doc: Doc) -> list[tuple[str, Span]]:
-    keys = [key for key in doc.spans if key.startswith(_CLUSTER)]
-    mentions = [(key.removeprefix(_CLUSTER), span) for key in keys for span in doc.spans[key]]
-    return sorted(mentions, key=lambda item: (item[1].start, -item[1].end))
 
 
 def _spans_in_sentence(

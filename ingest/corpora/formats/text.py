@@ -45,7 +45,11 @@ def read_text(lines: Iterable[bytes], document: str, spacy: str) -> Iterator[Sen
     for doc, (text, line, paragraph) in _annotate(pipeline, _pieces(lines, problems)):
         yield from problems
         problems.clear()
-        _check_parsed(doc, spacy)
+        if sum(not is_space(token) for token in doc) > 1:
+            for annotation, task in (("SENT_START", "find sentences"), ("DEP", "parse")):
+                if not doc.has_annotation(annotation):
+                    fact = f"The spaCy pipeline {spacy} does not {task}."
+                    raise CallError(fact, "Use one with a parser.")
         for item in doc_sentences(doc, start, partial(_line_at, text, line), paragraph):
             if isinstance(item, Sentence):
                 start = None
@@ -125,31 +129,20 @@ def _annotate(pipeline: Language, pieces: Iterable[_Piece]) -> Iterator[tuple[Do
     batch: list[tuple[str, _Piece]] = []
     size = 0
     for piece in pieces:
-        tokens = _estimate_tokens(piece[0])
+        text = piece[0]
+        # Rather too many: some languages write without spaces.
+        words = text.count(" ") + text.count("\n") + 1
+        tokens = max(words, len(text) // (5 if text.isascii() else 2))
         if batch and (len(batch) == _BATCH or size + tokens > _MOST_TOGETHER):
             yield from pipeline.pipe(batch, as_tuples=True, batch_size=_BATCH)
             batch, size = [], 0
-        batch.append((piece[0].replace("\n", " "), piece))
+        batch.append((text.replace("\n", " "), piece))
         size += tokens
     yield from pipeline.pipe(batch, as_tuples=True, batch_size=_BATCH)
 
 
-def _estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text, rather too high: some languages write without spaces."""
-    spaces = text.count(" ") + text.count("\n")
-    return max(spaces + 1, len(text) // (5 if text.isascii() else 2))
-
-
 def _line_at(text: str, line: int, offset: int) -> int:
     return line + text.count("\n", 0, offset)
-
-
-def _check_parsed(doc: Doc, name: str) -> None:
-    several = sum(not is_space(token) for token in doc) > 1
-    for annotation, task in (("SENT_START", "find sentences"), ("DEP", "parse")):
-        if several and not doc.has_annotation(annotation):
-            fact = f"The spaCy pipeline {name} does not {task}."
-            raise CallError(fact, "Use one with a parser.")
 
 
 FORMAT = Format(

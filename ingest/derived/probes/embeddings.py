@@ -65,23 +65,18 @@ def word_vectors(words: Sequence[str], run: ProbeRun, options: ProbeOptions) -> 
     source = options.embeddings
     if source == MODEL:
         vectors = _model_vectors(words, run, options)
-    elif _is_file(source):
-        vectors = file_vectors(Path(source), words)
     else:
-        vectors = spacy_vectors(source, words)
+        try:
+            is_file = Path(source).is_file()
+        except OSError:  # the name is too long for a file
+            is_file = False
+        vectors = file_vectors(Path(source), words) if is_file else spacy_vectors(source, words)
     if not vectors.known.any():
         raise EmbeddingsError(
             f"{source} has no vector for any of the {len(vectors.known)} words.",
             "Give embeddings in the language of the corpus.",
         )
     return vectors
-
-
-def _is_file(source: str) -> bool:
-    try:
-        return Path(source).is_file()
-    except OSError:  # the name is too long for a file
-        return False
 
 
 def file_vectors(path: Path, forms: Sequence[str]) -> WordVectors:
