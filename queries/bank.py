@@ -134,21 +134,15 @@ class Bank(Requests):
                         stacklevel=2,
                     )
                 check_relation(self.connection, analysis, arguments, run)
-            relation = (
-                cached_result(self.connection, analysis, arguments, run)
-                if self.reads_cache
-                else None
-            )
+            cached = None
+            if self.reads_cache:
+                cached = cached_result(self.connection, analysis, arguments, run)
+        call = self._macro_call(analysis, arguments)
         if analysis.is_own:  # it runs in the sandbox of `sql`
-            if relation is not None:
-                return relation.rows
-            return as_declared(analysis, self.sql(self._macro_call(analysis, arguments), arguments))
+            return cached.rows if cached else as_declared(analysis, self.sql(call, arguments))
         with self.engine.answering():
             try:
-                if relation is None:
-                    rows = self.engine.fetch(self._macro_call(analysis, arguments), arguments)
-                else:
-                    rows = relation.rows
+                rows = cached.rows if cached else self.engine.fetch(call, arguments)
             except duckdb.Error as error:  # of the analysis, unless of the bank: see `answering`
                 if is_damage(error) or isinstance(error, duckdb.InterruptException):
                     raise
@@ -159,7 +153,7 @@ class Bank(Requests):
         """The SELECT that runs an analysis: it calls the macro that any DuckDB shell calls.
 
         A user's own is not in the bank: it is the statement itself, with the default in place of
-        each parameter that is not in `given`.
+        each parameter that is not in `arguments`.
         """
         if analysis.is_own:
             defaults = {parameter.name: parameter.default for parameter in analysis.parameters}
@@ -168,9 +162,8 @@ class Bank(Requests):
             )
         # The macros of another version are in the file, and those of this one in memory.
         schema = "paper." if analysis.is_view and not self.engine.cursors.is_other_version else ""
-        return (
-            f"from {schema}{analysis.name}({', '.join(f'{name} := ${name}' for name in arguments)})"
-        )
+        values = ", ".join(f"{name} := ${name}" for name in arguments)
+        return f"from {schema}{analysis.name}({values})"
 
     def _without_circular(self, rows: pl.DataFrame, arguments: Mapping[str, Any]) -> pl.DataFrame:
         """The rows without p values, and a warning, if their relation was saved from attention.
@@ -293,7 +286,7 @@ class Bank(Requests):
     def choices(self) -> pl.DataFrame:
         """The runs, and whether each may be the default: first, yes, or why not."""
         with self.engine.answering():
-            return self.engine.fetch(registry.internal_statement("contents/run_choices"), {})
+            return self.engine.internal("contents/run_choices")
 
     def info(self) -> contents.Contents:
         """What is in the bank: runs, models, corpora, tables, and skipped sentences."""
@@ -448,7 +441,7 @@ class Bank(Requests):
     def saved(self) -> pl.DataFrame:
         """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
         with self.engine.answering():
-            return self.engine.fetch(registry.internal_statement("contents/saved_relations"), {})
+            return self.engine.internal("contents/saved_relations")
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
         """The relations and functions with comments, or the columns of one. Raises CallError."""

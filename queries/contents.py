@@ -68,7 +68,7 @@ def summarize_bank(engine: Engine) -> Contents:
         created_by,
         runs=list_runs(engine),
         tables=_counts(engine),
-        **{part: _query_contents(engine, f"contents/{part}") for part in parts},
+        **{part: engine.internal(f"contents/{part}") for part in parts},
     )
 
 
@@ -77,7 +77,7 @@ def list_runs(engine: Engine) -> pl.DataFrame:
     weight = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
     share = pl.col("weights") * weight + pl.col("distributions") * _BYTES_OF_SUMS
     part = (share / share.sum()).fill_nan(0.0) * size_of(engine.path)
-    return _query_contents(engine, "contents/runs").with_columns(bytes=part.round().cast(pl.Int64))
+    return engine.internal("contents/runs").with_columns(bytes=part.round().cast(pl.Int64))
 
 
 def describe_schema(engine: Engine, table: str | None = None) -> pl.DataFrame:
@@ -86,7 +86,7 @@ def describe_schema(engine: Engine, table: str | None = None) -> pl.DataFrame:
     `head_distance()` is the analysis where a table has its name. CallError for an unknown name.
     """
     if table is None:
-        relations = _query_contents(engine, "contents/relation_names")
+        relations = engine.internal("contents/relation_names")
         is_main = pl.col("schema") == "main"
         prefix = pl.when(is_main).then(pl.lit("")).otherwise(pl.col("schema") + ".")
         return relations.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
@@ -97,13 +97,11 @@ def describe_schema(engine: Engine, table: str | None = None) -> pl.DataFrame:
         rows = [(column.name, column.type.upper(), column.help) for column in columns]
         return pl.DataFrame(rows, schema=["column", "type", "comment"], orient="row")
     schema_name, name = relation(engine, table)
-    return _query_contents(engine, "contents/relation_columns", schema=schema_name, name=name)
+    return engine.internal("contents/relation_columns", schema=schema_name, name=name)
 
 
 def _tables_and_views(engine: Engine) -> dict[str, tuple[str, str, str]]:
-    relations = (
-        _query_contents(engine, "contents/relation_names").select("kind", "schema", "name").rows()
-    )
+    relations = engine.internal("contents/relation_names").select("kind", "schema", "name").rows()
     return {
         f"{relation_row[1]}.{relation_row[2]}": relation_row
         for relation_row in relations
@@ -145,10 +143,6 @@ def _counts(engine: Engine) -> pl.DataFrame:
         if kind == "table"
     )
     return engine.fetch(every, {})
-
-
-def _query_contents(engine: Engine, statement: str, /, **values: str) -> pl.DataFrame:
-    return engine.fetch(registry.internal_statement(statement), values)
 
 
 # Columns of runs that are shown beside each other, without the options.

@@ -44,6 +44,7 @@ from attnbank.sql.errors import (
     translate_errors,
 )
 from attnbank.sql.names import quoted
+from attnbank.sql.registry import internal_statement
 from attnbank.sql.run_choice import Run, SupportsExecute
 from attnbank.sql.statements import analyses_named
 from attnbank.sql.worker import check_limits, out_of_memory, out_of_time
@@ -109,6 +110,10 @@ class Engine(ABC):
     @abstractmethod
     def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
         """Run a SELECT of the package's own, with the values of its `$name` parameters."""
+
+    def internal(self, name: str, /, **values: Any) -> pl.DataFrame:
+        """Run a statement of sql/internal, with the values of its parameters."""
+        return self.fetch(internal_statement(name), values)
 
     @abstractmethod
     def temp_table(self, name: str, rows: pl.DataFrame) -> AbstractContextManager[None]:

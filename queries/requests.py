@@ -12,7 +12,6 @@ import polars as pl
 
 from attnbank.queries.engine import MEMORY, AnyBank, Engine
 from attnbank.queries.parameters import takes
-from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
@@ -308,9 +307,7 @@ def run_hits(
 def _warn_of_unmeasured(engine: Engine, run: Run) -> None:
     """Warn of words of a run that `attnbank surprisal` has not come to, or not again."""
     with engine.answering():
-        ((left,),) = engine.connection.execute(
-            registry.internal_statement("losses/words_without_surprisal"), {"run": run.id}
-        ).fetchall()
+        left = engine.internal("losses/words_without_surprisal", run=run.id).item()
     if left:
         warnings.warn(
             f"{left:,} words of the run {run.name} have not been measured; their sentences are"

@@ -213,10 +213,9 @@ def _examples_and_errors(
         run_choice.check_relation(
             bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, run_read
         )
-        examples = bank.engine.fetch(
-            registry.internal_statement("examples/head_examples"),
-            {"run": run_read.name, "relation": relation, "layer": pair[0], "head": pair[1],
-             "direction": direction, "most": _EXAMPLES},
+        examples = bank.engine.internal(
+            "examples/head_examples", run=run_read.name, relation=relation, layer=pair[0],
+            head=pair[1], direction=direction, most=_EXAMPLES,
         )  # fmt: skip
     extent = examples.head(1).select("dependents", "errors").rows()
     errors = examples.filter(pl.col("breakdown").is_in(["right", "wrong"]).not_())
@@ -301,11 +300,10 @@ def examples(context: RequestContext, variables: dict[str, Any]) -> None:
         run_choice.check_relation(
             bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, run_read
         )
-        rows = bank.engine.fetch(
-            registry.internal_statement("examples/example_page"),
-            {"run": run_read.name, "relation": relation, "layer": layer, "head": head,
-             "direction": direction, "breakdown": breakdown, "value": value,
-             "most": _EXAMPLES_OF_PAGE, "skipped": (page - 1) * _EXAMPLES_OF_PAGE},
+        rows = bank.engine.internal(
+            "examples/example_page", run=run_read.name, relation=relation, layer=layer, head=head,
+            direction=direction, breakdown=breakdown, value=value, most=_EXAMPLES_OF_PAGE,
+            skipped=(page - 1) * _EXAMPLES_OF_PAGE,
         )  # fmt: skip
     total = rows["total"][0] if rows.height else 0
     variables |= {"answered": run_read.name, "rows": rows.drop("total")}

@@ -21,7 +21,6 @@ from attnbank.queries.pictures.theme import (
     scale_ends,
     unit_of,
 )
-from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.registry import analyses
@@ -273,9 +272,7 @@ def _figure(
 
 def _checkpoints(context: RequestContext, run: str | None) -> dict[str, Any]:
     """The checkpoints of the run's training, and the index of the run among them."""
-    rows = context.bank.connection.execute(
-        registry.internal_statement("contents/checkpoints"), {"run": run}
-    ).fetchall()
+    rows = context.bank.engine.internal("contents/checkpoints", run=run).rows()
     if len(rows) < 2:
         return {}
     parameters = {key: value for key, value in context.parameters.items() if key != "run"}

@@ -24,7 +24,6 @@ from attnbank.queries.sentences.choosing import (
 )
 from attnbank.queries.sentences.showing import MOST_PANELS
 from attnbank.queries.table_formats import columns_as_text, crosstab, fits_crosstab
-from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.names import DIRECTIONS
 
@@ -312,11 +311,9 @@ def _marked_words(
     context: RequestContext, number: int, marked: Collection[int]
 ) -> list[tuple[str, bool]]:
     """The text of a sentence in parts, each with whether it is marked."""
-    rows = context.bank.connection.execute(
-        registry.internal_statement("sentences/words"), {"sentence": number}
-    ).fetchall()
+    words = context.bank.engine.internal("sentences/words", sentence=number)
     parts: list[tuple[str, bool]] = []
-    for form, index, space_after in rows:
+    for form, index, space_after in words.iter_rows():
         parts.append((form, index in marked))
         if space_after:
             parts.append((" ", False))

@@ -395,9 +395,7 @@ def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
     run_fields = {field.name: getattr(run, field.name) for field in fields(run)}
     with bank.engine.answering():
         facts = _facts(bank, run)
-        steps = bank.connection.execute(
-            registry.internal_statement("contents/checkpoints"), {"run": run.name}
-        ).fetchall()
+        steps = bank.engine.internal("contents/checkpoints", run=run.name).rows()
         ((causal,),) = bank.connection.execute(
             "select coalesce(model.causal, false) from run inner join model on model.id = run.model"
             " where run.id = $run",

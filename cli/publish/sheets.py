@@ -21,7 +21,6 @@ from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import draw_tree
 from attnbank.queries.sentences.attention import SentenceRecords, sentence_records
 from attnbank.queries.sentences.choosing import ChosenSentence, ShowOptions
-from attnbank.sql import registry
 from attnbank.sql.run_choice import Run
 
 # Sentences in a file; its name is their number divided by this.
@@ -42,9 +41,7 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
     `names.json` has the number and name of each, in the order of the text.
     """
     with bank.engine.answering():
-        rows = bank.connection.execute(
-            registry.internal_statement("sentences/of_run"), {"run": run.id}
-        ).fetchall()
+        rows = bank.engine.internal("sentences/of_run", run=run.id).rows()
     write_json(folder / "names.json", [[number, name] for number, name in rows])
     file: dict[str, Any] = {}
     for at, (number, name) in enumerate(rows, 1):
@@ -52,9 +49,7 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
         with bank.engine.answering():
             options = ShowOptions(number, coreference=True)
             records = sentence_records(bank.engine, run, chosen, options)
-            words = bank.connection.execute(
-                registry.internal_statement("sentences/words"), {"sentence": number}
-            ).fetchall()
+            words = bank.engine.internal("sentences/words", sentence=number).rows()
         file[str(number)] = _sentence_record(records, chosen, words)
         if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:
             write_json(folder / f"{number // IN_A_FILE}.json", file)

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from attnbank.sql import registry
 from attnbank.sql.messages import is_right_to_left
-from attnbank.sql.run_choice import SupportsExecute
 
 if TYPE_CHECKING:
     from attnbank.queries.engine import Engine
@@ -44,7 +42,7 @@ def add_context(engine: Engine, hits: pl.DataFrame, context: int | None = None) 
     id_columns = dict.fromkeys(["sentence", *of_node])
     with engine.answering():
         sentences = _read_sentences(
-            engine.connection, list({number for name in id_columns for number in hits[name]})
+            engine, list({number for name in id_columns for number in hits[name]})
         )
     rows = []
     for row in hits.iter_rows(named=True):
@@ -74,14 +72,12 @@ def node_columns(hits: pl.DataFrame) -> list[str]:
     return [name for name in indexes if not any(sign in name for sign in ".(")]
 
 
-def _read_sentences(connection: SupportsExecute, sentences: Sequence[int]) -> dict[int, Sentence]:
+def _read_sentences(engine: Engine, sentences: list[int]) -> dict[int, Sentence]:
     by_id: dict[int, Sentence] = defaultdict(lambda: ([], {}))
     for start in range(0, len(sentences), _BATCH_SIZE):
-        part = {"sentences": list(sentences[start : start + _BATCH_SIZE])}
-        rows = connection.execute(
-            registry.internal_statement("patterns/surface_tokens"), part
-        ).fetchall()
-        for sentence, index, form, space_after, last_index in rows:
+        part = sentences[start : start + _BATCH_SIZE]
+        rows = engine.internal("patterns/surface_tokens", sentences=part)
+        for sentence, index, form, space_after, last_index in rows.iter_rows():
             words, positions = by_id[sentence]
             words.append((form, space_after))
             positions.update(dict.fromkeys(range(index, last_index + 1), len(words)))

@@ -16,7 +16,6 @@ from attnbank.queries.patterns.compiler.select import HitOptions, compile_counts
 from attnbank.queries.patterns.parser import parse_request, read_keys
 from attnbank.queries.patterns.resolver import ResolvedRequest, Scope, resolve_request
 from attnbank.queries.patterns.syntax import RequestError, SourcePosition
-from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.messages import did_you_mean, join_names
@@ -205,10 +204,9 @@ def check_thresholds(engine: Engine, checked: ResolvedRequest, run: Run) -> None
                 message = f"{use} is empty where the weight is not kept: {limit}."
                 warnings.warn(message, AttnbankWarning, stacklevel=5)
         elif use.sign is not None:
-            parameters = {"run": run.id, "layer": use.head.layer, "head": use.head.head}
-            rows = engine.connection.execute(
-                registry.internal_statement("patterns/largest_hidden"), parameters
-            ).fetchall()
+            rows = engine.internal(
+                "patterns/largest_hidden", run=run.id, layer=use.head.layer, head=use.head.head
+            ).rows()
             hidden = rows[0][1] if rows else None
             if hidden is None:
                 continue

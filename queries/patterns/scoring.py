@@ -79,9 +79,7 @@ def score_heads(
 
 def control_runs(bank: AnyBank, run: str) -> list[str]:
     """The names of the random-weight control runs of a trained run, in the order of their seeds."""
-    statement = registry.internal_statement("patterns/control_run")
-    rows = bank.engine.connection.execute(statement, {"run": run}).fetchall()
-    return [name for (name,) in rows]
+    return bank.engine.internal("patterns/control_run", run=run).to_series().to_list()
 
 
 def _score_groups(
@@ -98,17 +96,14 @@ def _score_groups(
         return pl.DataFrame(schema=[*keys, *_GROUP_COLUMNS])
     (row,) = best.to_dicts()
     parameters = {name: None if per_group else row[name] for name in ("layer", "head", "direction")}
-    parameters |= {
-        "offsets": _DEFAULT_OFFSETS if per_group else [row["offset"]], "run": row["run"],
-        "relation": RELATION, "min_count": min_count,
-    }  # fmt: skip
     groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
     groups = groups.with_row_index("number").cast({"number": pl.Int64})
     rows = pairs.join(groups, on=keys, how="inner", nulls_equal=True)
     with bank.engine.temp_table("score_group", rows.select("word", "head_word", "number")):
-        counted = bank.engine.fetch(
-            registry.internal_statement("patterns/score_groups"), parameters
-        )
+        counted = bank.engine.internal(
+            "patterns/score_groups", relation=RELATION, run=row["run"], min_count=min_count,
+            offsets=_DEFAULT_OFFSETS if per_group else [row["offset"]], **parameters,
+        )  # fmt: skip
     if groups[keys[0]].dtype.is_numeric():
         counted = counted.sort("number")
     scored = counted.join(groups, on="number", how="left", maintain_order="left")
@@ -136,10 +131,8 @@ def _test_best_head(bank: AnyBank, pairs: pl.DataFrame, run: str | None) -> pl.D
     best = bank.query("best_head_test", relation=RELATION, run=run)
     chosen = bank.run_of("best_head_test", relation=RELATION, run=run)
     assert chosen is not None
-    ((total, inside),) = bank.engine.connection.execute(
-        registry.internal_statement("patterns/pairs_of_run"),
-        {"relation": RELATION, "run": chosen.name},
-    ).fetchall()
+    counts = bank.engine.internal("patterns/pairs_of_run", relation=RELATION, run=chosen.name)
+    total, inside = counts.row(0)
     scored = best["n"][0] if best.height else 0
     if not total:
         message = f"No pair is in the corpus of the run {chosen.name}."
@@ -147,13 +140,13 @@ def _test_best_head(bank: AnyBank, pairs: pl.DataFrame, run: str | None) -> pl.D
     elif scored < total:
         # findable is scored / (scored + unseen), see head_score.
         unseen = round(scored / best["findable"][0]) - scored if scored else 0
-        counts = {
+        reasons = {
             "are not within one input of the run": total - scored - inside - unseen,
             "have their head where a causal model cannot attend to it in this direction": unseen,
             "are of words that share a position": inside,
         }
         message = ", and ".join(
-            f"{count:,} of the {total:,} pairs {why}" for why, count in counts.items() if count > 0
+            f"{count:,} of the {total:,} pairs {why}" for why, count in reasons.items() if count > 0
         )
         warnings.warn(f"{message}; the others are scored.", AttnbankWarning, stacklevel=5)
     return best

@@ -102,7 +102,7 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     answered = [answer for answer in answers.values() if isinstance(answer, SectionAnswer)]
     with bank.engine.answering():
         every = contents.summarize_bank(bank.engine)
-        versions = bank.engine.fetch(registry.internal_statement("sections/versions"), {})
+        versions = bank.engine.internal("sections/versions")
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark_rules()}\n}}\n"
     style = f"{_source('report.css')}\n{dark}"
     environment = jinja2.Environment(

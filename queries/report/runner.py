@@ -65,10 +65,8 @@ def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
     positions are not words, which the sections on syntax read.
     """
     with bank.engine.answering():
-        rows = bank.engine.connection.execute(
-            registry.internal_statement("sections/runs")
-        ).fetchall()
-    runs = tuple(ReportRun(*row) for row in rows)
+        rows = bank.engine.internal("sections/runs")
+    runs = tuple(ReportRun(*row) for row in rows.iter_rows())
     try:
         usual = bank.run_of("best_head", run=None if run is None else str(run))
     except QueryError:
@@ -345,12 +343,11 @@ def _corpora_with(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | 
     for row in rows:
         if needs == "mentions" and not row["mentions"]:
             continue
-        if needs == "trees":
-            of_corpus = {"corpus": row["id"]}
-            if not bank.engine.fetch(
-                registry.internal_statement("corpus_relations"), of_corpus
-            ).height:
-                continue
+        if (
+            needs == "trees"
+            and not bank.engine.internal("corpus_relations", corpus=row["id"]).height
+        ):
+            continue
         paths = [line for line in row["path"].split("\n") if line]
         if paths and not any(path.startswith("-") for path in paths):
             return [Path(path).name for path in paths]

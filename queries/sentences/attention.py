@@ -14,7 +14,7 @@ from attnbank.queries.engine import Engine
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
 from attnbank.queries.sentences.choosing import ChosenSentence, ShowOptions
-from attnbank.sql import registry, run_choice
+from attnbank.sql import run_choice
 from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.names import TO_EARLIER, without_subtype
 from attnbank.sql.run_choice import Run
@@ -53,17 +53,15 @@ def check_relation(engine: Engine, relation: str | None, run: Run) -> None:
     """Raise CallError for a relation (nmod, nmod:poss, all) neither in the corpus nor saved."""
     if relation is None or _is_saved_relation(engine, relation):
         return
-    rows = engine.fetch(
-        registry.internal_statement("corpus_relations"), {"corpus": run.corpus}
-    ).rows()
-    known = [str(name) for name, *_ in rows]
+    rows = engine.internal("corpus_relations", corpus=run.corpus)
+    known = [str(name) for name, *_ in rows.iter_rows()]
     if relation not in {"all", *known, *map(without_subtype, known)}:
         raise run_choice.unknown_relation(relation, run, known)
 
 
 def names_of_run(engine: Engine, run: Run) -> dict[str, str]:
     """The keys run, model, corpus and measure of a run, as a title shows them."""
-    facts = _query(engine, "run_facts", run=run.id).row(0, named=True)
+    facts = engine.internal("sentences/run_facts", run=run.id).row(0, named=True)
     model = facts["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: its path is private
         model = PurePath(model.replace("\\", "/")).name
@@ -104,9 +102,9 @@ def sentence_records(
     engine: Engine, run: Run, chosen: ChosenSentence, options: ShowOptions
 ) -> SentenceRecords:
     """Read what all heads share of a sentence. Raises CallError if `options.words` has no word."""
-    inputs = _query(engine, "inputs", run=run.id, sentence=chosen.id)
+    inputs = engine.internal("sentences/inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
-    by_word = _query(engine, "positions", sequence=sequence)
+    by_word = engine.internal("sentences/positions", sequence=sequence)
     positions = by_word.unique(["position"], keep="first", maintain_order=True)
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     before = _sentences_before(positions, chosen, options.before)
@@ -155,18 +153,18 @@ def read_sentence(
     shown_words, notes = records.shown_words, [*records.notes]
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
-    maps = _query(engine, "maps", sequence=sequence, heads=names)
+    maps = engine.internal("sentences/maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), positions)
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         notes.append(note_on_missing_weights(run))
-    peaks = _query(engine, "peaks", sequence=sequence, heads=names)
+    peaks = engine.internal("sentences/peaks", sequence=sequence, heads=names)
     is_saved = _is_saved_relation(engine, options.relation)
     pairs = _gold_pairs(engine, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
     gold_words = shown_words
     if is_saved:
         gold_words = _with_saved_relation(by_word, shown_words, pairs, options)
     top_rows, panels = [], []
-    is_causal = bool(_query(engine, "run_facts", run=run.id)["is_causal"][0])
+    is_causal = bool(engine.internal("sentences/run_facts", run=run.id)["is_causal"][0])
     if options.mean:
         maps, peaks = _mean_maps(maps, positions)
     for layer, head in [(None, None)] if options.mean else heads:
@@ -382,10 +380,6 @@ def _sum_or_none(weights: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(weights) else None
 
 
-def _query(engine: Engine, name: str, /, **values: Any) -> pl.DataFrame:
-    return engine.fetch(registry.internal_statement(f"sentences/{name}"), values)
-
-
 def _is_saved_relation(engine: Engine, relation: str | None) -> bool:
     rows = engine.connection.execute("select 1 from saved_relation where name = ?", [relation])
     return bool(rows.fetchall())
@@ -403,7 +397,9 @@ def _gold_pairs(
     if options.relation is None:
         return []
     if is_saved:
-        saved = _query(engine, "saved_pairs", relation=options.relation, sentences=sentences)
+        saved = engine.internal(
+            "sentences/saved_pairs", relation=options.relation, sentences=sentences
+        )
         return [(word, head) for word, head in saved.rows()]
     dependents = by_word.filter(
         pl.col("sentence").is_in(sentences) & pl.col("head_word").is_not_null()
@@ -469,7 +465,7 @@ def _gold_arcs(
 def _mentions_of(engine: Engine, shown_words: pl.DataFrame) -> pl.DataFrame:
     """The mentions of entities with several mentions among the words shown, as position spans."""
     words = shown_words["word"]
-    mentions = _query(engine, "mentions", first=words.min(), last=words.max())
+    mentions = engine.internal("sentences/mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
     positions_of: dict[int, list[int]] = {}
     for position, word in shown_words.select("position", "word").drop_nulls().rows():
@@ -526,8 +522,7 @@ def _decoded_trees(
     sources = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
     trees = {}
     for layer, head in dict.fromkeys(sources.get(options.decoded, [(None, None)])):
-        rows = _query(
-            engine, "decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
+        rows = engine.internal("sentences/decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
             layer=layer, head=head,
         )  # fmt: skip
         words = _tree_words(shown_words)

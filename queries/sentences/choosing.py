@@ -9,7 +9,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from attnbank.queries.engine import Engine
-from attnbank.sql import registry
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.ids import place_of
@@ -104,24 +103,24 @@ def find_sentence(engine: Engine, name_or_id: str, corpus: str | None) -> Chosen
     Raises CallError for none or several.
     """
     name_or_id = name_or_id.strip()
-    values: dict[str, Any] = {"corpus": corpus, "id": None, "name": None, "ordinal": None}
-    rows: list[tuple[int, str, int, str]] = []
+
+    def find(**values: Any) -> list[tuple[Any, ...]]:
+        every = {"corpus": corpus, "id": None, "name": None, "ordinal": None, **values}
+        return engine.internal("sentences/by_name", **every).rows()
+
+    rows = []
     if name_or_id.isdecimal() and int(name_or_id) <= _MAX_ID:
-        rows = _query_internal(engine, "by_name", values | {"id": int(name_or_id)})
-    rows = rows or _query_internal(engine, "by_name", values | {"name": name_or_id})
+        rows = find(id=int(name_or_id))
+    rows = rows or find(name=name_or_id)
     if not rows and (place := _PLACE.fullmatch(name_or_id)):
-        ordinal = {"corpus": place[1], "ordinal": int(place[2])}
-        rows = _query_internal(engine, "by_name", values | ordinal)
+        rows = find(corpus=place[1], ordinal=int(place[2]))
     if len(rows) == 1:
         return ChosenSentence(*rows[0])
     scope = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not rows:
-        near_names = [
-            row[0] for row in _query_internal(engine, "near_names", {"name": name_or_id[:80]})
-        ]
-        nearest = (
-            f"The nearest names: {', '.join(map(_shortened, near_names))}. " if near_names else ""
-        )
+        near_names = engine.internal("sentences/near_names", name=name_or_id[:80]).to_series()
+        names = ", ".join(map(_shortened, near_names))
+        nearest = f"The nearest names: {names}. " if names else ""
         raise CallError(
             f"No sentence{scope} is called {_shortened(name_or_id)}.",
             f"{nearest}Give a sent_id, a number (sentence.id, CORPUS:12), or a request:"
@@ -138,9 +137,8 @@ def mark_words(engine: Engine, sentence: ChosenSentence, indexes: Sequence[int])
     """Mark words by their indexes from 1. Raises CallError for an index out of range."""
     if not indexes:
         return sentence
-    statement = registry.internal_statement("sentences/words")
-    rows = engine.connection.execute(statement, {"sentence": sentence.id}).fetchall()
-    known = {index for _, index, _ in rows}
+    words = engine.internal("sentences/words", sentence=sentence.id)
+    known = {index for _, index, _ in words.iter_rows()}
     if missing := sorted(set(indexes) - known):
         raise CallError(
             f"The sentence {_shortened(sentence.name)} has no word {missing[0]}.",
@@ -181,7 +179,7 @@ def _choose_run(
         return choose(requested)
     candidates = run_candidates(engine.connection, choice)
     usable = [candidate.id for candidate in candidates if candidate.may_be_default]
-    rows = _query_internal(engine, "run_of_corpus", {"corpus": corpus[0], "usable": usable})
+    rows = engine.internal("sentences/run_of_corpus", corpus=corpus[0], usable=usable).rows()
     if not rows:
         if not usable:
             choose(None)  # raises, and says why
@@ -207,7 +205,7 @@ def check_sentence_in_run(engine: Engine, run: Run, chosen: ChosenSentence) -> N
         )
     if sentences_of_run(engine, run, [chosen.id]):
         return
-    reasons = _query_internal(engine, "skip_reasons", {"sentence": chosen.id, "run": run.id})
+    reasons = engine.internal("sentences/skip_reasons", sentence=chosen.id, run=run.id).rows()
     if reasons:
         reason, detail = reasons[0]
         why = f"left out the sentence {_shortened(chosen.name)} ({reason}): {detail}"
@@ -224,8 +222,8 @@ def check_sentence_in_run(engine: Engine, run: Run, chosen: ChosenSentence) -> N
 
 def sentences_of_run(engine: Engine, run: Run, sentences: Sequence[int]) -> set[int]:
     """The ids of those sentences (sentence.id) that the run has read."""
-    rows = _query_internal(engine, "read_by_run", {"run": run.id, "sentences": list(sentences)})
-    return {row[0] for row in rows}
+    rows = engine.internal("sentences/read_by_run", run=run.id, sentences=list(sentences))
+    return set(rows.to_series())
 
 
 def requested_heads(run: Run, heads: Sequence[str], layer: int | None) -> list[tuple[int, int]]:
@@ -265,9 +263,3 @@ def layer_and_head(text: str) -> tuple[int, int]:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
-
-
-def _query_internal(engine: Engine, name: str, values: dict[str, Any]) -> list[Any]:
-    """The rows of a statement of sql/internal/sentences."""
-    statement = registry.internal_statement(f"sentences/{name}")
-    return list(engine.connection.execute(statement, values).fetchall())

@@ -29,7 +29,6 @@ from attnbank.queries.pictures.theme import Look, category_label
 from attnbank.queries.requests import Requests, run_hits, run_of_request
 from attnbank.queries.sentences import attention, choosing
 from attnbank.queries.sentences.choosing import ChosenSentence, ShowOptions
-from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
@@ -195,10 +194,9 @@ def _other_runs(
     if not frame.height:
         return ()
     if any(parameter.name == "corpora" for parameter in analysis.parameters):
-        statement = registry.internal_statement("contents/matching_runs")
-        parameters = {"run": frame["run"][0], "corpora": values.get("corpora")}
+        run, corpora = frame["run"][0], values.get("corpora")
         with bank.engine.answering():
-            return bank.engine.fetch(statement, parameters)["name"]
+            return bank.engine.internal("contents/matching_runs", run=run, corpora=corpora)["name"]
     if "run" not in frame.columns and "probe" in frame.columns:
         # The rows of a probe name no run: the scores of the same probe do.
         scores = bank.query("probe_accuracy", probe=frame["probe"][0])
