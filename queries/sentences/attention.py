@@ -522,7 +522,8 @@ def _decoded_trees(
     sources = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
     trees = {}
     for layer, head in dict.fromkeys(sources.get(options.decoded, [(None, None)])):
-        rows = engine.internal("sentences/decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
+        rows = engine.internal(
+            "sentences/decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
             layer=layer, head=head,
         )  # fmt: skip
         words = _tree_words(shown_words)
