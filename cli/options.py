@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -184,6 +184,21 @@ def _size_callback(least: int) -> Callable[[click.Context, click.Parameter, str]
     return parse_size
 
 
+def _seconds_callback(most: float) -> Callable[[click.Context, click.Parameter, str], float]:
+    """Make a callback that parses a number of seconds, above 0 and up to `most`."""
+
+    def parse_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            raise click.BadParameter(f"{value!r} is not a valid number of seconds.") from None
+        if not 0 < seconds <= most:  # false for NaN too
+            raise click.BadParameter(f"{value} is not in the range 0 < x <= {most:.0f}.")
+        return seconds
+
+    return parse_seconds
+
+
 def complete_names(kind: str) -> _Completer:
     """Make a completer for names of one kind in the bank: run, corpus, relation or table."""
 
@@ -254,12 +269,11 @@ def compose(*options: Decorator) -> Decorator:
 
 
 def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator:
-    """An option of click, described as in `attnbank.ingest.options.option`.
+    """An option of click, described as in `attnbank.sql.option_fields.option`.
 
     `flags` are separated by spaces and may end in the name of the function's parameter. The
-    default is shown in the help; if it is False, the option is a flag. `more` may have
-    `choices`; for numbers the bounds `least` and `most`, or `above` and `below` (exclusive);
-    `is_bytes` for a size; and what click takes.
+    default is shown in the help; if it is False, the option is a flag. `more` may also have what
+    click takes.
     """
     if default is False:
         return click.option(*flags.split(), is_flag=True, help=help, **more)
@@ -271,28 +285,44 @@ def option(flags: str, help: str, default: Any = None, **more: Any) -> Decorator
     elif more.pop("is_bytes", False):
         more = {"callback": _size_callback(low or 0), "metavar": "SIZE"} | more
         default = f"{default // 10**9}GB"
+    elif more.pop("is_seconds", False):
+        callback = _seconds_callback(LONGEST if high is None else high)
+        more |= {"type": str, "callback": callback, "metavar": "SECONDS"}
     elif {low, high, above, below} != {None}:
-        kind = click.FloatRange if isinstance(default, float) else click.IntRange
         bounds = (low if above is None else above, high if below is None else below)
+        is_float = any(isinstance(number, float) for number in (default, *bounds))
+        kind = click.FloatRange if is_float else click.IntRange
         more["type"] = kind(*bounds, min_open=above is not None, max_open=below is not None)
     if default is not None or "/" in flags:  # --yes/--no is False without a default, and not None
         more |= {"default": default, "show_default": default not in (None, "", ())}
     return click.option(*flags.split(), help=help, **more)
 
 
-def field_options(kind: type[Any], **more: dict[str, Any]) -> Decorator:
-    """Options for the fields of a dataclass that have help; `more` overrides attributes by field
-    name.
+def field_options(kind: type[Any], *names: str, **more: dict[str, Any]) -> Decorator:
+    """Options for the fields of a dataclass that have help, those of its base class last.
+
+    With `names`, only for these. `more` overrides attributes by field name. Runs, corpora and
+    relations are completed from the bank.
     """
+    by_name = {field.name: field for field in fields(kind) if field.metadata}
+    own = [name for name in kind.__annotations__ if name in by_name]
     options = []
-    for field in fields(kind):
-        if field.metadata:
-            attributes = {**field.metadata, **more.get(field.name, {})}
-            flag = attributes.pop("flag", field.name.replace("_", "-"))
-            flags = f"--{flag} {attributes.pop('short', '')} {field.name}"
-            attributes.pop("group")
-            options.append(option(flags, default=field.default, **attributes))
+    for name in names or dict.fromkeys([*own, *by_name]):
+        field = by_name[name]
+        attributes = {**field.metadata, **more.get(name, {})}
+        flag = attributes.pop("flag", name.replace("_", "-"))
+        flags = f"--{flag} {attributes.pop('short', '')} {name}"
+        attributes.pop("group", None)
+        if name in ("run", "corpus", "relation"):
+            attributes["shell_complete"] = complete_names(name)
+        default = None if field.default is MISSING else field.default
+        options.append(option(flags, default=default, **attributes))
     return compose(*options)
+
+
+def take_fields(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Remove the values of a dataclass's fields from those of a command, and return them."""
+    return {field.name: values.pop(field.name) for field in fields(kind) if field.name in values}
 
 
 def text_argument(name: str) -> Decorator:
@@ -340,19 +370,9 @@ def corpus_option(help: str) -> Decorator:
     return option("--corpus", help, shell_complete=complete_names("corpus"))
 
 
-def timeout_option(help: str, default: float = 30.0, most: float = LONGEST) -> Decorator:
+def timeout_option(help: str, default: float, most: float = LONGEST) -> Decorator:
     """The option --timeout, in seconds, above 0 and up to `most`."""
-
-    def parse_seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
-        try:
-            seconds = float(value)
-        except ValueError:
-            raise click.BadParameter(f"{value!r} is not a valid number of seconds.") from None
-        if not 0 < seconds <= most:  # false for NaN too
-            raise click.BadParameter(f"{value} is not in the range 0 < x <= {most:.0f}.")
-        return seconds
-
-    return option("--timeout", help, default, type=str, callback=parse_seconds, metavar="SECONDS")
+    return option("--timeout", help, default, is_seconds=True, most=most)
 
 
 def memory_option(help: str) -> Decorator:

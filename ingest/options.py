@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from attnbank.ingest.corpora.document import LEFT_OUT, Problem
 from attnbank.sql.errors import CallError
 from attnbank.sql.ids import MOST, read_shards
+from attnbank.sql.option_fields import option
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -39,23 +40,10 @@ DEFAULT_MODEL = "google-bert/bert-base-uncased"
 MINILM = "minilm"  # the small model that is installed as a package of its own
 NO_MODEL = "none"  # as --model: write the text alone
 DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
-MOST_RANDOM = 2**31 - 1  # the largest seed of random weights, and count: columns are INTEGER
 MOST_SEED = 2**63 - 1  # the largest seed of samples, pairs and masks, and sample: BIGINT
 _KEEP = re.compile(r"weights|peaks|top:([1-9][0-9]{0,3})")
-_MOST_RANDOM_TOKENS = 10_000_000  # of --repeat, which draws a whole corpus before it is written
+_MOST_TOKENS = 10_000_000  # of --repeat, which draws a whole corpus before it is written
 _LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
-
-
-def option(default: Any, help: str, group: str = "", **more: Any) -> Any:
-    """Return a dataclass field that is also a command-line option, under the heading `group`.
-
-    `more` may have `choices`; the inclusive bounds of a number, `least` and `most` (default:
-    MOST_RANDOM), or the exclusive ones, `above` and `below`; `is_bytes` for a size; `metavar`;
-    `flag`, if it is not named like the field; and `short`, a short flag.
-    """
-    if "least" in more and "below" not in more:
-        more.setdefault("most", MOST_RANDOM)
-    return field(default=default, metadata={"help": help, "group": group, **more})
 
 
 TRUST_HELP = (
@@ -435,8 +423,8 @@ def check_options(options: IngestOptions) -> None:
             raise CallError(fact, remedy)
 
 
-def _flag(option: Field[Any]) -> str:
-    return f"--{option.name.replace('_', '-')}"
+def _flag(own: Field[Any]) -> str:
+    return f"--{own.name.replace('_', '-')}"
 
 
 _Conflicts = Iterator[tuple[str, str]]  # facts, with remedies
@@ -459,8 +447,8 @@ def _corpus_conflicts(options: IngestOptions) -> _Conflicts:
     if options.model == NO_MODEL:
         fact = "--repeat draws from the vocabulary of a model."
         yield fact, "Name one: --model MODEL."
-    if options.repeat * (options.limit or 0) > _MOST_RANDOM_TOKENS:
-        fact = f"--repeat and --limit make more than {_MOST_RANDOM_TOKENS:,} tokens."
+    if options.repeat * (options.limit or 0) > _MOST_TOKENS:
+        fact = f"--repeat and --limit make more than {_MOST_TOKENS:,} tokens."
         yield fact, "Use a smaller --limit."
 
 
@@ -501,11 +489,11 @@ def _model_conflicts(options: IngestOptions) -> _Conflicts:
         fact = f"--revision is for models of the hub, but {options.model} is not from the hub."
         yield fact, "Leave out --revision."
     if options.model == NO_MODEL:
-        for option in fields(options):
-            is_about_run = option.metadata.get("group") in (MODEL, INPUTS, KEEP)
-            is_default = getattr(options, option.name) == option.default
-            if is_about_run and not is_default and option.name != "model":
-                fact = f"--model {NO_MODEL} writes the text alone, but {_flag(option)} is about a"
+        for own in fields(options):
+            is_about_run = own.metadata.get("group") in (MODEL, INPUTS, KEEP)
+            is_default = getattr(options, own.name) == own.default
+            if is_about_run and not is_default and own.name != "model":
+                fact = f"--model {NO_MODEL} writes the text alone, but {_flag(own)} is about a"
                 yield f"{fact} run.", "Leave it out, or name a model."
 
 

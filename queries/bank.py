@@ -12,12 +12,12 @@ import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.engine import MEMORY, SECONDS, DuckDBEngine
+from attnbank.queries.engine import SECONDS, DuckDBEngine
 from attnbank.queries.execution import Isolated
+from attnbank.queries.options import MEMORY, ShowOptions
 from attnbank.queries.parameters import takes
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, cached_result, query_error
-from attnbank.queries.sentences.choosing import ShowOptions
 from attnbank.queries.user_queries import as_declared, join
 from attnbank.sql import registry
 from attnbank.sql.bank.connections import readers

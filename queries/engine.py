@@ -23,6 +23,7 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 from polars.io.plugins import register_io_source
 
+from attnbank.queries.options import MEMORY
 from attnbank.queries.results import (
     ROWS_AT_ONCE,
     CachedResult,
@@ -51,9 +52,6 @@ from attnbank.sql.worker import check_limits, out_of_memory, out_of_time
 
 # The default time limit of a statement, in seconds.
 SECONDS = 300.0
-
-# The default memory limit of a statement, in bytes; its result may take as much again.
-MEMORY = 2_000_000_000
 
 _READS = frozenset({"SELECT", "MULTI"})  # a PIVOT is several statements
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from attnbank.queries.engine import MEMORY, AnyBank, Engine
+from attnbank.queries.engine import AnyBank, Engine
+from attnbank.queries.options import CONTEXT, MEMORY, CountOptions, FindOptions, ScoreOptions
 from attnbank.queries.parameters import takes
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.messages import did_you_mean, join_names
@@ -20,71 +20,6 @@ from attnbank.sql.worker import check_limits
 if TYPE_CHECKING:
     from attnbank.queries.patterns import CompiledRequest
     from attnbank.queries.patterns.resolver import ResolvedRequest
-
-_CONTEXT = 10  # words; the default of `attnbank find`, too, where no terminal limits it
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchOptions:
-    """What `find`, `count` and `score` have in common. Raises CallError for invalid values."""
-
-    request: str = field(kw_only=False)
-    corpus: str | None = None
-    within: str = "sentence"
-    timeout: float = 30.0
-    memory: int = MEMORY
-
-    def __post_init__(self) -> None:
-        if self.within not in ("sentence", "document"):
-            raise CallError(f"within cannot be {self.within}.", "Use sentence or document.")
-
-    @property
-    def in_documents(self) -> bool:
-        """Whether nodes may be in different sentences of a document."""
-        return self.within == "document"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FindOptions(SearchOptions):
-    """The options of `Requests.find`, documented there."""
-
-    columns: str = ""
-    run: str | int | None = None
-    sort: str = ""
-    limit: int | None = None
-    sample: int | None = None
-    seed: int = 0
-    context: int | bool | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountOptions(SearchOptions):
-    """The options of `Requests.count`, documented there."""
-
-    by: str = field(default="", kw_only=False)
-    run: str | int | None = None
-    limit: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreOptions(SearchOptions):
-    """The options of `Requests.score`, documented there. Raises CallError for invalid values."""
-
-    dependent: str
-    head: str
-    by: str = ""
-    every: bool = False
-    each: bool = False
-    min_count: int = 1
-    apart: int = 1
-    run: str | int | Sequence[str | int] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.by and (self.each or self.min_count > 1):
-            raise CallError("--each and --min-count need groups.", "Add --by KEYS (by=).")
-        if self.by and self.every:
-            raise CallError("--by and --every are mutually exclusive.", "Give one of them.")
 
 
 class WordPairs(NamedTuple):
@@ -127,7 +62,7 @@ class Requests(AnyBank):
 
         context = options.context
         if context is None or context is True:
-            context = False if options.columns and context is None else _CONTEXT
+            context = False if options.columns and context is None else CONTEXT
         run = run_of_request(
             self.engine, options.request, options.run, options.within,
             f"{options.columns}, {options.sort}",

@@ -11,21 +11,21 @@ import click
 from attnbank.cli import output
 from attnbank.cli.exit_status import command
 from attnbank.cli.options import (
-    Decorator,
     bank_path,
     command_prefix,
     compose,
-    corpus_option,
     engine_options,
+    field_options,
     open_named_bank,
     open_source,
     option,
     quiet_option,
     run_option,
+    take_fields,
     text_argument,
-    timeout_option,
 )
 from attnbank.cli.safe_echo import notify, safe_echo
+from attnbank.queries.options import CONTEXT, CountOptions, FindOptions, ScoreOptions
 from attnbank.sql.errors import CallError
 
 if TYPE_CHECKING:
@@ -39,50 +39,18 @@ if TYPE_CHECKING:
 
 # Spaces between two columns of a table.
 _GAP = 2
-# Words left and right of a hit where no terminal width applies.
-_USUAL = 10
-
-
 _request_argument = text_argument("request")
-
-
-def _keys_option(flag: str, help: str) -> Decorator:
-    return option(flag, help, "", metavar="KEYS")
-
-
-def _within_option(help: str) -> Decorator:
-    return option("--within", help, "sentence", choices=["sentence", "document"])
-
-
 _hit_options = compose(
-    corpus_option("Search only this corpus, by name."),
-    run_option(
-        "Run whose attention or surprisal is read, by name or id. Default: the bank's default run."
-    ),
-    _within_option(
-        "Where to look for nodes that only attention or coreference connects: in the same"
-        " sentence, or in the same document."
-    ),
-    timeout_option("Time limit in seconds."),
     option("--show-sql", "Print the SELECT instead of running it.", False),
     option("--dialect", "SQL dialect of --show-sql.", "duckdb"),
     engine_options(),
     output.output_options,
 )
-_pair_options = compose(
-    option("--from dependent", "The node that is the dependent (required).", metavar="NODE"),
-    option("--to head", "The node that is its head (required).", metavar="NODE"),
-    _within_option(
-        "Whether both words must be in one sentence, or only in one document (which needs a run"
-        " over documents)."
-    ),
-    timeout_option("Time limit in seconds for finding the pairs."),
-)
 
 
 @command("find", "'pattern { V -[obj]-> O; O [upos=PRON] }'")
 @_request_argument
-@_keys_option("--columns", "Additional columns: V.lemma,O.upos,e.label,delta(V,O),document.genre.")
+@field_options(FindOptions)
 @option(
     "--head heads",
     "For these heads (3-1,5-2): the weight from --from to --to, and the word with the largest"
@@ -96,21 +64,10 @@ _pair_options = compose(
     metavar="NODE",
 )
 @option("--to target", "The node to which --head attends.", metavar="NODE")
-@_keys_option("--sort", "Sort by these keys.")
-@option("--limit", "Show only the first N hits.", least=0, metavar="N")
-@option("--sample", "Show N random hits.", least=0, metavar="N")
-@option("--seed", "Seed of --sample.", 0, metavar="S")
-@option(
-    "--context",
-    "Words left and right of a hit in a table. Default: as many as fit the terminal.",
-    least=0,
-    metavar="N",
-)
 @_hit_options
 def find(
-    ctx: click.Context, /, request: str, columns: str, heads: str, node: str | None,
-    target: str | None, sort: str, limit: int | None, sample: int | None, seed: int,
-    context: int | None, **shared: Any,
+    ctx: click.Context, /, request: str, heads: str, node: str | None, target: str | None,
+    **values: Any,
 ) -> None:  # fmt: skip
     """Find words by a request in the language of Grew.
 
@@ -121,17 +78,21 @@ def find(
     from attnbank.queries.patterns import HitOptions, head_keys
     from attnbank.queries.patterns.concordance import add_context
 
-    source = open_source(ctx, shared["timeout"])
+    options = FindOptions(request, **take_fields(FindOptions, values))
+    source = open_source(ctx, options.timeout)
+    columns = options.columns
     if heads:
         columns = ", ".join(filter(None, (columns, head_keys(request, heads, node, target))))
     elif node or target:
         raise CallError("--from and --to need --head.", "Add --head 3-1, or leave them out.")
     chosen = output.check_output(ctx)
-    is_read = chosen in output.FOR_PEOPLE and not shared["show_sql"]
-    is_wide = shared["within"] == "document"
-    hits = HitOptions(shared["corpus"], limit, sample, seed, keys=is_read, cross_sentence=is_wide)
-    keys = {"columns": columns, "sort": sort}
-    if shared["show_sql"]:
+    is_read = chosen in output.FOR_PEOPLE and not values["show_sql"]
+    hits = HitOptions(
+        options.corpus, options.limit, options.sample, options.seed, keys=is_read,
+        cross_sentence=options.in_documents,
+    )  # fmt: skip
+    keys = {"columns": columns, "sort": options.sort}
+    if values["show_sql"]:
         _print_sql(ctx, source, hits, keys)
         return
     with source as bank:
@@ -139,7 +100,9 @@ def find(
         rows = matches
         if is_read:
             width = output.terminal_width(ctx) if chosen == "table" else None
-            words_beside = _USUAL if context is None and width is None else context
+            words_beside = options.context
+            if words_beside is None and width is None:
+                words_beside = CONTEXT
             rows = add_context(
                 bank.engine, matches.drop("run", strict=False).head(output.MOST_ROWS), words_beside
             )
@@ -224,17 +187,10 @@ def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
 
 @command("count", "'pattern { V -[obj]-> O }' --by O.upos")
 @_request_argument
-@_keys_option(
-    "--by",
-    "Keys to count by: V.lemma,O.upos,e.label,delta(V,O),V.surprisal,document.genre,{ O =[3-1]=>"
-    " V }.",
-)
-@option("--limit", "Show only the N most frequent rows.", least=0, metavar="N")
+@field_options(CountOptions)
 @option("--show", "Add to each row the find command that lists its hits.", False)
 @_hit_options
-def count(
-    ctx: click.Context, /, request: str, by: str, limit: int | None, show: bool, **shared: Any
-) -> None:
+def count(ctx: click.Context, /, request: str, show: bool, **values: Any) -> None:
     """Count the hits of a request.
 
     REQUEST is as for find. With two keys, a table is a cross table if it fits the terminal.
@@ -242,11 +198,12 @@ def count(
     from attnbank.queries.patterns import HitOptions
     from attnbank.queries.table_formats import crosstab, fits_crosstab
 
-    source = open_source(ctx, shared["timeout"])
+    options = CountOptions(request, **take_fields(CountOptions, values))
+    source, limit = open_source(ctx, options.timeout), options.limit
     is_read = output.check_output(ctx) in output.FOR_PEOPLE and not show
-    hits = HitOptions(shared["corpus"], limit, cross_sentence=shared["within"] == "document")
-    keys = {"columns": by, "counts": True}
-    if shared["show_sql"]:
+    hits = HitOptions(options.corpus, limit, cross_sentence=options.in_documents)
+    keys = {"columns": options.by, "counts": True}
+    if values["show_sql"]:
         _print_sql(ctx, source, hits, keys)
         return
     with source as bank:
@@ -292,34 +249,12 @@ def _with_finds(ctx: click.Context, counts: pl.DataFrame, names: list[str]) -> p
 
 @command("score", "'pattern { V -[obj]-> O }' --from O --to V")
 @_request_argument
-@_pair_options
-@_keys_option(
-    "--by",
-    "Also the accuracy of the best head in each group: V.lemma, delta(V, O), document.genre.",
-)
-@option(
-    "--each", "With --by: choose the best head of each group on the pairs of that group.", False
-)
-@option("--min-count", "With --by: skip groups with fewer pairs.", 1, least=1, metavar="N")
-@option(
-    "--apart",
-    "Skip pairs closer than N words: 2 skips neighbours.",
-    1,
-    least=1,
-    metavar="N",
-)
-@option("--every", "Show every head, in both directions, the best first.", False)
-@corpus_option("Score only on this corpus, by name.")
-@run_option(
-    "Run whose heads are scored, by name or id; can be repeated (--run A --run B). Default: the"
-    " bank's default run.",
-    multiple=True,
-)
+@field_options(ScoreOptions)
 @engine_options()
 @output.output_options
 def score(
     ctx: click.Context, /, request: str, dependent: str | None, head: str | None,
-    run: tuple[str, ...], **options: Any,
+    run: tuple[str, ...], **values: Any,
 ) -> None:  # fmt: skip
     """Score every head on the pairs of words that a request finds.
 
@@ -338,8 +273,7 @@ def score(
     output.check_output(ctx)
     check_dependent_and_head(request, dependent, head)
     assert dependent is not None and head is not None
-    for name in ("engine", "data", "master"):  # `source` was made from these
-        del options[name]
+    options = take_fields(ScoreOptions, values)
     with source as bank:
         frame = bank.score(request, dependent=dependent, head=head, run=run or None, **options)
         output.record(ctx, bank, frame["run"][0] if frame.height else None, request=request)
@@ -375,7 +309,7 @@ def _title_of_scores(frame: pl.DataFrame) -> str | None:
 @command("save", "possessor 'pattern { N -[nmod:poss]-> P }' --from P --to N")
 @click.argument("name")
 @_request_argument
-@_pair_options
+@field_options(ScoreOptions, "dependent", "head", "within", "timeout")
 @option("--meaning", "Description of the relation.", metavar="TEXT")
 @run_option("Run whose attention or surprisal the request reads, by name or id.")
 @option("--replace", "Replace the relation of this name.", False)

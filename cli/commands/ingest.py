@@ -49,7 +49,6 @@ from attnbank.ingest.options import (
     INPUTS,
     KEEP,
     MODEL,
-    MOST_RANDOM,
     NO_MODEL,
     PART,
     IngestOptions,
@@ -58,6 +57,7 @@ from attnbank.ingest.options import (
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.messages import join_names
+from attnbank.sql.option_fields import MOST
 
 if TYPE_CHECKING:
     from attnbank.ingest.corpora.document import Problem
@@ -88,10 +88,8 @@ def _parse_seeds(ctx: click.Context, param: click.Parameter, value: str | None) 
             "Give a seed (3), or the first and the last of several (1..5).",
         )
     first, last = int(match[1][:20]), int((match[2] or match[1])[:20])
-    if max(first, last) > MOST_RANDOM:
-        raise CallError(
-            f"A seed of --random-weights is at most {MOST_RANDOM:,}.", "Give a smaller one."
-        )
+    if max(first, last) > MOST:
+        raise CallError(f"A seed of --random-weights is at most {MOST:,}.", "Give a smaller one.")
     if first > last:
         raise CallError(
             f"--random-weights {value} ends before it begins.",

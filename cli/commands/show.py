@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,9 +15,8 @@ from attnbank.cli.exit_status import GuardedCommand, command
 from attnbank.cli.options import (
     bank_path,
     command_as_typed,
-    complete_names,
     compose,
-    corpus_option,
+    field_options,
     file_options,
     fresh_option,
     memory_option,
@@ -26,17 +26,19 @@ from attnbank.cli.options import (
     quiet_option,
     requested_output,
     run_option,
+    take_fields,
     theme_option,
     timeout_option,
 )
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
 from attnbank.ingest.progress import Progress
+from attnbank.queries.options import ShowOptions
 from attnbank.sql import outputs
 from attnbank.sql.errors import CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis
-from attnbank.sql.names import DIRECTIONS, TO_HEAD
+from attnbank.sql.option_fields import option as option_field
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,44 +67,64 @@ def _parse_points(ctx: click.Context, param: click.Parameter, value: str | None)
     return points
 
 
-def _paper_options(options: Any) -> Any:
-    """Options of pictures for a paper."""
-    return compose(
-        option(
-            "--column",
-            "Make the picture as wide as a column of a paper: 3.25in, 8.3cm, 234pt. A PNG then"
-            " has 300 dpi.",
-            metavar="WIDTH",
-            callback=_parse_points,
-        ),
-        option(
-            "--font-size",
-            "Font size: in points with --column (default 8), else in pixels.",
-            least=5.0,
-            most=36.0,
-            metavar="SIZE",
-        ),
-        option(
-            "--title/--no-title",
-            "Put a title above the picture, with what it shows and the run.",
-            True,
-        ),
-        option(
-            "--caption",
-            "Print a LaTeX caption: what the picture shows, the runs, n and this command.",
-            False,
-        ),
-    )(options)
+@dataclass(frozen=True, kw_only=True)
+class PaperOptions:
+    """How a picture looks in a paper; `column` is its width in points."""
+
+    column: float | None = option_field(
+        None,
+        "Make the picture as wide as a column of a paper: 3.25in, 8.3cm, 234pt. A PNG then has 300"
+        " dpi.",
+        metavar="WIDTH",
+        callback=_parse_points,
+    )
+    font_size: float | None = option_field(
+        None,
+        "Font size: in points with --column (default 8), else in pixels.",
+        least=5.0,
+        most=36.0,
+        metavar="SIZE",
+    )
+    title: bool = option_field(
+        True,
+        "Put a title above the picture, with what it shows and the run.",
+        flag="title/--no-title",
+    )
+    caption: bool = option_field(
+        False, "Print a LaTeX caption: what the picture shows, the runs, n and this command."
+    )
+
+    def look(self, *, stretch: bool = False) -> Look | None:
+        """The look of the picture; None for the default."""
+        from attnbank.queries.pictures import Look
+
+        look = Look(self.font_size, self.column, self.title, stretch)
+        return None if look == Look() else look
 
 
-def _look_of_options(
-    column: float | None, font_size: float | None, title: bool, stretch: bool = False
-) -> Look | None:
-    """The Look of a picture; None for the default."""
-    from attnbank.queries.pictures import Look
+@dataclass(frozen=True, kw_only=True)
+class PlotOptions(PaperOptions):
+    """How `attnbank plot` draws the picture of an analysis."""
 
-    look = Look(font_size, column, title, stretch)
-    return None if look == Look() else look
+    fresh: bool
+    theme: str
+    width: int | None = option_field(
+        None, "Width of a panel, without its labels.", least=50, most=4000, metavar="PIXELS"
+    )
+    height: int | None = option_field(
+        None, "Height of a panel, without its labels.", least=50, most=4000, metavar="PIXELS"
+    )
+    scale: float | None = option_field(
+        None,
+        "Pixels of a PNG for each pixel, or point, of the picture. Default: 2.",
+        least=0.5,
+        most=8.0,
+    )
+    stretch: bool = option_field(
+        False,
+        "Spread the colours over the values of this picture, instead of the fixed scale that makes"
+        " pictures comparable.",
+    )
 
 
 # Pixels of a PNG per point: 300 dpi.
@@ -136,12 +158,8 @@ def _describe_picture(analysis: Analysis) -> tuple[str, str]:
     )
 
 
-def _plot(
-    ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], *, fresh: bool,
-    theme: str, width: int | None, height: int | None, scale: float | None, stretch: bool,
-    caption: bool, **paper: Any,
-) -> None:  # fmt: skip
-    name, file = analysis.name, requested_output(ctx)[1]
+def _plot(ctx: click.Context, analysis: Analysis, arguments: dict[str, Any], **values: Any) -> None:
+    name, file, options = analysis.name, requested_output(ctx)[1], PlotOptions(**values)
     if file is None:
         raise CallError("plot needs -o FILE.", f"Type: attnbank plot {name} -o {name}.svg")
     ending = output.choose_format(ctx, {ending: ending for ending in ENDINGS})
@@ -151,21 +169,19 @@ def _plot(
 
     from attnbank.queries.pictures import Size
 
-    look = _look_of_options(**paper, stretch=stretch)
-    column = paper["column"]
-    if column and (width or height):
+    if options.column and (options.width or options.height):
         raise CallError("--column cannot be combined with --width and --height.", "Leave them out.")
     with open_named_bank(ctx) as bank:
-        bank.reads_cache = not fresh
-        cached = None if fresh else bank.cached(name, **arguments)
-        plot_picture = bank.picture(
-            name, theme=theme, size=Size(width, height), look=look, **arguments
-        )
-        data = plot_picture.as_bytes(ending, scale or (_DOTS_OF_PAPER if column else 2.0))
+        bank.reads_cache = not options.fresh
+        cached = None if options.fresh else bank.cached(name, **arguments)
+        look, size = options.look(stretch=options.stretch), Size(options.width, options.height)
+        picture = bank.picture(name, theme=options.theme, size=size, look=look, **arguments)
+        scale = options.scale or (_DOTS_OF_PAPER if options.column else 2.0)
+        data = picture.as_bytes(ending, scale)
     with outputs.output_file(file, bank_path(ctx)) as opened:
         opened.write(data)
-    if caption:
-        safe_echo(plot_picture.caption(command_as_typed(ctx)).rstrip())
+    if options.caption:
+        safe_echo(picture.caption(command_as_typed(ctx)).rstrip())
     if cached is not None:
         notify(f"Its rows were {cached.message}.")
 
@@ -181,29 +197,7 @@ plot = Pictures(
         ),
         fresh_option,
         theme_option,
-        *(
-            option(
-                f"--{name}",
-                f"{name.capitalize()} of a panel, without its labels.",
-                least=50,
-                most=4000,
-                metavar="PIXELS",
-            )
-            for name in ("width", "height")
-        ),
-        option(
-            "--scale",
-            "Pixels of a PNG for each pixel, or point, of the picture. Default: 2.",
-            least=0.5,
-            most=8.0,
-        ),
-        option(
-            "--stretch",
-            "Spread the colours over the values of this picture, instead of the fixed scale that"
-            " makes pictures comparable.",
-            False,
-        ),
-        _paper_options,
+        field_options(PlotOptions),
     ),
     help=(
         "Draw the picture of an analysis.\n\nEach picture has the options of its analysis:"
@@ -233,60 +227,15 @@ def _parse_word_range(
 
 @command("show", "'pattern { V -[obj]-> O }' --head 3-1 --relation obj -o obj.svg")
 @click.argument("sentence")
-@option(
-    "--head heads",
-    "The head, as in 3-1; several side by side: 3-1,5-2.",
-    multiple=True,
-    metavar="LAYER-HEAD",
-)
-@option("--layer", "Show all heads of a layer.", type=int, metavar="N")
-@option("--mean", "Show one panel with the mean of these heads.", False)
-@option(
-    "--relation",
-    "Show the gold arcs of this relation (obj, all, or a saved one).",
-    shell_complete=complete_names("relation"),
-)
-@option(
-    "--direction",
-    "Whether the dependent should attend to its head, the head to its dependent, or (causal"
-    " models) the later of the two to the earlier.",
-    TO_HEAD,
-    choices=list(DIRECTIONS),
-)
-@option("--coreference", "Show the mentions of each entity.", False)
-@option("--tree", "Add the dependency tree to the picture.", False)
-@option(
-    "--decoded",
-    "Add the dependency tree to the picture, and the trees that attnbank compute attention_tree"
-    " decoded from each head shown, its layer, all heads, or an ensemble.",
-    choices=["head", "layer", "all", "ensemble"],
-)
-@option("--special/--no-special", "Show special tokens ([CLS], [SEP]), or leave them out.", True)
-@option("--words", "Show only these words: 1-20.", callback=_parse_word_range, metavar="FROM-TO")
-@option(
-    "--before",
-    "Also draw the N sentences before it in the same input (runs over documents).",
-    0,
-    least=0,
-    metavar="N",
-)
-@option("--limit hits", "Show the first N sentences that a request finds.", 1, least=1, metavar="N")
-@option("--least", "Smallest weight that is drawn.", 0.01, type=float, metavar="WEIGHT")
-@corpus_option("Corpus of the sentence, by name.")
-@run_option("Run, by name or id. Default: the default run among those over the corpus.")
-@timeout_option("Time limit of a request in seconds.")
+@field_options(ShowOptions, words={"callback": _parse_word_range})
 @theme_option
-@_paper_options
+@field_options(PaperOptions)
 @file_options(
     [*output.FORMATS, *PICTURES.values()],
     (*PICTURES, *output.ENDINGS),
     "Format of the result: rows, or a picture (svg, png, pdf, html).",
 )
-def show(
-    ctx: click.Context, /, sentence: str, heads: tuple[str, ...], tree: bool, decoded: str | None,
-    theme: str, column: float | None, font_size: float | None, title: bool, caption: bool,
-    **options: Any,
-) -> None:  # fmt: skip
+def show(ctx: click.Context, /, sentence: str, theme: str, **values: Any) -> None:
     """Show what heads attend to in one sentence.
 
     SENTENCE is a sent_id, a number (12, or gum-dev:12 in a bank of several corpora), or a
@@ -295,13 +244,15 @@ def show(
     that is its gold head. As a picture: two columns of words, joined by lines as strong as the
     weights.
     """
+    paper = PaperOptions(**take_fields(PaperOptions, values))
     chosen, file = output.choose_format(ctx, PICTURES | output.ENDINGS), requested_output(ctx)[1]
-    if chosen not in PICTURES.values():
+    is_picture = chosen in PICTURES.values()
+    if not is_picture:
         output.check_output(ctx)
-        if tree or decoded:
-            flag = "--tree" if tree else "--decoded"
+        if values["tree"] or values["decoded"]:
+            flag = "--tree" if values["tree"] else "--decoded"
             raise click.UsageError(f"{flag} is only for pictures: add -o FILE.svg.", ctx)
-        if column or font_size or caption or not title:
+        if paper != PaperOptions():
             raise click.UsageError(
                 "--column, --font-size, --no-title and --caption are only for pictures: add"
                 " -o FILE.pdf.",
@@ -312,29 +263,23 @@ def show(
             require_extra(f"A {chosen}", "plot", "vl_convert")
         if file is not None:
             outputs.check_output(file, bank_path(ctx))
-        elif caption:
+        elif paper.caption:
             raise click.UsageError("--caption needs a file for the picture: add -o FILE.pdf.", ctx)
     with open_named_bank(ctx) as bank:
-        view = bank.show(sentence, heads, tree=tree, decoded=decoded, **options)
-    if chosen in PICTURES.values():
-        _write_picture(ctx, view, chosen, theme, _look_of_options(column, font_size, title))
-        if caption:
+        view = bank.show(sentence, **values)
+    if is_picture:
+        scale = _DOTS_OF_PAPER if paper.column else 2.0
+        data = view.as_bytes(f".{chosen}", theme, paper.look(), scale)
+        if chosen in ("png", "pdf") and file is None and sys.stdout.isatty():
+            raise CallError(f"A terminal cannot show {chosen.upper()}.", "Give -o FILE.")
+        with output.destination(ctx, binary=False) as opened:
+            opened.write(data)
+        if paper.caption:
             safe_echo(view.caption(command_as_typed(ctx)).rstrip())
     elif chosen in output.FOR_PEOPLE:
         _write_tables(ctx, view, chosen)
     else:
         output.write_frame(ctx, view.rows)
-
-
-def _write_picture(
-    ctx: click.Context, view: Shown, format_: str, theme: str, look: Look | None
-) -> None:
-    is_paper = look is not None and look.width is not None
-    data = view.as_bytes(f".{format_}", theme, look, _DOTS_OF_PAPER if is_paper else 2.0)
-    if format_ in ("png", "pdf") and requested_output(ctx)[1] is None and sys.stdout.isatty():
-        raise CallError(f"A terminal cannot show {format_.upper()}.", "Give -o FILE.")
-    with output.destination(ctx, binary=False) as file:
-        file.write(data)
 
 
 def _write_tables(ctx: click.Context, view: Shown, format_: str) -> None:

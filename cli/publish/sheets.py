@@ -14,13 +14,14 @@ import polars as pl
 
 from attnbank.cli.publish.answers import write_json
 from attnbank.queries import Bank
+from attnbank.queries.options import ShowOptions
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.rendering import element
 from attnbank.queries.pictures.sentence import Panel
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.pictures.tree import draw_tree
 from attnbank.queries.sentences.attention import SentenceRecords, sentence_records
-from attnbank.queries.sentences.choosing import ChosenSentence, ShowOptions
+from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql.run_choice import Run
 
 # Sentences in a file; its name is their number divided by this.

@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from attnbank.ingest.options import MOST_SEED, TRUST_HELP, option
+from attnbank.ingest.options import MOST_SEED, TRUST_HELP
 from attnbank.sql.errors import CallError
 from attnbank.sql.header import RunChoice
+from attnbank.sql.option_fields import option
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -11,9 +11,10 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries.engine import Engine
+from attnbank.queries.options import ShowOptions
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
-from attnbank.queries.sentences.choosing import ChosenSentence, ShowOptions
+from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql import run_choice
 from attnbank.sql.errors import BankError, CallError, QueryError
 from attnbank.sql.names import TO_EARLIER, without_subtype

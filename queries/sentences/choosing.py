@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from attnbank.queries.engine import Engine
@@ -13,72 +13,11 @@ from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.ids import place_of
 from attnbank.sql.messages import join_names
-from attnbank.sql.names import DIRECTIONS, TO_HEAD
 from attnbank.sql.run_choice import Run, choose_run, run_candidates, with_reasons
 
 # A sentence by its place: 12 of the corpus 2, or of a corpus by name.
 _PLACE = re.compile(r"(.+):([0-9]{1,13})")
 _MAX_ID = 2**63 - 1
-
-# The attention that a tree is decoded from: each head shown, its layer, all heads, or an ensemble
-# of the best heads of each relation.
-SOURCES = ("head", "layer", "all", "ensemble")
-
-# The most sentences of a request.
-_MAX_HITS = 50
-
-
-@dataclass(frozen=True)
-class ShowOptions:
-    """The options of `Bank.show`, documented there. Raises CallError for invalid values."""
-
-    sentence: str | int
-    head: str | Sequence[str] = ()
-    _: KW_ONLY
-    layer: int | None = None
-    mean: bool = False
-    run: str | int | None = None
-    corpus: str | None = None
-    relation: str | None = None
-    direction: str = TO_HEAD
-    coreference: bool = False
-    tree: bool = False
-    decoded: str | None = None
-    special: bool = True
-    words: tuple[int, int] | None = None
-    before: int = 0
-    matched: Sequence[int] = ()
-    hits: int = 1
-    least: float = 0.01
-    timeout: float = 30.0
-
-    def __post_init__(self) -> None:
-        if self.direction not in DIRECTIONS:
-            raise CallError(
-                f"Unknown direction {self.direction}.", f"Use one of: {', '.join(DIRECTIONS)}."
-            )
-        if self.decoded not in (None, *SOURCES):
-            raise CallError(
-                f"decoded cannot be {self.decoded}.", f"Use one of: {', '.join(SOURCES)}."
-            )
-        if not 1 <= self.hits <= _MAX_HITS:
-            raise CallError(
-                f"{self.hits} is not a valid number of sentences.", f"Give 1 to {_MAX_HITS}."
-            )
-        if not 0 <= self.least < 1:
-            raise CallError(
-                f"{self.least} is not a valid least weight.", "Give a number from 0 to below 1."
-            )
-        if self.words is not None and not 1 <= self.words[0] <= self.words[1]:
-            raise CallError(
-                f"{self.words[0]}-{self.words[1]} is not a range of words.",
-                "Write FROM-TO, counting from 1: 1-20.",
-            )
-
-    @property
-    def run_name(self) -> str | None:
-        """The name or id of the requested run as text; None by default."""
-        return None if self.run is None else str(self.run)
 
 
 @dataclass(frozen=True)

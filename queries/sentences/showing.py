@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries import contents
+from attnbank.queries.options import ShowOptions
 from attnbank.queries.pictures import (
     SENTENCES,
     Picture,
@@ -28,7 +29,7 @@ from attnbank.queries.pictures.sentence import ELSEWHERE
 from attnbank.queries.pictures.theme import Look, category_label
 from attnbank.queries.requests import Requests, run_hits, run_of_request
 from attnbank.queries.sentences import attention, choosing
-from attnbank.queries.sentences.choosing import ChosenSentence, ShowOptions
+from attnbank.queries.sentences.choosing import ChosenSentence
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import Analysis

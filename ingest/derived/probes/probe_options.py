@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.options import TRUST_HELP, check_values, option
+from attnbank.ingest.options import TRUST_HELP, check_values
 from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import did_you_mean
+from attnbank.sql.option_fields import option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +20,6 @@ WITH_WORDS = frozenset({"attention_words", "distance_words"})
 WITH_ATTENTION = frozenset({"attention", "attention_words"})
 HIDDEN = 256  # units of the hidden layer of distance_words, as in the published code
 ROOT_AT = ("root", "published")
-MOST = 2**31 - 1  # the largest count or seed: their columns are INTEGER
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,11 @@ class ProbeOptions:
         "Where to put the zero vector of ROOT: at the root, or as published, after the last word.",
         choices=ROOT_AT,
     )
-    seed: int = option(0, "Seed of everything random.", least=0, most=MOST)
-    epochs: int = option(100, "Largest number of epochs.", least=1, most=MOST)
-    patience: int = option(
-        5, "Stop after this many epochs without a lower held-out loss.", least=1, most=MOST
-    )
+    seed: int = option(0, "Seed of everything random.", least=0)
+    epochs: int = option(100, "Largest number of epochs.", least=1)
+    patience: int = option(5, "Stop after this many epochs without a lower held-out loss.", least=1)
     learning_rate: float = option(0.002, "Learning rate of Adam.", above=0)
-    batch_sentences: int = option(16, "Sentences in a batch.", least=1, most=MOST)
+    batch_sentences: int = option(16, "Sentences in a batch.", least=1)
     held_out: float = option(
         0.1,
         "Share of the training sentences, in whole documents, held out to decide when to stop.",
