@@ -133,7 +133,7 @@ best_offset as (
 ),
 
 per_cluster as materialized (
-    select comparison.*
+    select comparison.*, dense_rank() over (order by comparison.relation) as number
     from head_against_offset(
         runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation), choose := $choose,
@@ -153,38 +153,9 @@ per_cluster as materialized (
 ),
 
 per_relation as (
-    select
-        per_cluster.relation,
-        count(*) as clusters,
-        ratio(sum(per_cluster.by_offset), sum(per_cluster.n)) as offset_accuracy,
-        cast(sum(per_cluster.n) as bigint) as n,
-        cast(sum(per_cluster.only_head) as bigint) as only_head,
-        cast(sum(per_cluster.only_offset) as bigint) as only_offset,
-        clustered_pairs(per_cluster.only_head, per_cluster.only_offset, per_cluster.n) as effective,
-        case
-            when count(*) >= 5 and not is_circular($relation)
-                then sign_flips(list_sort(list(per_cluster.only_head - per_cluster.only_offset)))
-        end as p_value
+    select relation, number, ratio(sum(by_offset), sum(n)) as offset_accuracy
     from per_cluster
-    group by per_cluster.relation
-),
-
-family as (
-    select best.relation, row_number() over (order by best.relation) as number
-    from best
-    where best.is_in_family
-),
-
-flip as (
-    select family.relation, test.p_corrected
-    from flip_test(
-        differences := (
-            select list([family.number, per_cluster.cluster, per_cluster.only_head - per_cluster.only_offset])
-            from per_cluster
-            inner join family on family.relation = per_cluster.relation
-        )
-    ) as test
-    inner join family on family.number = test.number
+    group by all
 )
 
 select
@@ -198,21 +169,17 @@ select
     wilson_high(best.accuracy * best.effective, best.effective) as high,
     best_offset."offset",
     per_relation.offset_accuracy,
-    ratio(per_relation.only_head - per_relation.only_offset, per_relation.n) as gain,
-    paired_low(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_low,
-    paired_high(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_high,
+    test.difference as gain,
+    test.low as gain_low,
+    test.high as gain_high,
     cohens_h(best.accuracy, per_relation.offset_accuracy) as cohens_h,
-    per_relation.clusters,
+    test.clusters,
     (
         select max(clustered_document.clustered_by)
         from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
     ) as clustered_by,
-    per_relation.p_value,
-    case
-        when per_relation.p_value is null then null
-        when best.is_in_family then greatest(per_relation.p_value, coalesce(flip.p_corrected, cast(1 as double)))
-        when best.relation = 'all' then per_relation.p_value
-    end as p_corrected,
+    test.p_value,
+    case when best.relation = 'all' then test.p_value else test.p_corrected end as p_corrected,
     best.chosen_n,
     best.chosen_accuracy,
     best.in_sample_accuracy,
@@ -223,7 +190,16 @@ select
 from best
 left join best_offset on best_offset.relation = best.relation
 left join per_relation on per_relation.relation = best.relation
-left join flip on flip.relation = best.relation
+left join paired_test(
+    pairs := (select list([number, cluster, n, only_head, only_offset]) from per_cluster),
+    family := (
+        select list(per_relation.number)
+        from per_relation
+        inner join best on best.relation = per_relation.relation
+        where best.is_in_family
+    ),
+    is_circular := is_circular($relation)
+) as test on test.number = per_relation.number
 where best.n_of_smaller >= $min_count
     and ($relation is null or best.relation = $relation)
 order by best.n desc, best.relation

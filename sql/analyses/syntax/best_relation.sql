@@ -121,53 +121,35 @@ hit as (
         directed_dependent.by_offset
 ),
 
-per_cluster as (
+per_cluster as materialized (
     select
-        hit.layer,
-        hit.head,
-        hit.relation,
-        hit.direction,
-        hit.cluster,
-        min(hit.side) as side,
-        cast(sum(hit.n) as bigint) as n,
-        cast(sum(hit.correct) as bigint) as correct,
-        cast(sum(case when hit.by_offset = 0 then hit.correct else hit.correct - hit.n end) as bigint) as difference
+        layer,
+        head,
+        relation,
+        direction,
+        cluster,
+        dense_rank() over (order by relation, layer, head, direction) as number,
+        min(side) as side,
+        cast(sum(n) as bigint) as n,
+        cast(sum(correct) as bigint) as correct,
+        cast(sum(case when by_offset = 0 then correct else 0 end) as bigint) as only_head,
+        cast(sum(case when by_offset = 1 then n - correct else 0 end) as bigint) as only_offset
     from hit
-    group by hit.layer, hit.head, hit.relation, hit.direction, hit.cluster
+    group by layer, head, relation, direction, cluster
 ),
 
-head_relation as (
+head_relation as materialized (
     select
-        per_cluster.layer,
-        per_cluster.head,
-        per_cluster.relation,
-        per_cluster.direction,
-        min(per_cluster.side) as side,
-        cast(sum(per_cluster.n) as bigint) as n,
-        cast(sum(per_cluster.correct) as bigint) as correct,
-        count(*) as clusters,
-        list_sort(list(per_cluster.difference)) as differences,
-        row_number() over (
-            order by per_cluster.relation, per_cluster.layer, per_cluster.head, per_cluster.direction
-        ) as number
+        layer,
+        head,
+        relation,
+        direction,
+        number,
+        min(side) as side,
+        cast(sum(n) as bigint) as n,
+        cast(sum(correct) as bigint) as correct
     from per_cluster
-    group by per_cluster.layer, per_cluster.head, per_cluster.relation, per_cluster.direction
-),
-
-flip as (
-    select test.number, test.p_corrected
-    from flip_test(
-        differences := (
-            select list([head_relation.number, per_cluster.cluster, per_cluster.difference])
-            from per_cluster
-            inner join head_relation
-                on head_relation.layer = per_cluster.layer
-                and head_relation.head = per_cluster.head
-                and head_relation.relation = per_cluster.relation
-                and head_relation.direction = per_cluster.direction
-            where head_relation.n >= 10
-        )
-    ) as test
+    group by all
 ),
 
 tested_head_relation as (
@@ -176,19 +158,21 @@ tested_head_relation as (
         head_relation.head,
         head_relation.relation,
         head_relation.direction,
-        head_relation.number,
         head_relation.n,
         ratio(head_relation.correct, head_relation.n) as accuracy,
         ratio(head_relation.n, relation_size.n) as findable,
         baseline."offset",
         baseline.accuracy as offset_accuracy,
         share_above(head_relation.correct, head_relation.n, baseline.correct, baseline.n) as gain,
-        case
-            when baseline.n > 0 and head_relation.clusters >= 5 then sign_flips(head_relation.differences)
-        end as p_value,
+        case when baseline.n > 0 then test.p_value end as p_value,
+        case when baseline.n > 0 then test.p_corrected end as p_corrected,
         sum(case when head_relation.n >= 10 then 1 else 0 end) over () as tried
     from head_relation
     inner join relation_size on relation_size.relation = head_relation.relation
+    inner join paired_test(
+        pairs := (select list([number, cluster, n, only_head, only_offset]) from per_cluster),
+        family := (select list(number) from head_relation where n >= 10)
+    ) as test on test.number = head_relation.number
     left join baseline
         on baseline.relation = head_relation.relation
         and baseline.side = head_relation.side
@@ -218,14 +202,10 @@ select
     ranked_head_relation.offset_accuracy,
     ranked_head_relation.gain,
     ranked_head_relation.p_value,
-    case
-        when ranked_head_relation.p_value is not null and ranked_head_relation.n >= 10
-            then greatest(ranked_head_relation.p_value, coalesce(flip.p_corrected, cast(1 as double)))
-    end as p_corrected,
+    ranked_head_relation.p_corrected,
     cast(ranked_head_relation.tried as bigint) as tried,
     ranked_head_relation.findable,
     (select chosen_run.name from chosen_run) as run
 from ranked_head_relation
-left join flip on flip.number = ranked_head_relation.number
 where ranked_head_relation.rank <= $most
 order by ranked_head_relation.layer, ranked_head_relation.head, ranked_head_relation.rank

@@ -265,83 +265,35 @@ comparison as (
     group by prediction.relation, prediction.dependent, prediction.head, prediction.cluster
 ),
 
-per_cluster as (
+per_cluster as materialized (
     select
-        comparison.relation,
-        comparison.cluster,
+        relation,
+        cluster,
+        dense_rank() over (order by relation) as number,
         count(*) as n,
-        cast(sum(comparison.by_a) as bigint) as correct_a,
-        cast(sum(comparison.by_b) as bigint) as correct_b,
-        cast(sum(comparison.by_a * (1 - comparison.by_b)) as bigint) as only_a,
-        cast(sum(comparison.by_b * (1 - comparison.by_a)) as bigint) as only_b
+        cast(sum(by_a) as bigint) as correct_a,
+        cast(sum(by_b) as bigint) as correct_b,
+        cast(sum(by_a * (1 - by_b)) as bigint) as only_a,
+        cast(sum(by_b * (1 - by_a)) as bigint) as only_b
     from comparison
-    group by comparison.relation, comparison.cluster
+    group by relation, cluster
 ),
 
-per_relation as (
+per_relation as materialized (
     select
-        per_cluster.relation,
-        cast(sum(per_cluster.n) as bigint) as n,
-        count(*) as clusters,
-        ratio(sum(per_cluster.correct_a), sum(per_cluster.n)) as accuracy_a,
-        ratio(sum(per_cluster.correct_b), sum(per_cluster.n)) as accuracy_b,
-        cast(sum(per_cluster.only_a) as bigint) as only_a,
-        cast(sum(per_cluster.only_b) as bigint) as only_b,
-        list_sort(list(per_cluster.only_a - per_cluster.only_b)) as for_a,
-        list_sort(list(per_cluster.only_b - per_cluster.only_a)) as for_b,
-        clustered_pairs(per_cluster.only_a, per_cluster.only_b, per_cluster.n) as effective
+        relation,
+        number,
+        cast(sum(n) as bigint) as n,
+        ratio(sum(correct_a), sum(n)) as accuracy_a,
+        ratio(sum(correct_b), sum(n)) as accuracy_b
     from per_cluster
-    group by per_cluster.relation
-),
-
-family as (
-    select per_relation.relation, row_number() over (order by per_relation.relation) as number
-    from per_relation
-    where per_relation.n >= 10
-        and per_relation.relation <> 'all'
-),
-
-flip as (
-    select family.relation, test.p_corrected
-    from flip_test(
-        differences := (
-            select list([family.number, per_cluster.cluster, per_cluster.only_a - per_cluster.only_b])
-            from per_cluster
-            inner join family on family.relation = per_cluster.relation
-        ),
-        is_two_sided := true
-    ) as test
-    inner join family on family.number = test.number
-),
-
-tested_relation as (
-    select
-        per_relation.*,
-        case
-            when per_relation.clusters >= 6 and not is_circular($relation)
-                then least(cast(1 as double), 2 * sign_flips(per_relation.for_a), 2 * sign_flips(per_relation.for_b))
-        end as p_value
-    from per_relation
-),
-
-corrected_relation as (
-    select
-        tested_relation.*,
-        case
-            when tested_relation.p_value is null then null
-            when family.relation is not null
-                then greatest(tested_relation.p_value, coalesce(flip.p_corrected, cast(1 as double)))
-            when tested_relation.relation = 'all' then tested_relation.p_value
-        end as p_corrected
-    from tested_relation
-    left join family on family.relation = tested_relation.relation
-    left join flip on flip.relation = tested_relation.relation
+    group by all
 )
 
 select
-    corrected_relation.relation,
-    corrected_relation.n,
-    corrected_relation.clusters,
+    per_relation.relation,
+    per_relation.n,
+    test.clusters,
     (
         select max(clustered_document.clustered_by)
         from corpus_document(runs := (select list(first_run.id) from first_run)) as clustered_document
@@ -349,36 +301,37 @@ select
     best_a.layer as layer_a,
     best_a.head as head_a,
     best_a.direction as direction_a,
-    corrected_relation.accuracy_a,
+    per_relation.accuracy_a,
     best_b.layer as layer_b,
     best_b.head as head_b,
     best_b.direction as direction_b,
-    corrected_relation.accuracy_b,
-    ratio(corrected_relation.only_a - corrected_relation.only_b, corrected_relation.n) as difference,
-    paired_low(
-        corrected_relation.only_a, corrected_relation.only_b, corrected_relation.n, corrected_relation.effective
-    ) as difference_low,
-    paired_high(
-        corrected_relation.only_a, corrected_relation.only_b, corrected_relation.n, corrected_relation.effective
-    ) as difference_high,
-    cohens_h(corrected_relation.accuracy_a, corrected_relation.accuracy_b) as cohens_h,
-    corrected_relation.only_a,
-    corrected_relation.only_b,
-    corrected_relation.p_value,
-    corrected_relation.p_corrected,
-    corrected_relation.p_value as p_documents,
-    corrected_relation.p_corrected as p_documents_corrected,
-    ratio(corrected_relation.n, relation_size.n) as findable,
+    per_relation.accuracy_b,
+    test.difference,
+    test.low as difference_low,
+    test.high as difference_high,
+    cohens_h(per_relation.accuracy_a, per_relation.accuracy_b) as cohens_h,
+    test.only_a,
+    test.only_b,
+    test.p_value,
+    case when per_relation.relation = 'all' then test.p_value else test.p_corrected end as p_corrected,
+    test.p_value as p_documents,
+    case when per_relation.relation = 'all' then test.p_value else test.p_corrected end as p_documents_corrected,
+    ratio(per_relation.n, relation_size.n) as findable,
     (select first_run.name from first_run) as run_a,
     (select second_run.name from second_run) as run_b
-from corrected_relation
+from per_relation
+inner join paired_test(
+    pairs := (select list([number, cluster, n, only_a, only_b]) from per_cluster),
+    family := (select list(number) from per_relation where n >= 10 and relation <> 'all'),
+    is_two_sided := true, is_circular := is_circular($relation)
+) as test on test.number = per_relation.number
 inner join best as best_a
-    on best_a.relation = corrected_relation.relation
+    on best_a.relation = per_relation.relation
     and best_a.run = 'a'
 inner join best as best_b
-    on best_b.relation = corrected_relation.relation
+    on best_b.relation = per_relation.relation
     and best_b.run = 'b'
-inner join relation_size on relation_size.relation = corrected_relation.relation
-where corrected_relation.n >= $min_count
-    and ($relation is null or corrected_relation.relation = $relation)
-order by corrected_relation.n desc, corrected_relation.relation
+inner join relation_size on relation_size.relation = per_relation.relation
+where per_relation.n >= $min_count
+    and ($relation is null or per_relation.relation = $relation)
+order by per_relation.n desc, per_relation.relation

@@ -108,129 +108,77 @@ comparison as (
     left join baseline on baseline.side = judged_side(scored_direction.direction, gold.side)
 ),
 
-per_cluster as (
+per_cluster as materialized (
     select
-        comparison.layer,
-        comparison.head,
-        comparison.direction,
-        comparison.cluster,
-        min(comparison.judged_on) as side,
+        layer,
+        head,
+        direction,
+        cluster,
+        dense_rank() over (order by layer, head, direction) as number,
+        min(judged_on) as side,
         count(*) as n,
-        cast(sum(comparison.by_head) as bigint) as correct,
-        cast(sum(comparison.by_head * (1 - comparison.by_offset)) as bigint) as only_head,
-        cast(sum(comparison.by_offset * (1 - comparison.by_head)) as bigint) as only_offset
+        cast(sum(by_head) as bigint) as correct,
+        cast(sum(by_head * (1 - by_offset)) as bigint) as only_head,
+        cast(sum(by_offset * (1 - by_head)) as bigint) as only_offset
     from comparison
-    group by comparison.layer, comparison.head, comparison.direction, comparison.cluster
+    group by layer, head, direction, cluster
 ),
 
 per_head as (
     select
-        per_cluster.layer,
-        per_cluster.head,
-        per_cluster.direction,
-        min(per_cluster.side) as side,
-        cast(sum(per_cluster.n) as bigint) as n,
-        count(*) as clusters,
-        cast(sum(per_cluster.correct) as bigint) as correct,
-        cast(sum(per_cluster.only_head) as bigint) as only_head,
-        cast(sum(per_cluster.only_offset) as bigint) as only_offset,
-        list_sort(list(per_cluster.only_head - per_cluster.only_offset)) as differences,
-        clustered_effect(per_cluster.correct, per_cluster.n) as design_effect,
-        clustered_n(per_cluster.correct, per_cluster.n) as effective,
-        clustered_pairs(per_cluster.only_head, per_cluster.only_offset, per_cluster.n) as effective_pairs,
-        clustered_variance(per_cluster.only_head - per_cluster.only_offset, per_cluster.n) as variance
+        layer,
+        head,
+        direction,
+        number,
+        min(side) as side,
+        cast(sum(n) as bigint) as n,
+        cast(sum(correct) as bigint) as correct,
+        ratio(sum(correct), sum(n)) as accuracy,
+        clustered_effect(correct, n) as design_effect,
+        clustered_n(correct, n) as effective
     from per_cluster
-    group by per_cluster.layer, per_cluster.head, per_cluster.direction
-),
-
-numbered_head as (
-    select
-        per_head.*,
-        row_number() over (order by per_head.correct desc, per_head.layer, per_head.head, per_head.direction) as number
-    from per_head
-),
-
-flip as (
-    select test.number, test.p_corrected
-    from flip_test(
-        differences := (
-            select list([numbered_head.number, per_cluster.cluster, per_cluster.only_head - per_cluster.only_offset])
-            from per_cluster
-            inner join numbered_head
-                on numbered_head.layer = per_cluster.layer
-                and numbered_head.head = per_cluster.head
-                and numbered_head.direction = per_cluster.direction
-        )
-    ) as test
-),
-
-tested_head as (
-    select
-        numbered_head.*,
-        ratio(numbered_head.correct, numbered_head.n) as accuracy,
-        case
-            when numbered_head.clusters >= 5 and not is_circular($relation) then sign_flips(numbered_head.differences)
-        end as p_value
-    from numbered_head
-),
-
-corrected_head as (
-    select
-        tested_head.*,
-        case
-            when tested_head.p_value is not null
-                then greatest(tested_head.p_value, coalesce(flip.p_corrected, cast(1 as double)))
-        end as p_corrected
-    from tested_head
-    left join flip on flip.number = tested_head.number
+    group by all
 )
 
 select
-    corrected_head.layer,
-    corrected_head.head,
-    corrected_head.direction,
-    corrected_head.n,
-    corrected_head.clusters,
+    per_head.layer,
+    per_head.head,
+    per_head.direction,
+    per_head.n,
+    test.clusters,
     (
         select max(clustered_document.clustered_by)
         from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
     ) as clustered_by,
-    corrected_head.correct,
-    corrected_head.accuracy,
-    wilson_low(corrected_head.accuracy * corrected_head.effective, corrected_head.effective) as low,
-    wilson_high(corrected_head.accuracy * corrected_head.effective, corrected_head.effective) as high,
-    corrected_head.design_effect,
-    ratio(most_correct.n, corrected_head.n) as ceiling,
+    per_head.correct,
+    per_head.accuracy,
+    wilson_low(per_head.accuracy * per_head.effective, per_head.effective) as low,
+    wilson_high(per_head.accuracy * per_head.effective, per_head.effective) as high,
+    per_head.design_effect,
+    ratio(most_correct.n, per_head.n) as ceiling,
     baseline."offset",
     baseline.accuracy as offset_accuracy,
-    share_above(corrected_head.correct, corrected_head.n, baseline.correct, baseline.n) as gain,
+    share_above(per_head.correct, per_head.n, baseline.correct, baseline.n) as gain,
+    case when baseline.n > 0 then test.low end as gain_low,
+    case when baseline.n > 0 then test.high end as gain_high,
+    cohens_h(per_head.accuracy, baseline.accuracy) as cohens_h,
+    test.only_a as only_head,
+    test.only_b as only_offset,
     case
-        when baseline.n > 0
-            then paired_low(
-                corrected_head.only_head, corrected_head.only_offset, corrected_head.n, corrected_head.effective_pairs
-            )
-    end as gain_low,
-    case
-        when baseline.n > 0
-            then paired_high(
-                corrected_head.only_head, corrected_head.only_offset, corrected_head.n, corrected_head.effective_pairs
-            )
-    end as gain_high,
-    cohens_h(corrected_head.accuracy, baseline.accuracy) as cohens_h,
-    corrected_head.only_head,
-    corrected_head.only_offset,
-    case
-        when baseline.n > 0
-            then clusters_to_detect(cast(0.05 as double), corrected_head.variance, corrected_head.clusters)
+        when baseline.n > 0 then clusters_to_detect(cast(0.05 as double), test.variance, test.clusters)
     end as clusters_needed,
-    corrected_head.p_value,
-    corrected_head.p_corrected,
-    corrected_head.p_value as p_documents,
-    corrected_head.p_corrected as p_documents_corrected,
-    ratio(corrected_head.n, (select count(*) from gold)) as findable,
-    ratio(corrected_head.correct, (select count(*) from gold)) as overall,
+    test.p_value,
+    test.p_corrected,
+    test.p_value as p_documents,
+    test.p_corrected as p_documents_corrected,
+    ratio(per_head.n, (select count(*) from gold)) as findable,
+    ratio(per_head.correct, (select count(*) from gold)) as overall,
     (select chosen_run.name from chosen_run) as run
-from corrected_head
-left join baseline on baseline.side = corrected_head.side
-left join most_correct on most_correct.direction = corrected_head.direction
-order by corrected_head.number
+from per_head
+inner join paired_test(
+    pairs := (select list([number, cluster, n, only_head, only_offset]) from per_cluster),
+    family := (select list(distinct number) from per_cluster), is_circular := is_circular($relation)
+) as test on test.number = per_head.number
+left join baseline on baseline.side = per_head.side
+left join most_correct on most_correct.direction = per_head.direction
+order by per_head.correct desc, per_head.layer, per_head.head, per_head.direction
