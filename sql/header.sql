@@ -25,6 +25,16 @@
 -- param exclude_bos boolean = false: leave out attention to the first position of an input
 -- param exclude_current_token boolean = false: leave out attention of a position to itself
 -- param reads_largest boolean = false: whether it reads weights, of which the largest of each distribution suffice
+-- param control_run varchar = null: name or id of a run to compare with, such as the same model with random weights
+-- column score double: share of the attention of an input that goes to the targets P(i), a mean over inputs
+-- column weight_low double: lower end of the 95 % interval of weight
+-- column weight_high double: upper end of the 95 % interval of weight
+-- column weight_chance double: weight of uniform attention
+-- column control double: weight of the head of the same number in the control; null without one
+-- column control_low double: lowest such weight of the control and of its siblings: random weights of other seeds
+-- column control_high double: highest such weight
+-- column control_seeds bigint: number of these runs: 1 unless the control has siblings (attnbank info)
+-- column control_run varchar: name of the control; null without one
 -- column run varchar: name of the run that answered
 -- column layer smallint: 1-based layer
 -- column head smallint: 1-based head

@@ -148,15 +148,10 @@ def install(*, temporary: bool = False) -> tuple[str, ...]:
     except CycleError as error:
         raise HeaderError(f"The analyses {' and '.join(error.args[1])} read each other.") from None
     created = [] if temporary else ["create schema if not exists paper"]
-    are_read = {name for known_name in known for name in read_by(known_name)}
-    for analysis in (known[name] for name in order if name in are_read):
-        # A stub has the same parameters and columns, and reads no table.
-        columns = ", ".join(
-            f"cast(null as {column.type}) as {column.name}" for column in analysis.columns
-        )
-        created += _outer(analysis, f"select {columns}", temporary=temporary)
+    for name in order:
+        created += _stubs(known[name], temporary=temporary)
     for name in reversed(order):
-        created += macros(known[name], temporary=temporary)
+        created += _definition(known[name], temporary=temporary)
     return tuple(created)
 
 
@@ -167,47 +162,62 @@ def macros(analysis: Analysis, *, temporary: bool = False) -> list[str]:
     statement, has parameters `p_name`, and an outer one the names and defaults that people type.
     With `temporary` they exist for one connection only, and have no comments.
     """
-    create, schema = _create_statements(analysis, temporary=temporary)
-    inner_name, outer_name = f"{schema}_{analysis.name}", f"{schema}{analysis.name}"
-    inner = ", ".join(f"p_{parameter.name}" for parameter in analysis.parameters)
-    checked = ", ".join(parameter.checked for parameter in analysis.parameters)
-    body = analysis.with_parameters(lambda name: f"p_{name}")
-    created = [
-        f"{create} macro {inner_name}({inner}) as table\n{body}",
-        *_outer(analysis, f"from {inner_name}({checked})", temporary=temporary),
+    return [
+        *_stubs(analysis, temporary=temporary),
+        *_definition(analysis, temporary=temporary),
     ]
+
+
+def _stubs(analysis: Analysis, *, temporary: bool) -> list[str]:
+    """Create both macros, and the view, of a statement that has the columns and reads no table.
+
+    It stands in for the real one while the outer macro is created: DuckDB plans that at once, and
+    would refuse a column of the statement that has the name of a parameter.
+    """
+    create, inner, outer = _names(analysis, temporary=temporary)
+    columns = ", ".join(
+        f"cast(null as {column.type}) as {column.name}" for column in analysis.columns
+    )
+    defaults = ", ".join(
+        f"{parameter.name} := {parameter.default}" for parameter in analysis.parameters
+    )
+    checked = ", ".join(parameter.checked for parameter in analysis.parameters)
+    created = [
+        f"{create} macro {inner}({_inner_parameters(analysis)}) as table\nselect {columns}",
+        f"{create} macro {outer}({defaults}) as table\nfrom {inner}({checked})",
+    ]
+    return [*created, f"{create} view {outer} as\nfrom {outer}()"] if analysis.is_view else created
+
+
+def _definition(analysis: Analysis, *, temporary: bool) -> list[str]:
+    """Replace the stub of an analysis by its statement, and comment on all that was created."""
+    create, inner, outer = _names(analysis, temporary=temporary)
+    body = analysis.with_parameters(lambda name: f"p_{name}")
+    definition = f"{create} macro {inner}({_inner_parameters(analysis)}) as table\n{body}"
     if temporary:
-        return created
+        return [definition]
     sentences = filter(None, (analysis.title, analysis.paper, analysis.grain))
     comments = {
-        f"macro table {inner_name}": f"The statement of {analysis.name}, with every parameter"
-        " given.",
-        f"macro table {outer_name}": " ".join(
+        f"macro table {inner}": f"The statement of {analysis.name}, with every parameter given.",
+        f"macro table {outer}": " ".join(
             f"{sentence[:1].upper()}{sentence[1:]}." for sentence in sentences
         ),
     }
     if analysis.is_view:
-        comments[f"view {outer_name}"] = comments[f"macro table {outer_name}"]
-        comments |= {
-            f"column {outer_name}.{column.name}": column.help for column in analysis.columns
-        }
-    return [*created, *(f"comment on {of} is {literal(text)}" for of, text in comments.items())]
+        comments[f"view {outer}"] = comments[f"macro table {outer}"]
+        comments |= {f"column {outer}.{column.name}": column.help for column in analysis.columns}
+    return [definition, *(f"comment on {of} is {literal(text)}" for of, text in comments.items())]
 
 
-def _outer(analysis: Analysis, body: str, *, temporary: bool) -> list[str]:
-    create, schema = _create_statements(analysis, temporary=temporary)
-    name = f"{schema}{analysis.name}"
-    defaults = ", ".join(
-        f"{parameter.name} := {parameter.default}" for parameter in analysis.parameters
-    )
-    created = [f"{create} macro {name}({defaults}) as table\n{body}"]
-    return [*created, f"{create} view {name} as\nfrom {name}()"] if analysis.is_view else created
+def _names(analysis: Analysis, *, temporary: bool) -> tuple[str, str, str]:
+    """How the macros of an analysis are created, and the names of the inner and the outer one."""
+    create = "create or replace temporary" if temporary else "create or replace"
+    schema = "paper." if analysis.is_view and not temporary else ""
+    return create, f"{schema}_{analysis.name}", f"{schema}{analysis.name}"
 
 
-def _create_statements(analysis: Analysis, *, temporary: bool) -> tuple[str, str]:
-    if temporary:
-        return "create or replace temporary", ""
-    return "create or replace", "paper." if analysis.is_view else ""
+def _inner_parameters(analysis: Analysis) -> str:
+    return ", ".join(f"p_{parameter.name}" for parameter in analysis.parameters)
 
 
 @cache

@@ -374,6 +374,13 @@ create or replace macro has_edge(heads, first_position, place, head_position) as
 );
 comment on macro has_edge is '1 if a decoded tree joins the words at two positions in either direction, else 0; see has_arc.';
 
+create or replace macro word_properties(relation, upos, distance) as [
+    {'place': 1, 'breakdown': 'relation', 'value': relation},
+    {'place': 2, 'breakdown': 'upos', 'value': upos},
+    {'place': 3, 'breakdown': 'distance', 'value': cast(distance as varchar)}
+];
+comment on macro word_properties is 'What head_error breaks the errors of a head down by: the properties of the word that it finds instead, a place, breakdown and value each.';
+
 create or replace macro kind_place(kind) as list_position(['all', 'pronoun', 'proper', 'nominal'], kind);
 comment on macro kind_place is 'The place of a kind of mention in the order in which the analyses list them.';
 

@@ -1,27 +1,17 @@
 -- title: pattern_score of a run, with that of a control and its other seeds
 -- grain: one row per (layer, head)
 -- param run integer = null: run.id of the run
--- param control_run varchar = null: name or id of the control
+-- param control_run
 -- param pattern varchar = 'induction': previous_token, duplicate_token or induction
 -- param reads_weights, exclude_bos, exclude_current_token
--- column run integer: run.id of the run
--- column layer, head
--- column score double: share of the attention that goes to the targets, a mean over inputs
+-- column layer, head, score
 -- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score
 -- column chance double: score of uniform attention over the positions that each can see
 -- column weight double: mean attention to the targets of the positions that have any
--- column weight_low double: lower end of the 95 % interval of weight
--- column weight_high double: upper end of the 95 % interval of weight
--- column weight_chance double: weight of uniform attention
--- column control double: weight of the head of the same number in the control; null without one
--- column control_low double: the lowest such weight of the control and of its siblings, the same random weights of
---   other seeds
--- column control_high double: highest such weight
--- column control_seeds bigint: number of these runs
--- column control_run varchar: name of the control; null without one
+-- column weight_low, weight_high, weight_chance, control, control_low, control_high, control_seeds, control_run
 -- column n bigint: positions that have a target
--- column sequences
+-- column sequences, run
 with
 
 usable_run as (
@@ -80,7 +70,6 @@ control_range as (
 )
 
 select
-    pattern.run,
     pattern.layer,
     pattern.head,
     pattern.score,
@@ -97,8 +86,10 @@ select
     coalesce(control_range.seeds, 0) as control_seeds,
     (select control.name from control) as control_run,
     pattern.n,
-    pattern.sequences
+    pattern.sequences,
+    run.name as run
 from pattern
+inner join run on run.id = pattern.run
 left join control_range
     on control_range.layer = pattern.layer
     and control_range.head = pattern.head

@@ -6,15 +6,12 @@
 -- param pattern varchar = 'induction': previous_token, duplicate_token or induction
 -- param exclude_bos, exclude_current_token
 -- column run integer: run.id of the run
--- column layer, head
--- column score double: share of the attention that goes to the targets, a mean over inputs
+-- column layer, head, score
 -- column low double: lower end of the 95 % interval of score; null if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score
 -- column chance double: score of uniform attention over the positions that each can see
 -- column weight double: mean attention to the targets of the positions that have any
--- column weight_low double: lower end of the 95 % interval of weight
--- column weight_high double: upper end of the 95 % interval of weight
--- column weight_chance double: weight of uniform attention
+-- column weight_low, weight_high, weight_chance
 -- column n bigint: positions that have a target
 -- column sequences
 with

@@ -42,10 +42,6 @@
 -- column run
 with
 
-read_run as materialized (
-    select coalesce(list(chosen_run.id), []) as ids from chosen_run
-),
-
 finished_set as (
     select ablation_set.*
     from ablation_set
@@ -67,7 +63,7 @@ outcome_sum as materialized (
         sum(case when outcome.without < outcome.whole then cast(1 as double) else cast(0 as double) end) as worse,
         cast(count(*) as double) as n
     from ablation_outcome(
-        runs := (select read_run.ids from read_run), relation := $relation, classification := $classification,
+        runs := (select list(id) from chosen_run), relation := $relation, classification := $classification,
         saved := saved_relation_name($relation)
     ) as outcome
     inner join finished_set

@@ -28,10 +28,6 @@
 -- column run
 with
 
-read_run as materialized (
-    select coalesce(list(chosen_run.id), []) as ids from chosen_run
-),
-
 -- Each verb counts twice: with its number of attractors, and with null, which stands for all.
 by_attractors as (
     select
@@ -43,7 +39,7 @@ by_attractors as (
         pair.distance,
         pair.margin,
         pair.whole_margin
-    from pair_outcome(runs := (select read_run.ids from read_run), ablation := $ablation) as pair
+    from pair_outcome(runs := (select list(id) from chosen_run), ablation := $ablation) as pair
     where pair.source = 'agreement'
 ),
 

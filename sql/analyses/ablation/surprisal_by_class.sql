@@ -24,10 +24,6 @@
 -- column run
 with
 
-read_run as materialized (
-    select coalesce(list(chosen_run.id), []) as ids from chosen_run
-),
-
 classed_word as (
     select
         cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index) as cluster,
@@ -41,7 +37,7 @@ classed_word as (
     inner join chosen_run on chosen_run.id = surprisal.run
     inner join word on word.id = surprisal.word
     inner join sentence on sentence.id = word.sentence
-    inner join corpus_document(runs := (select read_run.ids from read_run)) as clustered_document
+    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
         on clustered_document.document = sentence.document
 ),
 

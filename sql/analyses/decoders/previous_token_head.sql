@@ -12,46 +12,18 @@
 --   before them.
 -- note: the intervals are by documents (by inputs, if the source marks no documents or the run has only one), with
 --   Student's t.
--- param exclude_bos, exclude_current_token
--- param control_run varchar = null: name or id of a run to compare with, such as the same model with random weights
--- column layer, head
--- column score double: share of the attention of an input that goes to the targets P(i), a mean over inputs
+-- param exclude_bos, exclude_current_token, control_run
+-- column layer, head, score
 -- column low double: lower end of the 95 % interval of score; null, like high, if all inputs are in one document
 -- column high double: upper end of the 95 % interval of score
 -- column chance double: score of uniform attention over the positions that each can see
 -- column weight double: mean attention to the targets of the positions that have any; null if none has
--- column weight_low double: lower end of the 95 % interval of weight
--- column weight_high double: upper end of the 95 % interval of weight
--- column weight_chance double: weight of uniform attention
--- column control double: weight of the head of the same number in the control; null without one
--- column control_low double: lowest such weight of the control and of its siblings: random weights of other seeds
--- column control_high double: highest such weight
--- column control_seeds bigint: number of these runs: 1 unless the control has siblings (attnbank info)
--- column control_run varchar: name of the control; null without one
+-- column weight_low, weight_high, weight_chance, control, control_low, control_high, control_seeds, control_run
 -- column n bigint: positions that have a target
 -- column sequences, run
-select
-    pattern.layer,
-    pattern.head,
-    pattern.score,
-    pattern.low,
-    pattern.high,
-    pattern.chance,
-    pattern.weight,
-    pattern.weight_low,
-    pattern.weight_high,
-    pattern.weight_chance,
-    pattern.control,
-    pattern.control_low,
-    pattern.control_high,
-    pattern.control_seeds,
-    pattern.control_run,
-    pattern.n,
-    pattern.sequences,
-    chosen_run.name as run
+select pattern.*
 from pattern_head(
-    run := (select chosen_run.id from chosen_run), control_run := $control_run, pattern := 'previous_token',
+    run := (select id from chosen_run), control_run := $control_run, pattern := 'previous_token',
     reads_weights := $exclude_bos, exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
 ) as pattern
-inner join chosen_run on chosen_run.id = pattern.run
-order by pattern.layer, pattern.head
+order by layer, head

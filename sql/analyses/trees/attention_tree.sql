@@ -33,14 +33,10 @@
 -- column run
 with
 
-read_run as materialized (
-    select coalesce(list(chosen_run.id), []) as ids from chosen_run
-),
-
 -- The source that finds the most gold dependencies, of those that the parameters allow.
 best as (
     select hit.source, hit.layer, hit.head, hit.direction
-    from tree_hit(runs := (select read_run.ids from read_run), root := $root, decoder := $decoder) as hit
+    from tree_hit(runs := (select list(id) from chosen_run), root := $root, decoder := $decoder) as hit
     where hit.source = $source
         and ($layer is null or hit.layer = $layer)
         and ($head is null or hit.head = $head)
@@ -87,7 +83,7 @@ arc as (
 gold as (
     select pair.sequence, pair.dependent, pair.head_position, pair.is_root
     from gold_pair(
-        runs := (select read_run.ids from read_run), subtypes := false, possessive := false
+        runs := (select list(id) from chosen_run), subtypes := false, possessive := false
     ) as pair
 )
 

@@ -59,13 +59,9 @@
 -- column run varchar: name of the run whose attention it is; of chains, of the run whose text it is
 with
 
-read_run as materialized (
-    select max(chosen_run.name) as name, coalesce(list(chosen_run.id), []) as ids from chosen_run
-),
-
 control_run as materialized (
     select coalesce(list(matching_control.id), []) as ids
-    from corpus_run(run := (select read_run.name from read_run), is_control := true) as matching_control
+    from corpus_run(run := (select name from chosen_run), is_control := true) as matching_control
     inner join run on run.id = matching_control.id
     inner join chosen_run on chosen_run.corpus = run.corpus
     inner join run_capability
@@ -93,7 +89,7 @@ other_run as materialized (
 hit as materialized (
     select cluster_hit.*, list_contains((select control_run.ids from control_run), cluster_hit.run) as is_control
     from tree_hit(
-        runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
+        runs := list_concat((select list(id) from chosen_run), (select control_run.ids from control_run)),
         root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
         within := (select other_run.ids from other_run)
     ) as cluster_hit
@@ -150,7 +146,7 @@ best as (
 gold as materialized (
     select tree_pair.*
     from gold_tree_pair(
-        runs := list_concat((select read_run.ids from read_run), (select control_run.ids from control_run)),
+        runs := list_concat((select list(id) from chosen_run), (select control_run.ids from control_run)),
         punctuation := $punctuation, classification := $classification,
         within := (select other_run.ids from other_run), is_whole := true
     ) as tree_pair

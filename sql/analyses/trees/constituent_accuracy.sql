@@ -32,10 +32,6 @@
 -- column run
 with
 
-read_run as materialized (
-    select coalesce(list(chosen_run.id), []) as ids from chosen_run
-),
-
 -- Each word, and how many words that count there are up to it.
 counted_word as materialized (
     select
@@ -110,7 +106,7 @@ scored_sentence as materialized (
     inner join sentence_size
         on sentence_size.sequence = gold_phrase.sequence
         and sentence_size.sentence = gold_phrase.sentence
-    inner join corpus_document(runs := (select read_run.ids from read_run)) as clustered_document
+    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
         on clustered_document.document = sentence_size.document
     inner join sentence on sentence.id = sentence_size.sentence
     group by sentence_size.sequence, sentence_size.sentence, sentence_size.words

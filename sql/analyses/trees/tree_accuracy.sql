@@ -38,14 +38,10 @@
 -- column run
 with
 
-read_run as materialized (
-    select coalesce(list(chosen_run.id), []) as ids from chosen_run
-),
-
 hit as (
     select cluster_hit.*
     from tree_hit(
-        runs := (select read_run.ids from read_run), root := $root, decoder := $decoder, punctuation := $punctuation
+        runs := (select list(id) from chosen_run), root := $root, decoder := $decoder, punctuation := $punctuation
     ) as cluster_hit
     where $source is null or cluster_hit.source = $source
 ),
@@ -53,7 +49,7 @@ hit as (
 coverage as (
     select share_of(gold.is_judged) as findable
     from gold_tree_pair(
-        runs := (select read_run.ids from read_run), punctuation := $punctuation, is_whole := true
+        runs := (select list(id) from chosen_run), punctuation := $punctuation, is_whole := true
     ) as gold
 ),
 

@@ -42,13 +42,9 @@
 -- column run varchar: name of the run over the corpus
 with
 
-read_run as materialized (
-    select max(chosen_run.name) as name from chosen_run
-),
-
 corpus_run as materialized (
     select matching_run.*
-    from corpus_run(run := (select read_run.name from read_run), corpora := $corpora) as matching_run
+    from corpus_run(run := (select name from chosen_run), corpora := $corpora) as matching_run
 ),
 
 per_tree as materialized (

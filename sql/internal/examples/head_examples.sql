@@ -19,25 +19,18 @@ example as (
     ) <= $most
 ),
 
-error_property as (
-    select
-        unnest([
-            {'place': 1, 'breakdown': 'relation', 'value': prediction.relation},
-            {'place': 2, 'breakdown': 'upos', 'value': prediction.upos},
-            {'place': 3, 'breakdown': 'distance', 'value': cast(prediction.distance as varchar)}
-        ]) as error
-    from prediction
-    where not prediction.is_right
-),
-
 error_count as (
     select
-        error_property.error.breakdown as breakdown,
-        error_property.error.place as place,
-        coalesce(error_property.error.value, 'none') as value,
+        property.place as place,
+        property.breakdown as breakdown,
+        coalesce(property.value, 'none') as value,
         count(*) as n
-    from error_property
-    group by error_property.error.breakdown, error_property.error.place, coalesce(error_property.error.value, 'none')
+    from (
+        select unnest(word_properties(relation, upos, distance)) as property
+        from prediction
+        where not is_right
+    ) as error
+    group by all
 ),
 
 total as (
