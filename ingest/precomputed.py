@@ -42,7 +42,7 @@ from attnbank.ingest.inputs.candidate_inputs import (
 from attnbank.ingest.inputs.planning import Batch
 from attnbank.ingest.inputs.spelling import is_unknown, misplaced, misspelled
 from attnbank.ingest.models.loading import ModelFacts
-from attnbank.ingest.models.tokenizer import Encoded, Position
+from attnbank.ingest.models.tokenizer import Encoded, Position, add_token
 from attnbank.ingest.options import (
     FirstWord,
     IngestOptions,
@@ -357,12 +357,9 @@ class PrecomputedRun:
             number = None if owner is None else numbers[owner]
             if number is None:
                 positions.append(Position(special[at], None, tokens[at], at, at + 1))
-            elif self._options.unit == "token":
-                positions.append(Position("token", number, tokens[at], at, at + 1))
-            elif positions and positions[-1].word == number:
-                positions[-1] = replace(positions[-1], end=at + 1)
             else:
-                positions.append(Position("word", number, spans[number].text, at, at + 1))
+                text = spans[number].text
+                add_token(positions, self._options.unit, number, tokens[at], text)
         if self._facts.causal and 0 not in special:
             positions[0] = replace(positions[0], kind="first")
         wrong = self._count_misspelled(
@@ -484,8 +481,7 @@ def _as_texts(tokens: Sequence[str], where: str) -> list[str]:
         "".join(texts).encode()
     except (TypeError, UnicodeEncodeError) as error:
         raise CallError(
-            f"The tokens of {where} are not text: {first_line(error)}.",
-            "Give a list of str.",
+            f"The tokens of {where} are not text: {first_line(error)}.", "Give a list of str."
         ) from error
     return texts
 

@@ -22,13 +22,7 @@ from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, memory_bytes, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.training_steps import Series, step_of
-from attnbank.ingest.options import (
-    DEFAULT_MAX_TOKENS,
-    Estimate,
-    IngestOptions,
-    Report,
-    check_run,
-)
+from attnbank.ingest.options import DEFAULT_MAX_TOKENS, Estimate, IngestOptions, Report, check_run
 from attnbank.ingest.progress import OnProgress, Progress, ProgressCounter, ignore_progress
 from attnbank.ingest.store import corpus as corpora
 from attnbank.ingest.store import runs

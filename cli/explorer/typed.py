@@ -109,7 +109,8 @@ def _load_model(context: RequestContext, choice: _ModelChoice) -> Model:
 
     ingesting.wait_passively()
     from attnbank.ingest.models.files import model_of_run
-    from attnbank.ingest.models.loading import MINILM, load
+    from attnbank.ingest.models.loading import load
+    from attnbank.ingest.options import MINILM
 
     name = model_of_run(choice.requested, choice.run, choice.name)
     revision = None if name == MINILM or choice.requested is not None else choice.revision

@@ -178,20 +178,20 @@ def merge_maps(
                 accumulator.add(part, buffer, facts)
                 start += length
     kept_inputs = [at for at, accumulator in enumerate(accumulators) if not accumulator.is_skipped]
-    kept = [accumulators[at] for at in kept_inputs]
-    if with_weights and len(kept) < len(inputs):
+    unskipped = [accumulators[at] for at in kept_inputs]
+    if with_weights and len(unskipped) < len(inputs):
         of_kept = [
             weights[ends[at] - maps * accumulators[at].square : ends[at]] for at in kept_inputs
         ]
-        weights = np.concatenate(of_kept) if kept else weights[:0]
+        weights = np.concatenate(of_kept) if unskipped else weights[:0]
     return MergedMaps(
         weights,
         kept_inputs,
         {at for at, accumulator in enumerate(accumulators) if accumulator.is_unnormalised},
-        [concatenate_parts(accumulator.peaks) for accumulator in kept],
-        [concatenate_parts(accumulator.sums) for accumulator in kept],
-        [accumulator.pieces.candidates for accumulator in kept],
-        [concatenate_parts(accumulator.largest) for accumulator in kept] if facts.largest else [],
+        [concatenate_parts(result.peaks) for result in unskipped],
+        [concatenate_parts(result.sums) for result in unskipped],
+        [result.pieces.candidates for result in unskipped],
+        [concatenate_parts(result.largest) for result in unskipped] if facts.largest else [],
     )
 
 

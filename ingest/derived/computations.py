@@ -64,13 +64,13 @@ _SMOOTHING = Option(
 )
 _ENSEMBLE = Option("ensemble", 4, "the most heads in the ensemble of a relation")
 
-STEPS = {
-    "head_distance": Computation(
+_STEPS = (
+    Computation(
         "head_distance",
         "How far apart every two heads attend (Jensen-Shannon divergence)",
         (_SMOOTHING,),
     ),
-    "head_embedding": Computation(
+    Computation(
         "head_embedding",
         "The heads in a plane that keeps their distances (multidimensional scaling)",
         (
@@ -82,14 +82,14 @@ STEPS = {
         extra="cluster",
         modules=("sklearn",),
     ),
-    "tree_ensemble": Computation(
+    Computation(
         "tree_ensemble",
         "The heads that find each relation together, chosen on half of the documents",
         (_ENSEMBLE,),
         module="trees",
         reads="trees",
     ),
-    "attention_tree": Computation(
+    Computation(
         "attention_tree",
         "The tree with the largest weights over each sentence: of heads, of their means, and of an"
         " ensemble",
@@ -116,7 +116,7 @@ STEPS = {
         module="trees",
         reads="trees",
     ),
-    "attention_span": Computation(
+    Computation(
         "attention_span",
         "Phrases by how unlike the attention of neighbouring words is (Kim et al. 2020)",
         (
@@ -131,7 +131,8 @@ STEPS = {
         module="trees",
         reads="constituents",
     ),
-}
+)
+STEPS = {step.name: step for step in _STEPS}
 
 
 @dataclass(frozen=True)

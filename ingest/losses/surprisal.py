@@ -33,10 +33,10 @@ from attnbank.ingest.losses.head_sets import (
 from attnbank.ingest.losses.language_model import Scorer, Surprisal, Text
 from attnbank.ingest.losses.minimal_pairs import Pair, PairSide, agreement_pairs, read_pairs
 from attnbank.ingest.models.files import model_of_run
-from attnbank.ingest.models.loading import MINILM, load
+from attnbank.ingest.models.loading import load
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import Encoded
-from attnbank.ingest.options import IngestOptions
+from attnbank.ingest.options import MINILM, IngestOptions
 from attnbank.ingest.progress import OnProgress, ProgressCounter, ignore_progress
 from attnbank.ingest.run import configure_tokenizer, planner_of
 from attnbank.ingest.store.pipeline import Writer, pending_batches, run_batches

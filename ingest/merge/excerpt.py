@@ -44,14 +44,14 @@ _ORDER = {"sequence": "id", "word": "id", "sentence": "id",
 
 @dataclass(frozen=True)
 class Excerpt:
-    """What a new bank has: rows by table, and what is to be known of it, as sentences."""
+    """The rows of a new bank by table, and notes for the user."""
 
     rows: dict[str, int]
     notes: tuple[str, ...]
 
 
 def chosen_runs(bank: str | Path, runs: Sequence[str] = ()) -> dict[int, str]:
-    """The id and the name of some runs, by name or id; of none, all that are finished.
+    """Return the ids and names of some runs, by name or id; of none, all that are finished.
 
     Raises CallError for an unknown or an unfinished run, and for a bank without runs.
     """
@@ -83,9 +83,9 @@ def take(
 ) -> Excerpt:
     """Make a bank of some runs of another one, all that are finished if none is named.
 
-    `keep` says by the name of a run that only its peaks and sums are taken. `inputs` is how many
-    inputs of each run are, the first ones: such a run is called by a name of its own, and what was
-    computed from the whole of it is left out. Tables and views of the user's own are left out, too.
+    `keep` is, by the name of a run, whether only its peaks and sums are taken. `inputs` is how many
+    inputs of each run are taken, the first ones: such a run gets a name of its own, and what was
+    computed from the whole of it is left out. Tables and views of the user are left out, too.
 
     Raises CallError for runs as `chosen_runs`, and if there is a file at `out`; BankError if one of
     the banks cannot be read or written.

@@ -1,4 +1,4 @@
-"""Making one bank of several: shards of one run, or whatever people hand to each other.
+"""Makes one bank of several: shards of one run, or what people hand to each other.
 
 An id says where a row stands in its corpus or run (`sql/ids.py`), so that rows move by adding a
 number, and what two sources share has the same ids. The tables, the views and the analyses are this
@@ -75,7 +75,7 @@ _WHOLE_NUMBERS = ("SMALLINT", "INTEGER", "BIGINT")
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge or an import did: rows by table, and what is to be known of it, as sentences.
+    """The rows that were inserted, by table, and notes for the user.
 
     `written_by` is the version of attnbank that wrote the tables as they are now.
     """
@@ -134,10 +134,8 @@ def import_export(folder: str | Path, bank: str | Path) -> Merged:
         _make_columns(connection, [source], apart=())
         connection.execute("delete from bank")
         for table in source.manifest.tables:
-            name, columns = (
-                qualified_name(table.schema, table.name),
-                ", ".join(map(quoted, table.columns)),
-            )
+            name = qualified_name(table.schema, table.name)
+            columns = ", ".join(map(quoted, table.columns))
             with reading(source.shown, table):
                 connection.execute(f"insert into {name} ({columns}) from {SOURCE}.{name}")
         connection.execute("update bank set analyses = ?", [registry.fingerprint()])
@@ -173,7 +171,7 @@ def _merged(
 
 
 def _catalog(connection: DuckDBPyConnection, source: Source) -> Catalog:
-    """The catalog of a source, of which all rows are checked. Raises BankError."""
+    """Check all rows of a source, and return its catalog. Raises BankError."""
     with source.attached(connection):
         check_rows(connection, source)
         rows = {
@@ -198,7 +196,7 @@ class _Merge:
         self.copies = [_SourceCopy(self, source) for source in sources]
 
     def fill(self) -> dict[str, int]:
-        """Copy everything, source by source; the rows of each table of the new bank."""
+        """Copy everything, source by source; return the number of rows of each table."""
         self.rows("create temp table merge_searched (relation varchar, sentence bigint)")
         for step in (
             _SourceCopy.copy_small_rows,
@@ -287,7 +285,7 @@ class _SourceCopy:
         self.rows(f"insert into main.{table} by name {select}", values)
 
     def _values(self, table: str, numbers: Numbers) -> dict[str, str]:
-        """The columns of a table of the new bank as SQL over `own`, the table of the source."""
+        """Return the columns of a table of the new bank as SQL over `own`, that of the source."""
         has = self.source.tables["main", table]
         return {
             name: renumbered(table, name, numbers) if name in has else "null"
@@ -450,7 +448,7 @@ class _SourceCopy:
                 )
 
     def _refers_only_to(self, table: str, numbers: Numbers) -> str:
-        """SQL for the rows of a table that refer to no other runs and probes than these."""
+        """Return SQL for the rows of a table that refer to no other runs and probes than these."""
         conditions = [
             f"(own.{name} is null or {_among(name, numbers[target])})"
             for name in columns_of_this_format()[table]
@@ -461,7 +459,7 @@ class _SourceCopy:
         return " and ".join(conditions)
 
     def _probe_numbers(self, whole: Mapping[int, int]) -> dict[int, int]:
-        """The new number of each probe on whole runs: that of the same one, or the next."""
+        """Return the new number of each probe on whole runs: that of the same one, or the next."""
         numbers = {**self.numbers, "run": whole}
         changed = self._values("probe", numbers)
         listed = ", ".join(f"{value} as {quoted(name)}" for name, value in changed.items())
@@ -525,11 +523,7 @@ class _SourceCopy:
             self.note(f"Views and macros of {self.shown} were not copied: {shown}.")
 
     def _copy_user_table(
-        self,
-        table: Table,
-        values: Mapping[str, str],
-        lost: str,
-        changed: Sequence[str],
+        self, table: Table, values: Mapping[str, str], lost: str, changed: Sequence[str]
     ) -> None:
         new = qualified_name(*table)
         listed = ", ".join(f"{value} as {quoted(name)}" for name, value in values.items())
@@ -635,7 +629,7 @@ def _make_columns(
 
 
 def _target(column: str, type_: str) -> str | None:
-    """The table that a column of a user's table refers to, by its name; None for none."""
+    """Return the table that a column of a user's table refers to, by its name, or None."""
     if column in ("id", "entity") or refers_to("", column) is None:
         return None
     target = "run" if column.endswith("_run") else column

@@ -101,7 +101,7 @@ def check_rows(connection: DuckDBPyConnection, source: Source) -> None:
 
 
 def source_of(number: int, path: str | Path) -> Source:
-    """A bank's file or the folder of an export, checked; `number` is its place among the others.
+    """Check the file of a bank or the folder of an export; `number` is its place among the others.
 
     Raises CallError if the path can be neither; BankError if it is not a complete bank or export of
     this format, or is being written to.
@@ -122,7 +122,7 @@ def source_of(number: int, path: str | Path) -> Source:
 
 
 def of_export(number: int, path: str | Path) -> Source:
-    """The folder of an export, of which every table, file, size and digest is checked.
+    """Check the folder of an export: every table, file, size and digest.
 
     Raises CallError if there is no such folder, BankError if the export is not as it was written,
     or has another format.
@@ -172,7 +172,7 @@ def reading(export: str, table: ExportedTable) -> Iterator[None]:
 
 
 def _view(connection: DuckDBPyConnection, export: str, home: Path, table: ExportedTable) -> str:
-    """The statement for a view of a table's files, which must have the columns of the manifest.
+    """Return the statement for a view of a table's files, which must match the manifest.
 
     The types of columns that users made may differ, as Parquet does not have every type.
     """
@@ -216,7 +216,7 @@ def _view(connection: DuckDBPyConnection, export: str, home: Path, table: Export
 def _check_types(
     connection: DuckDBPyConnection, shown: str, tables: dict[Table, dict[str, str]]
 ) -> None:
-    """Raise BankError for a type that DuckDB does not write so: types stand in statements."""
+    """Raise BankError for an invalid type, since types are put into statements."""
     for (_, table), columns in tables.items():
         for name, type_ in columns.items():
             with suppress(duckdb.Error):
@@ -226,6 +226,6 @@ def _check_types(
 
 
 def _stamp(files: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
-    """Size and time of change of each file that is there; folders were read already."""
+    """Return size and time of change of each file that exists; folders were read already."""
     stats = (file.stat() for file in files if file.is_file())
     return tuple((stat.st_size, stat.st_mtime_ns) for stat in stats)

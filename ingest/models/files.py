@@ -339,10 +339,8 @@ def check_config(name: str, config: Any) -> None:
             )
         if value is not None and not 1 <= value <= most:
             raise _out_of_range(name, key, value, most)
-    layers, heads = (
-        config_value(config, "num_hidden_layers"),
-        config_value(config, "num_attention_heads"),
-    )
+    layers = config_value(config, "num_hidden_layers")
+    heads = config_value(config, "num_attention_heads")
     if (layers or 0) * (heads or 0) > MOST_HEADS:
         raise ModelError(
             f"According to its config.json, {name} has {layers:,} layers of {heads:,} heads; a bank"

@@ -32,7 +32,6 @@ from attnbank.ingest.models.files import (
     check_weights,
     config_value,
     find_files,
-    locate_model,
     on_meta_device,
     translate_loading_errors,
     vocabulary_rows,
@@ -47,10 +46,8 @@ from attnbank.ingest.models.runtime import (
 )
 from attnbank.ingest.models.tokenizer import InputTokenizer
 from attnbank.ingest.models.values import Layout, Values, layout_of
-from attnbank.ingest.options import MINILM, Measure
+from attnbank.ingest.options import Measure
 from attnbank.sql.errors import first_line
-
-__all__ = ["MINILM", "Model", "ModelError", "ModelFacts", "describe", "load", "locate_model"]
 
 _ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
 _SPACES = {"▁", "Ġ"}  # tokens that a tokenizer may have without any vocabulary
@@ -387,10 +384,8 @@ def _shape(name: str, blank: Any, config: Any) -> tuple[int, int]:
         if not isinstance(error.__cause__, RuntimeError):
             raise  # it does not take text
     # Some models need actual numbers during the pass, which the meta device does not have.
-    layers, heads = (
-        config_value(config, "num_hidden_layers"),
-        config_value(config, "num_attention_heads"),
-    )
+    layers = config_value(config, "num_hidden_layers")
+    heads = config_value(config, "num_attention_heads")
     if layers is None or heads is None:
         raise ModelError(
             f"The config.json of {name} does not say how many layers and heads it has.",

@@ -53,6 +53,19 @@ class Position:
         return self.kind in ("word", "token")
 
 
+def add_token(
+    positions: list[Position], unit: Unit, word: int, token: str, text: str, segment: int = 0
+) -> None:
+    """Add the next token of an input: as a position, or as a piece of that of its word, `text`."""
+    at = positions[-1].end if positions else 0
+    if unit == "token":
+        positions.append(Position("token", word, token, at, at + 1, segment))
+    elif positions and positions[-1].word == word:
+        positions[-1] = replace(positions[-1], end=at + 1)
+    else:
+        positions.append(Position("word", word, text, at, at + 1, segment))
+
+
 class Piece(NamedTuple):
     """A token that is a word or a part of one."""
 
@@ -288,16 +301,8 @@ class InputTokenizer:
                 tokens.append((special.id, special.type, special.text))
             if at == len(segments):
                 break
-            seen = -1
             for id, text, word in segments[at]:
-                index = len(tokens)
-                if unit == "token":
-                    positions.append(Position("token", word, text, index, index + 1, at))
-                elif word == seen:
-                    positions[-1] = replace(positions[-1], end=index + 1)
-                else:
-                    positions.append(Position("word", word, words[word], index, index + 1, at))
-                seen = word
+                add_token(positions, unit, word, text, words[word], at)
                 tokens.append((id, frame.types[at], text))
         if self.first_word == "special" and positions:
             positions[0] = replace(positions[0], kind="first")

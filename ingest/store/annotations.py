@@ -173,7 +173,7 @@ class _WordFile:
 
 
 def _find_file(file: str | Path) -> _WordFile:
-    """A file whose name and bytes are checked, and the first line of a CSV file.
+    """Check the name and the bytes of a file, and read the first line of a CSV file.
 
     Raises CallError if it cannot be opened, or its ending says nothing; WordFileError if it is not
     text as its ending says, or has no names of columns.
@@ -213,7 +213,7 @@ def _find_file(file: str | Path) -> _WordFile:
 
 
 def _path_of_file(shown: str) -> Path:
-    """The absolute path of a file. Raises CallError if there is none that DuckDB can open."""
+    """Return the absolute path of a file. Raises CallError if DuckDB cannot open it."""
     try:
         shown.encode()
         path = expanded(shown).resolve()
@@ -236,7 +236,7 @@ def _path_of_file(shown: str) -> Path:
 
 
 def _read_header(word_file: _WordFile, pieces: Iterator[bytes], delimiter: str) -> _WordFile:
-    """A CSV file with the names of its columns, and its delimiter, which is the one between them.
+    """Read the names of the columns of a CSV file, and its delimiter, the one between them.
 
     In a file with tabs a cell that only begins with a quotation mark is a text that does: such
     files are written without quotation marks around cells.
@@ -296,7 +296,7 @@ def _check_text(shown: str, pieces: Iterator[bytes], may_be_unquoted: bool = Fal
 
 
 def _check_names(word_file: _WordFile, names: Sequence[str]) -> None:
-    """Raise WordFileError for names of columns that are one to DuckDB, or unfit."""
+    """Raise WordFileError for names of columns that are invalid, or the same to DuckDB."""
     if len(names) > _MOST_COLUMNS:
         fact = f" has {len(names):,} columns, where {_MOST_COLUMNS:,} are the most"
         raise word_file.error(fact, "Leave out those that you do not need.")
@@ -375,7 +375,7 @@ def _find_columns(connection: DuckDBPyConnection, word_file: _WordFile) -> _Word
 def _sniff_types(
     connection: DuckDBPyConnection, word_file: _WordFile
 ) -> tuple[dict[str, str], str]:
-    """The types of the columns of a CSV file, and the options of its reader for dates in them."""
+    """Return the types of the columns of a CSV file, and the options for dates in them."""
     try:
         ((columns, *formats),) = connection.execute(
             "select columns, dateformat, timestampformat"
@@ -395,7 +395,7 @@ def _sniff_types(
 
 
 def _keys_of_columns(word_file: _WordFile, names: Sequence[str]) -> dict[str, str]:
-    """The names of the columns that name the word, by what they say. Raises WordFileError."""
+    """Return the names of the columns that name the word, by what they say."""
     known = {
         key: [name for name in names if name.lower() in called] for key, called in _KEYS.items()
     }
@@ -420,9 +420,9 @@ def _keys_of_columns(word_file: _WordFile, names: Sequence[str]) -> dict[str, st
 
 
 def _stage(connection: DuckDBPyConnection, word_file: _WordFile) -> int:
-    """Read a file into the temporary table _ROWS; how many rows it has.
+    """Read a file into the temporary table _ROWS, and return how many rows it has.
 
-    That has `n`, the number of the row, the text that names the word (`sent_id`, `document`,
+    It has `n`, the number of the row, the text that names the word (`sent_id`, `document`,
     `word_number`, `form`; null where the file has no such column), and the others as `c1` and so
     on. Raises WordFileError if some line cannot be read, or if there are no rows or too many.
     """

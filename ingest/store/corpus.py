@@ -460,8 +460,7 @@ def _check_left_out(
         )
     if left_out and not options.skip_bad:
         raise corpus.conflict_error(
-            f"it skipped {sum(left_out.values()):,} sentences that are read now.",
-            "Give --skip-bad",
+            f"it skipped {sum(left_out.values()):,} sentences that are read now.", "Give --skip-bad"
         )
 
 

@@ -123,10 +123,7 @@ def set_default_run(bank: Path, run: str | int) -> str:
 
 def unset_default_runs(bank: Path) -> None:
     """Unset the default runs: the newest suitable run is the default again. Raises BankError."""
-    with (
-        open_for_changes(bank, _DEFAULT_UNCHANGED) as connection,
-        transaction(connection),
-    ):
+    with open_for_changes(bank, _DEFAULT_UNCHANGED) as connection, transaction(connection):
         connection.execute("delete from preferred_run")
 
 

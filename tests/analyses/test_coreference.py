@@ -16,7 +16,8 @@ import transformers
 from oracle_statistics import interval, paired_interval, sign_flips
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models.loading import MINILM, locate_model
+from attnbank.ingest.models.files import locate_model
+from attnbank.ingest.options import MINILM
 
 KINDS = ["all", "pronoun", "proper", "nominal"]
 Key = tuple[int, int, str]

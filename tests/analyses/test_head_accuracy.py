@@ -22,7 +22,8 @@ from bank_peaks import peaks
 from oracle_pieces import SPACE, SlowPieces
 
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.models.loading import MINILM, locate_model
+from attnbank.ingest.models.files import locate_model
+from attnbank.ingest.options import MINILM
 
 Counts = dict[tuple[str, int, int, str], tuple[int, int]]
 

@@ -18,7 +18,8 @@ import transformers
 from bank_peaks import peaks
 
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.models.loading import MINILM, locate_model
+from attnbank.ingest.models.files import locate_model
+from attnbank.ingest.options import MINILM
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import CallError

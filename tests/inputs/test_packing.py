@@ -21,8 +21,8 @@ from attnbank.ingest.inputs.planning import (
     pair_drafts,
     sentence_drafts,
 )
-from attnbank.ingest.models.loading import MINILM
 from attnbank.ingest.models.tokenizer import Piece
+from attnbank.ingest.options import MINILM
 
 # Exact inputs of a text that anyone can pack by hand.
 

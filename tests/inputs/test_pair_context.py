@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.inputs.candidate_inputs import Draft, Skip, Span, TokenisedSentence
 from attnbank.ingest.inputs.planning import TokenBudget, pair_drafts
-from attnbank.ingest.models.loading import MINILM, locate_model
+from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.models.tokenizer import Piece
+from attnbank.ingest.options import MINILM
 
 TWO = "Rain fell.\nThe dogs barked.\n"
 

@@ -19,6 +19,7 @@ from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.masked.masking import InputMask
 from attnbank.ingest.masked.passes import Ablation, Tally, Variant, list_variants
 from attnbank.ingest.models import loading as models
+from attnbank.ingest.models.runtime import ModelError
 from attnbank.sql.bank.opening import open_to_write
 from attnbank.sql.errors import AttnbankError, CallError
 
@@ -334,5 +335,5 @@ def test_options_that_do_not_fit_are_refused(
 
 
 def test_minilm_has_no_head_to_lose(few: Path, tmp_path: Path) -> None:
-    with pytest.raises(models.ModelError, match="not a complete masked language model"):
+    with pytest.raises(ModelError, match="not a complete masked language model"):
         ingest(options(tmp_path / "x.duckdb", few, "minilm"))

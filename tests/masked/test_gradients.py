@@ -24,6 +24,7 @@ from attnbank.ingest.masked import masking, passes
 from attnbank.ingest.masked.masking import InputMask
 from attnbank.ingest.masked.passes import Gradients
 from attnbank.ingest.models import loading as models
+from attnbank.ingest.models.runtime import ModelError
 from attnbank.ingest.progress import Progress
 from attnbank.ingest.store import pipeline
 from attnbank.sql.errors import AttnbankError, CallError
@@ -350,7 +351,7 @@ def test_a_checkpoint_without_the_head_is_refused_and_leaves_no_bank(
 ) -> None:
     for model in ("minilm", str(tiny_model("roberta"))):
         with pytest.raises(
-            models.ModelError, match=r"not a complete masked language model.* lacks"
+            ModelError, match=r"not a complete masked language model.* lacks"
         ) as error:
             ingest(options(tmp_path / "x.duckdb", press, model))
         assert "google-bert/bert-base-uncased" in error.value.remedy
@@ -365,7 +366,7 @@ def test_one_lost_weight_of_the_head_is_enough_to_be_refused(
     del weights["cls.predictions.transform.dense.bias"]
     model.save_pretrained(tmp_path / "cut", state_dict=weights)
     tokenizer.save_pretrained(tmp_path / "cut")
-    with pytest.raises(models.ModelError) as error:
+    with pytest.raises(ModelError) as error:
         ingest(options(tmp_path / "x.duckdb", press, tmp_path / "cut"))
     assert error.value.fact.endswith("lacks cls.predictions.transform.dense.bias.")
 
@@ -401,7 +402,7 @@ def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
 
 def test_a_decoder_is_refused(tiny_model: Maker, press: Path, tmp_path: Path) -> None:
     for call in (ingest, estimate):
-        with pytest.raises(models.ModelError, match="is not a masked language model"):
+        with pytest.raises(ModelError, match="is not a masked language model"):
             call(options(tmp_path / "x.duckdb", press, tiny_model("gpt2")))
 
 
@@ -416,7 +417,7 @@ def test_a_tokenizer_without_a_mask_token_is_refused(
         sep_token="[SEP]",
         pad_token="[PAD]",
     ).save_pretrained(tmp_path / "m")
-    with pytest.raises(models.ModelError, match="has no mask token"):
+    with pytest.raises(ModelError, match="has no mask token"):
         ingest(options(tmp_path / "x.duckdb", press, tmp_path / "m"))
 
 

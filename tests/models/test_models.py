@@ -17,7 +17,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from attnbank.ingest.models.attention_behaviour import find_shape
-from attnbank.ingest.models.loading import ModelError, ModelFacts, describe, kv_heads_of, load
+from attnbank.ingest.models.loading import ModelFacts, describe, kv_heads_of, load
+from attnbank.ingest.models.runtime import ModelError
 from attnbank.sql.errors import CallError
 
 

@@ -12,7 +12,8 @@ import transformers
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.models.loading import ModelError, load
+from attnbank.ingest.models.loading import load
+from attnbank.ingest.models.runtime import ModelError
 from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankWarning, QueryError
 

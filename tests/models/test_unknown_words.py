@@ -20,7 +20,7 @@ from attnbank.cli.app import run_command_line
 from attnbank.cli.commands import info
 from attnbank.cli.output import unknown_lines
 from attnbank.ingest import IngestOptions, estimate, ingest
-from attnbank.ingest.models.loading import locate_model
+from attnbank.ingest.models.files import locate_model
 from attnbank.ingest.models.tokenizer import READING_VERSION, InputTokenizer, Unalignable
 from attnbank.ingest.store import pipeline
 from attnbank.queries import open_bank

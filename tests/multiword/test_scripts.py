@@ -11,7 +11,8 @@ import pytest
 from multiword_cases import Case, Make
 from tokenizers import Tokenizer, decoders
 
-from attnbank.ingest.models.loading import MINILM, locate_model
+from attnbank.ingest.models.files import locate_model
+from attnbank.ingest.options import MINILM
 
 WORDS = {
     "French, composed": unicodedata.normalize("NFC", "forêt"),

@@ -19,7 +19,8 @@ from multiword.decoded import Sentence
 from multiword_cases import Case, Make
 
 from attnbank.ingest.derived.computations import compute
-from attnbank.ingest.models.loading import MINILM, locate_model
+from attnbank.ingest.models.files import locate_model
+from attnbank.ingest.options import MINILM
 
 HEADS = {(1, 1), (2, 3)}
 """The heads whose trees are decoded slowly, of two layers of three."""

@@ -205,11 +205,7 @@ class _ConlluReader:
             word.upos in _SIGNS for word in sentence.words
         ):
             raise FaultError("withheld-text", "every word has the form _", sentence.line)
-        spans, zeros = (
-            entity_spans(sentence.entities, sentence.nodes, self.notation)
-            if sentence.entities
-            else ([], [])
-        )
+        spans, zeros = entity_spans(sentence.entities, sentence.nodes, self.notation)
         fault: FaultError | None = None
         spelled = "".join(form for form, _ in sentence.tokens)
         if text is not None and (fact := _text_fact(text, spelled)):
@@ -360,12 +356,8 @@ class _PlusColumns:
             return None
         columns = {name: at for at, name in enumerate(names)}
         if len(columns) < len(names) or not {"ID", "FORM"} <= columns.keys():
-            fact = (
-                f"{text!r} names a column twice"
-                if len(columns) < len(names)
-                else (f"{text!r} lacks ID or FORM")
-            )
-            raise FaultError("bad-global-columns", fact, line)
+            fact = "names a column twice" if len(columns) < len(names) else "lacks ID or FORM"
+            raise FaultError("bad-global-columns", f"{text!r} {fact}", line)
         extra = tuple((name, at) for name, at in columns.items() if name not in _NAMES)
         return cls(len(names), tuple(map(columns.get, _NAMES)), extra)
 

@@ -228,7 +228,8 @@ def _model_of(run: ProbeRun, options: ProbeOptions) -> Model:
     """Load the trained model of a run: that of the options, by default by the name in the bank."""
     require_extra("Reading the embeddings of a model", "ingest", "transformers")
     from attnbank.ingest.models.files import model_of_run
-    from attnbank.ingest.models.loading import MINILM, load
+    from attnbank.ingest.models.loading import load
+    from attnbank.ingest.options import MINILM
 
     name = model_of_run(
         options.model, run.name, run.model, ", or give other word vectors (--embeddings FILE)"

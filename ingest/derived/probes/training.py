@@ -32,13 +32,7 @@ from attnbank.ingest.derived.probes.probe_options import (
 )
 from attnbank.ingest.derived.probes.scorers import AttentionScorer, HeadScorer, make_scorer
 from attnbank.ingest.derived.probes.sentences import ROOT, Bools, Ints, Sentences
-from attnbank.ingest.derived.probes.tasks import (
-    Batches,
-    ProbeBatch,
-    ProbeInput,
-    Task,
-    read_task,
-)
+from attnbank.ingest.derived.probes.tasks import Batches, ProbeBatch, ProbeInput, Task, read_task
 from attnbank.ingest.models.runtime import device_of
 from attnbank.ingest.store.deleting import table_references
 from attnbank.ingest.store.writer import insert, insert_row, next_ids
@@ -117,12 +111,8 @@ def _run_task(
     scorer = make_scorer(task).to(device)
     training_sentences, held_out_sentences = hold_out(task.train.sentences, options.held_out, rng)
     training = Batches(connection, task, task.train, training_sentences, device)
-    held_out = (
-        Batches(connection, task, task.train, held_out_sentences, device)
-        if len(held_out_sentences)
-        else None
-    )
-    learnt = train_scorer(scorer, training, held_out, options, rng, on_progress)
+    held_out = Batches(connection, task, task.train, held_out_sentences, device)
+    learnt = train_scorer(scorer, training, held_out or None, options, rng, on_progress)
     test_sentences = np.arange(len(sentences.sequence))
     predicted = np.full(len(sentences.is_word), -1, dtype=np.int64)
     weights = HeadWeights(task.test, scorer) if isinstance(scorer, HeadScorer) else None
@@ -215,9 +205,7 @@ def train_scorer(
 
 
 def run_epoch(
-    scorer: nn.Module,
-    batches: Iterable[ProbeBatch],
-    optimiser: torch.optim.Optimizer | None = None,
+    scorer: nn.Module, batches: Iterable[ProbeBatch], optimiser: torch.optim.Optimizer | None = None
 ) -> float:
     """Return the mean loss per word, in nats; with an optimiser, of the training meanwhile."""
     total, words = 0.0, 0
