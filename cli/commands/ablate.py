@@ -5,7 +5,8 @@ some.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from attnbank.cli.options import (
     option,
     quiet_option,
     run_option,
+    take_fields,
 )
 from attnbank.cli.safe_echo import notify
 from attnbank.ingest.losses.head_sets import (
@@ -39,11 +41,56 @@ from attnbank.ingest.losses.head_sets import (
     parse_heads,
 )
 from attnbank.sql.errors import CallError
+from attnbank.sql.option_fields import option as option_field
 
 if TYPE_CHECKING:
     from attnbank.queries import Bank
+    from attnbank.sql.run_choice import Run
 
 _USUAL_TOP = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetOptions:
+    """The sets of heads that `attnbank ablate` disables."""
+
+    heads: tuple[str, ...] = option_field(
+        (),
+        "A set: heads as layer-head, counted from 1 (19-7,3-1). Can be repeated.",
+        multiple=True,
+        metavar="HEADS",
+    )
+    query: tuple[str, ...] = option_field(
+        (),
+        "A set: the columns layer and head of a SELECT on the bank. Can be repeated.",
+        multiple=True,
+        metavar="SQL",
+    )
+    best: tuple[str, ...] = option_field(
+        (),
+        "A set: the heads that find most of a relation (a saved one too). Can be repeated.",
+        multiple=True,
+        metavar="RELATION",
+        shell_complete=complete_names("relation"),
+    )
+    top: int | None = option_field(
+        None, f"How many heads --best takes. Default: {_USUAL_TOP}.", least=1, most=None
+    )
+    each_head: bool = option_field(
+        False, "A set for each head of the model, without controls.", flag="each"
+    )
+    together: bool = option_field(False, "Also one set with the heads of all other sets.")
+
+    def __post_init__(self) -> None:
+        if self.top is not None and not self.best:
+            raise CallError("--top needs --best.", "Add --best RELATION, or leave --top out.")
+        if not (self.heads or self.query or self.best or self.each_head):
+            raise CallError(
+                "No set of heads was named.",
+                "Give --heads, --query, --best or --each: --heads 3-1,4-2",
+            )
+
+
 _replace_option = option("--replace", "Measure again what the bank already has.", False)
 
 
@@ -85,36 +132,11 @@ def surprisal(ctx: click.Context, /, run: str | None, replace: bool, **options: 
 )
 @click.argument("name")
 @run_option("Name or id of the run. Default: the bank's default run.", metavar="RUN")
-@option(
-    "--heads",
-    "A set: heads as layer-head, counted from 1 (19-7,3-1). Can be repeated.",
-    multiple=True,
-    metavar="HEADS",
-)
-@option(
-    "--query",
-    "A set: the columns layer and head of a SELECT on the bank. Can be repeated.",
-    multiple=True,
-    metavar="SQL",
-)
-@option(
-    "--best",
-    "A set: the heads that find most of a relation (a saved one too). Can be repeated.",
-    multiple=True,
-    metavar="RELATION",
-    shell_complete=complete_names("relation"),
-)
-@option("--top", f"How many heads --best takes. Default: {_USUAL_TOP}.", type=click.IntRange(1))
-@option("--each each_head", "A set for each head of the model, without controls.", False)
-@option("--together", "Also one set with the heads of all other sets.", False)
+@field_options(SetOptions)
 @field_options(AblateOptions)
 @_replace_option
 @quiet_option()
-def ablate(
-    ctx: click.Context, /, name: str, run: str | None, heads: Sequence[str], query: Sequence[str],
-    best: Sequence[str], top: int | None, each_head: bool, together: bool, replace: bool,
-    **options: Any,
-) -> None:  # fmt: skip
+def ablate(ctx: click.Context, /, name: str, run: str | None, replace: bool, **values: Any) -> None:
     """Disable sets of heads and measure what gets worse, compared with random sets of the same
     size.
 
@@ -125,46 +147,46 @@ def ablate(
     resume an interrupted measurement, type the same command again.
     """
     path = bank_path(ctx)
-    ablate_options = AblateOptions(**options)
-    if top is not None and not best:
-        raise CallError("--top needs --best.", "Add --best RELATION, or leave --top out.")
-    if not (heads or query or best or each_head):
-        raise CallError(
-            "No set of heads was named.", "Give --heads, --query, --best or --each: --heads 3-1,4-2"
-        )
-    sets = [HeadSet(text, parse_heads(text), f"--heads {text}") for text in dict.fromkeys(heads)]
+    named, options = SetOptions(**take_fields(SetOptions, values)), AblateOptions(**values)
     with open_named_bank(ctx) as bank:
         read = choose_scored_run(bank.connection, path, run)
-        for number, statement in enumerate(query, start=1):
-            called = "query" if len(query) == 1 else f"query {number}"
-            sets.append(HeadSet(called, _heads_of_query(bank, statement), f"--query {statement}"))
-        for relation in dict.fromkeys(best):
-            best_heads = _best_heads(bank, relation, top or _USUAL_TOP, read.name)
-            sets.append(
-                HeadSet(relation, best_heads, f"--best {relation} --top {top or _USUAL_TOP}")
-            )
-        if each_head:
-            sets += [
-                HeadSet(f"{layer}-{head}", ((layer, head),), "--each")
-                for layer in read.numbers
-                for head in range(1, read.heads + 1)
-            ]
-    if together:
+        sets = list(_head_sets(bank, named, read))
+    if named.together:
         if len(sets) < 2:
             raise CallError("--together needs at least two sets of heads.", "Leave it out.")
         all_heads = tuple(sorted({head for head_set in sets for head in head_set.heads}))
         sets.append(HeadSet("together", all_heads, "--together"))
-    if each_head and ablate_options.controls is None:
-        ablate_options = dataclasses.replace(ablate_options, controls=0)
+    if named.each_head and options.controls is None:
+        options = dataclasses.replace(options, controls=0)
     from attnbank.ingest import ablate as disable
 
     with resumable_progress() as display:
         report = disable(
-            path, name, sets, read.name, ablate_options, display, print_estimate, replace=replace
+            path, name, sets, read.name, options, display, print_estimate, replace=replace
         )
     print_measured(report)
     arguments = f"--ablation {quote(name)} --run {quote(report.run)}"
     notify(f"Next: {command_prefix(path)} query ablation_effect {arguments}")
+
+
+def _head_sets(bank: Bank, named: SetOptions, run: Run) -> Iterator[HeadSet]:
+    for text in dict.fromkeys(named.heads):
+        yield HeadSet(text, parse_heads(text), f"--heads {text}")
+    for number, statement in enumerate(named.query, start=1):
+        name = "query" if len(named.query) == 1 else f"query {number}"
+        yield HeadSet(name, _heads_of_query(bank, statement), f"--query {statement}")
+    top = named.top or _USUAL_TOP
+    for relation in dict.fromkeys(named.best):
+        # The heads by accuracy, each in its better direction.
+        accuracies = bank.query("head_accuracy", relation=relation, run=run.name)
+        ranked = accuracies.sort(["accuracy", "layer", "head"], descending=[True, False, False])
+        heads = ranked.select("layer", "head").unique(maintain_order=True).head(top)
+        pairs = tuple((layer, head) for layer, head in heads.rows())
+        yield HeadSet(relation, pairs, f"--best {relation} --top {top}")
+    if named.each_head:
+        for layer in run.numbers:
+            for head in range(1, run.heads + 1):
+                yield HeadSet(f"{layer}-{head}", ((layer, head),), "--each")
 
 
 def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
@@ -182,12 +204,4 @@ def _heads_of_query(bank: Bank, statement: str) -> tuple[Head, ...]:
         raise CallError(
             "The columns layer and head of --query are not whole numbers.", "Cast them: layer::int"
         )
-    return tuple((int(layer), int(head)) for layer, head in heads.rows())
-
-
-def _best_heads(bank: Bank, relation: str, top: int, run: str) -> tuple[Head, ...]:
-    """The `top` heads by accuracy on a relation, each in its better direction."""
-    accuracies = bank.query("head_accuracy", relation=relation, run=run)
-    ranked = accuracies.sort(["accuracy", "layer", "head"], descending=[True, False, False])
-    heads = ranked.select("layer", "head").unique(maintain_order=True).head(top)
-    return tuple((int(layer), int(head)) for layer, head in heads.rows())
+    return tuple((layer, head) for layer, head in heads.rows())

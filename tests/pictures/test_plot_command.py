@@ -65,6 +65,13 @@ def test_each_ending_is_a_format(bank: Path, tmp_path: Path) -> None:
         assert file.read_bytes().startswith(starts[ending])
 
 
+def test_sizes_may_be_in_halves(bank: Path, tmp_path: Path) -> None:
+    file = tmp_path / "picture.png"
+    call = ["-b", str(bank), "plot", "best-head", "--min-count", "1", "-o", str(file)]
+    assert run_command_line([*call, "--font-size", "8.5", "--scale", "1.5"]) == 0
+    assert run_command_line([*call, "--scale", "0.4"]) == 2
+
+
 @pytest.mark.slow
 def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None:
     file = tmp_path / "picture.json"
