@@ -6,5 +6,5 @@ inner join document on document.id = sentence.document
 where document.corpus = $corpus
     and word.head_index > 0
     and word.deprel is not null
-group by word.deprel
+group by all
 order by word.deprel

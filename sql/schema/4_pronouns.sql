@@ -1,12 +1,7 @@
 -- English pronouns, for the rules for text without tags and for the agreement of mentions.
 
 create or replace view english_pronoun as
-select
-    unnest(string_split(listed.forms, ' ')) as form,
-    listed.person,
-    listed.number,
-    listed.gender,
-    listed.is_certain
+select unnest(string_split(forms, ' ')) as form, person, number, gender, is_certain
 from (
     values
     ('i me my mine myself', '1', 'Sing', null, true),

@@ -27,17 +27,14 @@ comment on column dependency.head_form is 'The head as it is written; null for t
 
 create or replace view head as
 select
-    layer_head.model,
-    cast(layer_head.layer as smallint) as layer,
-    cast(layer_head.head as smallint) as head,
-    concat(cast(layer_head.layer as varchar), '-', cast(layer_head.head as varchar)) as name
+    model,
+    cast(layer as smallint) as layer,
+    cast(head as smallint) as head,
+    concat(cast(layer as varchar), '-', cast(head as varchar)) as name
 from (
-    select model_layer.model, model_layer.layer, unnest(range(1, model_layer.heads + 1)) as head
+    select model, layer, unnest(range(1, heads + 1)) as head
     from (
-        select
-            model.id as model,
-            model.heads,
-            unnest(coalesce(cast(model.layer_numbers as bigint[]), range(1, model.layers + 1))) as layer
+        select id as model, heads, unnest(coalesce(cast(layer_numbers as bigint[]), range(1, layers + 1))) as layer
         from model
     ) as model_layer
 ) as layer_head;
@@ -55,33 +52,22 @@ select
 from run
 inner join sequence on sequence.run = run.id
 where top_k(run.keep) is not null
-group by run.id;
+group by all;
 comment on view top_run is 'The runs of --keep top:K, which keep the K largest weights of each distribution.';
 comment on column top_run.run is 'run.id of the run.';
 comment on column top_run.largest is 'How many weights of each distribution it keeps: 8 for --keep top:8.';
 comment on column top_run.is_whole is 'Whether these are all, since no input has more positions.';
 
 create or replace view distribution as
-select
-    attention.sequence,
-    attention.layer,
-    attention.head,
-    attention.from_position,
-    attention.weights,
-    cast(0 as float) as rest,
-    true as is_whole
+select sequence, layer, head, from_position, weights, cast(0 as float) as rest, true as is_whole
 from attention
 union all
 select
-    attention_top.sequence,
-    attention_top.layer,
-    attention_top.head,
-    attention_top.from_position,
+    attention_top.sequence, attention_top.layer, attention_top.head, attention_top.from_position,
     weights_by_position(
         attention_top.to_positions, attention_top.weights, attention_top.rest, sequence.positions
     ) as weights,
-    attention_top.rest,
-    top_run.is_whole
+    attention_top.rest, top_run.is_whole
 from attention_top
 inner join sequence on sequence.id = attention_top.sequence
 inner join top_run on top_run.run = sequence.run;
@@ -99,19 +85,12 @@ comment on column distribution.is_whole is 'Whether every weight of the run is k
 -- that a count reads no weights.
 create or replace view attention_weight as
 select
-    placed.sequence,
-    placed.layer,
-    placed.head,
-    placed.from_position,
-    cast(placed.place - 1 as smallint) as to_position,
-    list_extract(placed.weights, placed.place) as weight
+    sequence, layer, head, from_position,
+    cast(place - 1 as smallint) as to_position,
+    list_extract(weights, placed.place) as weight
 from (
     select
-        distribution.sequence,
-        distribution.layer,
-        distribution.head,
-        distribution.from_position,
-        distribution.weights,
+        distribution.sequence, distribution.layer, distribution.head, distribution.from_position, distribution.weights,
         unnest(range(1, sequence.positions + 1)) as place
     from distribution
     inner join sequence on sequence.id = distribution.sequence
@@ -127,27 +106,15 @@ comment on column attention_weight.weight is 'The weight, in [0, 1].';
 
 -- Of several words in one position the first has a row of table position; the others are made here, one unnest for all.
 create or replace view word_position as
-select
-    position.sequence,
-    position.position,
-    position.kind,
-    position.word
+select sequence, position, kind, word
 from position
-where position.word is not null
+where word is not null
 union all
-select
-    later_word.sequence,
-    later_word.position,
-    later_word.kind,
-    cast(later_word.word as bigint) as word
+select sequence, position, kind, cast(word as bigint) as word
 from (
-    select
-        position.sequence,
-        position.position,
-        position.kind,
-        unnest(range(position.word + 1, position.last_word + 1)) as word
+    select sequence, position, kind, unnest(range(word + 1, last_word + 1)) as word
     from position
-    where position.last_word is not null
+    where last_word is not null
 ) as later_word;
 comment on view word_position is 'Where each word of an input stands: one row per word of a position. In runs of tokens a word has a row for each of its pieces.';
 comment on column word_position.sequence is 'sequence.id of the sequence.';
@@ -157,21 +124,14 @@ comment on column word_position.word is 'word.id of the word.';
 
 create or replace view inner_dependency as
 select
-    sequence.run,
-    placed.sequence,
-    placed.position,
+    sequence.run, placed.sequence, placed.position,
     dependent.id as dependent,
     gold_head.id as head,
     dependent.deprel as relation
 from (
-    select
-        position.sequence,
-        position.position,
-        position.word as first_word,
-        position.last_word,
-        unnest(range(position.word, position.last_word + 1)) as word
+    select sequence, position, word as first_word, last_word, unnest(range(word, last_word + 1)) as word
     from position
-    where position.last_word is not null
+    where last_word is not null
 ) as placed
 inner join sequence on sequence.id = placed.sequence
 inner join run on run.id = sequence.run and run.unit = 'word'
@@ -190,24 +150,17 @@ comment on column inner_dependency.head is 'word.id of its syntactic head.';
 comment on column inner_dependency.relation is 'The relation, subtype included.';
 
 create or replace view multiword_token as
-select
-    token.sentence,
-    token.token_start,
-    token.first_word,
-    token.last_word,
-    token.form,
-    token.spelled = token.form as is_spelled
+select sentence, token_start, first_word, last_word, form, spelled = form as is_spelled
 from (
     select
-        word.sentence,
-        word.token_start,
-        min(word.id) as first_word,
-        max(word.id) as last_word,
-        min(word.surface) as form,
-        string_agg(word.form, '' order by word.id) as spelled
+        sentence, token_start,
+        min(id) as first_word,
+        max(id) as last_word,
+        min(surface) as form,
+        string_agg(form, '' order by id) as spelled
     from word
-    where word.token_start is not null
-    group by word.sentence, word.token_start
+    where token_start is not null
+    group by all
 ) as token;
 comment on view multiword_token is 'The multiword tokens: one row per token of two or more words (don''t for do and n''t; du for de and le).';
 comment on column multiword_token.sentence is 'sentence.id of the sentence.';

@@ -5,9 +5,7 @@ with
 
 place as (
     select
-        position.sequence,
-        sequence.run,
-        sequence.positions,
+        position.sequence, sequence.run, sequence.positions,
         cast(position.position + 1 as integer) as list_index,
         position.kind,
         position.kind in ('word', 'token') as is_word,
@@ -20,20 +18,16 @@ place as (
 -- Materialized, since DuckDB would sort the lists again for every row that they are joined to.
 sequence_places as materialized (
     select
-        place.sequence,
-        place.run,
-        place.positions,
-        list_sort(list(place.list_index) filter (where place.kind = 'cls')) as cls,
-        list_sort(list(place.list_index) filter (where place.kind = 'sep')) as sep,
-        list_sort(
-            list(place.list_index) filter (where place.is_word and place.text in ('.', ','))
-        ) as punctuation,
-        list_sort(list(place.list_index) filter (where place.is_word)) as words,
-        list_sort(list(place.list_index) filter (where place.is_word and place.segment = 0)) as first_segment,
-        list_sort(list(place.list_index) filter (where place.is_word and place.segment = 1)) as second_segment,
-        list_sort(list(place.list_index) filter (where place.kind = 'first')) as first_word
+        sequence, run, positions,
+        list_sort(list(list_index) filter (where kind = 'cls')) as cls,
+        list_sort(list(list_index) filter (where kind = 'sep')) as sep,
+        list_sort(list(list_index) filter (where is_word and text in ('.', ','))) as punctuation,
+        list_sort(list(list_index) filter (where is_word)) as words,
+        list_sort(list(list_index) filter (where is_word and segment = 0)) as first_segment,
+        list_sort(list(list_index) filter (where is_word and segment = 1)) as second_segment,
+        list_sort(list(list_index) filter (where kind = 'first')) as first_word
     from place
-    group by place.sequence, place.run, place.positions
+    group by all
 )
 
 select sequence_places.*

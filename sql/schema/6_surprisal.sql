@@ -123,11 +123,7 @@ select
     sentence.name as sent_id,
     word.index,
     word.id as word,
-    word.form,
-    word.lemma,
-    word.upos,
-    word.deprel,
-    surprisal.nats
+    word.form, word.lemma, word.upos, word.deprel, surprisal.nats
 from surprisal
 inner join word on word.id = surprisal.word
 inner join sentence on sentence.id = word.sentence;

@@ -2,9 +2,9 @@
 -- relation was saved, and from a request about attention.
 
 create or replace view run_capability as
-select run.id as run, 'trees' as capability
+select id as run, 'trees' as capability
 from run
-where run.corpus in (
+where corpus in (
     select document.corpus
     from document
     inner join sentence on sentence.document = document.id
@@ -12,17 +12,17 @@ where run.corpus in (
     where word.head_index is not null
 )
 union all
-select run.id as run, 'mentions' as capability
+select id as run, 'mentions' as capability
 from run
-where run.corpus in (
+where corpus in (
     select document.corpus
     from document
     inner join mention on mention.document = document.id
 )
 union all
-select run.id as run, 'constituents' as capability
+select id as run, 'constituents' as capability
 from run
-where run.corpus in (
+where corpus in (
     select document.corpus
     from document
     inner join sentence on sentence.document = document.id
@@ -33,26 +33,26 @@ select distinct sequence.run, 'gradients' as capability
 from gradient
 inner join sequence on sequence.id = gradient.sequence
 union all
-select distinct ablation.run, 'losses' as capability
+select distinct run, 'losses' as capability
 from ablation
 union all
-select distinct surprisal.run, 'surprisals' as capability
+select distinct run, 'surprisals' as capability
 from surprisal
 union all
-select distinct ablation_set.run, 'ablations' as capability
+select distinct run, 'ablations' as capability
 from ablation_set
-where ablation_set.finished is not null
+where finished is not null
 union all
-select distinct minimal_pair.run, 'pairs' as capability
+select distinct run, 'pairs' as capability
 from minimal_pair
 union all
-select distinct tree_ensemble.run, 'ensembles' as capability
+select distinct run, 'ensembles' as capability
 from tree_ensemble
 union all
-select distinct attention_tree.run, 'decoded_trees' as capability
+select distinct run, 'decoded_trees' as capability
 from attention_tree
 union all
-select distinct attention_span.run, 'spans' as capability
+select distinct run, 'spans' as capability
 from attention_span
 union all
 select run.id as run, 'series' as capability
@@ -61,9 +61,9 @@ inner join model on model.id = run.model
 where model.series is not null
     and model.step is not null
 union all
-select run.id as run, 'shares' as capability
+select id as run, 'shares' as capability
 from run
-where coalesce(run.measure, 'weights') not in ('norms', 'residual-norms')
+where coalesce(measure, 'weights') not in ('norms', 'residual-norms')
 union all
 select run.id as run, 'sums' as capability
 from run
@@ -128,12 +128,12 @@ comment on macro how_to_make is 'The command of attnbank that makes a run with a
 -- A run may have the id of another one as its name: the name counts, so that no other run answers in its place.
 create or replace macro is_run_named(run_id, run_name, requested) as (
     run_name = requested
-    or (cast(run_id as varchar) = requested and (select count(*) from run where run.name = requested) = 0)
+    or (cast(run_id as varchar) = requested and (select count(*) from run where name = requested) = 0)
 );
 comment on macro is_run_named is 'Whether a run, given by its id and its name, is the one that is requested by name or, if no run has that name, by id.';
 
 create or replace macro saved_relation_name(requested_relation) as (
-    select max(saved_pair.relation) from saved_pair where saved_pair.relation = requested_relation
+    select max(relation) from saved_pair where relation = requested_relation
 );
 comment on macro saved_relation_name is 'The name that is requested, if a saved relation has that name; else null.';
 
@@ -141,7 +141,7 @@ comment on macro saved_relation_name is 'The name that is requested, if a saved 
 create or replace macro is_circular(requested_relation) as (
     select count(*) > 0
     from saved_relation
-    where saved_relation.name = requested_relation
-        and saved_relation.is_circular
+    where name = requested_relation
+        and is_circular
 );
 comment on macro is_circular is 'Whether a relation was saved from a request about attention, so that it says nothing to test heads on it.';

@@ -27,9 +27,7 @@ classed_word as (
         end as class,
         case
             when $relation is null or $relation = 'all' then true
-            when $saved is not null then word.id in (
-                select saved_pair.word from saved_pair where saved_pair.relation = $saved
-            )
+            when $saved is not null then word.id in (select word from saved_pair where relation = $saved)
             else without_subtype(word.deprel) = $relation or word.deprel = $relation
         end as is_selected
     from word
@@ -38,11 +36,7 @@ classed_word as (
 )
 
 select
-    'surprisal' as outcome,
-    classed_word.cluster,
-    classed_word.class,
-    ablated.ablation,
-    ablated.number,
+    'surprisal' as outcome, classed_word.cluster, classed_word.class, ablated.ablation, ablated.number,
     surprisal.nats as whole,
     ablated.nats as without
 from ablated_surprisal as ablated
@@ -56,11 +50,9 @@ where list_contains($runs, ablated.run)
     and ablated.nats is not null
 union all
 select
-    pair.source,
-    pair.cluster,
+    pair.source, pair.cluster,
     case when $classification = 'relation' then pair.paradigm else 'all' end,
-    ablated.ablation,
-    ablated.number,
+    ablated.ablation, ablated.number,
     case when pair.margin > 0 then cast(1 as double) else cast(0 as double) end,
     case when ablated.good_nats < ablated.bad_nats then cast(1 as double) else cast(0 as double) end
 from ablated_pair as ablated
@@ -75,5 +67,5 @@ where ablated.good_nats is not null
         or $relation = 'all'
         or pair.paradigm = $relation
         or without_subtype(pair.paradigm) = $relation
-        or pair.word in (select saved_pair.word from saved_pair where saved_pair.relation = $saved)
+        or pair.word in (select word from saved_pair where relation = $saved)
     )

@@ -16,24 +16,14 @@ with
 
 candidate as (
     select
-        candidate.id,
-        candidate.name,
-        candidate.corpus,
-        candidate.model,
-        candidate.is_causal,
-        candidate.is_preferred,
-        candidate.is_whole,
-        candidate.is_usual,
-        candidate.lacks_weights,
-        candidate.unusable_because is null as is_usable,
-        candidate.not_default_because is null as is_default,
-        concat(candidate.context, '/', candidate.unit) = $favours as is_favoured,
-        coalesce(is_run_named(candidate.id, candidate.name, $requested), false) as is_requested,
+        id, name, corpus, model, is_causal, is_preferred, is_whole, is_usual, lacks_weights,
+        unusable_because is null as is_usable,
+        not_default_because is null as is_default,
+        concat(context, '/', unit) = $favours as is_favoured,
+        coalesce(is_run_named(id, name, $requested), false) as is_requested,
         case
-            when coalesce(candidate.unusable_because, candidate.not_default_because) is null then candidate.name
-            else concat(
-                candidate.name, ' (', coalesce(candidate.unusable_because, candidate.not_default_because), ')'
-            )
+            when coalesce(unusable_because, not_default_because) is null then name
+            else concat(name, ' (', coalesce(unusable_because, not_default_because), ')')
         end as description
     from run_candidate(
         unit := $unit, contexts := $contexts, needs := $needs, usual := $usual, reads_weights := $reads_weights,
@@ -44,23 +34,23 @@ candidate as (
 choice as (
     select
         arg_max(
-            candidate.id,
+            id,
             (
-                case when candidate.is_preferred then 1 else 0 end,
-                case when candidate.is_favoured then 1 else 0 end,
-                case when candidate.is_whole then 1 else 0 end,
-                candidate.id
+                case when is_preferred then 1 else 0 end,
+                case when is_favoured then 1 else 0 end,
+                case when is_whole then 1 else 0 end,
+                id
             )
         ) filter (
-            where candidate.is_usable
-                and case when $requested is null then candidate.is_default else candidate.is_requested end
+            where is_usable
+                and case when $requested is null then is_default else is_requested end
         ) as id,
         count(*) > 0 as has_runs,
-        coalesce(max(case when candidate.is_usable then 1 end), 0) as usable,
-        coalesce(max(case when candidate.is_usable and candidate.is_usual then 1 end), 0) as usual,
-        coalesce(max(case when candidate.lacks_weights then 1 end), 0) as lacks_weights,
-        coalesce(max(case when candidate.is_requested then 1 end), 0) as is_known,
-        coalesce(joined(list_sort(list(candidate.description))), 'none') as every_run
+        coalesce(max(case when is_usable then 1 end), 0) as usable,
+        coalesce(max(case when is_usable and is_usual then 1 end), 0) as usual,
+        coalesce(max(case when lacks_weights then 1 end), 0) as lacks_weights,
+        coalesce(max(case when is_requested then 1 end), 0) as is_known,
+        coalesce(joined(list_sort(list(description))), 'none') as every_run
     from candidate
 )
 

@@ -17,8 +17,7 @@ described_run as (
         model.architecture,
         model.layers as model_layers,
         model.heads as model_heads,
-        model.random_seed,
-        model.tokenizer_sha256,
+        model.random_seed, model.tokenizer_sha256,
         concat(
             'limit ', coalesce(map_extract_value(run.options, 'limit'), ''),
             ' seed ', coalesce(map_extract_value(run.options, 'seed'), ''),
@@ -64,15 +63,15 @@ ranked_control as (
     select
         control_candidate.*,
         row_number() over (
-            partition by control_candidate.run, control_candidate.seed
+            partition by run, seed
             order by
-                case when control_candidate.control = control_candidate.run then 0 else 1 end,
-                control_candidate.control desc
+                case when control = run then 0 else 1 end,
+                control desc
         ) as place
     from control_candidate
-    where control_candidate.likeness = 1
+    where likeness = 1
 )
 
-select ranked_control.run, ranked_control.control, ranked_control.seed
+select run, control, seed
 from ranked_control
-where ranked_control.place = 1
+where place = 1

@@ -19,29 +19,21 @@ with
 
 rule_prediction as (
     select
-        prediction.sequence,
-        prediction.mention,
-        prediction.kind,
-        prediction.baseline,
-        case when prediction.is_right then 1 else 0 end as by_rule
+        sequence, mention, kind, baseline,
+        case when is_right then 1 else 0 end as by_rule
     from coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
 ),
 
 rule_count as (
-    select
-        coalesce(rule_prediction.kind, 'all') as kind,
-        rule_prediction.baseline,
-        sum(rule_prediction.by_rule) as correct
+    select coalesce(kind, 'all') as kind, baseline, sum(by_rule) as correct
     from rule_prediction
-    group by grouping sets ((rule_prediction.kind, rule_prediction.baseline), (rule_prediction.baseline))
+    group by grouping sets ((kind, baseline), (baseline))
 ),
 
 best_rule as (
-    select rule_count.kind, rule_count.baseline
+    select kind, baseline
     from rule_count
-    qualify row_number() over (
-        partition by rule_count.kind order by rule_count.correct desc, baseline_place(rule_count.baseline)
-    ) = 1
+    qualify row_number() over (partition by kind order by correct desc, baseline_place(baseline)) = 1
 ),
 
 -- With half, every second document, or input, is one to choose heads on.
@@ -55,22 +47,18 @@ clustered_input as (
             else clustered_document.clusters_before % 2 = 0
         end as is_chosen_on
     from (
-        select distinct mention.document, mention.sequence
+        select distinct document, sequence
         from coreference_mention(singletons := $singletons, run := $run) as mention
     ) as mention_input
     inner join document on document.id = mention_input.document
-    inner join corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
+    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
         on clustered_document.document = mention_input.document
 ),
 
 -- A mention counts in its kind and in all, compared with the best rule of each.
 comparison as (
     select
-        best_rule.kind,
-        best_rule.baseline,
-        clustered_input.cluster,
-        clustered_input.is_chosen_on,
-        prediction.layer,
+        best_rule.kind, best_rule.baseline, clustered_input.cluster, clustered_input.is_chosen_on, prediction.layer,
         prediction.head,
         case when prediction.is_right then 1 else 0 end as by_head,
         rule_prediction.by_rule
@@ -86,17 +74,12 @@ comparison as (
 )
 
 select
-    comparison.kind,
-    comparison.cluster,
-    comparison.is_chosen_on,
-    comparison.layer,
-    comparison.head,
-    cast(sum(comparison.by_head) as bigint) as correct,
+    kind, cluster, is_chosen_on, layer, head,
+    cast(sum(by_head) as bigint) as correct,
     count(*) as n,
-    cast(sum(comparison.by_head * (1 - comparison.by_rule)) as bigint) as only_head,
-    cast(sum(comparison.by_rule * (1 - comparison.by_head)) as bigint) as only_rule,
-    comparison.baseline as rule,
-    cast(sum(comparison.by_rule) as bigint) as rule_correct
+    cast(sum(by_head * (1 - by_rule)) as bigint) as only_head,
+    cast(sum(by_rule * (1 - by_head)) as bigint) as only_rule,
+    baseline as rule,
+    cast(sum(by_rule) as bigint) as rule_correct
 from comparison
-group by
-    comparison.kind, comparison.cluster, comparison.is_chosen_on, comparison.layer, comparison.head, comparison.baseline
+group by all

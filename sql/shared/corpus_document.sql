@@ -17,13 +17,13 @@ run_corpus as (
     from sequence
     inner join document on document.id = sequence.document
     where list_contains($runs, sequence.run)
-    group by sequence.run, document.corpus
+    group by all
 ),
 
 sentence_count as (
-    select sentence.document, max(sentence.index) as sentences
+    select document, max(index) as sentences
     from sentence
-    group by sentence.document
+    group by all
 ),
 
 clustered_document as (
@@ -41,21 +41,12 @@ clustered_document as (
 )
 
 select
-    clustered_document.run,
-    clustered_document.document,
-    cast(
-        sum(clustered_document.clusters) over (
-            partition by clustered_document.run order by clustered_document.index, clustered_document.document
-        ) - clustered_document.clusters as bigint
-    ) as clusters_before,
-    clustered_document.by_sentences,
+    run, document,
+    cast(sum(clusters) over (partition by run order by index, document) - clusters as bigint) as clusters_before,
+    by_sentences,
     case
-        when min(case when clustered_document.by_sentences then 1 else 0 end) over (
-            partition by clustered_document.run
-        ) = 1 then 'sentences'
-        when max(case when clustered_document.by_sentences then 1 else 0 end) over (
-            partition by clustered_document.run
-        ) = 0 then 'documents'
+        when min(case when by_sentences then 1 else 0 end) over (partition by run) = 1 then 'sentences'
+        when max(case when by_sentences then 1 else 0 end) over (partition by run) = 0 then 'documents'
         else 'documents and sentences'
     end as clustered_by
 from clustered_document

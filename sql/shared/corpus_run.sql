@@ -20,9 +20,7 @@ anchor as (
 
 like_anchor as (
     select
-        run.id,
-        run.name,
-        run.corpus,
+        run.id, run.name, run.corpus,
         row_number() over (
             partition by run.corpus
             order by

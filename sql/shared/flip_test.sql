@@ -15,26 +15,20 @@
 with
 
 cluster_difference as (
-    select
-        list_extract(item.entry, 1) as number,
-        list_extract(item.entry, 2) as cluster,
-        list_extract(item.entry, 3) as difference
+    select list_extract(entry, 1) as number, list_extract(entry, 2) as cluster, list_extract(entry, 3) as difference
     from (select unnest($differences) as entry) as item
 ),
 
 cluster_place as (
-    select
-        cluster_of_any.cluster,
-        row_number() over (order by cluster_of_any.cluster) as place,
-        count(*) over () as places
-    from (select distinct cluster_difference.cluster from cluster_difference) as cluster_of_any
+    select cluster, row_number() over (order by cluster) as place, count(*) over () as places
+    from (select distinct cluster from cluster_difference) as cluster_of_any
 ),
 
 difference_scale as (
-    select cluster_difference.number, sqrt(sum(power(cast(cluster_difference.difference as double), 2))) as scale
+    select number, sqrt(sum(power(cast(difference as double), 2))) as scale
     from cluster_difference
-    group by cluster_difference.number
-    having sum(abs(cluster_difference.difference)) > 0
+    group by all
+    having sum(abs(difference)) > 0
 ),
 
 scaled_differences as (
@@ -51,26 +45,23 @@ scaled_differences as (
     left join cluster_difference
         on cluster_difference.number = difference_scale.number
         and cluster_difference.cluster = cluster_place.cluster
-    group by difference_scale.number
+    group by all
 ),
 
 sign_flip as (
-    select
-        size.places,
-        unnest(range(0, case when size.places <= 11 then cast(power(2, size.places) as bigint) else 2000 end)) as flip
-    from (select max(cluster_place.places) as places from cluster_place) as size
+    select places, unnest(range(0, case when places <= 11 then cast(power(2, places) as bigint) else 2000 end)) as flip
+    from (select max(places) as places from cluster_place) as size
 ),
 
 sign_vector as (
     select
-        sign_flip.flip,
+        flip,
         list_transform(
-            range(0, sign_flip.places),
+            range(0, places),
             lambda place: case
-                when sign_flip.flip = 0 then cast(1 as double)
-                when sign_flip.places <= 11
-                    then 1 - 2 * cast((sign_flip.flip // cast(power(2, place) as bigint)) % 2 as double)
-                else 1 - 2 * cast((pseudo_random(sign_flip.flip, place) // 65536) % 2 as double)
+                when flip = 0 then cast(1 as double)
+                when places <= 11 then 1 - 2 * cast((flip // cast(power(2, place) as bigint)) % 2 as double)
+                else 1 - 2 * cast((pseudo_random(flip, place) // 65536) % 2 as double)
             end
         ) as signs
     from sign_flip
@@ -87,16 +78,13 @@ largest_statistic as materialized (
         ) as statistic
     from sign_vector
     cross join scaled_differences
-    group by sign_vector.flip
+    group by all
 ),
 
 observed_statistic as (
     select
-        scaled_differences.number,
-        case
-            when $is_two_sided then abs(list_sum(scaled_differences.differences))
-            else list_sum(scaled_differences.differences)
-        end as statistic
+        number,
+        case when $is_two_sided then abs(list_sum(differences)) else list_sum(differences) end as statistic
     from scaled_differences
 )
 
@@ -106,4 +94,4 @@ select
     share_of(largest_statistic.statistic >= observed_statistic.statistic - cast(1e-9 as double)) as p_corrected
 from observed_statistic
 cross join largest_statistic
-group by observed_statistic.number
+group by all

@@ -19,7 +19,7 @@ with
 wanted_relation as (
     select parameter.relation
     from (select $saved as relation) as parameter
-    left join (select distinct saved_pair.relation from saved_pair) as known_relation
+    left join (select distinct relation from saved_pair) as known_relation
         on known_relation.relation = parameter.relation
     where require(
         parameter.relation is null or known_relation.relation is not null,
@@ -31,14 +31,9 @@ placed_word as (
     select
         sequence.run,
         sequence.id as sequence,
-        sequence.document,
-        word_position.position,
+        sequence.document, word_position.position,
         word.id as word,
-        word.sentence,
-        word.index,
-        word.form,
-        word.head_index,
-        word.deprel
+        word.sentence, word.index, word.form, word.head_index, word.deprel
     from sequence
     inner join word_position on word_position.sequence = sequence.id
     inner join word on word.id = word_position.word
@@ -46,18 +41,15 @@ placed_word as (
 ),
 
 clitic as (
-    select placed_word.sequence, placed_word.sentence, placed_word.index, placed_word.head_index, placed_word.position
+    select sequence, sentence, index, head_index, position
     from placed_word
-    where without_subtype(placed_word.deprel) in ('case', 'possessive')
-        and lower(placed_word.form) in ('''s', '’s', 's''', 's’', '''', '’', 's')
+    where without_subtype(deprel) in ('case', 'possessive')
+        and lower(form) in ('''s', '’s', 's''', 's’', '''', '’', 's')
 ),
 
 pair as (
     select
-        dependent.run,
-        dependent.sequence,
-        dependent.document,
-        dependent.sentence,
+        dependent.run, dependent.sequence, dependent.document, dependent.sentence,
         dependent.word as dependent,
         gold_head.word as head,
         case when $subtypes then dependent.deprel else without_subtype(dependent.deprel) end as relation,
@@ -82,10 +74,7 @@ pair as (
     where dependent.head_index is not null
     union all
     select
-        dependent.run,
-        dependent.sequence,
-        dependent.document,
-        dependent.sentence,
+        dependent.run, dependent.sequence, dependent.document, dependent.sentence,
         dependent.word as dependent,
         gold_head.word as head,
         saved_pair.relation,

@@ -21,12 +21,12 @@ with
 
 sentence_class as (
     select
-        sentence.id as sentence,
+        id as sentence,
         case
-            when sentence.words <= 10 then '1-10 words'
-            when sentence.words <= 20 then '11-20 words'
-            when sentence.words <= 30 then '21-30 words'
-            when sentence.words <= 40 then '31-40 words'
+            when words <= 10 then '1-10 words'
+            when words <= 20 then '11-20 words'
+            when words <= 30 then '21-30 words'
+            when words <= 40 then '31-40 words'
             else 'over 40 words'
         end as class
     from sentence
@@ -35,31 +35,24 @@ sentence_class as (
 tree_pair as (
     select
         gold_pair.*,
-        gold_pair.side is not null
-        and gold_pair.head_position is not null
+        side is not null
+        and head_position is not null
         and (
             len($within) = 0
-            or gold_pair.dependent in (
-                select other.dependent
+            or dependent in (
+                select dependent
                 from gold_pair(runs := $within, subtypes := false, possessive := false) as other
-                where other.side is not null
-                    and other.head_position is not null
+                where side is not null
+                    and head_position is not null
             )
         ) as is_judged
     from gold_pair(runs := $runs, subtypes := false, possessive := false) as gold_pair
-    where not gold_pair.is_root
+    where not is_root
 )
 
 select
-    tree_pair.run,
-    tree_pair.sequence,
-    tree_pair.sentence,
-    tree_pair.dependent,
-    tree_pair.position,
-    tree_pair.head_position,
-    tree_pair.relation,
-    tree_pair.is_judged,
-    tree_pair.cluster,
+    tree_pair.run, tree_pair.sequence, tree_pair.sentence, tree_pair.dependent, tree_pair.position,
+    tree_pair.head_position, tree_pair.relation, tree_pair.is_judged, tree_pair.cluster,
     case
         when $classification = 'relation' then tree_pair.relation
         when $classification = 'length' then sentence_class.class

@@ -15,40 +15,38 @@ with
 
 compared_head as (
     select
-        list_extract(item.entry, 1) as relation,
-        cast(list_extract(item.entry, 2) as smallint) as layer,
-        cast(list_extract(item.entry, 3) as smallint) as head,
-        list_extract(item.entry, 4) as direction,
-        cast(list_extract(item.entry, 5) as integer) as "offset"
+        list_extract(entry, 1) as relation,
+        cast(list_extract(entry, 2) as smallint) as layer,
+        cast(list_extract(entry, 3) as smallint) as head,
+        list_extract(entry, 4) as direction,
+        cast(list_extract(entry, 5) as integer) as "offset"
     from (select unnest($heads) as entry) as item
 ),
 
 gold as (
-    select dependency.*, unnest(relations_of(dependency.relation, dependency.is_root)) as counted_relation
+    select dependency.*, unnest(relations_of(relation, is_root)) as counted_relation
     from gold_pair(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
     ) as dependency
     where $choose is null
-        or not is_selection_part($choose, dependency.split, dependency.cluster)
+        or not is_selection_part($choose, split, cluster)
 ),
 
 -- Where a clamped offset stops.
 sentence_extent as (
     select
-        position.sequence,
-        word.sentence,
+        position.sequence, word.sentence,
         min(position.position) as first_position,
         max(position.position) as last_position
     from position
     inner join word on word.id = position.word
     where $clamped
-    group by position.sequence, word.sentence
+    group by all
 ),
 
 comparison as (
     select
-        compared_head.relation,
-        gold.cluster,
+        compared_head.relation, gold.cluster,
         case
             when is_offset_hit(
                 compared_head."offset", judged_side(compared_head.direction, gold.side), gold.position,
@@ -78,11 +76,10 @@ comparison as (
 )
 
 select
-    comparison.relation,
-    comparison.cluster,
+    relation, cluster,
     count(*) as n,
-    cast(sum(comparison.by_offset) as bigint) as by_offset,
-    cast(sum(comparison.by_head * (1 - comparison.by_offset)) as bigint) as only_head,
-    cast(sum(comparison.by_offset * (1 - comparison.by_head)) as bigint) as only_offset
+    cast(sum(by_offset) as bigint) as by_offset,
+    cast(sum(by_head * (1 - by_offset)) as bigint) as only_head,
+    cast(sum(by_offset * (1 - by_head)) as bigint) as only_offset
 from comparison
-group by comparison.relation, comparison.cluster
+group by all

@@ -11,8 +11,7 @@ with
 
 offset_count as (
     select
-        layer,
-        head,
+        layer, head,
         cast(to_position as integer) - from_position as distance,
         sum(cast(weight as double)) as weight,
         count(*) as n
@@ -21,8 +20,7 @@ offset_count as (
 )
 
 select
-    layer,
-    head,
+    layer, head,
     sum(weight) / cast(sum(n) as double) as confidence,
     ratio(max(n), sum(n)) as positional,
     arg_max(distance, (n, -abs(distance), -distance)) as "offset",

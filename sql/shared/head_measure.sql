@@ -14,10 +14,7 @@
 -- column n bigint: dependents, positions, or inputs that it is over
 -- A part whose measure is not $measure is given no runs, so that it reads nothing.
 select
-    hit.run,
-    hit.layer,
-    hit.head,
-    hit.direction,
+    hit.run, hit.layer, hit.head, hit.direction,
     hit.accuracy as value,
     wilson_low(hit.accuracy * hit.effective, hit.effective) as low,
     wilson_high(hit.accuracy * hit.effective, hit.effective) as high,
@@ -38,58 +35,43 @@ left join best_offset(
 where hit.relation = coalesce($relation, 'all')
 union all
 select
-    tree.run,
-    tree.layer,
-    tree.head,
-    tree.direction,
-    ratio(sum(tree.found), sum(tree.n)) as value,
-    wilson_low(
-        ratio(sum(tree.found), sum(tree.n)) * clustered_n(tree.found, tree.n), clustered_n(tree.found, tree.n)
-    ) as low,
-    wilson_high(
-        ratio(sum(tree.found), sum(tree.n)) * clustered_n(tree.found, tree.n), clustered_n(tree.found, tree.n)
-    ) as high,
-    ratio(sum(tree.found - tree.only_tree + tree.only_chain), sum(tree.n)) as baseline,
-    cast(sum(tree.n) as bigint) as n
+    run, layer, head, direction,
+    ratio(sum(found), sum(n)) as value,
+    wilson_low(ratio(sum(found), sum(n)) * clustered_n(found, n), clustered_n(found, n)) as low,
+    wilson_high(ratio(sum(found), sum(n)) * clustered_n(found, n), clustered_n(found, n)) as high,
+    ratio(sum(found - only_tree + only_chain), sum(n)) as baseline,
+    cast(sum(n) as bigint) as n
 from tree_hit(
     runs := case when $measure = 'uuas' then $runs else [] end, root := 'none', decoder := 'spanning',
     punctuation := false
 ) as tree
-where tree.source = 'head'
-group by tree.run, tree.layer, tree.head, tree.direction
+where source = 'head'
+group by all
 union all
 select
-    pattern.run,
-    pattern.layer,
-    pattern.head,
-    null as direction,
-    pattern.weight as value,
-    pattern.weight_low as low,
-    pattern.weight_high as high,
-    pattern.weight_chance as baseline,
-    pattern.n
+    run, layer, head, null as direction,
+    weight as value,
+    weight_low as low,
+    weight_high as high,
+    weight_chance as baseline,
+    n
 from pattern_score(
     runs := case when $measure in ('previous_token', 'duplicate_token', 'induction') then $runs else [] end,
     pattern := $measure, exclude_bos := false, exclude_current_token := false
 ) as pattern
 union all
 select
-    cluster_entropy.run,
-    cluster_entropy.layer,
-    cluster_entropy.head,
-    null as direction,
-    sum(cluster_entropy.entropy) / sum(cluster_entropy.inputs) as value,
-    sum(cluster_entropy.entropy) / sum(cluster_entropy.inputs)
-    - clustered_margin(cluster_entropy.entropy, cluster_entropy.inputs) as low,
-    sum(cluster_entropy.entropy) / sum(cluster_entropy.inputs)
-    + clustered_margin(cluster_entropy.entropy, cluster_entropy.inputs) as high,
-    sum(cluster_entropy.uniform) / sum(cluster_entropy.inputs) as baseline,
-    cast(sum(cluster_entropy.inputs) as bigint) as n
+    run, layer, head, null as direction,
+    sum(entropy) / sum(inputs) as value,
+    sum(entropy) / sum(inputs)
+    - clustered_margin(entropy, inputs) as low,
+    sum(entropy) / sum(inputs)
+    + clustered_margin(entropy, inputs) as high,
+    sum(uniform) / sum(inputs) as baseline,
+    cast(sum(inputs) as bigint) as n
 from (
     select
-        sequence.run,
-        attention_map.layer,
-        attention_map.head,
+        sequence.run, attention_map.layer, attention_map.head,
         input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,
         sum(attention_map.entropy) as entropy,
         sum(
@@ -107,8 +89,6 @@ from (
     inner join attention_map on attention_map.sequence = sequence.id
     where $measure = 'entropy'
         and list_contains($runs, sequence.run)
-    group by
-        sequence.run, attention_map.layer, attention_map.head,
-        input_cluster(clustered_document.by_sentences, sequence.id, sequence.document)
+    group by all
 ) as cluster_entropy
-group by cluster_entropy.run, cluster_entropy.layer, cluster_entropy.head
+group by run, layer, head

@@ -17,34 +17,17 @@ with
 hit_with_counts as (
     select
         part_hit.*,
-        count(*) over (
-            partition by part_hit.run, part_hit.relation, part_hit.layer, part_hit.head, part_hit.direction
-        ) as parts,
-        sum(part_hit.n) over (
-            partition by part_hit.run, part_hit.relation, part_hit.layer, part_hit.head, part_hit.direction
-        ) as n_of_both,
-        max(part_hit.n) over (partition by part_hit.run, part_hit.relation, part_hit.is_chosen_on) as n_of_part
+        count(*) over (partition by run, relation, layer, head, direction) as parts,
+        sum(n) over (partition by run, relation, layer, head, direction) as n_of_both,
+        max(n) over (partition by run, relation, is_chosen_on) as n_of_part
     from pair_hit(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved, choose := $choose,
         by_documents := true
     ) as part_hit
 )
 
-select
-    hit_with_counts.run,
-    hit_with_counts.relation,
-    hit_with_counts.is_chosen_on,
-    hit_with_counts.layer,
-    hit_with_counts.head,
-    hit_with_counts.direction,
-    hit_with_counts.side,
-    hit_with_counts.correct,
-    hit_with_counts.n,
-    hit_with_counts.accuracy,
-    hit_with_counts.overall,
-    hit_with_counts.effective,
-    hit_with_counts.findable
+select run, relation, is_chosen_on, layer, head, direction, side, correct, n, accuracy, overall, effective, findable
 from hit_with_counts
-where hit_with_counts.parts = 2
-    and hit_with_counts.n_of_both >= $min_count
-    and hit_with_counts.n_of_part >= $min_count
+where parts = 2
+    and n_of_both >= $min_count
+    and n_of_part >= $min_count

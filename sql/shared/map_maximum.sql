@@ -10,10 +10,7 @@ with
 
 map_position as (
     select
-        attention_map.sequence,
-        attention_map.layer,
-        attention_map.head,
-        attention_map.largest_positions,
+        attention_map.sequence, attention_map.layer, attention_map.head, attention_map.largest_positions,
         attention_map.largest_weights,
         unnest(range(1, cast(len(attention_map.largest_positions) as integer) + 1)) as list_index
     from attention_map
@@ -22,9 +19,7 @@ map_position as (
 )
 
 select
-    sequence,
-    layer,
-    head,
+    sequence, layer, head,
     cast(list_index - 1 as smallint) as from_position,
     cast(list_extract(largest_positions, list_index) as smallint) as to_position,
     list_extract(largest_weights, list_index) as weight

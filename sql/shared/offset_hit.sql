@@ -9,7 +9,7 @@
 with
 
 gold as (
-    select dependency.*, unnest(relations_of(dependency.relation, dependency.is_root)) as counted_relation
+    select dependency.*, unnest(relations_of(relation, is_root)) as counted_relation
     from gold_pair(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
     ) as dependency
@@ -17,14 +17,13 @@ gold as (
 
 sentence_extent as (
     select
-        position.sequence,
-        word.sentence,
+        position.sequence, word.sentence,
         min(position.position) as first_position,
         max(position.position) as last_position
-    from (select distinct gold.sequence from gold) as gold_sequence
+    from (select distinct sequence from gold) as gold_sequence
     inner join position on position.sequence = gold_sequence.sequence
     inner join word on word.id = position.word
-    group by position.sequence, word.sentence
+    group by all
 ),
 
 -- Each on the side of a dependent, and from the later of two words to the earlier.
@@ -46,10 +45,7 @@ sided_dependent as (
 
 prediction as (
     select
-        sided_dependent.run,
-        sided_dependent.counted_relation,
-        sided_dependent.judged_on,
-        sided_dependent."offset",
+        sided_dependent.run, sided_dependent.counted_relation, sided_dependent.judged_on, sided_dependent."offset",
         is_offset_hit(
             sided_dependent."offset", sided_dependent.judged_on, sided_dependent.position,
             sided_dependent.head_position, sided_dependent.is_root, $clamped,
@@ -64,9 +60,9 @@ prediction as (
 
 -- Every dependent, judged or not.
 relation_size as (
-    select gold.run, gold.counted_relation, count(*) as n
+    select run, counted_relation, count(*) as n
     from gold
-    group by gold.run, gold.counted_relation
+    group by all
 )
 
 select

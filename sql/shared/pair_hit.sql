@@ -15,9 +15,7 @@
 with
 
 gold as (
-    select
-        dependency.*,
-        $choose is not null and is_selection_part($choose, dependency.split, dependency.cluster) as is_chosen_on
+    select dependency.*, $choose is not null and is_selection_part($choose, split, cluster) as is_chosen_on
     from gold_pair(
         runs := $runs, subtypes := $subtypes, possessive := $possessive, saved := $saved
     ) as dependency
@@ -25,23 +23,18 @@ gold as (
 
 -- Every dependent, judged or not.
 relation_size as (
-    select counted_dependent.run, counted_dependent.counted_relation, counted_dependent.is_chosen_on, count(*) as n
+    select run, counted_relation, is_chosen_on, count(*) as n
     from (
-        select gold.*, unnest(relations_of(gold.relation, gold.is_root)) as counted_relation from gold
+        select gold.*, unnest(relations_of(relation, is_root)) as counted_relation from gold
     ) as counted_dependent
-    group by counted_dependent.run, counted_dependent.counted_relation, counted_dependent.is_chosen_on
+    group by all
 ),
 
 hit as (
     select
-        gold.run,
-        gold.relation,
-        gold.is_root,
-        gold.is_chosen_on,
+        gold.run, gold.relation, gold.is_root, gold.is_chosen_on,
         case when $by_documents then gold.cluster end as document_group,
-        gold.side,
-        peak.layer,
-        peak.head,
+        gold.side, peak.layer, peak.head,
         count(*) as n,
         sum(case when peak.most_attended = gold.head_position then 1 else 0 end) as to_head,
         sum(case when peak.most_attending = gold.head_position then 1 else 0 end) as to_dependent
@@ -50,25 +43,19 @@ hit as (
         on peak.sequence = gold.sequence
         and peak.position = gold.position
     where gold.side is not null
-    group by
-        gold.run, gold.relation, gold.is_root, gold.is_chosen_on, case when $by_documents then gold.cluster end,
-        gold.side, peak.layer, peak.head
+    group by all
 ),
 
 per_direction as (
     select
-        relation_hit.run,
-        relation_hit.counted_relation,
-        relation_hit.is_chosen_on,
-        relation_hit.layer,
-        relation_hit.head,
-        scored_direction.direction,
+        relation_hit.run, relation_hit.counted_relation, relation_hit.is_chosen_on, relation_hit.layer,
+        relation_hit.head, scored_direction.direction,
         judged_side(scored_direction.direction, relation_hit.side) as side,
         sum(
             in_direction(scored_direction.direction, relation_hit.side, relation_hit.to_head, relation_hit.to_dependent)
         ) as correct,
         sum(relation_hit.n) as n
-    from (select hit.*, unnest(relations_of(hit.relation, hit.is_root)) as counted_relation from hit) as relation_hit
+    from (select hit.*, unnest(relations_of(relation, is_root)) as counted_relation from hit) as relation_hit
     inner join (select unnest(directions()) as direction) as scored_direction
         on applies_to_side(scored_direction.direction, relation_hit.side)
     group by
@@ -80,11 +67,7 @@ per_direction as (
 select
     per_direction.run,
     per_direction.counted_relation as relation,
-    per_direction.is_chosen_on,
-    per_direction.layer,
-    per_direction.head,
-    per_direction.direction,
-    per_direction.side,
+    per_direction.is_chosen_on, per_direction.layer, per_direction.head, per_direction.direction, per_direction.side,
     cast(sum(per_direction.correct) as bigint) as correct,
     cast(sum(per_direction.n) as bigint) as n,
     ratio(sum(per_direction.correct), sum(per_direction.n)) as accuracy,

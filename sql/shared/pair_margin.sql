@@ -9,11 +9,9 @@
 -- column cluster bigint: the document of the verb, its sentence if the source marks no documents or the run has only
 --   one; of a file the pair
 select
-    minimal_pair.run,
-    minimal_pair.source,
+    minimal_pair.run, minimal_pair.source,
     minimal_pair.number as pair,
-    minimal_pair.paradigm,
-    minimal_pair.word,
+    minimal_pair.paradigm, minimal_pair.word,
     case
         when clustered_document.document is null then cast(minimal_pair.number as bigint)
         else cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index)

@@ -7,29 +7,17 @@
 -- column name varchar: name of the set of heads that is disabled, or whole model
 -- column whole_margin double: the margin of the whole model; null for itself
 select
-    pair.source,
-    pair.pair,
-    pair.paradigm,
-    pair.cluster,
-    pair.attractors,
-    pair.distance,
+    source, pair, paradigm, cluster, attractors, distance,
     cast(null as varchar) as ablation,
     cast(null as integer) as number,
     'whole model' as name,
-    pair.margin,
+    margin,
     cast(null as double) as whole_margin
 from pair_margin(runs := $runs) as pair
 union all
 select
-    pair.source,
-    pair.pair,
-    pair.paradigm,
-    pair.cluster,
-    pair.attractors,
-    pair.distance,
-    selected_set.ablation,
-    selected_set.number,
-    selected_set.name,
+    pair.source, pair.pair, pair.paradigm, pair.cluster, pair.attractors, pair.distance, selected_set.ablation,
+    selected_set.number, selected_set.name,
     ablated_pair.bad_nats - ablated_pair.good_nats,
     pair.margin
 from pair_margin(runs := $runs) as pair

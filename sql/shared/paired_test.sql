@@ -23,11 +23,11 @@ with
 
 cluster_count as materialized (
     select
-        list_extract(item.entry, 1) as number,
-        list_extract(item.entry, 2) as cluster,
-        list_extract(item.entry, 3) as n,
-        list_extract(item.entry, 4) as only_a,
-        list_extract(item.entry, 5) as only_b
+        list_extract(entry, 1) as number,
+        list_extract(entry, 2) as cluster,
+        list_extract(entry, 3) as n,
+        list_extract(entry, 4) as only_a,
+        list_extract(entry, 5) as only_b
     from (select unnest($pairs) as entry) as item
 ),
 
@@ -36,7 +36,7 @@ family as materialized (
 ),
 
 flip as (
-    select test.number, test.p_corrected
+    select number, p_corrected
     from flip_test(
         differences := (
             select list([cluster_count.number, cluster_count.cluster, cluster_count.only_a - cluster_count.only_b])
@@ -75,16 +75,11 @@ tested as (
 )
 
 select
-    tested.number,
-    tested.n,
-    tested.clusters,
-    tested.only_a,
-    tested.only_b,
+    tested.number, tested.n, tested.clusters, tested.only_a, tested.only_b,
     ratio(tested.only_a - tested.only_b, tested.n) as difference,
     paired_low(tested.only_a, tested.only_b, tested.n, tested.effective) as low,
     paired_high(tested.only_a, tested.only_b, tested.n, tested.effective) as high,
-    tested.variance,
-    tested.p_value,
+    tested.variance, tested.p_value,
     case
         when family.number is not null and tested.p_value is not null
             then greatest(tested.p_value, coalesce(flip.p_corrected, cast(1 as double)))

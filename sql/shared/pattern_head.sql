@@ -15,15 +15,15 @@
 with
 
 usable_run as (
-    select candidate.id, candidate.name
+    select id, name
     from run_candidate(needs := 'shares', reads_weights := $reads_weights) as candidate
-    where candidate.unusable_because is null
+    where unusable_because is null
 ),
 
 control as (
-    select usable_run.id, usable_run.name
+    select id, name
     from usable_run
-    where is_run_named(usable_run.id, usable_run.name, $control_run)
+    where is_run_named(id, name, $control_run)
 ),
 
 -- The runs whose range is shown: not $run itself, unless it is the control.
@@ -37,17 +37,14 @@ control_or_sibling as (
     where model.random_seed is not null
         and usable_run.id <> $run
     union
-    select control.id
+    select id
     from control
 ),
 
 pattern as (
     select pattern.*
     from pattern_score(
-        runs := (
-            select list(scored_run.id)
-            from (select $run as id union select control_or_sibling.id from control_or_sibling) as scored_run
-        ),
+        runs := (select list(id) from (select $run as id union select id from control_or_sibling) as scored_run),
         pattern := $pattern, exclude_bos := $exclude_bos, exclude_current_token := $exclude_current_token
     ) as pattern
     where require(
@@ -58,9 +55,8 @@ pattern as (
 
 control_range as (
     select
-        pattern.layer,
-        pattern.head,
-        max(case when pattern.run = (select control.id from control) then pattern.weight end) as weight,
+        pattern.layer, pattern.head,
+        max(case when pattern.run = (select id from control) then pattern.weight end) as weight,
         min(pattern.weight) as low,
         max(pattern.weight) as high,
         count(pattern.weight) as seeds
@@ -70,23 +66,14 @@ control_range as (
 )
 
 select
-    pattern.layer,
-    pattern.head,
-    pattern.score,
-    pattern.low,
-    pattern.high,
-    pattern.chance,
-    pattern.weight,
-    pattern.weight_low,
-    pattern.weight_high,
-    pattern.weight_chance,
+    pattern.layer, pattern.head, pattern.score, pattern.low, pattern.high, pattern.chance, pattern.weight,
+    pattern.weight_low, pattern.weight_high, pattern.weight_chance,
     control_range.weight as control,
     control_range.low as control_low,
     control_range.high as control_high,
     coalesce(control_range.seeds, 0) as control_seeds,
-    (select control.name from control) as control_run,
-    pattern.n,
-    pattern.sequences,
+    (select name from control) as control_run,
+    pattern.n, pattern.sequences,
     run.name as run
 from pattern
 inner join run on run.id = pattern.run

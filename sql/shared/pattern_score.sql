@@ -19,9 +19,7 @@ with
 input as materialized (
     select
         sequence.id as sequence,
-        sequence.run,
-        sequence.positions,
-        causality.is_causal,
+        sequence.run, sequence.positions, causality.is_causal,
         input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,
         harmonic(sequence.positions) as harmonic
     from sequence
@@ -39,14 +37,13 @@ placed_token as (
 
 -- List indexes count from 1, so that index j + 1 is position j.
 pattern_target as (
-    select placed_token.sequence, placed_token.place, placed_token.place as list_index
+    select sequence, place, place as list_index
     from placed_token
     where $pattern = 'previous_token'
-        and placed_token.place > 0
+        and place > 0
     union all
     select
-        token.sequence,
-        token.place,
+        token.sequence, token.place,
         earlier.place + case when $pattern = 'induction' then 2 else 1 end as list_index
     from placed_token as token
     inner join placed_token as earlier
@@ -58,14 +55,11 @@ pattern_target as (
 
 -- Materialized, so that the lists are made once and not for every row of attention that they are joined to.
 pattern_row as materialized (
-    select
-        pattern_target.sequence,
-        cast(pattern_target.place as smallint) as from_position,
-        list_sort(list(pattern_target.list_index)) as list_indexes
+    select sequence, cast(place as smallint) as from_position, list_sort(list(list_index)) as list_indexes
     from pattern_target
-    where not ($exclude_bos and pattern_target.list_index = 1)
-        and not ($exclude_current_token and pattern_target.list_index = pattern_target.place + 1)
-    group by pattern_target.sequence, pattern_target.place
+    where not ($exclude_bos and list_index = 1)
+        and not ($exclude_current_token and list_index = place + 1)
+    group by sequence, place
 ),
 
 -- What even attention gives, of a position to each that it sees.
@@ -79,7 +73,7 @@ even_sum as (
         ) as on_pattern
     from pattern_row
     inner join input on input.sequence = pattern_row.sequence
-    group by pattern_row.sequence
+    group by all
 ),
 
 input_chance as materialized (
@@ -106,9 +100,7 @@ input_chance as materialized (
 -- What is kept with each map is most of what the three need: the weights at an offset, and those to each position.
 partial_sum as (
     select
-        distribution.sequence,
-        distribution.layer,
-        distribution.head,
+        distribution.sequence, distribution.layer, distribution.head,
         weight_on(distribution.weights, pattern_row.list_indexes) as on_pattern,
         cast(0 as double) as total
     from distribution
@@ -118,9 +110,7 @@ partial_sum as (
     where $pattern <> 'previous_token'
     union all
     select
-        attention_map.sequence,
-        attention_map.layer,
-        attention_map.head,
+        attention_map.sequence, attention_map.layer, attention_map.head,
         case
             when $pattern = 'previous_token' then weight_at_offset(attention_map.offsets, -1)
             else cast(0 as double)
@@ -137,9 +127,7 @@ partial_sum as (
     -- The weight from the second position to the first is at the offset too, and that of the first to itself was taken
     -- off twice.
     select
-        distribution.sequence,
-        distribution.layer,
-        distribution.head,
+        distribution.sequence, distribution.layer, distribution.head,
         case when distribution.from_position = 1 then -weight_at(distribution.weights, 0) else cast(0 as double) end
             as on_pattern,
         case when distribution.from_position = 0 then weight_at(distribution.weights, 0) else cast(0 as double) end
@@ -154,23 +142,15 @@ partial_sum as (
 ),
 
 per_sequence as (
-    select
-        partial_sum.sequence,
-        partial_sum.layer,
-        partial_sum.head,
-        sum(partial_sum.on_pattern) as on_pattern,
-        sum(partial_sum.total) as total
+    select sequence, layer, head, sum(on_pattern) as on_pattern, sum(total) as total
     from partial_sum
-    group by partial_sum.sequence, partial_sum.layer, partial_sum.head
+    group by all
 ),
 
 -- An input whose attention is all left out (a single position) has no score.
 per_cluster as (
     select
-        input_chance.run,
-        input_chance.cluster,
-        per_sequence.layer,
-        per_sequence.head,
+        input_chance.run, input_chance.cluster, per_sequence.layer, per_sequence.head,
         sum(per_sequence.on_pattern / per_sequence.total) as score,
         sum(input_chance.even_on_pattern / input_chance.even_total) as even_score,
         cast(count(*) as double) as sequences,
@@ -181,38 +161,30 @@ per_cluster as (
     inner join input_chance on input_chance.sequence = per_sequence.sequence
     where per_sequence.total > 0
         and input_chance.even_total > 0
-    group by input_chance.run, input_chance.cluster, per_sequence.layer, per_sequence.head
+    group by all
 ),
 
 per_head as (
     select
-        per_cluster.run,
-        per_cluster.layer,
-        per_cluster.head,
-        sum(per_cluster.score) / sum(per_cluster.sequences) as score,
-        clustered_margin(per_cluster.score, per_cluster.sequences) as margin,
-        sum(per_cluster.even_score) / sum(per_cluster.sequences) as chance,
-        sum(per_cluster.weight) / nullif(sum(per_cluster.n), 0) as weight,
-        clustered_margin(per_cluster.weight, per_cluster.n) as weight_margin,
-        sum(per_cluster.even_weight) / nullif(sum(per_cluster.n), 0) as weight_chance,
-        cast(sum(per_cluster.n) as bigint) as n,
-        cast(sum(per_cluster.sequences) as bigint) as sequences
+        run, layer, head,
+        sum(score) / sum(sequences) as score,
+        clustered_margin(score, sequences) as margin,
+        sum(even_score) / sum(sequences) as chance,
+        sum(weight) / nullif(sum(n), 0) as weight,
+        clustered_margin(weight, n) as weight_margin,
+        sum(even_weight) / nullif(sum(n), 0) as weight_chance,
+        cast(sum(n) as bigint) as n,
+        cast(sum(sequences) as bigint) as sequences
     from per_cluster
-    group by per_cluster.run, per_cluster.layer, per_cluster.head
+    group by all
 )
 
 select
-    per_head.run,
-    per_head.layer,
-    per_head.head,
-    per_head.score,
-    within_share(per_head.score - per_head.margin) as low,
-    within_share(per_head.score + per_head.margin) as high,
-    per_head.chance,
-    per_head.weight,
-    within_share(per_head.weight - per_head.weight_margin) as weight_low,
-    within_share(per_head.weight + per_head.weight_margin) as weight_high,
-    per_head.weight_chance,
-    per_head.n,
-    per_head.sequences
+    run, layer, head, score,
+    within_share(score - margin) as low,
+    within_share(score + margin) as high,
+    chance, weight,
+    within_share(weight - weight_margin) as weight_low,
+    within_share(weight + weight_margin) as weight_high,
+    weight_chance, n, sequences
 from per_head

@@ -18,12 +18,7 @@ with
 
 prediction as (
     select
-        gold.sentence,
-        gold.dependent,
-        gold.head,
-        gold.sequence,
-        gold.position,
-        gold.head_position,
+        gold.sentence, gold.dependent, gold.head, gold.sequence, gold.position, gold.head_position,
         in_direction($direction, gold.side, peak.most_attended, peak.most_attending) as predicted_position
     from gold_dependency(
         run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
@@ -40,29 +35,25 @@ prediction as (
 
 words_at_position as (
     select
-        place.sequence,
-        place.predicted_position,
+        place.sequence, place.predicted_position,
         string_agg(
             case when $subtypes then word.deprel else without_subtype(word.deprel) end, '+' order by word.id
         ) as relation,
         string_agg(coalesce(word.upos, word.xpos), '+' order by word.id) as upos
-    from (select distinct prediction.sequence, prediction.predicted_position from prediction) as place
+    from (select distinct sequence, predicted_position from prediction) as place
     inner join word_position
         on word_position.sequence = place.sequence
         and word_position.position = place.predicted_position
     inner join word on word.id = word_position.word
-    group by place.sequence, place.predicted_position
+    group by all
 )
 
 select
-    prediction.sentence,
-    prediction.dependent,
-    prediction.head,
+    prediction.sentence, prediction.dependent, prediction.head,
     coalesce(prediction.predicted_position = prediction.head_position, false) as is_right,
     cast(prediction.predicted_position as integer) - prediction.position as distance,
     position.text as form,
-    words_at_position.relation,
-    words_at_position.upos
+    words_at_position.relation, words_at_position.upos
 from prediction
 left join position
     on position.sequence = prediction.sequence

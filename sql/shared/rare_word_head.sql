@@ -10,7 +10,7 @@
 with
 
 rarest as materialized (
-    select place.sequence, place.position, place.chance
+    select sequence, position, chance
     from rarest_position(run := $run) as place
 ),
 
@@ -23,9 +23,7 @@ maximum_count as (
 
 input_maximum as (
     select
-        maximum_count.sequence,
-        maximum_count.layer,
-        maximum_count.head,
+        maximum_count.sequence, maximum_count.layer, maximum_count.head,
         arg_max(
             case when rarest.position is null then 0 else 1 end, (maximum_count.n, -maximum_count.to_position)
         ) as is_on_rarest,
@@ -39,8 +37,7 @@ input_maximum as (
 )
 
 select
-    layer,
-    head,
+    layer, head,
     avg(cast(is_on_rarest as double)) as rare_word,
     ratio(sum(on_rarest), sum(n)) as maxima,
     (select sum(chance) / count(distinct sequence) from rarest) as chance,

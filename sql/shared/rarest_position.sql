@@ -11,18 +11,13 @@ with
 loaded_frequency as (
     select lower(form) as form, sum(frequency) as frequency
     from word_frequency
-    group by lower(form)
+    group by all
 ),
 
 -- All positions but [SEP], and how many of an input are before each.
 input_position as materialized (
     select
-        position.sequence,
-        position.position,
-        position.kind,
-        position.text,
-        position.word,
-        position.last_word,
+        position.sequence, position.position, position.kind, position.text, position.word, position.last_word,
         row_number() over (partition by position.sequence order by position.position) - 1 as before,
         count(*) over (partition by position.sequence) as places
     from position
@@ -87,7 +82,7 @@ frequency as (
     select form, cast(count(*) as double) as frequency
     from text_form
     where not exists (select 1 from loaded_frequency)
-    group by form
+    group by all
 ),
 
 rarest as (
@@ -108,8 +103,7 @@ rarest as (
 )
 
 select
-    rarest.sequence,
-    rarest.position,
+    rarest.sequence, rarest.position,
     case when causality.is_causal then harmonic(rarest.places) - harmonic(rarest.before) else cast(1 as double) end
     / rarest.places as chance
 from rarest

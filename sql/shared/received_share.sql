@@ -28,38 +28,25 @@ input as materialized (
 ),
 
 input_position as materialized (
-    select
-        input.sequence,
-        input.cluster,
-        unnest(input.places) as position,
-        input.positions,
-        input.is_causal
+    select sequence, cluster, unnest(places) as position, positions, is_causal
     from input
 ),
 
 visible_position as materialized (
     select
-        input_position.sequence,
-        input_position.cluster,
-        input_position.position,
+        sequence, cluster, position,
+        case when is_causal then positions - position else positions end as seen_by,
         case
-            when input_position.is_causal then input_position.positions - input_position.position
-            else input_position.positions
-        end as seen_by,
-        case
-            when input_position.is_causal
-                then (harmonic(input_position.positions) - harmonic(input_position.position))
-                    / (input_position.positions - input_position.position)
-            else cast(1 as double) / input_position.positions
+            when is_causal
+                then (harmonic(positions) - harmonic(position))
+                    / (positions - position)
+            else cast(1 as double) / positions
         end as chance
     from input_position
 )
 
 select
-    attention_map.sequence,
-    visible_position.cluster,
-    attention_map.layer,
-    attention_map.head,
+    attention_map.sequence, visible_position.cluster, attention_map.layer, attention_map.head,
     visible_position.position,
     weight_at(attention_map.received, visible_position.position) / visible_position.seen_by as weight,
     visible_position.chance

@@ -6,20 +6,20 @@ with
 
 probe_list as (
     select
-        list(probe.id) filter ($probe is null or probe.id = $probe) as ids,
-        coalesce(joined(list_sort(list(cast(probe.id as varchar)))), 'none') as all_probes
+        list(id) filter ($probe is null or id = $probe) as ids,
+        coalesce(joined(list_sort(list(cast(id as varchar)))), 'none') as all_probes
     from probe
 )
 
-select unnest(probe_list.ids) as id
+select unnest(ids) as id
 from probe_list
 where require(
-    probe_list.ids is not null,
+    ids is not null,
     case
         when $probe is null
             then 'The bank has no probe. Type: attnbank probe attention --train-run RUN --test-run RUN'
         else concat(
-            'There is no probe ', cast($probe as varchar), '; the probes of the bank: ', probe_list.all_probes,
+            'There is no probe ', cast($probe as varchar), '; the probes of the bank: ', all_probes,
             '. Type: attnbank query probe_accuracy'
         )
     end

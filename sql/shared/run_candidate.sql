@@ -16,13 +16,9 @@
 -- column unusable_because varchar: why the analysis cannot read it; null if it can
 -- column not_default_because varchar: why it is read only if it is named; null if it may be the default
 select
-    run.id,
-    run.name,
-    run.corpus,
-    run.model,
+    run.id, run.name, run.corpus, run.model,
     coalesce(model.causal, false) as is_causal,
-    run.context,
-    run.unit,
+    run.context, run.unit,
     run.finished is not null as is_finished,
     map_extract_value(run.options, 'limit') is null as is_whole,
     preferred_run.run is not null as is_preferred,

@@ -4,9 +4,9 @@
 -- column run integer: run.id of the run
 -- column ablation, number, replacement
 -- column name varchar: name of the set
-select ablation_set.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement
+select run, ablation, number, name, replacement
 from ablation_set
-where list_contains($runs, ablation_set.run)
-    and ablation_set.control_of is null
-    and ablation_set.finished is not null
-    and ($ablation is null or ablation_set.ablation = $ablation)
+where list_contains($runs, run)
+    and control_of is null
+    and finished is not null
+    and ($ablation is null or ablation = $ablation)

@@ -18,10 +18,7 @@ anchor as (
 
 like_anchor as (
     select
-        run.id,
-        run.name,
-        model.step,
-        model.tokens_seen,
+        run.id, run.name, model.step, model.tokens_seen,
         row_number() over (
             partition by model.step order by case when run.id = anchor.id then 0 else 1 end, run.id desc
         ) as place
@@ -46,6 +43,6 @@ like_anchor as (
         and map_extract_value(run.options, 'seed') is not distinct from map_extract_value(anchor.options, 'seed')
 )
 
-select like_anchor.id, like_anchor.name, like_anchor.step, like_anchor.tokens_seen
+select id, name, step, tokens_seen
 from like_anchor
-where like_anchor.place = 1
+where place = 1

@@ -9,14 +9,13 @@
 with
 
 dependency as (
-    select gold.sequence, gold.position as dependent, gold.head_position, gold.relation, gold.side
+    select sequence, position as dependent, head_position, relation, side
     from gold_pair(
-        runs := (select list(run.id) from run where run.id = $run and run.unit = 'word'), subtypes := false,
-        possessive := false
+        runs := (select list(id) from run where id = $run and unit = 'word'), subtypes := false, possessive := false
     ) as gold
-    where not gold.is_root
-        and gold.relation <> 'punct'
-        and gold.relation <> 'p'
+    where not is_root
+        and relation <> 'punct'
+        and relation <> 'p'
 ),
 
 relation_at_offset as (
@@ -28,8 +27,7 @@ relation_at_offset as (
 
 relation_baseline as (
     select
-        relation,
-        side,
+        relation, side,
         ratio(max(case when distance is null then 0 else n end), sum(n)) as accuracy,
         sum(n) as n
     from relation_at_offset
@@ -45,8 +43,7 @@ gold_maximum as (
         in_direction(
             scored_direction.direction, dependency.side, dependency.head_position, dependency.dependent
         ) as to_position,
-        dependency.relation,
-        dependency.side,
+        dependency.relation, dependency.side,
         dense_rank() over (order by dependency.relation, scored_direction.direction) as number
     from dependency
     inner join (select unnest(directions()) as direction) as scored_direction
@@ -57,9 +54,7 @@ gold_maximum as (
 -- By number, since names take several times as long to group.
 relation_hit as (
     select
-        maximum.layer,
-        maximum.head,
-        gold_maximum.number,
+        maximum.layer, maximum.head, gold_maximum.number,
         count(*) filter (where maximum.to_position = gold_maximum.to_position) as correct
     from map_maximum(run := $run) as maximum
     inner join gold_maximum
@@ -69,8 +64,7 @@ relation_hit as (
 )
 
 select
-    relation_hit.layer,
-    relation_hit.head,
+    relation_hit.layer, relation_hit.head,
     joined(list_sort(list(distinct numbered_relation.relation))) as relations
 from relation_hit
 inner join (select distinct number, relation, side from gold_maximum) as numbered_relation

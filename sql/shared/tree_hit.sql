@@ -19,13 +19,7 @@
 -- column only_tree bigint: those of which it has either, and which do not join neighbouring words
 -- column only_chain bigint: those that join neighbouring words, and of which it has neither
 select
-    tree.run,
-    tree.source,
-    tree.layer,
-    tree.head,
-    tree.direction,
-    gold.cluster,
-    gold.class,
+    tree.run, tree.source, tree.layer, tree.head, tree.direction, gold.cluster, gold.class,
     count(*) as n,
     sum(has_arc(tree.heads, tree.first_position, gold.position, gold.head_position)) as correct,
     sum(has_edge(tree.heads, tree.first_position, gold.position, gold.head_position)) as found,
@@ -51,4 +45,4 @@ inner join attention_tree as tree
     and tree.sentence = gold.sentence
 where tree.root = $root
     and tree.decoder = $decoder
-group by tree.run, tree.source, tree.layer, tree.head, tree.direction, gold.cluster, gold.class
+group by all

@@ -52,11 +52,9 @@ finished_set as (
 
 outcome_sum as materialized (
     select
-        outcome.outcome,
-        outcome.cluster,
+        outcome.outcome, outcome.cluster,
         outcome.class as own_class,
-        outcome.ablation,
-        outcome.number,
+        outcome.ablation, outcome.number,
         sum(outcome.whole) as whole,
         sum(outcome.without) as without,
         sum(case when outcome.without > outcome.whole then cast(1 as double) else cast(0 as double) end) as better,
@@ -69,65 +67,53 @@ outcome_sum as materialized (
     inner join finished_set
         on finished_set.ablation = outcome.ablation
         and finished_set.number = outcome.number
-    group by outcome.outcome, outcome.cluster, outcome.class, outcome.ablation, outcome.number
+    group by all
 ),
 
 -- The classes, and all of them together.
 per_cluster as materialized (
     select
-        classed_sum.outcome,
-        classed_sum.class,
-        classed_sum.cluster,
-        classed_sum.ablation,
-        classed_sum.number,
-        sum(classed_sum.whole) as whole,
-        sum(classed_sum.without) as without,
-        sum(classed_sum.better) as better,
-        sum(classed_sum.worse) as worse,
-        sum(classed_sum.n) as n
+        outcome, class, cluster, ablation, number,
+        sum(whole) as whole,
+        sum(without) as without,
+        sum(better) as better,
+        sum(worse) as worse,
+        sum(n) as n
     from (
         select
             outcome_sum.*,
             unnest(
-                case when outcome_sum.own_class = 'all' then ['all'] else ['all', outcome_sum.own_class] end
+                case when own_class = 'all' then ['all'] else ['all', own_class] end
             ) as class
         from outcome_sum
     ) as classed_sum
-    group by classed_sum.outcome, classed_sum.class, classed_sum.cluster, classed_sum.ablation, classed_sum.number
+    group by all
 ),
 
 effect as materialized (
     select
-        per_cluster.outcome,
-        per_cluster.class,
-        per_cluster.ablation,
-        per_cluster.number,
-        cast(sum(per_cluster.n) as bigint) as n,
-        sum(per_cluster.whole) / sum(per_cluster.n) as whole,
-        sum(per_cluster.without) / sum(per_cluster.n) as without,
-        (sum(per_cluster.without) - sum(per_cluster.whole)) / sum(per_cluster.n) as difference,
-        sum(per_cluster.better) as better,
-        sum(per_cluster.worse) as worse,
-        nullif(
-            clustered_margin(per_cluster.without - per_cluster.whole, per_cluster.n), 0
-        ) as margin,
-        clustered_pairs(per_cluster.better, per_cluster.worse, per_cluster.n) as effective
+        outcome, class, ablation, number,
+        cast(sum(n) as bigint) as n,
+        sum(whole) / sum(n) as whole,
+        sum(without) / sum(n) as without,
+        (sum(without) - sum(whole)) / sum(n) as difference,
+        sum(better) as better,
+        sum(worse) as worse,
+        nullif(clustered_margin(without - whole, n), 0) as margin,
+        clustered_pairs(better, worse, n) as effective
     from per_cluster
-    group by per_cluster.outcome, per_cluster.class, per_cluster.ablation, per_cluster.number
+    group by all
 ),
 
 selected_set as materialized (
     select finished_set.*
     from finished_set
-    where finished_set.control_of is null
+    where control_of is null
 ),
 
 control_summary as (
     select
-        set_effect.outcome,
-        set_effect.class,
-        set_effect.ablation,
-        set_effect.number,
+        set_effect.outcome, set_effect.class, set_effect.ablation, set_effect.number,
         count(*) as controls,
         avg(control_effect.difference) as control_mean,
         sum(
@@ -146,32 +132,23 @@ control_summary as (
         and control_effect.number = finished_set.number
         and control_effect.outcome = set_effect.outcome
         and control_effect.class = set_effect.class
-    group by set_effect.outcome, set_effect.class, set_effect.ablation, set_effect.number
+    group by all
 ),
 
 set_heads as (
     select
-        ablated_head.ablation,
-        ablated_head.number,
+        ablated_head.ablation, ablated_head.number,
         string_agg(
             concat(ablated_head.layer, '-', ablated_head.head), ', ' order by ablated_head.layer, ablated_head.head
         ) as heads
     from ablated_head
     inner join chosen_run on chosen_run.id = ablated_head.run
-    group by ablated_head.ablation, ablated_head.number
+    group by all
 )
 
 select
-    selected_set.ablation,
-    selected_set.name,
-    set_heads.heads,
-    selected_set.replacement,
-    effect.outcome,
-    effect.class,
-    effect.n,
-    effect.whole,
-    effect.without,
-    effect.difference,
+    selected_set.ablation, selected_set.name, set_heads.heads, selected_set.replacement, effect.outcome, effect.class,
+    effect.n, effect.whole, effect.without, effect.difference,
     case
         when effect.outcome = 'surprisal' then effect.difference - effect.margin
         else paired_low(effect.better, effect.worse, effect.n, effect.effective)
@@ -185,7 +162,7 @@ select
     case
         when control_summary.controls >= 19 then ratio(1 + control_summary.as_bad, 1 + control_summary.controls)
     end as p,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from selected_set
 inner join effect
     on effect.ablation = selected_set.ablation
@@ -204,5 +181,4 @@ order by
     effect.outcome,
     case when effect.class = 'all' then 0 else 1 end,
     case when effect.outcome = 'surprisal' then -effect.difference else effect.difference end,
-    effect.class,
-    selected_set.number
+    effect.class, selected_set.number

@@ -31,85 +31,65 @@ with
 -- Each verb counts twice: with its number of attractors, and with null, which stands for all.
 by_attractors as (
     select
-        pair.ablation,
-        pair.number,
-        pair.name,
-        unnest([least(pair.attractors, 2), cast(null as integer)]) as attractors,
-        pair.cluster,
-        pair.distance,
-        pair.margin,
-        pair.whole_margin
+        ablation, number, name,
+        unnest([least(attractors, 2), cast(null as integer)]) as attractors,
+        cluster, distance, margin, whole_margin
     from pair_outcome(runs := (select list(id) from chosen_run), ablation := $ablation) as pair
-    where pair.source = 'agreement'
+    where source = 'agreement'
 ),
 
 -- better and worse are null for the whole model, which is not compared with itself.
 per_cluster as (
     select
-        by_attractors.ablation,
-        by_attractors.number,
-        by_attractors.name,
-        by_attractors.attractors,
-        by_attractors.cluster,
-        sum(case when by_attractors.margin > 0 then cast(1 as double) else cast(0 as double) end) as correct,
+        ablation, number, name, attractors, cluster,
+        sum(case when margin > 0 then cast(1 as double) else cast(0 as double) end) as correct,
         cast(count(*) as double) as n,
         sum(
             case
-                when by_attractors.margin > 0 and by_attractors.whole_margin <= 0 then 1
-                when by_attractors.whole_margin is not null then 0
+                when margin > 0 and whole_margin <= 0 then 1
+                when whole_margin is not null then 0
             end
         ) as better,
         sum(
             case
-                when by_attractors.margin <= 0 and by_attractors.whole_margin > 0 then 1
-                when by_attractors.whole_margin is not null then 0
+                when margin <= 0 and whole_margin > 0 then 1
+                when whole_margin is not null then 0
             end
         ) as worse,
-        sum(by_attractors.margin) as margin,
-        sum(cast(by_attractors.distance as double)) as distance
+        sum(margin) as margin,
+        sum(cast(distance as double)) as distance
     from by_attractors
-    group by
-        by_attractors.ablation, by_attractors.number, by_attractors.name, by_attractors.attractors,
-        by_attractors.cluster
+    group by all
 ),
 
 per_set as (
     select
-        per_cluster.ablation,
-        per_cluster.number,
-        per_cluster.name,
-        per_cluster.attractors,
-        cast(sum(per_cluster.n) as bigint) as n,
-        sum(per_cluster.correct) / sum(per_cluster.n) as accuracy,
-        clustered_n(per_cluster.correct, per_cluster.n) as effective,
-        sum(per_cluster.better) as better,
-        sum(per_cluster.worse) as worse,
-        clustered_pairs(per_cluster.better, per_cluster.worse, per_cluster.n) as pairs,
-        sum(per_cluster.margin) / sum(per_cluster.n) as margin,
-        sum(per_cluster.distance) / sum(per_cluster.n) as distance
+        ablation, number, name, attractors,
+        cast(sum(n) as bigint) as n,
+        sum(correct) / sum(n) as accuracy,
+        clustered_n(correct, n) as effective,
+        sum(better) as better,
+        sum(worse) as worse,
+        clustered_pairs(better, worse, n) as pairs,
+        sum(margin) / sum(n) as margin,
+        sum(distance) / sum(n) as distance
     from per_cluster
-    group by per_cluster.ablation, per_cluster.number, per_cluster.name, per_cluster.attractors
+    group by all
 )
 
 select
-    per_set.ablation,
-    per_set.name,
-    per_set.attractors,
-    per_set.n,
-    per_set.accuracy,
-    wilson_low(per_set.accuracy * per_set.effective, per_set.effective) as low,
-    wilson_high(per_set.accuracy * per_set.effective, per_set.effective) as high,
-    ratio(per_set.better - per_set.worse, per_set.n) as difference,
-    paired_low(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_low,
-    paired_high(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_high,
-    per_set.margin,
-    per_set.distance,
+    ablation, name, attractors, n, accuracy,
+    wilson_low(accuracy * effective, effective) as low,
+    wilson_high(accuracy * effective, effective) as high,
+    ratio(better - worse, n) as difference,
+    paired_low(better, worse, n, pairs) as difference_low,
+    paired_high(better, worse, n, pairs) as difference_high,
+    margin, distance,
     cast(0.5 as double) as chance,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from per_set
 order by
-    case when per_set.ablation is null then 0 else 1 end,
-    per_set.ablation,
-    per_set.number,
-    case when per_set.attractors is null then 0 else 1 end,
-    per_set.attractors
+    case when ablation is null then 0 else 1 end,
+    ablation, number,
+    case when attractors is null then 0 else 1 end,
+    attractors

@@ -30,90 +30,62 @@ with
 
 -- Each pair counts twice: in its paradigm, and in all.
 by_paradigm as (
-    select
-        pair.source,
-        unnest([pair.paradigm, 'all']) as paradigm,
-        pair.ablation,
-        pair.number,
-        pair.name,
-        pair.cluster,
-        pair.margin,
-        pair.whole_margin
-    from pair_outcome(
-        runs := (select coalesce(list(chosen_run.id), []) from chosen_run), ablation := $ablation
-    ) as pair
-    where $source is null or pair.source = $source
+    select source, unnest([paradigm, 'all']) as paradigm, ablation, number, name, cluster, margin, whole_margin
+    from pair_outcome(runs := (select coalesce(list(id), []) from chosen_run), ablation := $ablation) as pair
+    where $source is null or source = $source
 ),
 
 -- better and worse are null for the whole model, which is not compared with itself.
 per_cluster as (
     select
-        by_paradigm.source,
-        by_paradigm.paradigm,
-        by_paradigm.ablation,
-        by_paradigm.number,
-        by_paradigm.name,
-        by_paradigm.cluster,
+        source, paradigm, ablation, number, name, cluster,
         count(*) as n,
-        sum(case when by_paradigm.margin > 0 then 1 else 0 end) as correct,
+        sum(case when margin > 0 then 1 else 0 end) as correct,
         sum(
             case
-                when by_paradigm.margin > 0 and by_paradigm.whole_margin <= 0 then 1
-                when by_paradigm.whole_margin is not null then 0
+                when margin > 0 and whole_margin <= 0 then 1
+                when whole_margin is not null then 0
             end
         ) as better,
         sum(
             case
-                when by_paradigm.margin <= 0 and by_paradigm.whole_margin > 0 then 1
-                when by_paradigm.whole_margin is not null then 0
+                when margin <= 0 and whole_margin > 0 then 1
+                when whole_margin is not null then 0
             end
         ) as worse,
-        sum(by_paradigm.margin) as margin
+        sum(margin) as margin
     from by_paradigm
-    group by
-        by_paradigm.source, by_paradigm.paradigm, by_paradigm.ablation, by_paradigm.number, by_paradigm.name,
-        by_paradigm.cluster
+    group by all
 ),
 
 per_set as (
     select
-        per_cluster.source,
-        per_cluster.paradigm,
-        per_cluster.ablation,
-        per_cluster.number,
-        per_cluster.name,
-        cast(sum(per_cluster.n) as bigint) as n,
-        ratio(sum(per_cluster.correct), sum(per_cluster.n)) as accuracy,
-        clustered_n(per_cluster.correct, per_cluster.n) as effective,
-        sum(per_cluster.better) as better,
-        sum(per_cluster.worse) as worse,
-        clustered_pairs(per_cluster.better, per_cluster.worse, per_cluster.n) as pairs,
-        sum(per_cluster.margin) / sum(per_cluster.n) as margin
+        source, paradigm, ablation, number, name,
+        cast(sum(n) as bigint) as n,
+        ratio(sum(correct), sum(n)) as accuracy,
+        clustered_n(correct, n) as effective,
+        sum(better) as better,
+        sum(worse) as worse,
+        clustered_pairs(better, worse, n) as pairs,
+        sum(margin) / sum(n) as margin
     from per_cluster
-    group by
-        per_cluster.source, per_cluster.paradigm, per_cluster.ablation, per_cluster.number, per_cluster.name
+    group by all
 )
 
 select
-    per_set.source,
-    per_set.paradigm,
-    per_set.ablation,
-    per_set.name,
-    per_set.n,
-    per_set.accuracy,
-    wilson_low(per_set.accuracy * per_set.effective, per_set.effective) as low,
-    wilson_high(per_set.accuracy * per_set.effective, per_set.effective) as high,
-    ratio(per_set.better - per_set.worse, per_set.n) as difference,
-    paired_low(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_low,
-    paired_high(per_set.better, per_set.worse, per_set.n, per_set.pairs) as difference_high,
-    per_set.margin,
+    source, paradigm, ablation, name, n, accuracy,
+    wilson_low(accuracy * effective, effective) as low,
+    wilson_high(accuracy * effective, effective) as high,
+    ratio(better - worse, n) as difference,
+    paired_low(better, worse, n, pairs) as difference_low,
+    paired_high(better, worse, n, pairs) as difference_high,
+    margin,
     cast(0.5 as double) as chance,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from per_set
 order by
-    per_set.source,
-    case when per_set.ablation is null then 0 else 1 end,
-    per_set.ablation,
-    per_set.number,
-    case when per_set.paradigm = 'all' then 0 else 1 end,
-    per_set.paradigm
+    source,
+    case when ablation is null then 0 else 1 end,
+    ablation, number,
+    case when paradigm = 'all' then 0 else 1 end,
+    paradigm

@@ -43,42 +43,35 @@ classed_word as (
 
 per_cluster as (
     select
-        classed_word.kind.classification as classification,
-        classed_word.kind.class as class,
-        classed_word.cluster,
-        coalesce(sum(classed_word.nats), cast(0 as double)) as nats,
-        cast(count(classed_word.nats) as double) as n,
-        count(*) - count(classed_word.nats) as missing
+        kind.classification as classification,
+        kind.class as class,
+        cluster,
+        coalesce(sum(nats), cast(0 as double)) as nats,
+        cast(count(nats) as double) as n,
+        count(*) - count(nats) as missing
     from classed_word
-    where classed_word.kind.class is not null
-        and ($classification is null or classed_word.kind.classification = $classification)
-    group by classed_word.kind.classification, classed_word.kind.class, classed_word.cluster
+    where kind.class is not null
+        and ($classification is null or kind.classification = $classification)
+    group by all
 ),
 
 per_class as (
     select
-        per_cluster.classification,
-        per_cluster.class,
-        cast(sum(per_cluster.n) as bigint) as n,
-        case when sum(per_cluster.n) > 0 then sum(per_cluster.nats) / sum(per_cluster.n) end as surprisal,
-        clustered_margin(per_cluster.nats, per_cluster.n) as margin,
-        cast(sum(per_cluster.missing) as bigint) as missing
+        classification, class,
+        cast(sum(n) as bigint) as n,
+        case when sum(n) > 0 then sum(nats) / sum(n) end as surprisal,
+        clustered_margin(nats, n) as margin,
+        cast(sum(missing) as bigint) as missing
     from per_cluster
-    group by per_cluster.classification, per_cluster.class
+    group by all
 )
 
 select
-    per_class.classification,
-    per_class.class,
-    per_class.n,
-    per_class.surprisal,
-    case
-        when per_class.margin is not null then greatest(cast(0 as double), per_class.surprisal - per_class.margin)
-    end as low,
-    per_class.surprisal + per_class.margin as high,
-    exp(per_class.surprisal) as perplexity,
-    per_class.missing,
-    (select chosen_run.name from chosen_run) as run
+    classification, class, n, surprisal,
+    case when margin is not null then greatest(cast(0 as double), surprisal - margin) end as low,
+    surprisal + margin as high,
+    exp(surprisal) as perplexity,
+    missing,
+    (select name from chosen_run) as run
 from per_class
-order by
-    list_position(['all', 'upos', 'relation'], per_class.classification), per_class.n desc, per_class.class
+order by list_position(['all', 'upos', 'relation'], classification), n desc, class

@@ -21,29 +21,24 @@
 with
 
 computed_run as (
-    select chosen_run.id, chosen_run.name
+    select id, name
     from chosen_run
     where require(
-        chosen_run.id in (
-            select head_distance.run
+        id in (
+            select run
             from head_distance
-            where abs(head_distance.smoothing - $smoothing) < cast(0.000000000001 as double)
+            where abs(smoothing - $smoothing) < cast(0.000000000001 as double)
         ),
         concat(
-            'The distances between the heads of ', chosen_run.name,
-            ' are not computed yet. Type: attnbank compute head_distance --run ', cast(chosen_run.id as varchar),
+            'The distances between the heads of ', name,
+            ' are not computed yet. Type: attnbank compute head_distance --run ', cast(id as varchar),
             ' --smoothing ', cast($smoothing as varchar)
         )
     )
 )
 
 select
-    distance.layer_a,
-    distance.head_a,
-    distance.layer_b,
-    distance.head_b,
-    distance.js_divergence,
-    distance.n_tokens,
+    distance.layer_a, distance.head_a, distance.layer_b, distance.head_b, distance.js_divergence, distance.n_tokens,
     computed_run.name as run
 from computed_run
 left join head_distance as distance

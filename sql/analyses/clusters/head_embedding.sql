@@ -52,31 +52,27 @@ relation_run as (
 ),
 
 role as (
-    select best.layer, best.head, best.relation, best.accuracy
-    from best_head(run := coalesce((select relation_run.name from relation_run), '')) as best
-    where best.relation <> 'all'
-        and best.relation <> 'punct'
-        and best.relation <> 'p'
-        and best.gain > $min_gain
-    qualify row_number() over (
-        partition by best.layer, best.head
-        order by best.gain desc, best.relation
-    ) = 1
+    select layer, head, relation, accuracy
+    from best_head(run := coalesce((select name from relation_run), '')) as best
+    where relation <> 'all'
+        and relation <> 'punct'
+        and relation <> 'p'
+        and gain > $min_gain
+    qualify row_number() over (partition by layer, head order by gain desc, relation) = 1
 ),
 
 computed_run as (
-    select chosen_run.id, chosen_run.name
+    select id, name
     from chosen_run
     where require(
-        chosen_run.id in (
-            select head_embedding.run
+        id in (
+            select run
             from head_embedding
-            where abs(head_embedding.smoothing - $smoothing) < cast(0.000000000001 as double)
+            where abs(smoothing - $smoothing) < cast(0.000000000001 as double)
         ),
         concat(
-            'The heads of ', chosen_run.name,
-            ' have not been placed yet. Type: attnbank compute head_embedding --run ',
-            cast(chosen_run.id as varchar), ' --smoothing ', cast($smoothing as varchar)
+            'The heads of ', name, ' have not been placed yet. Type: attnbank compute head_embedding --run ',
+            cast(id as varchar), ' --smoothing ', cast($smoothing as varchar)
         )
     )
 ),
@@ -84,11 +80,7 @@ computed_run as (
 embedded_head as (
     select
         computed_run.name as run,
-        head_embedding.layer,
-        head_embedding.head,
-        head_embedding.x,
-        head_embedding.y,
-        head_embedding.stress
+        head_embedding.layer, head_embedding.head, head_embedding.x, head_embedding.y, head_embedding.stress
     from computed_run
     left join head_embedding
         on head_embedding.run = computed_run.id
@@ -133,14 +125,6 @@ head_behaviour as (
         and role.head = embedded_head.head
 )
 
-select
-    head_behaviour.layer,
-    head_behaviour.head,
-    head_behaviour.x,
-    head_behaviour.y,
-    head_behaviour.stress,
-    head_behaviour.label.behaviour as behaviour,
-    head_behaviour.label.strength as strength,
-    head_behaviour.run
+select layer, head, x, y, stress, label.behaviour as behaviour, label.strength as strength, run
 from head_behaviour
-order by head_behaviour.layer, head_behaviour.head
+order by layer, head

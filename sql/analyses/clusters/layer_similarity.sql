@@ -21,40 +21,37 @@
 with
 
 pair as (
-    select distance.layer_a, distance.layer_b, distance.js_divergence / distance.n_tokens as distance
+    select layer_a, layer_b, js_divergence / n_tokens as distance
     from head_distance(smoothing := $smoothing, run := $run) as distance
 ),
 
 pair_of_layer as (
-    select pair.layer_a as layer, pair.layer_a = pair.layer_b as is_within, pair.distance
+    select layer_a as layer, layer_a = layer_b as is_within, distance
     from pair
     union all
-    select pair.layer_b as layer, false as is_within, pair.distance
+    select layer_b as layer, false as is_within, distance
     from pair
-    where pair.layer_a <> pair.layer_b
+    where layer_a <> layer_b
     union all
-    select cast(null as smallint) as layer, pair.layer_a = pair.layer_b as is_within, pair.distance
+    select cast(null as smallint) as layer, layer_a = layer_b as is_within, distance
     from pair
 ),
 
 per_layer as (
     select
-        pair_of_layer.layer,
-        avg(case when pair_of_layer.is_within then pair_of_layer.distance end) as within_layer,
-        avg(case when not pair_of_layer.is_within then pair_of_layer.distance end) as between_layers,
-        cast(sum(case when pair_of_layer.is_within then 1 else 0 end) as bigint) as pairs_within,
-        cast(sum(case when pair_of_layer.is_within then 0 else 1 end) as bigint) as pairs_between
+        layer,
+        avg(case when is_within then distance end) as within_layer,
+        avg(case when not is_within then distance end) as between_layers,
+        cast(sum(case when is_within then 1 else 0 end) as bigint) as pairs_within,
+        cast(sum(case when is_within then 0 else 1 end) as bigint) as pairs_between
     from pair_of_layer
-    group by pair_of_layer.layer
+    group by all
 )
 
 select
-    per_layer.layer,
-    per_layer.within_layer,
-    per_layer.between_layers,
-    per_layer.within_layer / per_layer.between_layers as ratio,
-    per_layer.pairs_within,
-    per_layer.pairs_between,
-    (select chosen_run.name from chosen_run) as run
+    layer, within_layer, between_layers,
+    within_layer / between_layers as ratio,
+    pairs_within, pairs_between,
+    (select name from chosen_run) as run
 from per_layer
-order by per_layer.layer nulls last
+order by layer nulls last

@@ -27,46 +27,36 @@ hit as materialized (
     select cluster_hit.*
     from coreference_hit(candidates := $candidates, singletons := $singletons, run := $run) as cluster_hit
     where $kind is null
-        or cluster_hit.kind = $kind
+        or kind = $kind
 ),
 
 per_head as (
     select
-        hit.kind,
-        hit.layer,
-        hit.head,
-        cast(sum(hit.n) as bigint) as n,
-        cast(sum(hit.correct) as bigint) as correct,
-        ratio(sum(hit.correct), sum(hit.n)) as accuracy,
-        clustered_n(hit.correct, hit.n) as effective,
-        cast(sum(hit.only_head) as bigint) as only_head,
-        cast(sum(hit.only_rule) as bigint) as only_rule,
-        clustered_pairs(hit.only_head, hit.only_rule, hit.n) as effective_pairs
+        kind, layer, head,
+        cast(sum(n) as bigint) as n,
+        cast(sum(correct) as bigint) as correct,
+        ratio(sum(correct), sum(n)) as accuracy,
+        clustered_n(correct, n) as effective,
+        cast(sum(only_head) as bigint) as only_head,
+        cast(sum(only_rule) as bigint) as only_rule,
+        clustered_pairs(only_head, only_rule, n) as effective_pairs
     from hit
-    group by hit.kind, hit.layer, hit.head
+    group by all
 ),
 
 best as (
     select per_head.*
     from per_head
-    qualify row_number() over (
-        partition by per_head.kind
-        order by per_head.correct desc, per_head.layer, per_head.head
-    ) = 1
+    qualify row_number() over (partition by kind order by correct desc, layer, head) = 1
 ),
 
 half_hit as (
     select
-        hit.kind,
-        hit.is_chosen_on,
-        hit.layer,
-        hit.head,
-        ratio(sum(hit.correct), sum(hit.n)) as accuracy,
-        row_number() over (
-            partition by hit.kind, hit.is_chosen_on order by sum(hit.correct) desc, hit.layer, hit.head
-        ) as place
+        kind, is_chosen_on, layer, head,
+        ratio(sum(correct), sum(n)) as accuracy,
+        row_number() over (partition by kind, is_chosen_on order by sum(correct) desc, layer, head) as place
     from hit
-    group by hit.kind, hit.is_chosen_on, hit.layer, hit.head
+    group by kind, is_chosen_on, layer, head
 ),
 
 -- The head that is best on one half, scored on the other.
@@ -84,30 +74,24 @@ held_out as (
 
 rule as (
     select
-        baseline.kind,
-        max(case when baseline.baseline = 'nearest' then baseline.accuracy end) as nearest,
-        max(case when baseline.baseline = 'head_match' then baseline.accuracy end) as head_match,
-        max(case when baseline.baseline = 'rule_based' then baseline.accuracy end) as rule_based
+        kind,
+        max(case when baseline = 'nearest' then accuracy end) as nearest,
+        max(case when baseline = 'head_match' then accuracy end) as head_match,
+        max(case when baseline = 'rule_based' then accuracy end) as rule_based
     from coreference_baseline(kind := $kind, singletons := $singletons, run := $run) as baseline
-    group by baseline.kind
+    group by all
 )
 
 select
-    best.kind,
-    best.n,
-    best.layer,
-    best.head,
-    best.accuracy,
+    best.kind, best.n, best.layer, best.head, best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
-    rule.nearest,
-    rule.head_match,
-    rule.rule_based,
+    rule.nearest, rule.head_match, rule.rule_based,
     ratio(best.only_head - best.only_rule, best.n) as gain,
     paired_low(best.only_head, best.only_rule, best.n, best.effective_pairs) as gain_low,
     paired_high(best.only_head, best.only_rule, best.n, best.effective_pairs) as gain_high,
     held_out.accuracy as held_out_accuracy,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from best
 inner join rule on rule.kind = best.kind
 left join held_out on held_out.kind = best.kind

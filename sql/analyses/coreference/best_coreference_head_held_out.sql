@@ -41,61 +41,49 @@ hit as materialized (
         candidates := $candidates, singletons := $singletons, run := $run, choose := $choose
     ) as cluster_hit
     where $kind is null
-        or cluster_hit.kind = $kind
+        or kind = $kind
 ),
 
 per_head as (
     select
-        hit.kind,
-        hit.is_chosen_on,
-        hit.layer,
-        hit.head,
-        hit.rule,
-        cast(sum(hit.n) as bigint) as n,
+        kind, is_chosen_on, layer, head, rule,
+        cast(sum(n) as bigint) as n,
         count(*) as clusters,
-        sum(hit.correct) as correct,
-        clustered_n(hit.correct, hit.n) as effective,
-        ratio(sum(hit.rule_correct), sum(hit.n)) as rule_accuracy,
-        sum(hit.only_head) as only_head,
-        sum(hit.only_rule) as only_rule,
-        clustered_pairs(hit.only_head, hit.only_rule, hit.n) as effective_pairs,
-        list_sort(list(hit.only_head - hit.only_rule)) as differences
+        sum(correct) as correct,
+        clustered_n(correct, n) as effective,
+        ratio(sum(rule_correct), sum(n)) as rule_accuracy,
+        sum(only_head) as only_head,
+        sum(only_rule) as only_rule,
+        clustered_pairs(only_head, only_rule, n) as effective_pairs,
+        list_sort(list(only_head - only_rule)) as differences
     from hit
-    group by hit.kind, hit.is_chosen_on, hit.layer, hit.head, hit.rule
+    group by all
 ),
 
 ranked_head as (
     select
         per_head.*,
-        ratio(per_head.correct, per_head.n) as accuracy,
-        row_number() over (
-            partition by per_head.kind, per_head.is_chosen_on
-            order by per_head.correct desc, per_head.layer, per_head.head
-        ) as place
+        ratio(correct, n) as accuracy,
+        row_number() over (partition by kind, is_chosen_on order by correct desc, layer, head) as place
     from per_head
 )
 
 select
-    selected.kind,
-    scored.n,
-    selected.layer,
-    selected.head,
-    scored.accuracy,
+    selected.kind, scored.n, selected.layer, selected.head, scored.accuracy,
     wilson_low(scored.accuracy * scored.effective, scored.effective) as low,
     wilson_high(scored.accuracy * scored.effective, scored.effective) as high,
     selected.n as chosen_n,
     selected.accuracy as chosen_accuracy,
     in_sample.accuracy as in_sample_accuracy,
     in_sample.accuracy - scored.accuracy as optimism,
-    scored.rule,
-    scored.rule_accuracy,
+    scored.rule, scored.rule_accuracy,
     ratio(scored.only_head - scored.only_rule, scored.n) as gain,
     paired_low(scored.only_head, scored.only_rule, scored.n, scored.effective_pairs) as gain_low,
     paired_high(scored.only_head, scored.only_rule, scored.n, scored.effective_pairs) as gain_high,
     scored.clusters,
     -- With fewer clusters even the smallest p value, 1/2ⁿ, is above 0.05.
     case when scored.clusters >= 5 then sign_flips(scored.differences) end as p_value,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from ranked_head as selected
 inner join ranked_head as scored
     on scored.kind = selected.kind

@@ -19,24 +19,16 @@
 with
 
 per_kind as (
-    select
-        prediction.layer,
-        prediction.head,
-        coalesce(prediction.kind, 'all') as kind,
-        count(*) filter (where prediction.is_right) as correct,
-        count(*) as n
+    select layer, head, coalesce(kind, 'all') as kind, count(*) filter (where is_right) as correct, count(*) as n
     from coreference_prediction(candidates := $candidates, singletons := $singletons, run := $run) as prediction
-    group by grouping sets ((prediction.layer, prediction.head, prediction.kind), (prediction.layer, prediction.head))
+    group by grouping sets ((layer, head, kind), (layer, head))
 )
 
 select
-    per_kind.layer,
-    per_kind.head,
-    per_kind.kind,
-    cast(per_kind.correct as double) / cast(per_kind.n as double) as accuracy,
-    per_kind.correct,
-    per_kind.n,
-    (select chosen_run.name from chosen_run) as run
+    layer, head, kind,
+    cast(correct as double) / cast(n as double) as accuracy,
+    correct, n,
+    (select name from chosen_run) as run
 from per_kind
-where $kind is null or per_kind.kind = $kind
-order by per_kind.layer, per_kind.head, kind_place(per_kind.kind)
+where $kind is null or kind = $kind
+order by layer, head, kind_place(kind)

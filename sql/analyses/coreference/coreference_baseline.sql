@@ -16,22 +16,16 @@
 with
 
 per_kind as (
-    select
-        prediction.baseline,
-        coalesce(prediction.kind, 'all') as kind,
-        count(*) filter (where prediction.is_right) as correct,
-        count(*) as n
+    select baseline, coalesce(kind, 'all') as kind, count(*) filter (where is_right) as correct, count(*) as n
     from coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
-    group by grouping sets ((prediction.baseline, prediction.kind), (prediction.baseline))
+    group by grouping sets ((baseline, kind), (baseline))
 )
 
 select
-    per_kind.baseline,
-    per_kind.kind,
-    cast(per_kind.correct as double) / cast(per_kind.n as double) as accuracy,
-    per_kind.correct,
-    per_kind.n,
-    (select chosen_run.name from chosen_run) as run
+    baseline, kind,
+    cast(correct as double) / cast(n as double) as accuracy,
+    correct, n,
+    (select name from chosen_run) as run
 from per_kind
-where $kind is null or per_kind.kind = $kind
-order by baseline_place(per_kind.baseline), kind_place(per_kind.kind)
+where $kind is null or kind = $kind
+order by baseline_place(baseline), kind_place(kind)

@@ -21,7 +21,7 @@ with
 sieved_pair as (
     select
         pair.*,
-        case when pair.same_text then 1 when pair.same_head then 2 when pair.agrees then 3 else 4 end as sieve
+        case when same_text then 1 when same_head then 2 when agrees then 3 else 4 end as sieve
     from coreference_candidate(singletons := $singletons, run := $run) as pair
 ),
 
@@ -29,12 +29,10 @@ ranked_pair as (
     select
         sieved_pair.*,
         row_number() over (
-            partition by sieved_pair.sequence, sieved_pair.mention
-            order by case when sieved_pair.same_head then 1 else 2 end, sieved_pair.nearness
+            partition by sequence, mention
+            order by case when same_head then 1 else 2 end, nearness
         ) as head_place,
-        row_number() over (
-            partition by sieved_pair.sequence, sieved_pair.mention order by sieved_pair.sieve, sieved_pair.nearness
-        ) as rule_place
+        row_number() over (partition by sequence, mention order by sieve, nearness) as rule_place
     from sieved_pair
 ),
 
@@ -42,28 +40,20 @@ baseline_pair as (
     select
         ranked_pair.*,
         unnest([
-            {'baseline': 'nearest', 'place': ranked_pair.nearness, 'sieve': 4},
-            {
-                'baseline': 'head_match',
-                'place': ranked_pair.head_place,
-                'sieve': case when ranked_pair.same_head then 2 end
-            },
-            {'baseline': 'rule_based', 'place': ranked_pair.rule_place, 'sieve': ranked_pair.sieve}
+            {'baseline': 'nearest', 'place': nearness, 'sieve': 4},
+            {'baseline': 'head_match', 'place': head_place, 'sieve': case when same_head then 2 end},
+            {'baseline': 'rule_based', 'place': rule_place, 'sieve': sieve}
         ]) as choice
     from ranked_pair
 )
 
 select
-    baseline_pair.sequence,
-    baseline_pair.document,
-    baseline_pair.mention,
-    baseline_pair.kind,
-    baseline_pair.position,
-    baseline_pair.choice.baseline as baseline,
-    case when baseline_pair.choice.sieve is not null then baseline_pair.candidate end as candidate,
-    list_extract(['text', 'head', 'agreement', 'any'], baseline_pair.choice.sieve) as sieve,
-    baseline_pair.is_right and baseline_pair.choice.sieve is not null as is_right,
-    (select chosen_run.name from chosen_run) as run
+    sequence, document, mention, kind, position,
+    choice.baseline as baseline,
+    case when choice.sieve is not null then candidate end as candidate,
+    list_extract(['text', 'head', 'agreement', 'any'], choice.sieve) as sieve,
+    is_right and choice.sieve is not null as is_right,
+    (select name from chosen_run) as run
 from baseline_pair
-where baseline_pair.choice.place = 1
-order by baseline_pair.sequence, baseline_pair.mention, baseline_place(baseline_pair.choice.baseline)
+where choice.place = 1
+order by sequence, mention, baseline_place(choice.baseline)

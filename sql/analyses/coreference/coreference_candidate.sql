@@ -41,9 +41,9 @@ english_text as (
 ),
 
 mentions_of_entity as (
-    select mention.entity, count(*) as mentions
+    select entity, count(*) as mentions
     from mention
-    group by mention.entity
+    group by all
 ),
 
 placed_mention as (
@@ -51,12 +51,7 @@ placed_mention as (
         sequence.id as sequence,
         mention.document,
         mention.id as mention,
-        mention.entity,
-        mention.kind,
-        mention.first_word,
-        mention.last_word,
-        mention.head_word,
-        word_position.position,
+        mention.entity, mention.kind, mention.first_word, mention.last_word, mention.head_word, word_position.position,
         word.sentence,
         lower(word.form) as head_form,
         -- The features of a verb are those of its subject.
@@ -75,7 +70,7 @@ mention_text as (
     inner join word
         on word.sentence = placed_mention.sentence
         and word.id between placed_mention.first_word and placed_mention.last_word
-    group by placed_mention.sequence, placed_mention.mention
+    group by all
 ),
 
 described_mention as (
@@ -107,12 +102,7 @@ described_mention as (
 
 pair as (
     select
-        later.sequence,
-        later.document,
-        later.mention,
-        later.entity,
-        later.kind,
-        later.position,
+        later.sequence, later.document, later.mention, later.entity, later.kind, later.position,
         earlier.mention as candidate,
         earlier.position as candidate_position,
         row_number() over (
@@ -141,6 +131,6 @@ pair as (
     qualify bool_or(earlier.entity = later.entity) over (partition by later.sequence, later.mention)
 )
 
-select pair.*, (select chosen_run.name from chosen_run) as run
+select pair.*, (select name from chosen_run) as run
 from pair
-order by pair.sequence, pair.mention, pair.nearness
+order by sequence, mention, nearness

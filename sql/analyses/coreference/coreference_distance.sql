@@ -26,25 +26,23 @@
 with
 
 lower_bound as (
-    select distinct bound.shortest
+    select distinct shortest
     from (select unnest($bounds) as shortest) as bound
 ),
 
 -- Null for the end of the last range.
 distance_range as (
-    select lower_bound.shortest, lead(lower_bound.shortest) over (order by lower_bound.shortest) - 1 as longest
+    select shortest, lead(shortest) over (order by shortest) - 1 as longest
     from lower_bound
 ),
 
 mention_in_range as (
     select
-        mention.sequence,
-        mention.mention,
+        mention.sequence, mention.mention,
         input_cluster(clustered_document.by_sentences, mention.sequence, mention.document) as cluster,
-        distance_range.shortest,
-        distance_range.longest
+        distance_range.shortest, distance_range.longest
     from coreference_mention(singletons := $singletons, run := $run) as mention
-    inner join corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
+    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
         on clustered_document.document = mention.document
     inner join distance_range
         on mention.word_distance >= distance_range.shortest
@@ -54,10 +52,7 @@ mention_in_range as (
 
 per_cluster as (
     select
-        mention_in_range.shortest,
-        mention_in_range.longest,
-        mention_in_range.cluster,
-        prediction.layer,
+        mention_in_range.shortest, mention_in_range.longest, mention_in_range.cluster, prediction.layer,
         prediction.head,
         count(*) filter (where prediction.is_right) as correct,
         count(*) as n
@@ -67,29 +62,25 @@ per_cluster as (
     ) as prediction
         on prediction.sequence = mention_in_range.sequence
         and prediction.mention = mention_in_range.mention
-    group by
-        mention_in_range.shortest, mention_in_range.longest, mention_in_range.cluster, prediction.layer, prediction.head
+    group by all
 ),
 
 per_range as (
     select
-        per_cluster.shortest,
-        per_cluster.longest,
-        per_cluster.layer,
-        per_cluster.head,
-        cast(sum(per_cluster.correct) as bigint) as correct,
-        cast(sum(per_cluster.n) as bigint) as n,
-        ratio(sum(per_cluster.correct), sum(per_cluster.n)) as accuracy,
-        clustered_n(per_cluster.correct, per_cluster.n) as effective
+        shortest, longest, layer, head,
+        cast(sum(correct) as bigint) as correct,
+        cast(sum(n) as bigint) as n,
+        ratio(sum(correct), sum(n)) as accuracy,
+        clustered_n(correct, n) as effective
     from per_cluster
-    group by per_cluster.shortest, per_cluster.longest, per_cluster.layer, per_cluster.head
+    group by all
 ),
 
 best as (
-    select per_range.layer, per_range.head
+    select layer, head
     from per_range
-    group by per_range.layer, per_range.head
-    order by sum(per_range.correct) desc, per_range.layer, per_range.head
+    group by all
+    order by sum(correct) desc, layer, head
     limit 1
 ),
 
@@ -103,22 +94,15 @@ rule as (
     inner join coreference_baseline_prediction(singletons := $singletons, run := $run) as prediction
         on prediction.sequence = mention_in_range.sequence
         and prediction.mention = mention_in_range.mention
-    group by mention_in_range.shortest
+    group by all
 )
 
 select
-    per_range.shortest,
-    per_range.longest,
-    per_range.n,
-    per_range.layer,
-    per_range.head,
-    per_range.accuracy,
+    per_range.shortest, per_range.longest, per_range.n, per_range.layer, per_range.head, per_range.accuracy,
     wilson_low(per_range.accuracy * per_range.effective, per_range.effective) as low,
     wilson_high(per_range.accuracy * per_range.effective, per_range.effective) as high,
-    rule.nearest,
-    rule.head_match,
-    rule.rule_based,
-    (select chosen_run.name from chosen_run) as run
+    rule.nearest, rule.head_match, rule.rule_based,
+    (select name from chosen_run) as run
 from per_range
 inner join best
     on best.layer = per_range.layer

@@ -24,40 +24,26 @@ with
 
 mention_summary as (
     select
-        pair.sequence,
-        pair.document,
-        pair.mention,
-        pair.kind,
-        pair.position,
-        pair.entity,
-        count(*) filter (where pair.is_antecedent) as antecedents,
+        sequence, document, mention, kind, position, entity,
+        count(*) filter (where is_antecedent) as antecedents,
         count(*) as candidates,
-        min(pair.nearness) filter (where pair.is_antecedent) as mention_distance,
-        list_sort(list(distinct pair.candidate_position) filter (where pair.is_antecedent)) as antecedent_positions,
-        list_sort(list(distinct pair.candidate_position)) as candidate_positions,
-        arg_min(pair.candidate_position, (pair.nearness, pair.candidate)) filter (
-            where pair.is_antecedent
+        min(nearness) filter (where is_antecedent) as mention_distance,
+        list_sort(list(distinct candidate_position) filter (where is_antecedent)) as antecedent_positions,
+        list_sort(list(distinct candidate_position)) as candidate_positions,
+        arg_min(candidate_position, (nearness, candidate)) filter (
+            where is_antecedent
         ) as nearest_position
     from coreference_candidate(singletons := $singletons, run := $run) as pair
-    group by pair.sequence, pair.document, pair.mention, pair.kind, pair.position, pair.entity
+    group by all
 )
 
 select
-    mention_summary.sequence,
-    mention_summary.document,
-    document.split,
-    mention_summary.mention,
-    mention_summary.kind,
-    word.form,
-    mention_summary.position,
-    mention_summary.entity,
-    mention_summary.antecedents,
+    mention_summary.sequence, mention_summary.document, document.split, mention_summary.mention, mention_summary.kind,
+    word.form, mention_summary.position, mention_summary.entity, mention_summary.antecedents,
     mention_summary.candidates,
     abs(cast(mention_summary.position as integer) - cast(mention_summary.nearest_position as integer)) as word_distance,
-    mention_summary.mention_distance,
-    mention_summary.antecedent_positions,
-    mention_summary.candidate_positions,
-    (select chosen_run.name from chosen_run) as run
+    mention_summary.mention_distance, mention_summary.antecedent_positions, mention_summary.candidate_positions,
+    (select name from chosen_run) as run
 from mention_summary
 inner join document on document.id = mention_summary.document
 inner join mention on mention.id = mention_summary.mention

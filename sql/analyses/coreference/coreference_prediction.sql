@@ -26,29 +26,28 @@ with
 -- weights, not the mentions, into the hash table of the join below, which takes four times as long.
 mentions_of_sequence as (
     select
-        mention.sequence,
+        sequence,
         list({
-            'document': mention.document,
-            'mention': mention.mention,
-            'kind': mention.kind,
-            'position': mention.position,
-            'antecedent_positions': mention.antecedent_positions,
-            'candidate_positions': mention.candidate_positions
+            'document': document,
+            'mention': mention,
+            'kind': kind,
+            'position': position,
+            'antecedent_positions': antecedent_positions,
+            'candidate_positions': candidate_positions
         }) as mentions
     from coreference_mention(singletons := $singletons, run := $run) as mention
-    group by mention.sequence
+    group by all
 ),
 
 anaphor as (
-    select mentions_of_sequence.sequence, unnest(mentions_of_sequence.mentions) as mention
+    select sequence, unnest(mentions) as mention
     from mentions_of_sequence
 ),
 
 prediction as (
     select
         anaphor.*,
-        distribution.layer,
-        distribution.head,
+        distribution.layer, distribution.head,
         argmax_position(
             anaphor.mention.candidate_positions, weights_at(distribution.weights, anaphor.mention.candidate_positions)
         ) as predicted_position
@@ -72,17 +71,13 @@ prediction as (
 )
 
 select
-    prediction.sequence,
-    prediction.mention.document as document,
-    prediction.mention.mention as mention,
-    prediction.mention.kind as kind,
-    prediction.mention.position as position,
-    prediction.layer,
-    prediction.head,
-    prediction.predicted_position,
-    coalesce(
-        list_contains(prediction.mention.antecedent_positions, prediction.predicted_position), false
-    ) as is_right,
-    (select chosen_run.name from chosen_run) as run
+    sequence,
+    mention.document as document,
+    mention.mention as mention,
+    mention.kind as kind,
+    mention.position as position,
+    layer, head, predicted_position,
+    coalesce(list_contains(mention.antecedent_positions, predicted_position), false) as is_right,
+    (select name from chosen_run) as run
 from prediction
-order by prediction.sequence, prediction.mention.mention, prediction.layer, prediction.head
+order by sequence, mention.mention, layer, head

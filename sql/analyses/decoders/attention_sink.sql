@@ -26,52 +26,41 @@
 with
 
 per_sequence as (
-    select
-        share.sequence,
-        share.cluster,
-        share.position,
-        share.chance,
-        share_of(share.weight > $epsilon) as sink,
-        avg(share.weight) as weight
-    from received_share(runs := (select list(chosen_run.id) from chosen_run), to_position := $to_position) as share
-    group by share.sequence, share.cluster, share.position, share.chance
+    select sequence, cluster, position, chance, share_of(weight > $epsilon) as sink, avg(weight) as weight
+    from received_share(runs := (select list(id) from chosen_run), to_position := $to_position) as share
+    group by all
 ),
 
 per_cluster as (
     select
-        per_sequence.position,
-        per_sequence.cluster,
-        sum(per_sequence.sink) as sink,
-        sum(case when per_sequence.chance > $epsilon then cast(1 as double) else cast(0 as double) end) as sink_chance,
-        sum(per_sequence.weight) as weight,
-        sum(per_sequence.chance) as chance,
+        position, cluster,
+        sum(sink) as sink,
+        sum(case when chance > $epsilon then cast(1 as double) else cast(0 as double) end) as sink_chance,
+        sum(weight) as weight,
+        sum(chance) as chance,
         cast(count(*) as double) as n
     from per_sequence
-    group by per_sequence.position, per_sequence.cluster
+    group by all
 ),
 
 per_position as (
     select
-        per_cluster.position,
-        sum(per_cluster.sink) / sum(per_cluster.n) as sink,
-        clustered_margin(per_cluster.sink, per_cluster.n) as margin,
-        sum(per_cluster.sink_chance) / sum(per_cluster.n) as sink_chance,
-        sum(per_cluster.weight) / sum(per_cluster.n) as weight,
-        sum(per_cluster.chance) / sum(per_cluster.n) as chance,
-        cast(sum(per_cluster.n) as bigint) as sequences
+        position,
+        sum(sink) / sum(n) as sink,
+        clustered_margin(sink, n) as margin,
+        sum(sink_chance) / sum(n) as sink_chance,
+        sum(weight) / sum(n) as weight,
+        sum(chance) / sum(n) as chance,
+        cast(sum(n) as bigint) as sequences
     from per_cluster
-    group by per_cluster.position
+    group by all
 )
 
 select
-    per_position.position,
-    per_position.sink,
-    within_share(per_position.sink - per_position.margin) as low,
-    within_share(per_position.sink + per_position.margin) as high,
-    per_position.sink_chance,
-    per_position.weight,
-    per_position.chance,
-    per_position.sequences,
-    (select chosen_run.name from chosen_run) as run
+    position, sink,
+    within_share(sink - margin) as low,
+    within_share(sink + margin) as high,
+    sink_chance, weight, chance, sequences,
+    (select name from chosen_run) as run
 from per_position
-order by per_position.position
+order by position

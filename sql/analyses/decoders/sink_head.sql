@@ -22,41 +22,32 @@ with
 
 per_cluster as (
     select
-        share.layer,
-        share.head,
-        share.cluster,
-        sum(case when share.weight > $epsilon then cast(1 as double) else cast(0 as double) end) as sink,
-        sum(share.weight) as weight,
-        sum(share.chance) as chance,
+        layer, head, cluster,
+        sum(case when weight > $epsilon then cast(1 as double) else cast(0 as double) end) as sink,
+        sum(weight) as weight,
+        sum(chance) as chance,
         cast(count(*) as double) as n
-    from received_share(
-        runs := (select list(chosen_run.id) from chosen_run), to_position := coalesce($to_position, 0)
-    ) as share
-    group by share.layer, share.head, share.cluster
+    from received_share(runs := (select list(id) from chosen_run), to_position := coalesce($to_position, 0)) as share
+    group by all
 ),
 
 per_head as (
     select
-        per_cluster.layer,
-        per_cluster.head,
-        sum(per_cluster.sink) / sum(per_cluster.n) as sink,
-        sum(per_cluster.weight) / sum(per_cluster.n) as weight,
-        clustered_margin(per_cluster.weight, per_cluster.n) as margin,
-        sum(per_cluster.chance) / sum(per_cluster.n) as chance,
-        cast(sum(per_cluster.n) as bigint) as sequences
+        layer, head,
+        sum(sink) / sum(n) as sink,
+        sum(weight) / sum(n) as weight,
+        clustered_margin(weight, n) as margin,
+        sum(chance) / sum(n) as chance,
+        cast(sum(n) as bigint) as sequences
     from per_cluster
-    group by per_cluster.layer, per_cluster.head
+    group by all
 )
 
 select
-    per_head.layer,
-    per_head.head,
-    per_head.sink,
-    per_head.weight,
-    within_share(per_head.weight - per_head.margin) as low,
-    within_share(per_head.weight + per_head.margin) as high,
-    per_head.chance,
-    per_head.sequences,
-    (select chosen_run.name from chosen_run) as run
+    layer, head, sink, weight,
+    within_share(weight - margin) as low,
+    within_share(weight + margin) as high,
+    chance, sequences,
+    (select name from chosen_run) as run
 from per_head
-order by per_head.layer, per_head.head
+order by layer, head

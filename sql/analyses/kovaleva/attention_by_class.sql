@@ -42,8 +42,7 @@ with
 -- Two words of one position may be of one class.
 word_class as (
     select
-        position.sequence,
-        position.position,
+        position.sequence, position.position,
         cast(sequence.positions as double) as length,
         unnest([
             {'classification': 'upos', 'class': word.upos},
@@ -91,32 +90,25 @@ word_class as (
 ),
 
 class_member as (
-    select distinct
-        word_class.sequence,
-        word_class.position,
-        word_class.length,
-        word_class.member.classification as classification,
-        word_class.member.class as class
+    select distinct sequence, position, length, member.classification as classification, member.class as class
     from word_class
-    where word_class.member.class is not null
+    where member.class is not null
 ),
 
 class as (
     select
-        class_member.classification,
-        class_member.class,
-        cast(row_number() over (order by class_member.classification, class_member.class) as smallint) as number,
+        classification, class,
+        cast(row_number() over (order by classification, class) as smallint) as number,
         count(*) as positions,
-        count(distinct class_member.sequence) as sequences
+        count(distinct sequence) as sequences
     from class_member
-    where $classification is null or class_member.classification = $classification
-    group by class_member.classification, class_member.class
+    where $classification is null or classification = $classification
+    group by classification, class
 ),
 
 input as materialized (
     select
-        placement.sequence,
-        placement.positions,
+        placement.sequence, placement.positions,
         place_count(placement.words) as n_words,
         mask_of(placement.words, placement.positions) as words,
         chosen_run.is_causal
@@ -126,10 +118,7 @@ input as materialized (
 
 class_position as (
     select
-        class_member.sequence,
-        class_member.position,
-        class_member.length,
-        class.number,
+        class_member.sequence, class_member.position, class_member.length, class.number,
         case
             when input.is_causal then weight_on(input.words, range(1, cast(class_member.position as bigint) + 1))
             else input.n_words - weight_at(input.words, class_member.position)
@@ -149,35 +138,24 @@ class_position as (
 -- What a weight counts in the mean of its class: divided here, once for each position, and not again for every head.
 position_share as materialized (
     select
-        class_position.sequence,
-        class_position.position,
-        class_position.number,
-        class_position.share / class_position.length as received,
-        class_position.share / class_position.length * class_position.even as chance,
-        case when class_position.others > 0 then cast(1 as double) / class_position.others end
-        / sum(case when class_position.others > 0 then 1 else 0 end) over (
-            partition by class_position.sequence, class_position.number
-        ) as given,
-        case when class_position.others > 0 then class_position.sequence end as sequence_with_others
+        sequence, position, number,
+        share / length as received,
+        share / length * even as chance,
+        case when others > 0 then cast(1 as double) / others end
+        / sum(case when others > 0 then 1 else 0 end) over (partition by sequence, number) as given,
+        case when others > 0 then sequence end as sequence_with_others
     from class_position
 ),
 
 class_total as (
-    select
-        position_share.number,
-        sum(position_share.chance) as chance,
-        count(distinct position_share.sequence_with_others) as sequences_with_others
+    select number, sum(chance) as chance, count(distinct sequence_with_others) as sequences_with_others
     from position_share
-    group by position_share.number
+    group by all
 ),
 
 map_position as (
     select
-        attention_map.sequence,
-        attention_map.layer,
-        attention_map.head,
-        attention_map.received,
-        attention_map.given,
+        attention_map.sequence, attention_map.layer, attention_map.head, attention_map.received, attention_map.given,
         unnest(range(0, cast(input.positions as integer))) as position
     from attention_map
     inner join input on input.sequence = attention_map.sequence
@@ -185,40 +163,32 @@ map_position as (
 
 position_weight as (
     select
-        map_position.sequence,
-        map_position.layer,
-        map_position.head,
-        cast(map_position.position as smallint) as position,
-        weight_at(map_position.received, map_position.position) as received,
-        weight_at(map_position.given, map_position.position) as given
+        sequence, layer, head,
+        cast(position as smallint) as position,
+        weight_at(received, position) as received,
+        weight_at(given, position) as given
     from map_position
 ),
 
 per_class_and_head as (
     select
-        position_share.number,
-        position_weight.layer,
-        position_weight.head,
+        position_share.number, position_weight.layer, position_weight.head,
         sum(position_share.received * position_weight.received) as received,
         sum(position_share.given * position_weight.given) as given
     from position_weight
     inner join position_share
         on position_share.sequence = position_weight.sequence
         and position_share.position = position_weight.position
-    group by position_share.number, position_weight.layer, position_weight.head
+    group by all
 )
 
 select
-    class.classification,
-    class.class,
-    per_class_and_head.layer,
-    per_class_and_head.head,
+    class.classification, class.class, per_class_and_head.layer, per_class_and_head.head,
     per_class_and_head.received / class.sequences as received,
     per_class_and_head.given / class_total.sequences_with_others as given,
     class_total.chance / class.sequences as chance,
-    class.positions,
-    class.sequences,
-    (select chosen_run.name from chosen_run) as run
+    class.positions, class.sequences,
+    (select name from chosen_run) as run
 from per_class_and_head
 inner join class on class.number = per_class_and_head.number
 inner join class_total on class_total.number = per_class_and_head.number

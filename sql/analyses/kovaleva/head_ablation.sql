@@ -28,11 +28,7 @@ ablation_loss as (
 )
 
 select
-    ablation_loss.disabled,
-    ablation_loss.layer,
-    ablation_loss.head,
-    ablation_loss.replacement,
-    ablation_loss.loss,
+    ablation_loss.disabled, ablation_loss.layer, ablation_loss.head, ablation_loss.replacement, ablation_loss.loss,
     ablation_loss.loss - whole_model.loss as increase,
     case
         when ablation_loss.disabled <> 'none'
@@ -41,12 +37,9 @@ select
             )
     end as rank,
     ablation_loss.tokens,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from ablation_loss
 inner join ablation_loss as whole_model on whole_model.disabled = 'none'
 order by
     list_position(['none', 'layer', 'head'], ablation_loss.disabled),
-    ablation_loss.replacement,
-    ablation_loss.loss desc,
-    ablation_loss.layer,
-    ablation_loss.head
+    ablation_loss.replacement, ablation_loss.loss desc, ablation_loss.layer, ablation_loss.head

@@ -57,17 +57,16 @@ input_chance as (
     select
         input.*,
         case
-            when input.first_words > 0 and input.second_words > 0
-                then (input.first_words * input.first_words + input.second_words * input.second_words)
-                    / ((input.first_words + input.second_words) * (input.first_words + input.second_words))
+            when first_words > 0 and second_words > 0
+                then (first_words * first_words + second_words * second_words)
+                    / ((first_words + second_words) * (first_words + second_words))
         end as own
     from input
 ),
 
 map_mass as (
     select
-        attention_map.layer,
-        attention_map.head,
+        attention_map.layer, attention_map.head,
         case
             when input_chance.special > 0
                 then (
@@ -94,10 +93,10 @@ labelled_map as (
     select
         map_mass.*,
         case
-            when map_mass.vertical > $min_both and map_mass.diagonal > $min_both then 'vertical_diagonal'
-            when map_mass.vertical > $min_vertical then 'vertical'
-            when map_mass.diagonal > $min_diagonal then 'diagonal'
-            when map_mass.block > $min_block then 'block'
+            when vertical > $min_both and diagonal > $min_both then 'vertical_diagonal'
+            when vertical > $min_vertical then 'vertical'
+            when diagonal > $min_diagonal then 'diagonal'
+            when block > $min_block then 'block'
             else 'heterogeneous'
         end as pattern
     from map_mass
@@ -105,43 +104,35 @@ labelled_map as (
 
 per_head as (
     select
-        labelled_map.layer,
-        labelled_map.head,
-        share_of(labelled_map.pattern = 'vertical') as vertical,
-        share_of(labelled_map.pattern = 'diagonal') as diagonal,
-        share_of(labelled_map.pattern = 'vertical_diagonal') as vertical_diagonal,
-        share_of(labelled_map.pattern = 'block') as block,
-        share_of(labelled_map.pattern = 'heterogeneous') as heterogeneous,
-        avg(labelled_map.vertical) as vertical_mass,
-        avg(labelled_map.diagonal) as diagonal_mass,
-        avg(labelled_map.block) as blockness,
+        layer, head,
+        share_of(pattern = 'vertical') as vertical,
+        share_of(pattern = 'diagonal') as diagonal,
+        share_of(pattern = 'vertical_diagonal') as vertical_diagonal,
+        share_of(pattern = 'block') as block,
+        share_of(pattern = 'heterogeneous') as heterogeneous,
+        avg(vertical) as vertical_mass,
+        avg(diagonal) as diagonal_mass,
+        avg(block) as blockness,
         count(*) as sequences
     from labelled_map
-    group by labelled_map.layer, labelled_map.head
+    group by all
 )
 
 select
-    per_head.layer,
-    per_head.head,
-    case when per_head.vertical_mass is not null then per_head.vertical end as vertical,
-    per_head.diagonal,
-    case when per_head.vertical_mass is not null then per_head.vertical_diagonal end as vertical_diagonal,
-    per_head.block,
-    per_head.heterogeneous,
+    layer, head,
+    case when vertical_mass is not null then vertical end as vertical,
+    diagonal,
+    case when vertical_mass is not null then vertical_diagonal end as vertical_diagonal,
+    block, heterogeneous,
     -- Of equal shares the first pattern.
-    case greatest(
-        per_head.vertical, per_head.diagonal, per_head.vertical_diagonal, per_head.block, per_head.heterogeneous
-    )
-        when per_head.vertical then 'vertical'
-        when per_head.diagonal then 'diagonal'
-        when per_head.vertical_diagonal then 'vertical_diagonal'
-        when per_head.block then 'block'
+    case greatest(vertical, diagonal, vertical_diagonal, block, heterogeneous)
+        when vertical then 'vertical'
+        when diagonal then 'diagonal'
+        when vertical_diagonal then 'vertical_diagonal'
+        when block then 'block'
         else 'heterogeneous'
     end as pattern,
-    per_head.vertical_mass,
-    per_head.diagonal_mass,
-    per_head.blockness,
-    per_head.sequences,
-    (select chosen_run.name from chosen_run) as run
+    vertical_mass, diagonal_mass, blockness, sequences,
+    (select name from chosen_run) as run
 from per_head
-order by per_head.layer, per_head.head
+order by layer, head

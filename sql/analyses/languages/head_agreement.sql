@@ -43,7 +43,7 @@ corpus_run as (
 
 corpus_hit as (
     select corpus_run.is_control, corpus_run.seed, corpus_run.corpus, corpus_run.language, hit.*
-    from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
+    from pair_hit(runs := (select list(id) from corpus_run), subtypes := $subtypes) as hit
     inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
         and hit.side in ('both', 'either')
@@ -54,15 +54,14 @@ corpus_hit as (
 ranked_hit as (
     select
         corpus_hit.*,
-        2 * rank() over (partition by corpus_hit.run order by corpus_hit.accuracy)
-        + count(*) over (partition by corpus_hit.run, corpus_hit.accuracy) - 1 as twice_rank
+        2 * rank() over (partition by run order by accuracy)
+        + count(*) over (partition by run, accuracy) - 1 as twice_rank
     from corpus_hit
 ),
 
 corpus_pair as (
     select
-        first_hit.is_control,
-        first_hit.seed,
+        first_hit.is_control, first_hit.seed,
         first_hit.corpus as corpus_a,
         second_hit.corpus as corpus_b,
         min(first_hit.language) as language_a,
@@ -81,15 +80,15 @@ corpus_pair as (
         and second_hit.head = first_hit.head
         and second_hit.direction = first_hit.direction
         and second_hit.corpus > first_hit.corpus
-    group by first_hit.is_control, first_hit.seed, first_hit.corpus, second_hit.corpus
+    group by all
 ),
 
 rank_correlation as (
     select
         corpus_pair.*,
-        cast(corpus_pair.n * corpus_pair.product - corpus_pair.sum_a * corpus_pair.sum_b as double) / nullif(
-            sqrt(cast(corpus_pair.n * corpus_pair.square_a - corpus_pair.sum_a * corpus_pair.sum_a as double))
-            * sqrt(cast(corpus_pair.n * corpus_pair.square_b - corpus_pair.sum_b * corpus_pair.sum_b as double)),
+        cast(n * product - sum_a * sum_b as double) / nullif(
+            sqrt(cast(n * square_a - sum_a * sum_a as double))
+            * sqrt(cast(n * square_b - sum_b * sum_b as double)),
             cast(0 as double)
         ) as agreement
     from corpus_pair
@@ -97,23 +96,19 @@ rank_correlation as (
 
 control as (
     select
-        rank_correlation.corpus_a,
-        rank_correlation.corpus_b,
-        avg(rank_correlation.agreement) as agreement,
-        min(rank_correlation.agreement) as low,
-        max(rank_correlation.agreement) as high,
-        count(rank_correlation.agreement) as seeds
+        corpus_a, corpus_b,
+        avg(agreement) as agreement,
+        min(agreement) as low,
+        max(agreement) as high,
+        count(agreement) as seeds
     from rank_correlation
-    where rank_correlation.is_control
-    group by rank_correlation.corpus_a, rank_correlation.corpus_b
+    where is_control
+    group by all
 )
 
 select
     coalesce($relation, 'all') as relation,
-    trained.corpus_a,
-    trained.corpus_b,
-    trained.language_a,
-    trained.language_b,
+    trained.corpus_a, trained.corpus_b, trained.language_a, trained.language_b,
     trained.n as heads,
     trained.agreement,
     1 - trained.agreement as distance,
@@ -121,7 +116,7 @@ select
     control.low as control_low,
     control.high as control_high,
     coalesce(control.seeds, 0) as control_seeds,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from rank_correlation as trained
 left join control
     on control.corpus_a = trained.corpus_a

@@ -38,9 +38,7 @@ corpus_run as (
 
 corpus_hit as (
     select corpus_run.corpus, corpus_run.language, corpus_run.name as run_name, hit.*
-    from pair_hit(
-        runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, by_documents := true
-    ) as hit
+    from pair_hit(runs := (select list(id) from corpus_run), subtypes := $subtypes, by_documents := true) as hit
     inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
         and ($relation is null or hit.relation = $relation)
@@ -49,39 +47,26 @@ corpus_hit as (
 best as (
     select corpus_hit.*
     from corpus_hit
-    qualify row_number() over (
-        partition by corpus_hit.corpus, corpus_hit.relation
-        order by corpus_hit.correct desc, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
-    ) = 1
+    qualify row_number() over (partition by corpus, relation order by correct desc, layer, head, direction) = 1
 ),
 
 -- Rounded, since the same numbers summed in another order differ in their last bit, and ties go to the first head.
 common as (
-    select corpus_hit.relation, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
+    select relation, layer, head, direction
     from corpus_hit
-    group by corpus_hit.relation, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
-    qualify row_number() over (
-        partition by corpus_hit.relation
-        order by round(sum(corpus_hit.overall), 12) desc, corpus_hit.layer, corpus_hit.head, corpus_hit.direction
-    ) = 1
+    group by relation, layer, head, direction
+    qualify row_number() over (partition by relation order by round(sum(overall), 12) desc, layer, head, direction) = 1
 ),
 
 -- Spark orders by no window function.
 relation_size as (
-    select best.relation, sum(best.n) as n
+    select relation, sum(n) as n
     from best
-    group by best.relation
+    group by all
 )
 
 select
-    best.relation,
-    best.corpus,
-    best.language,
-    best.n,
-    best.layer,
-    best.head,
-    best.direction,
-    best.accuracy,
+    best.relation, best.corpus, best.language, best.n, best.layer, best.head, best.direction, best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
     baseline."offset",
@@ -90,8 +75,7 @@ select
     common.head as common_head,
     common.direction as common_direction,
     corpus_hit.accuracy as common_accuracy,
-    best.findable,
-    best.overall,
+    best.findable, best.overall,
     best.run_name as run
 from best
 inner join common on common.relation = best.relation
@@ -102,11 +86,9 @@ left join corpus_hit
     and corpus_hit.layer = common.layer
     and corpus_hit.head = common.head
     and corpus_hit.direction = common.direction
-left join best_offset(
-    runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, offsets := $offsets
-) as baseline
+left join best_offset(runs := (select list(id) from corpus_run), subtypes := $subtypes, offsets := $offsets) as baseline
     on baseline.run = best.run
     and baseline.relation = best.relation
     and baseline.side = best.side
-where exists (select chosen_run.id from chosen_run)
+where exists (select id from chosen_run)
 order by relation_size.n desc, best.relation, best.corpus

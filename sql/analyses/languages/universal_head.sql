@@ -43,7 +43,7 @@ corpus_run as (
 
 corpus_hit as (
     select corpus_run.corpus, hit.*, rank() over (partition by hit.run order by hit.correct desc) as place
-    from pair_hit(runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes) as hit
+    from pair_hit(runs := (select list(id) from corpus_run), subtypes := $subtypes) as hit
     inner join corpus_run on corpus_run.id = hit.run
     where hit.n >= $min_count
         and hit.relation = coalesce($relation, 'all')
@@ -51,19 +51,17 @@ corpus_hit as (
 
 per_head as (
     select
-        corpus_hit.layer,
-        corpus_hit.head,
-        corpus_hit.direction,
+        corpus_hit.layer, corpus_hit.head, corpus_hit.direction,
         count(*) as corpora,
         avg(corpus_hit.accuracy) as accuracy,
-        sum(corpus_hit.overall) / (select count(distinct any_hit.corpus) from corpus_hit as any_hit) as overall,
+        sum(corpus_hit.overall) / (select count(distinct corpus) from corpus_hit as any_hit) as overall,
         avg(corpus_hit.findable) as findable,
         min(corpus_hit.accuracy) as lowest,
         avg(corpus_hit.accuracy - baseline.accuracy) as gain,
         count(*) filter (where corpus_hit.place <= 3) as among_three
     from corpus_hit
     left join best_offset(
-        runs := (select list(corpus_run.id) from corpus_run), subtypes := $subtypes, offsets := $offsets
+        runs := (select list(id) from corpus_run), subtypes := $subtypes, offsets := $offsets
     ) as baseline
         on baseline.run = corpus_hit.run
         and baseline.relation = corpus_hit.relation
@@ -75,21 +73,18 @@ per_head as (
 -- Rounded, since the same numbers summed in another order differ in their last bit, and ties go to the first head.
 selected_head as (
     select held_out.corpus, candidate.layer, candidate.head, candidate.direction
-    from (select distinct corpus_hit.corpus from corpus_hit) as held_out
+    from (select distinct corpus from corpus_hit) as held_out
     inner join corpus_hit as candidate on candidate.corpus <> held_out.corpus
     group by held_out.corpus, candidate.layer, candidate.head, candidate.direction
     qualify row_number() over (
         partition by held_out.corpus
-        order by
-            round(sum(candidate.overall), 12) desc, candidate.layer, candidate.head, candidate.direction
+        order by round(sum(candidate.overall), 12) desc, candidate.layer, candidate.head, candidate.direction
     ) = 1
 ),
 
 held_out as (
     select
-        selected_head.layer,
-        selected_head.head,
-        selected_head.direction,
+        selected_head.layer, selected_head.head, selected_head.direction,
         count(*) as chosen_by,
         avg(corpus_hit.accuracy) as accuracy
     from selected_head
@@ -98,23 +93,16 @@ held_out as (
         and corpus_hit.layer = selected_head.layer
         and corpus_hit.head = selected_head.head
         and corpus_hit.direction = selected_head.direction
-    group by selected_head.layer, selected_head.head, selected_head.direction
+    group by all
 )
 
 select
-    per_head.layer,
-    per_head.head,
-    per_head.direction,
-    per_head.corpora,
-    per_head.accuracy,
-    per_head.lowest,
-    per_head.gain,
-    per_head.among_three,
+    per_head.layer, per_head.head, per_head.direction, per_head.corpora, per_head.accuracy, per_head.lowest,
+    per_head.gain, per_head.among_three,
     coalesce(held_out.chosen_by, 0) as chosen_by,
     held_out.accuracy as held_out_accuracy,
-    per_head.findable,
-    per_head.overall,
-    (select chosen_run.name from chosen_run) as run
+    per_head.findable, per_head.overall,
+    (select name from chosen_run) as run
 from per_head
 left join held_out
     on held_out.layer = per_head.layer

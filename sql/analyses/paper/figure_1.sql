@@ -19,8 +19,7 @@ with
 
 head_value as (
     select
-        breadth.layer,
-        breadth.head,
+        breadth.layer, breadth.head,
         unnest([
             {'place': 1, 'pattern': 'broad', 'value': breadth.entropy},
             {'place': 2, 'pattern': 'previous', 'value': relative.previous},
@@ -41,13 +40,10 @@ head_value as (
 ),
 
 strongest as (
-    select head_value.layer, head_value.head, head_value.entry
+    select layer, head, entry
     from head_value
-    where head_value.entry.value is not null
-    qualify row_number() over (
-        partition by head_value.entry.pattern
-        order by head_value.entry.value desc, head_value.layer, head_value.head
-    ) = 1
+    where entry.value is not null
+    qualify row_number() over (partition by entry.pattern order by entry.value desc, layer, head) = 1
 ),
 
 sentence_size as (
@@ -59,7 +55,7 @@ sentence_size as (
     inner join sequence on sequence.id = word_position.sequence
     inner join chosen_run on chosen_run.id = sequence.run
     inner join word on word.id = word_position.word
-    group by word.sentence
+    group by all
 ),
 
 example as (
@@ -75,12 +71,11 @@ example as (
 
 select
     strongest.entry.pattern as pattern,
-    strongest.layer,
-    strongest.head,
+    strongest.layer, strongest.head,
     strongest.entry.value as value,
     example.id as sentence,
     example.name as sent_id,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from strongest
 cross join example
 order by strongest.entry.place

@@ -15,27 +15,25 @@ with
 
 head_point as (
     select
-        special.layer,
-        special.head,
+        layer, head,
         unnest([
-            {'panel': 'above', 'target': '[CLS]', 'attention': special.cls},
-            {'panel': 'above', 'target': '[SEP]', 'attention': special.sep},
-            {'panel': 'above', 'target': '. and ,', 'attention': special.punctuation},
-            {'panel': 'above', 'target': 'first word', 'attention': special.first},
-            {'panel': 'below', 'target': '[SEP] -> [SEP]', 'attention': special.sep_to_sep},
-            {'panel': 'below', 'target': 'other -> [SEP]', 'attention': special.other_to_sep}
+            {'panel': 'above', 'target': '[CLS]', 'attention': cls},
+            {'panel': 'above', 'target': '[SEP]', 'attention': sep},
+            {'panel': 'above', 'target': '. and ,', 'attention': punctuation},
+            {'panel': 'above', 'target': 'first word', 'attention': first},
+            {'panel': 'below', 'target': '[SEP] -> [SEP]', 'attention': sep_to_sep},
+            {'panel': 'below', 'target': 'other -> [SEP]', 'attention': other_to_sep}
         ]) as point
     from special_tokens(run := $run) as special
 )
 
 select
-    head_point.point.panel as panel,
-    head_point.point.target as target,
-    head_point.layer,
-    head_point.head,
-    head_point.point.attention as attention,
-    (select chosen_run.name from chosen_run) as run
+    point.panel as panel,
+    point.target as target,
+    layer, head,
+    point.attention as attention,
+    (select name from chosen_run) as run
 from head_point
-where head_point.point.target <> 'first word'
-    or head_point.point.attention is not null
-order by head_point.point.panel, head_point.point.target, head_point.layer, head_point.head
+where point.target <> 'first word'
+    or point.attention is not null
+order by point.panel, point.target, layer, head

@@ -10,15 +10,15 @@
 -- column gradient double: mean absolute gradient of the loss by a weight on the target, over the heads of the layer
 -- column run
 select
-    case importance.target
+    case target
         when 'cls' then '[CLS]'
         when 'sep' then '[SEP]'
         when 'punctuation' then '. and ,'
-        else importance.target
+        else target
     end as target,
-    importance.layer,
-    avg(importance.gradient) as gradient,
-    (select chosen_run.name from chosen_run) as run
+    layer,
+    avg(gradient) as gradient,
+    (select name from chosen_run) as run
 from gradient_importance(run := $run) as importance
-group by importance.target, importance.layer
-order by target, importance.layer
+group by target, layer
+order by target, layer

@@ -15,8 +15,7 @@ with
 
 head_point as (
     select
-        breadth.layer,
-        breadth.head,
+        breadth.layer, breadth.head,
         unnest([
             {'panel': 'above', 'entropy': breadth.entropy, 'uniform': breadth.uniform},
             {
@@ -30,11 +29,10 @@ head_point as (
 )
 
 select
-    head_point.point.panel as panel,
-    head_point.layer,
-    head_point.head,
-    head_point.point.entropy as entropy,
-    head_point.point.uniform as uniform,
-    (select chosen_run.name from chosen_run) as run
+    point.panel as panel,
+    layer, head,
+    point.entropy as entropy,
+    point.uniform as uniform,
+    (select name from chosen_run) as run
 from head_point
-order by head_point.point.panel, head_point.layer, head_point.head
+order by point.panel, layer, head

@@ -44,16 +44,16 @@ relation_dependent as (
 ),
 
 sentence_size as (
-    select word.sentence, count(*) as words
+    select sentence, count(*) as words
     from word
-    where word.sentence in (select relation_dependent.sentence from relation_dependent)
-    group by word.sentence
+    where sentence in (select sentence from relation_dependent)
+    group by all
 ),
 
 example_sentence as (
-    select relation_dependent.relation, relation_dependent.sentence, count(*) as dependents
+    select relation, sentence, count(*) as dependents
     from relation_dependent
-    group by relation_dependent.relation, relation_dependent.sentence
+    group by all
 ),
 
 selected_example as (
@@ -65,23 +65,15 @@ selected_example as (
         order by
             case when sentence_size.words between 8 and 16 then 0 else 1 end,
             case when sentence_size.words between 8 and 16 then example_sentence.dependents end desc nulls last,
-            sentence_size.words,
-            example_sentence.sentence
+            sentence_size.words, example_sentence.sentence
     ) = 1
 )
 
 select
-    ranked_relation.relation,
-    ranked_relation.layer,
-    ranked_relation.head,
-    ranked_relation.direction,
-    ranked_relation.n,
-    ranked_relation.accuracy,
-    ranked_relation.gain,
-    ranked_relation.p_corrected,
-    selected_example.sentence,
+    ranked_relation.relation, ranked_relation.layer, ranked_relation.head, ranked_relation.direction, ranked_relation.n,
+    ranked_relation.accuracy, ranked_relation.gain, ranked_relation.p_corrected, selected_example.sentence,
     sentence.name as sent_id,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from ranked_relation
 inner join selected_example on selected_example.relation = ranked_relation.relation
 inner join sentence on sentence.id = selected_example.sentence

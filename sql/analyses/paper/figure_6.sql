@@ -11,12 +11,6 @@
 -- column y double: place along the other axis
 -- column behaviour varchar: a relation, punctuation, sep, cls, broad, previous, next, or other
 -- column run
-select
-    embedded_head.layer,
-    embedded_head.head,
-    embedded_head.x,
-    embedded_head.y,
-    embedded_head.behaviour,
-    (select chosen_run.name from chosen_run) as run
+select layer, head, x, y, behaviour, (select name from chosen_run) as run
 from head_embedding(run := $run) as embedded_head
-order by embedded_head.layer, embedded_head.head
+order by layer, head

@@ -23,20 +23,19 @@
 --   find
 -- column run
 select
-    best.relation,
-    concat(cast(best.layer as varchar), '-', cast(best.head as varchar)) as head,
-    cast(100 * best.accuracy as decimal(4, 1)) as accuracy,
+    relation,
+    concat(cast(layer as varchar), '-', cast(head as varchar)) as head,
+    cast(100 * accuracy as decimal(4, 1)) as accuracy,
     concat(
-        cast(cast(100 * best.offset_accuracy as decimal(4, 1)) as varchar),
+        cast(cast(100 * offset_accuracy as decimal(4, 1)) as varchar),
         ' (',
-        cast(best."offset" as varchar),
+        cast("offset" as varchar),
         ')'
     ) as baseline,
-    best.n,
-    best.direction,
-    cast(100 * best.held_out_accuracy as decimal(4, 1)) as held_out,
-    cast(100 * best.findable as decimal(4, 1)) as findable,
-    (select chosen_run.name from chosen_run) as run
+    n, direction,
+    cast(100 * held_out_accuracy as decimal(4, 1)) as held_out,
+    cast(100 * findable as decimal(4, 1)) as findable,
+    (select name from chosen_run) as run
 from best_head(run := $run) as best
-where best.relation not in ('punct', 'p')
-order by best.n desc, best.relation
+where relation not in ('punct', 'p')
+order by n desc, relation

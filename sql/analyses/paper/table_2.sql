@@ -19,31 +19,29 @@
 with
 
 head_kind as (
-    select kind_accuracy.layer, kind_accuracy.head, kind_accuracy.kind, kind_accuracy.accuracy, kind_accuracy.correct
+    select layer, head, kind, accuracy, correct
     from coreference_accuracy(run := $run) as kind_accuracy
 ),
 
 best as (
-    select head_kind.layer, head_kind.head
+    select layer, head
     from head_kind
-    where head_kind.kind = 'all'
-    order by head_kind.correct desc, head_kind.layer, head_kind.head
+    where kind = 'all'
+    order by correct desc, layer, head
     limit 1
 ),
 
 table_cell as (
     select
-        baseline_place(baseline.baseline) as place,
-        list_extract(['Nearest', 'Head match', 'Rule-based'], baseline_place(baseline.baseline)) as model,
-        baseline.kind,
-        baseline.accuracy
+        baseline_place(baseline) as place,
+        list_extract(['Nearest', 'Head match', 'Rule-based'], baseline_place(baseline)) as model,
+        kind, accuracy
     from coreference_baseline(run := $run) as baseline
     union all
     select
         4 as place,
         concat('Head ', cast(best.layer as varchar), '-', cast(best.head as varchar)) as model,
-        head_kind.kind,
-        head_kind.accuracy
+        head_kind.kind, head_kind.accuracy
     from best
     inner join head_kind
         on head_kind.layer = best.layer
@@ -51,12 +49,12 @@ table_cell as (
 )
 
 select
-    table_cell.model,
-    cast(round(100 * max(case when table_cell.kind = 'all' then table_cell.accuracy end)) as integer) as "all",
-    cast(round(100 * max(case when table_cell.kind = 'pronoun' then table_cell.accuracy end)) as integer) as pronoun,
-    cast(round(100 * max(case when table_cell.kind = 'proper' then table_cell.accuracy end)) as integer) as proper,
-    cast(round(100 * max(case when table_cell.kind = 'nominal' then table_cell.accuracy end)) as integer) as nominal,
-    (select chosen_run.name from chosen_run) as run
+    model,
+    cast(round(100 * max(case when kind = 'all' then accuracy end)) as integer) as "all",
+    cast(round(100 * max(case when kind = 'pronoun' then accuracy end)) as integer) as pronoun,
+    cast(round(100 * max(case when kind = 'proper' then accuracy end)) as integer) as proper,
+    cast(round(100 * max(case when kind = 'nominal' then accuracy end)) as integer) as nominal,
+    (select name from chosen_run) as run
 from table_cell
-group by table_cell.place, table_cell.model
-order by table_cell.place
+group by place, model
+order by place

@@ -31,10 +31,7 @@ named_probe as (
                 case when probe.kind = 'attention_words' then ' + words' else '' end
             )
         end as name,
-        probe.embeddings,
-        probe.test_run,
-        probe.test_split,
-        test_run.corpus,
+        probe.embeddings, probe.test_run, probe.test_split, test_run.corpus,
         test_run.name as run,
         model.name as model,
         model.random_seed is not null as is_random,
@@ -48,11 +45,11 @@ named_probe as (
 
 -- The model, corpus and split of the newest probe: of trained weights, if there is one.
 newest_setting as (
-    select named_probe.model, named_probe.corpus, named_probe.test_split
+    select model, corpus, test_split
     from named_probe
     where $run is null
-        or is_run_named(named_probe.test_run, named_probe.run, $run)
-    order by named_probe.is_random, named_probe.id desc
+        or is_run_named(test_run, run, $run)
+    order by is_random, id desc
     limit 1
 ),
 

@@ -43,18 +43,10 @@ select
     model.random_seed,
     train_run.name as train_run,
     test_run.name as test_run,
-    probe.embeddings,
-    probe.root_at,
-    probe.seed,
-    probe_score.relation,
-    probe_score.n,
-    probe_score.uas,
+    probe.embeddings, probe.root_at, probe.seed, probe_score.relation, probe_score.n, probe_score.uas,
     probe_score.uas_low as low,
     probe_score.uas_high as high,
-    probe_score.edges,
-    probe_score.uuas,
-    probe_score.uuas_low,
-    probe_score.uuas_high
+    probe_score.edges, probe_score.uuas, probe_score.uuas_low, probe_score.uuas_high
 from requested_probe(probe := $probe) as requested
 inner join probe on probe.id = requested.id
 inner join probe_score on probe_score.probe = probe.id

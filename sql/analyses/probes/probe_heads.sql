@@ -25,7 +25,7 @@ selected_probe as (
     inner join probe on probe.id = requested.id
     inner join run on run.id = probe.test_run
     inner join model on model.id = run.model
-    where probe.id in (select probe_weight.probe from probe_weight)
+    where probe.id in (select probe from probe_weight)
         and ($probe is not null or model.random_seed is null)
     order by probe.id desc
     limit 1
@@ -33,11 +33,7 @@ selected_probe as (
 
 head_lift as (
     select
-        probe_weight.probe,
-        probe_weight.layer,
-        probe_weight.head,
-        probe_weight.direction,
-        probe_weight.weight,
+        probe_weight.probe, probe_weight.layer, probe_weight.head, probe_weight.direction, probe_weight.weight,
         probe_weight.contribution,
         greatest(probe_weight.contribution, cast(0 as double)) as lifted
     from probe_weight
@@ -45,18 +41,9 @@ head_lift as (
 )
 
 select
-    row_number() over (
-        order by head_lift.contribution desc, head_lift.layer, head_lift.head, head_lift.direction
-    ) as rank,
-    head_lift.layer,
-    head_lift.head,
-    head_lift.direction,
-    head_lift.weight,
-    head_lift.contribution,
-    case
-        when sum(head_lift.lifted) over () > 0 then head_lift.lifted / sum(head_lift.lifted) over ()
-        else cast(0 as double)
-    end as share,
-    head_lift.probe
+    row_number() over (order by contribution desc, layer, head, direction) as rank,
+    layer, head, direction, weight, contribution,
+    case when sum(lifted) over () > 0 then lifted / sum(lifted) over () else cast(0 as double) end as share,
+    probe
 from head_lift
 order by rank

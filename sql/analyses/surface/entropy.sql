@@ -24,10 +24,7 @@ with
 
 smoothed_distribution as (
     select
-        distribution.sequence,
-        distribution.layer,
-        distribution.head,
-        placement.positions,
+        distribution.sequence, distribution.layer, distribution.head, placement.positions,
         is_place_in(distribution.from_position, placement.cls) as is_from_cls,
         list_transform(
             distribution.weights,
@@ -42,37 +39,21 @@ smoothed_distribution as (
 -- 0 ln 0 = 0: what is added is lost in every share that a float holds, and keeps ln 0 from being minus infinity.
 distribution_entropy as (
     select
-        smoothed_distribution.sequence,
-        smoothed_distribution.layer,
-        smoothed_distribution.head,
-        smoothed_distribution.positions,
-        smoothed_distribution.is_from_cls,
-        -list_inner_product(
-            smoothed_distribution.shares,
-            list_transform(smoothed_distribution.shares, lambda share: ln(share + cast(1e-300 as double)))
-        ) as entropy
+        sequence, layer, head, positions, is_from_cls,
+        -list_inner_product(shares, list_transform(shares, lambda share: ln(share + cast(1e-300 as double)))) as entropy
     from smoothed_distribution
 ),
 
 per_sequence as (
     select
-        distribution_entropy.sequence,
-        distribution_entropy.layer,
-        distribution_entropy.head,
-        distribution_entropy.positions,
-        avg(distribution_entropy.entropy) as entropy,
-        avg(case when distribution_entropy.is_from_cls then distribution_entropy.entropy end) as entropy_from_cls
+        sequence, layer, head, positions,
+        avg(entropy) as entropy,
+        avg(case when is_from_cls then entropy end) as entropy_from_cls
     from distribution_entropy
-    group by
-        distribution_entropy.sequence, distribution_entropy.layer, distribution_entropy.head,
-        distribution_entropy.positions
+    group by all
     union all
     select
-        attention_map.sequence,
-        attention_map.layer,
-        attention_map.head,
-        sequence.positions,
-        attention_map.entropy,
+        attention_map.sequence, attention_map.layer, attention_map.head, sequence.positions, attention_map.entropy,
         attention_map.entropy_from_cls
     from chosen_run
     inner join sequence on sequence.run = chosen_run.id
@@ -81,21 +62,19 @@ per_sequence as (
 )
 
 select
-    per_sequence.layer,
-    per_sequence.head,
-    avg(per_sequence.entropy) as entropy,
+    layer, head,
+    avg(entropy) as entropy,
     avg(
-        case when not (select chosen_run.is_causal from chosen_run) then per_sequence.entropy_from_cls end
+        case when not (select is_causal from chosen_run) then entropy_from_cls end
     ) as entropy_from_cls,
     avg(
         case
-            when (select chosen_run.is_causal from chosen_run)
-                then log_factorial(per_sequence.positions) / cast(per_sequence.positions as double)
-            else ln(cast(per_sequence.positions as double))
+            when (select is_causal from chosen_run) then log_factorial(positions) / cast(positions as double)
+            else ln(cast(positions as double))
         end
     ) as uniform,
     count(*) as sequences,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from per_sequence
-group by per_sequence.layer, per_sequence.head
-order by per_sequence.layer, per_sequence.head
+group by layer, head
+order by layer, head

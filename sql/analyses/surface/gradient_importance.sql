@@ -20,9 +20,7 @@ input as materialized (
     select
         placement.sequence,
         cast(placement.positions as double) as positions,
-        placement.cls,
-        placement.sep,
-        placement.punctuation,
+        placement.cls, placement.sep, placement.punctuation,
         place_count(placement.cls) as n_cls,
         place_count(placement.sep) as n_sep,
         place_count(placement.punctuation) as n_punctuation,
@@ -32,33 +30,25 @@ input as materialized (
 ),
 
 absolute_gradient as (
-    select
-        gradient.sequence,
-        gradient.layer,
-        gradient.head,
-        list_transform(gradient.gradients, lambda value: abs(cast(value as double))) as gradients
+    select sequence, layer, head, list_transform(gradients, lambda value: abs(cast(value as double))) as gradients
     from gradient
 ),
 
 gradient_map as (
     select
-        absolute_gradient.sequence,
-        absolute_gradient.layer,
-        absolute_gradient.head,
+        absolute_gradient.sequence, absolute_gradient.layer, absolute_gradient.head,
         sum(weight_on(absolute_gradient.gradients, input.cls)) as cls,
         sum(weight_on(absolute_gradient.gradients, input.sep)) as sep,
         sum(weight_on(absolute_gradient.gradients, input.punctuation)) as punctuation,
         sum(weight_under(absolute_gradient.gradients, input.other)) as other
     from absolute_gradient
     inner join input on input.sequence = absolute_gradient.sequence
-    group by absolute_gradient.sequence, absolute_gradient.layer, absolute_gradient.head
+    group by all
 ),
 
 per_target as (
     select
-        gradient_map.layer,
-        gradient_map.head,
-        input.positions,
+        gradient_map.layer, gradient_map.head, input.positions,
         unnest([
             {'name': 'cls', 'places': input.n_cls, 'gradient': gradient_map.cls},
             {'name': 'sep', 'places': input.n_sep, 'gradient': gradient_map.sep},
@@ -74,13 +64,12 @@ per_target as (
 )
 
 select
-    per_target.layer,
-    per_target.head,
-    per_target.point.name as target,
-    avg(per_target.point.gradient / (per_target.positions * per_target.point.places)) as gradient,
+    layer, head,
+    point.name as target,
+    avg(point.gradient / (positions * point.places)) as gradient,
     count(*) as sequences,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from per_target
-where per_target.point.places > 0
-group by per_target.layer, per_target.head, per_target.point.name
-order by per_target.layer, per_target.head, target
+where point.places > 0
+group by layer, head, point.name
+order by layer, head, target

@@ -13,11 +13,10 @@
 -- column missing double: mean share of the attention of a position that goes to no position, in [0, 1]
 -- column sequences, run
 select
-    attention_map.layer,
-    attention_map.head,
+    attention_map.layer, attention_map.head,
     avg(greatest(cast(0 as double), 1 - weight_total(attention_map.received) / sequence.positions)) as missing,
     count(*) as sequences,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from chosen_run
 inner join sequence on sequence.run = chosen_run.id
 inner join attention_map on attention_map.sequence = sequence.id

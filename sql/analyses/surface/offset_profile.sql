@@ -20,7 +20,7 @@
 with
 
 profile_offset as (
-    select distinct entry."offset"
+    select distinct "offset"
     from (select unnest($offsets) as "offset") as entry
 ),
 
@@ -32,30 +32,24 @@ input_count as (
     from sequence
     inner join chosen_run on chosen_run.id = sequence.run
     cross join profile_offset
-    group by profile_offset."offset"
+    group by all
 ),
 
 -- Inputs of one length are divided by the same numbers, so they are summed first. Sums of up to ten positions away are
 -- kept with each map.
 per_length as (
     select
-        attention_map.layer,
-        attention_map.head,
-        sequence.positions,
-        profile_offset."offset",
+        attention_map.layer, attention_map.head, sequence.positions, profile_offset."offset",
         sum(weight_at_offset(attention_map.offsets, profile_offset."offset")) as weight
     from attention_map
     inner join sequence on sequence.id = attention_map.sequence
     inner join chosen_run on chosen_run.id = sequence.run
     cross join profile_offset
     where abs(profile_offset."offset") <= 10
-    group by attention_map.layer, attention_map.head, sequence.positions, profile_offset."offset"
+    group by all
     union all
     select
-        distribution.layer,
-        distribution.head,
-        sequence.positions,
-        profile_offset."offset",
+        distribution.layer, distribution.head, sequence.positions, profile_offset."offset",
         sum(weight_at(distribution.weights, distribution.from_position + profile_offset."offset")) as weight
     from distribution
     inner join sequence on sequence.id = distribution.sequence
@@ -63,29 +57,22 @@ per_length as (
     cross join profile_offset
     where (list_min($offsets) < -10 or list_max($offsets) > 10)
         and abs(profile_offset."offset") > 10
-    group by distribution.layer, distribution.head, sequence.positions, profile_offset."offset"
+    group by all
 ),
 
 per_offset as (
     select
-        per_length.layer,
-        per_length.head,
-        per_length."offset",
-        sum(coalesce(per_length.weight, cast(0 as double)) / per_length.positions) as weight,
+        layer, head, "offset",
+        sum(coalesce(weight, cast(0 as double)) / positions) as weight,
         sum(
-            case
-                when per_length.positions > abs(per_length."offset")
-                    then per_length.weight / (per_length.positions - abs(per_length."offset"))
-            end
+            case when positions > abs("offset") then weight / (positions - abs("offset")) end
         ) as present
     from per_length
-    group by per_length.layer, per_length.head, per_length."offset"
+    group by all
 )
 
 select
-    per_offset.layer,
-    per_offset.head,
-    per_offset."offset",
+    per_offset.layer, per_offset.head, per_offset."offset",
     case when per_offset."offset" <= 0 or not chosen_run.is_causal then per_offset.weight / input_count.n end as weight,
     case
         when input_count.n_present > 0 and (per_offset."offset" <= 0 or not chosen_run.is_causal)

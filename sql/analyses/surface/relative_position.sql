@@ -29,8 +29,7 @@ with
 input as materialized (
     select
         sequence.id as sequence,
-        sequence.positions,
-        chosen_run.is_causal,
+        sequence.positions, chosen_run.is_causal,
         case
             when chosen_run.is_causal then harmonic(sequence.positions) / sequence.positions
             else cast(1 as double) / sequence.positions
@@ -50,8 +49,7 @@ input as materialized (
 per_sequence as (
     select
         input.*,
-        attention_map.layer,
-        attention_map.head,
+        attention_map.layer, attention_map.head,
         weight_at_offset(attention_map.offsets, -1) as previous,
         weight_at_offset(attention_map.offsets, 0) as self,
         case when not input.is_causal then weight_at_offset(attention_map.offsets, 1) end as next
@@ -60,16 +58,15 @@ per_sequence as (
 )
 
 select
-    per_sequence.layer,
-    per_sequence.head,
-    avg(per_sequence.previous / per_sequence.positions) as previous,
-    avg(per_sequence.self / per_sequence.positions) as self,
-    avg(per_sequence.next / per_sequence.positions) as next,
-    avg(per_sequence.chance) as chance,
-    avg(per_sequence.previous_chance) as previous_chance,
-    avg(per_sequence.next_chance) as next_chance,
+    layer, head,
+    avg(previous / positions) as previous,
+    avg(self / positions) as self,
+    avg(next / positions) as next,
+    avg(chance) as chance,
+    avg(previous_chance) as previous_chance,
+    avg(next_chance) as next_chance,
     count(*) as sequences,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from per_sequence
-group by per_sequence.layer, per_sequence.head
-order by per_sequence.layer, per_sequence.head
+group by layer, head
+order by layer, head

@@ -65,8 +65,7 @@ input as materialized (
 map_sum as (
     select
         input.*,
-        attention_map.layer,
-        attention_map.head,
+        attention_map.layer, attention_map.head,
         attention_map.to_cls as cls,
         attention_map.to_sep as sep,
         attention_map.to_punctuation as punctuation,
@@ -85,42 +84,30 @@ map_sum as (
 per_sequence as (
     select
         map_sum.*,
-        weight_on(map_sum.received, map_sum.first_word) - map_sum.own_of_first as first,
-        case
-            when map_sum.is_share then map_sum.positions
-            else weight_total(map_sum.received) - map_sum.own_of_first
-        end as total
+        weight_on(received, first_word) - own_of_first as first,
+        case when is_share then positions else weight_total(received) - own_of_first end as total
     from map_sum
 )
 
 select
-    per_sequence.layer,
-    per_sequence.head,
-    case when max(per_sequence.n_cls) > 0 then avg(per_sequence.cls / per_sequence.total) end as cls,
-    case when max(per_sequence.n_sep) > 0 then avg(per_sequence.sep / per_sequence.total) end as sep,
-    avg(per_sequence.punctuation / per_sequence.total) as punctuation,
-    avg(per_sequence.other / per_sequence.total) as other,
-    case when max(per_sequence.n_first) > 0 then avg(per_sequence.first / per_sequence.total) end as first,
-    avg(case when per_sequence.n_sep > 0 then per_sequence.sep_to_sep / per_sequence.n_sep end) as sep_to_sep,
+    layer, head,
+    case when max(n_cls) > 0 then avg(cls / total) end as cls,
+    case when max(n_sep) > 0 then avg(sep / total) end as sep,
+    avg(punctuation / total) as punctuation,
+    avg(other / total) as other,
+    case when max(n_first) > 0 then avg(first / total) end as first,
+    avg(case when n_sep > 0 then sep_to_sep / n_sep end) as sep_to_sep,
     avg(
-        case
-            when per_sequence.is_share and per_sequence.n_sep > 0 and per_sequence.positions > per_sequence.n_sep
-                then (per_sequence.sep - per_sequence.sep_to_sep) / (per_sequence.positions - per_sequence.n_sep)
-        end
+        case when is_share and n_sep > 0 and positions > n_sep then (sep - sep_to_sep) / (positions - n_sep) end
     ) as other_to_sep,
-    case when max(per_sequence.n_cls) > 0 then avg(per_sequence.even_cls / per_sequence.positions) end as cls_chance,
-    case when max(per_sequence.n_sep) > 0 then avg(per_sequence.even_sep / per_sequence.positions) end as sep_chance,
-    avg(per_sequence.even_punctuation / per_sequence.positions) as punctuation_chance,
-    avg(
-        (
-            per_sequence.positions - per_sequence.even_cls - per_sequence.even_sep - per_sequence.even_punctuation
-            - per_sequence.even_first
-        ) / per_sequence.positions
-    ) as other_chance,
-    case when max(per_sequence.n_first) > 0 then avg(per_sequence.even_first / per_sequence.positions) end
+    case when max(n_cls) > 0 then avg(even_cls / positions) end as cls_chance,
+    case when max(n_sep) > 0 then avg(even_sep / positions) end as sep_chance,
+    avg(even_punctuation / positions) as punctuation_chance,
+    avg((positions - even_cls - even_sep - even_punctuation - even_first) / positions) as other_chance,
+    case when max(n_first) > 0 then avg(even_first / positions) end
         as first_chance,
     count(*) as sequences,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from per_sequence
-group by per_sequence.layer, per_sequence.head
-order by per_sequence.layer, per_sequence.head
+group by layer, head
+order by layer, head

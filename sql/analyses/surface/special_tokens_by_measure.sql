@@ -41,8 +41,7 @@ matching_norms_run as (
 )
 
 select
-    by_weight.layer,
-    by_weight.head,
+    by_weight.layer, by_weight.head,
     by_weight.cls as weight_on_cls,
     by_norm.cls as norm_on_cls,
     by_weight.sep as weight_on_sep,
@@ -54,9 +53,7 @@ select
     by_norm.run as norms_run,
     by_weight.run
 from special_tokens(run := $run) as by_weight
-inner join special_tokens(
-    run := (select coalesce(cast(matching_norms_run.id as varchar), '') from matching_norms_run)
-) as by_norm
+inner join special_tokens(run := (select coalesce(cast(id as varchar), '') from matching_norms_run)) as by_norm
     on by_norm.layer = by_weight.layer
     and by_norm.head = by_weight.head
 order by by_weight.layer, by_weight.head

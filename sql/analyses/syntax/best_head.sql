@@ -33,33 +33,31 @@ with
 best as (
     select hit.*
     from pair_hit(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation), by_documents := true
     ) as hit
-    where hit.n >= $min_count
-        and ($relation is null or hit.relation = $relation)
-    qualify row_number() over (
-        partition by hit.relation order by hit.correct desc, hit.layer, hit.head, hit.direction
-    ) = 1
+    where n >= $min_count
+        and ($relation is null or relation = $relation)
+    qualify row_number() over (partition by relation order by correct desc, layer, head, direction) = 1
 ),
 
 baseline as (
     select fixed_offset.*
     from best_offset(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation), offsets := $offsets, clamped := $clamped
     ) as fixed_offset
 ),
 
 per_relation as (
     select
-        comparison.relation,
-        cast(sum(comparison.n) as bigint) as n,
-        cast(sum(comparison.only_head) as bigint) as only_head,
-        cast(sum(comparison.only_offset) as bigint) as only_offset,
-        clustered_pairs(comparison.only_head, comparison.only_offset, comparison.n) as effective
+        relation,
+        cast(sum(n) as bigint) as n,
+        cast(sum(only_head) as bigint) as only_head,
+        cast(sum(only_offset) as bigint) as only_offset,
+        clustered_pairs(only_head, only_offset, n) as effective
     from head_against_offset(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation), clamped := $clamped,
         heads := (
             select
@@ -76,17 +74,15 @@ per_relation as (
                 and baseline.side = best.side
         )
     ) as comparison
-    group by comparison.relation
+    group by all
 ),
 
 half_hit as (
     select
         hit.*,
-        row_number() over (
-            partition by hit.relation, hit.is_chosen_on order by hit.correct desc, hit.layer, hit.head, hit.direction
-        ) as place
+        row_number() over (partition by relation, is_chosen_on order by correct desc, layer, head, direction) as place
     from held_out_hit(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation), choose := 'half', min_count := 1
     ) as hit
 ),
@@ -106,12 +102,7 @@ held_out as (
 )
 
 select
-    best.relation,
-    best.n,
-    best.layer,
-    best.head,
-    best.direction,
-    best.accuracy,
+    best.relation, best.n, best.layer, best.head, best.direction, best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
     baseline."offset",
@@ -120,9 +111,8 @@ select
     paired_low(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_low,
     paired_high(per_relation.only_head, per_relation.only_offset, per_relation.n, per_relation.effective) as gain_high,
     held_out.accuracy as held_out_accuracy,
-    best.findable,
-    best.overall,
-    (select chosen_run.name from chosen_run) as run
+    best.findable, best.overall,
+    (select name from chosen_run) as run
 from best
 left join baseline
     on baseline.relation = best.relation

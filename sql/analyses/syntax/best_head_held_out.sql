@@ -41,38 +41,28 @@ with
 ranked_hit as (
     select
         hit.*,
+        row_number() over (partition by relation, is_chosen_on order by correct desc, layer, head, direction) as place,
         row_number() over (
-            partition by hit.relation, hit.is_chosen_on
-            order by hit.correct desc, hit.layer, hit.head, hit.direction
-        ) as place,
-        row_number() over (
-            partition by hit.relation, hit.is_chosen_on, hit.side
-            order by hit.correct desc, hit.layer, hit.head, hit.direction
+            partition by relation, is_chosen_on, side
+            order by correct desc, layer, head, direction
         ) as place_on_side,
-        max(hit.n) over (partition by hit.relation, hit.is_chosen_on) as n_of_part
+        max(n) over (partition by relation, is_chosen_on) as n_of_part
     from held_out_hit(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation), choose := $choose, min_count := least(10, $min_count)
     ) as hit
     where saved_relation_name($relation) is null
-        or hit.relation = $relation
+        or relation = $relation
 ),
 
 best as (
     select
-        selected.relation,
-        selected.layer,
-        selected.head,
-        selected.direction,
-        selected.side,
+        selected.relation, selected.layer, selected.head, selected.direction, selected.side,
         selected.n as chosen_n,
         selected.accuracy as chosen_accuracy,
-        scored.n,
-        scored.accuracy,
-        scored.effective,
+        scored.n, scored.accuracy, scored.effective,
         in_sample.accuracy as in_sample_accuracy,
-        scored.findable,
-        scored.overall,
+        scored.findable, scored.overall,
         least(selected.n_of_part, scored.n_of_part) as n_of_smaller,
         least(selected.n_of_part, scored.n_of_part) >= 10 and selected.relation <> 'all' as is_in_family
     from ranked_hit as selected
@@ -92,9 +82,9 @@ best as (
 ),
 
 gold as (
-    select dependency.*, unnest(relations_of(dependency.relation, dependency.is_root)) as counted_relation
+    select dependency.*, unnest(relations_of(relation, is_root)) as counted_relation
     from gold_pair(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation)
     ) as dependency
 ),
@@ -110,7 +100,7 @@ selection_dependent as (
 ),
 
 candidate_offset as (
-    select entry."offset"
+    select "offset"
     from (select unnest($offsets) as "offset") as entry
 ),
 
@@ -133,9 +123,9 @@ best_offset as (
 ),
 
 per_cluster as materialized (
-    select comparison.*, dense_rank() over (order by comparison.relation) as number
+    select comparison.*, dense_rank() over (order by relation) as number
     from head_against_offset(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation), choose := $choose,
         heads := (
             select
@@ -159,34 +149,25 @@ per_relation as (
 )
 
 select
-    best.relation,
-    best.n,
-    best.layer,
-    best.head,
-    best.direction,
-    best.accuracy,
+    best.relation, best.n, best.layer, best.head, best.direction, best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
-    best_offset."offset",
-    per_relation.offset_accuracy,
+    best_offset."offset", per_relation.offset_accuracy,
     test.difference as gain,
     test.low as gain_low,
     test.high as gain_high,
     cohens_h(best.accuracy, per_relation.offset_accuracy) as cohens_h,
     test.clusters,
     (
-        select max(clustered_document.clustered_by)
-        from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
+        select max(clustered_by)
+        from corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
     ) as clustered_by,
     test.p_value,
     case when best.relation = 'all' then test.p_value else test.p_corrected end as p_corrected,
-    best.chosen_n,
-    best.chosen_accuracy,
-    best.in_sample_accuracy,
+    best.chosen_n, best.chosen_accuracy, best.in_sample_accuracy,
     best.in_sample_accuracy - best.accuracy as optimism,
-    best.findable,
-    best.overall,
-    (select chosen_run.name from chosen_run) as run
+    best.findable, best.overall,
+    (select name from chosen_run) as run
 from best
 left join best_offset on best_offset.relation = best.relation
 left join per_relation on per_relation.relation = best.relation

@@ -38,7 +38,7 @@ best as (
     select
         per_head.*,
         count(*) over () as tried,
-        row_number() over (order by per_head.correct desc, per_head.layer, per_head.head, per_head.direction) as place
+        row_number() over (order by correct desc, layer, head, direction) as place
     from head_score(
         relation := $relation, offsets := $offsets, run := $run, subtypes := $subtypes, possessive := $possessive
     ) as per_head
@@ -46,26 +46,9 @@ best as (
 
 select
     coalesce($relation, 'all') as relation,
-    best.n,
-    best.clusters,
-    best.clustered_by,
-    best.tried,
-    best.layer,
-    best.head,
-    best.direction,
-    best.accuracy,
-    best.low,
-    best.high,
-    best.ceiling,
-    best."offset",
-    best.offset_accuracy,
-    best.gain,
-    best.gain_low,
-    best.gain_high,
-    best.cohens_h,
-    best.clusters_needed,
-    best.p_corrected,
-    best.p_documents_corrected,
+    best.n, best.clusters, best.clustered_by, best.tried, best.layer, best.head, best.direction, best.accuracy,
+    best.low, best.high, best.ceiling, best."offset", best.offset_accuracy, best.gain, best.gain_low, best.gain_high,
+    best.cohens_h, best.clusters_needed, best.p_corrected, best.p_documents_corrected,
     held_out.n as held_out_n,
     held_out.layer as held_out_layer,
     held_out.head as held_out_head,
@@ -79,9 +62,8 @@ select
     held_out.gain_low as held_out_gain_low,
     held_out.gain_high as held_out_gain_high,
     held_out.p_value as held_out_p,
-    best.findable,
-    best.overall,
-    (select chosen_run.name from chosen_run) as run
+    best.findable, best.overall,
+    (select name from chosen_run) as run
 from best
 left join best_head_held_out(
     relation := coalesce($relation, 'all'), min_count := 1, run := $run, subtypes := $subtypes,

@@ -31,34 +31,33 @@ with
 gold as (
     select dependency.*
     from gold_pair(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive
     ) as dependency
-    where not dependency.is_root
+    where not is_root
 ),
 
 relation_size as (
-    select gold.relation, count(*) as n
+    select relation, count(*) as n
     from gold
-    group by gold.relation
+    group by all
 ),
 
 -- Where a clamped offset stops.
 sentence_extent as (
     select
-        position.sequence,
-        word.sentence,
+        position.sequence, word.sentence,
         min(position.position) as first_position,
         max(position.position) as last_position
     from position
     inner join word on word.id = position.word
     where $clamped
-    group by position.sequence, word.sentence
+    group by all
 ),
 
 baseline as (
-    select best.relation, best.side, best."offset", best.accuracy, best.correct, best.n
+    select relation, side, "offset", accuracy, correct, n
     from best_offset(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         offsets := $offsets, clamped := $clamped
     ) as best
 ),
@@ -66,12 +65,7 @@ baseline as (
 -- Each dependent in each direction that is judged on it, and whether the best offset finds its head.
 directed_dependent as (
     select
-        gold.sequence,
-        gold.position,
-        gold.head_position,
-        gold.relation,
-        gold.side,
-        gold.cluster,
+        gold.sequence, gold.position, gold.head_position, gold.relation, gold.side, gold.cluster,
         scored_direction.direction,
         judged_side(scored_direction.direction, gold.side) as judged_on,
         case
@@ -94,11 +88,7 @@ directed_dependent as (
 
 hit as (
     select
-        peak.layer,
-        peak.head,
-        directed_dependent.relation,
-        directed_dependent.direction,
-        directed_dependent.cluster,
+        peak.layer, peak.head, directed_dependent.relation, directed_dependent.direction, directed_dependent.cluster,
         directed_dependent.by_offset,
         min(directed_dependent.judged_on) as side,
         count(*) as n,
@@ -116,18 +106,12 @@ hit as (
     inner join peak
         on peak.sequence = directed_dependent.sequence
         and peak.position = directed_dependent.position
-    group by
-        peak.layer, peak.head, directed_dependent.relation, directed_dependent.direction, directed_dependent.cluster,
-        directed_dependent.by_offset
+    group by all
 ),
 
 per_cluster as materialized (
     select
-        layer,
-        head,
-        relation,
-        direction,
-        cluster,
+        layer, head, relation, direction, cluster,
         dense_rank() over (order by relation, layer, head, direction) as number,
         min(side) as side,
         cast(sum(n) as bigint) as n,
@@ -140,11 +124,7 @@ per_cluster as materialized (
 
 head_relation as materialized (
     select
-        layer,
-        head,
-        relation,
-        direction,
-        number,
+        layer, head, relation, direction, number,
         min(side) as side,
         cast(sum(n) as bigint) as n,
         cast(sum(correct) as bigint) as correct
@@ -154,11 +134,7 @@ head_relation as materialized (
 
 tested_head_relation as (
     select
-        head_relation.layer,
-        head_relation.head,
-        head_relation.relation,
-        head_relation.direction,
-        head_relation.n,
+        head_relation.layer, head_relation.head, head_relation.relation, head_relation.direction, head_relation.n,
         ratio(head_relation.correct, head_relation.n) as accuracy,
         ratio(head_relation.n, relation_size.n) as findable,
         baseline."offset",
@@ -181,31 +157,16 @@ tested_head_relation as (
 ranked_head_relation as (
     select
         tested_head_relation.*,
-        row_number() over (
-            partition by tested_head_relation.layer, tested_head_relation.head
-            order by
-                tested_head_relation.gain desc nulls last, tested_head_relation.relation, tested_head_relation.direction
-        ) as rank
+        row_number() over (partition by layer, head order by gain desc nulls last, relation, direction) as rank
     from tested_head_relation
-    where tested_head_relation.n >= $min_count
+    where n >= $min_count
 )
 
 select
-    ranked_head_relation.layer,
-    ranked_head_relation.head,
-    ranked_head_relation.rank,
-    ranked_head_relation.relation,
-    ranked_head_relation.direction,
-    ranked_head_relation.n,
-    ranked_head_relation.accuracy,
-    ranked_head_relation."offset",
-    ranked_head_relation.offset_accuracy,
-    ranked_head_relation.gain,
-    ranked_head_relation.p_value,
-    ranked_head_relation.p_corrected,
-    cast(ranked_head_relation.tried as bigint) as tried,
-    ranked_head_relation.findable,
-    (select chosen_run.name from chosen_run) as run
+    layer, head, rank, relation, direction, n, accuracy, "offset", offset_accuracy, gain, p_value, p_corrected,
+    cast(tried as bigint) as tried,
+    findable,
+    (select name from chosen_run) as run
 from ranked_head_relation
-where ranked_head_relation.rank <= $most
-order by ranked_head_relation.layer, ranked_head_relation.head, ranked_head_relation.rank
+where rank <= $most
+order by layer, head, rank

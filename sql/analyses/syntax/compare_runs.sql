@@ -68,9 +68,7 @@ first_run as (
 
 second_candidate as (
     select
-        candidate.id,
-        candidate.name,
-        candidate.is_whole,
+        candidate.id, candidate.name, candidate.is_whole,
         model.random_seed is null or model.name = first_run.model as is_trained_or_control,
         candidate.is_finished and candidate.context = first_run.context as is_like
     from run_candidate(unit := 'word', needs := 'trees') as candidate
@@ -83,31 +81,31 @@ second_candidate as (
 ),
 
 second_run as (
-    select second_candidate.id, second_candidate.name
+    select id, name
     from second_candidate
-    where $run_b is not null or second_candidate.is_like
+    where $run_b is not null or is_like
     qualify row_number() over (
         order by
-            case when second_candidate.is_trained_or_control then 0 else 1 end,
-            case when second_candidate.is_whole then 0 else 1 end,
-            second_candidate.id desc
+            case when is_trained_or_control then 0 else 1 end,
+            case when is_whole then 0 else 1 end,
+            id desc
     ) = 1
 ),
 
 checked_run as (
-    select first_run.id
+    select id
     from first_run
     where require(
         (select count(*) from second_run) = 1 or ($run_b is null and (select count(*) from second_candidate) = 0),
         case
             when $run_b is null then concat(
-                'No other finished run over the corpus of ', first_run.name,
-                ' has inputs of the same kind (', first_run.context,
+                'No other finished run over the corpus of ', name,
+                ' has inputs of the same kind (', context,
                 's). Name the run to compare it with (--run-b, run_b=): ',
-                (select joined(list_sort(list(second_candidate.name))) from second_candidate)
+                (select joined(list_sort(list(name))) from second_candidate)
             )
             else concat(
-                'There is no other run ', $run_b, ' of words with trees over the corpus of ', first_run.name,
+                'There is no other run ', $run_b, ' of words with trees over the corpus of ', name,
                 '. Type: attnbank info'
             )
         end
@@ -123,18 +121,14 @@ gold as (
     union all
     select 'b' as which, dependency.*
     from gold_dependency(
-        run := coalesce((select second_run.name from second_run), ''), subtypes := $subtypes, possessive := $possessive,
+        run := coalesce((select name from second_run), ''), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation)
     ) as dependency
 ),
 
 common as (
     select
-        gold_a.dependent,
-        gold_a.head,
-        gold_a.relation,
-        gold_a.is_root,
-        gold_a.cluster,
+        gold_a.dependent, gold_a.head, gold_a.relation, gold_a.is_root, gold_a.cluster,
         $choose = 'all' or is_selection_part($choose, gold_a.split, gold_a.cluster) as is_chosen_on,
         case
             when gold_a.side = gold_b.side or gold_b.side = 'both' then gold_a.side
@@ -150,16 +144,16 @@ common as (
 ),
 
 dependent_relation as (
-    select common.is_chosen_on, unnest(relations_of(common.relation, common.is_root)) as relation
+    select is_chosen_on, unnest(relations_of(relation, is_root)) as relation
     from common
 ),
 
 -- Every dependent, judged or not.
 relation_size as (
-    select dependent_relation.relation, count(*) as n
+    select relation, count(*) as n
     from dependent_relation
-    where $choose = 'all' or not dependent_relation.is_chosen_on
-    group by dependent_relation.relation
+    where $choose = 'all' or not is_chosen_on
+    group by all
 ),
 
 run_dependent as (
@@ -173,13 +167,8 @@ run_dependent as (
 
 hit as (
     select
-        run_dependent.run,
-        run_dependent.run_side,
-        run_dependent.side,
-        run_dependent.relation,
-        run_dependent.is_root,
-        peak.layer,
-        peak.head,
+        run_dependent.run, run_dependent.run_side, run_dependent.side, run_dependent.relation, run_dependent.is_root,
+        peak.layer, peak.head,
         count(*) as n,
         sum(case when peak.most_attended = run_dependent.head_position then 1 else 0 end) as to_head,
         sum(case when peak.most_attending = run_dependent.head_position then 1 else 0 end) as to_dependent
@@ -188,51 +177,38 @@ hit as (
         on peak.sequence = run_dependent.sequence
         and peak.position = run_dependent.position
     where run_dependent.is_chosen_on
-    group by
-        run_dependent.run, run_dependent.run_side, run_dependent.side, run_dependent.relation, run_dependent.is_root,
-        peak.layer, peak.head
+    group by all
 ),
 
 per_direction as (
     select
         relation_hit.run,
         relation_hit.counted_relation as relation,
-        relation_hit.layer,
-        relation_hit.head,
-        scored_direction.direction,
+        relation_hit.layer, relation_hit.head, scored_direction.direction,
         sum(
             in_direction(scored_direction.direction, relation_hit.side, relation_hit.to_head, relation_hit.to_dependent)
         ) as correct,
         sum(relation_hit.n) as n
-    from (select hit.*, unnest(relations_of(hit.relation, hit.is_root)) as counted_relation from hit) as relation_hit
+    from (select hit.*, unnest(relations_of(relation, is_root)) as counted_relation from hit) as relation_hit
     inner join (select unnest(directions()) as direction) as scored_direction
         on case
             when scored_direction.direction = 'later_to_earlier' then relation_hit.side <> 'both'
             else relation_hit.run_side = 'both'
         end
-    group by
-        relation_hit.run, relation_hit.counted_relation, relation_hit.layer, relation_hit.head,
-        scored_direction.direction
+    group by all
 ),
 
 best as (
     select per_direction.*
     from per_direction
-    where per_direction.n >= least(10, $min_count)
-        and (saved_relation_name($relation) is null or per_direction.relation = $relation)
-    qualify row_number() over (
-        partition by per_direction.run, per_direction.relation
-        order by per_direction.correct desc, per_direction.layer, per_direction.head, per_direction.direction
-    ) = 1
+    where n >= least(10, $min_count)
+        and (saved_relation_name($relation) is null or relation = $relation)
+    qualify row_number() over (partition by run, relation order by correct desc, layer, head, direction) = 1
 ),
 
 prediction as (
     select
-        best.run,
-        best.relation,
-        run_dependent.dependent,
-        run_dependent.head,
-        run_dependent.cluster,
+        best.run, best.relation, run_dependent.dependent, run_dependent.head, run_dependent.cluster,
         coalesce(
             in_direction(best.direction, run_dependent.side, peak.most_attended, peak.most_attending)
                 = run_dependent.head_position,
@@ -240,7 +216,7 @@ prediction as (
         ) as is_right
     from best
     inner join (
-        select run_dependent.*, unnest(relations_of(run_dependent.relation, run_dependent.is_root)) as counted_relation
+        select run_dependent.*, unnest(relations_of(relation, is_root)) as counted_relation
         from run_dependent
     ) as run_dependent
         on run_dependent.run = best.run
@@ -255,20 +231,16 @@ prediction as (
 
 comparison as (
     select
-        prediction.relation,
-        prediction.dependent,
-        prediction.head,
-        prediction.cluster,
-        max(case when prediction.run = 'a' and prediction.is_right then 1 else 0 end) as by_a,
-        max(case when prediction.run = 'b' and prediction.is_right then 1 else 0 end) as by_b
+        relation, dependent, head, cluster,
+        max(case when run = 'a' and is_right then 1 else 0 end) as by_a,
+        max(case when run = 'b' and is_right then 1 else 0 end) as by_b
     from prediction
-    group by prediction.relation, prediction.dependent, prediction.head, prediction.cluster
+    group by all
 ),
 
 per_cluster as materialized (
     select
-        relation,
-        cluster,
+        relation, cluster,
         dense_rank() over (order by relation) as number,
         count(*) as n,
         cast(sum(by_a) as bigint) as correct_a,
@@ -281,8 +253,7 @@ per_cluster as materialized (
 
 per_relation as materialized (
     select
-        relation,
-        number,
+        relation, number,
         cast(sum(n) as bigint) as n,
         ratio(sum(correct_a), sum(n)) as accuracy_a,
         ratio(sum(correct_b), sum(n)) as accuracy_b
@@ -291,12 +262,10 @@ per_relation as materialized (
 )
 
 select
-    per_relation.relation,
-    per_relation.n,
-    test.clusters,
+    per_relation.relation, per_relation.n, test.clusters,
     (
-        select max(clustered_document.clustered_by)
-        from corpus_document(runs := (select list(first_run.id) from first_run)) as clustered_document
+        select max(clustered_by)
+        from corpus_document(runs := (select list(id) from first_run)) as clustered_document
     ) as clustered_by,
     best_a.layer as layer_a,
     best_a.head as head_a,
@@ -305,20 +274,17 @@ select
     best_b.layer as layer_b,
     best_b.head as head_b,
     best_b.direction as direction_b,
-    per_relation.accuracy_b,
-    test.difference,
+    per_relation.accuracy_b, test.difference,
     test.low as difference_low,
     test.high as difference_high,
     cohens_h(per_relation.accuracy_a, per_relation.accuracy_b) as cohens_h,
-    test.only_a,
-    test.only_b,
-    test.p_value,
+    test.only_a, test.only_b, test.p_value,
     case when per_relation.relation = 'all' then test.p_value else test.p_corrected end as p_corrected,
     test.p_value as p_documents,
     case when per_relation.relation = 'all' then test.p_value else test.p_corrected end as p_documents_corrected,
     ratio(per_relation.n, relation_size.n) as findable,
-    (select first_run.name from first_run) as run_a,
-    (select second_run.name from second_run) as run_b
+    (select name from first_run) as run_a,
+    (select name from second_run) as run_b
 from per_relation
 inner join paired_test(
     pairs := (select list([number, cluster, n, only_a, only_b]) from per_cluster),

@@ -35,22 +35,11 @@
 --   chosen on
 -- column run
 select
-    gold.sequence,
-    gold.document,
-    gold.split,
-    gold.sentence,
-    gold.dependent,
-    gold.head,
-    gold.relation,
-    gold.is_root,
-    gold.position,
-    gold.head_position,
-    gold.side,
-    gold.cluster,
+    gold.sequence, gold.document, gold.split, gold.sentence, gold.dependent, gold.head, gold.relation, gold.is_root,
+    gold.position, gold.head_position, gold.side, gold.cluster,
     chosen_run.name as run
 from gold_pair(
-    runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
-    saved := $saved
+    runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive, saved := $saved
 ) as gold
 inner join chosen_run on chosen_run.id = gold.run
 order by gold.sequence, gold.position, gold.dependent, gold.head_position

@@ -18,20 +18,10 @@
 --   them. A first word that is set apart is neither scored nor found, as special tokens are (see gold_dependency).
 -- param relation, run, subtypes, possessive
 -- column relation, layer, head, direction, accuracy, correct, n, findable, overall, run
-select
-    hit.relation,
-    hit.layer,
-    hit.head,
-    hit.direction,
-    hit.accuracy,
-    hit.correct,
-    hit.n,
-    hit.findable,
-    hit.overall,
-    (select chosen_run.name from chosen_run) as run
+select relation, layer, head, direction, accuracy, correct, n, findable, overall, (select name from chosen_run) as run
 from pair_hit(
-    runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+    runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
     saved := saved_relation_name($relation)
 ) as hit
-where $relation is null or hit.relation = $relation
-order by hit.relation, hit.layer, hit.head, hit.direction
+where $relation is null or relation = $relation
+order by relation, layer, head, direction

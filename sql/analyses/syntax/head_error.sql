@@ -31,15 +31,15 @@ with
 
 -- The best of the heads and directions that the parameters allow.
 selected_head as (
-    select hit.layer, hit.head, hit.direction
+    select layer, head, direction
     from pair_hit(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation)
     ) as hit
-    where hit.relation = coalesce($relation, 'all')
-        and ($head is null or concat(hit.layer, '-', hit.head) = $head)
-        and ($direction is null or hit.direction = $direction)
-    qualify row_number() over (order by hit.correct desc, hit.layer, hit.head, hit.direction) = 1
+    where relation = coalesce($relation, 'all')
+        and ($head is null or concat(layer, '-', head) = $head)
+        and ($direction is null or direction = $direction)
+    qualify row_number() over (order by correct desc, layer, head, direction) = 1
 ),
 
 checked_run as (
@@ -65,12 +65,11 @@ checked_run as (
 ),
 
 prediction as (
-    select word.is_right, word.relation, word.upos, word.distance
+    select is_right, relation, upos, distance
     from predicted_word(
         run := $run, relation := $relation, subtypes := $subtypes, possessive := $possessive,
-        layer := (select selected_head.layer from selected_head),
-        head := (select selected_head.head from selected_head),
-        direction := (select selected_head.direction from selected_head)
+        layer := (select layer from selected_head), head := (select head from selected_head),
+        direction := (select direction from selected_head)
     ) as word
     where exists (select 1 from checked_run)
 ),
@@ -79,14 +78,14 @@ prediction as (
 total as (
     select
         count(*) as dependents,
-        count(*) filter (where not prediction.is_right) as errors,
+        count(*) filter (where not is_right) as errors,
         (
             select count(*)
             from gold_dependency(
                 run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
             ) as gold
-            where not gold.is_root
-                and ($relation is null or $relation = 'all' or gold.relation = $relation)
+            where not is_root
+                and ($relation is null or $relation = 'all' or relation = $relation)
         ) as gold_dependents
     from prediction
 ),
@@ -106,17 +105,12 @@ error_count as (
 )
 
 select
-    selected_head.layer,
-    selected_head.head,
-    selected_head.direction,
-    error_count.breakdown,
-    error_count.value,
+    selected_head.layer, selected_head.head, selected_head.direction, error_count.breakdown, error_count.value,
     error_count.n,
     ratio(error_count.n, total.errors) as share,
-    total.errors,
-    total.dependents,
+    total.errors, total.dependents,
     ratio(total.dependents, total.gold_dependents) as findable,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from error_count
 cross join total
 cross join selected_head

@@ -40,38 +40,31 @@
 with
 
 baseline as (
-    select best.side, best."offset", best.accuracy, best.correct, best.n
+    select side, "offset", accuracy, correct, n
     from best_offset(
-        runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+        runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
         saved := saved_relation_name($relation), offsets := $offsets
     ) as best
-    where best.relation = coalesce($relation, 'all')
+    where relation = coalesce($relation, 'all')
 ),
 
 gold as (
-    select
-        dependency.sequence,
-        dependency.position,
-        dependency.head_position,
-        dependency.cluster,
-        dependency.side
+    select sequence, position, head_position, cluster, side
     from gold_dependency(
         run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
     ) as dependency
     where $relation is null
         or $relation = 'all'
-        or (dependency.relation = $relation and not dependency.is_root)
+        or (relation = $relation and not is_root)
 ),
 
 -- The head of the most dependents that stand at one position.
 most_reachable as (
-    select gold.side, count(*) as n
+    select side, count(*) as n
     from gold
-    where gold.head_position is not null
-    group by gold.side, gold.sequence, gold.position, gold.head_position
-    qualify row_number() over (
-        partition by gold.side, gold.sequence, gold.position order by count(*) desc, gold.head_position
-    ) = 1
+    where head_position is not null
+    group by side, sequence, position, head_position
+    qualify row_number() over (partition by side, sequence, position order by count(*) desc, head_position) = 1
 ),
 
 most_correct as (
@@ -79,14 +72,12 @@ most_correct as (
     from most_reachable
     inner join (select unnest(directions()) as direction) as scored_direction
         on applies_to_side(scored_direction.direction, most_reachable.side)
-    group by scored_direction.direction
+    group by all
 ),
 
 comparison as (
     select
-        peak.layer,
-        peak.head,
-        scored_direction.direction,
+        peak.layer, peak.head, scored_direction.direction,
         judged_side(scored_direction.direction, gold.side) as judged_on,
         gold.cluster,
         case
@@ -110,10 +101,7 @@ comparison as (
 
 per_cluster as materialized (
     select
-        layer,
-        head,
-        direction,
-        cluster,
+        layer, head, direction, cluster,
         dense_rank() over (order by layer, head, direction) as number,
         min(judged_on) as side,
         count(*) as n,
@@ -126,10 +114,7 @@ per_cluster as materialized (
 
 per_head as (
     select
-        layer,
-        head,
-        direction,
-        number,
+        layer, head, direction, number,
         min(side) as side,
         cast(sum(n) as bigint) as n,
         cast(sum(correct) as bigint) as correct,
@@ -141,17 +126,12 @@ per_head as (
 )
 
 select
-    per_head.layer,
-    per_head.head,
-    per_head.direction,
-    per_head.n,
-    test.clusters,
+    per_head.layer, per_head.head, per_head.direction, per_head.n, test.clusters,
     (
-        select max(clustered_document.clustered_by)
-        from corpus_document(runs := (select list(chosen_run.id) from chosen_run)) as clustered_document
+        select max(clustered_by)
+        from corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
     ) as clustered_by,
-    per_head.correct,
-    per_head.accuracy,
+    per_head.correct, per_head.accuracy,
     wilson_low(per_head.accuracy * per_head.effective, per_head.effective) as low,
     wilson_high(per_head.accuracy * per_head.effective, per_head.effective) as high,
     per_head.design_effect,
@@ -167,13 +147,12 @@ select
     case
         when baseline.n > 0 then clusters_to_detect(cast(0.05 as double), test.variance, test.clusters)
     end as clusters_needed,
-    test.p_value,
-    test.p_corrected,
+    test.p_value, test.p_corrected,
     test.p_value as p_documents,
     test.p_corrected as p_documents_corrected,
     ratio(per_head.n, (select count(*) from gold)) as findable,
     ratio(per_head.correct, (select count(*) from gold)) as overall,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from per_head
 inner join paired_test(
     pairs := (select list([number, cluster, n, only_head, only_offset]) from per_cluster),

@@ -17,19 +17,10 @@
 -- column relation
 -- column offset integer: predicted head minus dependent, in positions: words, and multiword tokens read as written
 -- column accuracy, correct, n, findable, overall, side, run
-select
-    hit.relation,
-    hit."offset",
-    hit.accuracy,
-    hit.correct,
-    hit.n,
-    hit.findable,
-    hit.overall,
-    hit.side,
-    (select chosen_run.name from chosen_run) as run
+select relation, "offset", accuracy, correct, n, findable, overall, side, (select name from chosen_run) as run
 from offset_hit(
-    runs := (select list(chosen_run.id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
+    runs := (select list(id) from chosen_run), subtypes := $subtypes, possessive := $possessive,
     saved := saved_relation_name($relation), offsets := $offsets, clamped := $clamped
 ) as hit
-where $relation is null or hit.relation = $relation
-order by hit.relation, hit."offset", hit.side
+where $relation is null or relation = $relation
+order by relation, "offset", side

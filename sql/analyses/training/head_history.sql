@@ -37,18 +37,17 @@ with
 
 checkpoint as materialized (
     select matching_run.*
-    from series_run(anchor := (select chosen_run.id from chosen_run)) as matching_run
+    from series_run(anchor := (select id from chosen_run)) as matching_run
 ),
 
 checkpoint_value as (
     select
-        checkpoint.step,
-        checkpoint.tokens_seen,
+        checkpoint.step, checkpoint.tokens_seen,
         checkpoint.name as run_name,
         head_value.*,
         case when $measure = 'entropy' then head_value.value else -head_value.value end as from_best
     from head_measure(
-        runs := (select list(checkpoint.id) from checkpoint), measure := $measure, relation := $relation
+        runs := (select list(id) from checkpoint), measure := $measure, relation := $relation
     ) as head_value
     inner join checkpoint on checkpoint.id = head_value.run
     where ($layer is null or head_value.layer = $layer)
@@ -57,17 +56,10 @@ checkpoint_value as (
 ),
 
 ranked_head as (
-    select
-        checkpoint_value.layer,
-        checkpoint_value.head,
-        checkpoint_value.direction,
-        row_number() over (
-            order by
-                checkpoint_value.from_best, checkpoint_value.layer, checkpoint_value.head, checkpoint_value.direction
-        ) as place
+    select layer, head, direction, row_number() over (order by from_best, layer, head, direction) as place
     from checkpoint_value
-    where checkpoint_value.step = (select max(checkpoint.step) from checkpoint)
-        and checkpoint_value.value is not null
+    where step = (select max(step) from checkpoint)
+        and value is not null
 )
 
 select
@@ -77,16 +69,9 @@ select
             checkpoint_value.layer, '-', checkpoint_value.head, ' ', replace(checkpoint_value.direction, '_', ' ')
         )
     end as name,
-    checkpoint_value.layer,
-    checkpoint_value.head,
-    checkpoint_value.direction,
-    checkpoint_value.step,
-    checkpoint_value.tokens_seen,
-    checkpoint_value.value,
-    checkpoint_value.low,
-    checkpoint_value.high,
-    checkpoint_value.baseline,
-    checkpoint_value.n,
+    checkpoint_value.layer, checkpoint_value.head, checkpoint_value.direction, checkpoint_value.step,
+    checkpoint_value.tokens_seen, checkpoint_value.value, checkpoint_value.low, checkpoint_value.high,
+    checkpoint_value.baseline, checkpoint_value.n,
     checkpoint_value.run_name as run
 from checkpoint_value
 inner join ranked_head

@@ -28,41 +28,31 @@ with
 
 checkpoint as materialized (
     select matching_run.*
-    from series_run(anchor := (select chosen_run.id from chosen_run)) as matching_run
+    from series_run(anchor := (select id from chosen_run)) as matching_run
 ),
 
 checkpoint_value as materialized (
     select
-        checkpoint.step,
-        checkpoint.tokens_seen,
+        checkpoint.step, checkpoint.tokens_seen,
         checkpoint.name as run_name,
         head_value.*,
         coalesce(head_value.low > head_value.baseline + $margin, false) as is_above
     from head_measure(
-        runs := (select list(checkpoint.id) from checkpoint), measure := $measure, relation := $relation
+        runs := (select list(id) from checkpoint), measure := $measure, relation := $relation
     ) as head_value
     inner join checkpoint on checkpoint.id = head_value.run
 ),
 
 -- The last step at which the head is not above its baseline: the onset is the step after it.
 last_below as (
-    select
-        checkpoint_value.layer,
-        checkpoint_value.head,
-        checkpoint_value.direction,
-        max(case when not checkpoint_value.is_above then checkpoint_value.step end) as before,
-        count(*) as checkpoints
+    select layer, head, direction, max(case when not is_above then step end) as before, count(*) as checkpoints
     from checkpoint_value
-    group by checkpoint_value.layer, checkpoint_value.head, checkpoint_value.direction
+    group by all
 ),
 
 onset as (
     select
-        last_below.layer,
-        last_below.head,
-        last_below.direction,
-        last_below.before,
-        last_below.checkpoints,
+        last_below.layer, last_below.head, last_below.direction, last_below.before, last_below.checkpoints,
         min(
             case
                 when last_below.before is null or checkpoint_value.step > last_below.before then checkpoint_value.step
@@ -73,31 +63,20 @@ onset as (
         on checkpoint_value.layer = last_below.layer
         and checkpoint_value.head = last_below.head
         and checkpoint_value.direction is not distinct from last_below.direction
-    group by last_below.layer, last_below.head, last_below.direction, last_below.before, last_below.checkpoints
+    group by all
 )
 
 select
-    onset.layer,
-    onset.head,
-    onset.direction,
-    onset.onset,
-    onset.before,
-    checkpoint.tokens_seen,
-    checkpoint_value.value,
-    checkpoint_value.baseline,
-    onset.checkpoints,
+    onset.layer, onset.head, onset.direction, onset.onset, onset.before, checkpoint.tokens_seen, checkpoint_value.value,
+    checkpoint_value.baseline, onset.checkpoints,
     checkpoint_value.run_name as run
 from onset
 inner join checkpoint_value
     on checkpoint_value.layer = onset.layer
     and checkpoint_value.head = onset.head
     and checkpoint_value.direction is not distinct from onset.direction
-    and checkpoint_value.step = (select max(any_checkpoint.step) from checkpoint as any_checkpoint)
+    and checkpoint_value.step = (select max(step) from checkpoint as any_checkpoint)
 left join checkpoint on checkpoint.step = onset.onset
 order by
     case when onset.onset is null then 1 else 0 end,
-    onset.onset,
-    checkpoint_value.value desc,
-    onset.layer,
-    onset.head,
-    onset.direction
+    onset.onset, checkpoint_value.value desc, onset.layer, onset.head, onset.direction

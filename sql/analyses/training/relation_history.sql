@@ -26,13 +26,13 @@ with
 
 checkpoint as materialized (
     select matching_run.*
-    from series_run(anchor := (select chosen_run.id from chosen_run)) as matching_run
+    from series_run(anchor := (select id from chosen_run)) as matching_run
 ),
 
 hit as materialized (
     select checkpoint.step, checkpoint.tokens_seen, checkpoint.name as run_name, part_hit.*
     from held_out_hit(
-        runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
+        runs := (select list(id) from checkpoint), subtypes := $subtypes, possessive := false,
         saved := saved_relation_name($relation), choose := 'half', min_count := $min_count
     ) as part_hit
     inner join checkpoint on checkpoint.id = part_hit.run
@@ -43,34 +43,25 @@ hit as materialized (
 selected_head as (
     select hit.*
     from hit
-    where hit.is_chosen_on
-    qualify row_number() over (
-        partition by hit.step, hit.relation
-        order by hit.correct desc, hit.layer, hit.head, hit.direction
-    ) = 1
+    where is_chosen_on
+    qualify row_number() over (partition by step, relation order by correct desc, layer, head, direction) = 1
 ),
 
 -- By the step with the most dependents, so that all steps show the same relations.
 ranked_relation as (
-    select relation_size.relation, row_number() over (order by relation_size.n desc, relation_size.relation) as place
-    from (select hit.relation, max(hit.n) as n from hit group by hit.relation) as relation_size
+    select relation, row_number() over (order by n desc, relation) as place
+    from (select relation, max(n) as n from hit group by all) as relation_size
 ),
 
 last_selected_head as (
-    select selected_head.relation, selected_head.layer, selected_head.head, selected_head.direction
+    select relation, layer, head, direction
     from selected_head
-    where selected_head.step = (select max(checkpoint.step) from checkpoint)
+    where step = (select max(step) from checkpoint)
 )
 
 select
-    selected_head.relation,
-    selected_head.step,
-    selected_head.tokens_seen,
-    scored.n,
-    selected_head.layer,
-    selected_head.head,
-    selected_head.direction,
-    scored.accuracy,
+    selected_head.relation, selected_head.step, selected_head.tokens_seen, scored.n, selected_head.layer,
+    selected_head.head, selected_head.direction, scored.accuracy,
     wilson_low(scored.accuracy * scored.effective, scored.effective) as low,
     wilson_high(scored.accuracy * scored.effective, scored.effective) as high,
     selected_head.accuracy as chosen_accuracy,
@@ -93,7 +84,7 @@ inner join hit as scored
 inner join ranked_relation on ranked_relation.relation = selected_head.relation
 left join last_selected_head on last_selected_head.relation = selected_head.relation
 left join best_offset(
-    runs := (select list(checkpoint.id) from checkpoint), subtypes := $subtypes, possessive := false,
+    runs := (select list(id) from checkpoint), subtypes := $subtypes, possessive := false,
     saved := saved_relation_name($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
 ) as best
     on best.run = selected_head.run

@@ -24,13 +24,9 @@ with
 
 phrase as (
     select
-        indexed_span.sequence,
-        indexed_span.sentence,
-        indexed_span.source,
-        indexed_span.layer,
-        indexed_span.head,
-        cast(list_extract(indexed_span.firsts, indexed_span.at) as smallint) as first_position,
-        cast(list_extract(indexed_span.lasts, indexed_span.at) as smallint) as last_position
+        sequence, sentence, source, layer, head,
+        cast(list_extract(firsts, indexed_span.at) as smallint) as first_position,
+        cast(list_extract(lasts, indexed_span.at) as smallint) as last_position
     from (
         select attention_span.*, unnest(range(1, len(attention_span.firsts) + 1)) as at
         from attention_span
@@ -46,8 +42,7 @@ phrase as (
 -- Distinct, since phrases of the same words, or of words that share positions, have the same positions.
 gold_phrase as (
     select distinct
-        first_place.sequence,
-        constituent.sentence,
+        first_place.sequence, constituent.sentence,
         first_place.position as first_position,
         last_place.position as last_position
     from constituent
@@ -67,33 +62,21 @@ gold_phrase as (
 
 phrase_text as (
     select
-        phrase.sequence,
-        phrase.sentence,
-        phrase.source,
-        phrase.layer,
-        phrase.head,
-        phrase.first_position,
+        phrase.sequence, phrase.sentence, phrase.source, phrase.layer, phrase.head, phrase.first_position,
         phrase.last_position,
         string_agg(position.text, ' ' order by position.position) as phrase
     from phrase
     inner join position
         on position.sequence = phrase.sequence
         and position.position between phrase.first_position and phrase.last_position
-    group by
-        phrase.sequence, phrase.sentence, phrase.source, phrase.layer, phrase.head, phrase.first_position,
-        phrase.last_position
+    group by all
 )
 
 select
-    phrase_text.sentence,
-    phrase_text.first_position,
-    phrase_text.last_position,
-    phrase_text.phrase,
+    phrase_text.sentence, phrase_text.first_position, phrase_text.last_position, phrase_text.phrase,
     gold_phrase.sentence is not null as is_constituent,
-    phrase_text.source,
-    phrase_text.layer,
-    phrase_text.head,
-    (select chosen_run.name from chosen_run) as run
+    phrase_text.source, phrase_text.layer, phrase_text.head,
+    (select name from chosen_run) as run
 from phrase_text
 left join gold_phrase
     on gold_phrase.sequence = phrase_text.sequence

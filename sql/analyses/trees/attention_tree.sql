@@ -35,14 +35,14 @@ with
 
 -- The source that finds the most gold dependencies, of those that the parameters allow.
 best as (
-    select hit.source, hit.layer, hit.head, hit.direction
+    select source, layer, head, direction
     from tree_hit(runs := (select list(id) from chosen_run), root := $root, decoder := $decoder) as hit
-    where hit.source = $source
-        and ($layer is null or hit.layer = $layer)
-        and ($head is null or hit.head = $head)
-        and ($direction is null or hit.direction = $direction)
-    group by hit.source, hit.layer, hit.head, hit.direction
-    order by sum(hit.found) desc, hit.layer, hit.head, hit.direction
+    where source = $source
+        and ($layer is null or layer = $layer)
+        and ($head is null or head = $head)
+        and ($direction is null or direction = $direction)
+    group by all
+    order by sum(found) desc, layer, head, direction
     limit 1
 ),
 
@@ -62,16 +62,8 @@ tree as (
 
 arc as (
     select
-        tree.sequence,
-        tree.sentence,
-        tree.source,
-        tree.layer,
-        tree.head,
-        tree.direction,
-        tree.heads,
-        tree.first_position,
-        word_position.position,
-        word_position.word,
+        tree.sequence, tree.sentence, tree.source, tree.layer, tree.head, tree.direction, tree.heads,
+        tree.first_position, word_position.position, word_position.word,
         list_extract(tree.heads, word_position.position - tree.first_position + 1) as found_position
     from tree
     inner join word_position on word_position.sequence = tree.sequence
@@ -81,7 +73,7 @@ arc as (
 ),
 
 gold as (
-    select pair.sequence, pair.dependent, pair.head_position, pair.is_root
+    select sequence, dependent, head_position, is_root
     from gold_pair(
         runs := (select list(id) from chosen_run), subtypes := false, possessive := false
     ) as pair
@@ -90,8 +82,7 @@ gold as (
 select
     arc.sentence,
     arc.word as dependent,
-    arc.position,
-    word.form,
+    arc.position, word.form,
     tree_head.text as found_head,
     gold_head.form as gold_head,
     word.deprel as relation,
@@ -104,12 +95,8 @@ select
                 false
             )
     end as is_found,
-    arc.found_position,
-    arc.source,
-    arc.layer,
-    arc.head,
-    arc.direction,
-    (select chosen_run.name from chosen_run) as run
+    arc.found_position, arc.source, arc.layer, arc.head, arc.direction,
+    (select name from chosen_run) as run
 from arc
 inner join word on word.id = arc.word
 left join word as gold_head

@@ -87,11 +87,11 @@ other_run as materialized (
 ),
 
 hit as materialized (
-    select cluster_hit.*, list_contains((select control_run.ids from control_run), cluster_hit.run) as is_control
+    select cluster_hit.*, list_contains((select ids from control_run), run) as is_control
     from tree_hit(
-        runs := list_concat((select list(id) from chosen_run), (select control_run.ids from control_run)),
+        runs := list_concat((select list(id) from chosen_run), (select ids from control_run)),
         root := $root, decoder := $decoder, punctuation := $punctuation, classification := $classification,
-        within := (select other_run.ids from other_run)
+        within := (select ids from other_run)
     ) as cluster_hit
 ),
 
@@ -99,71 +99,50 @@ hit as materialized (
 named_hit as (
     select
         case
-            when hit.is_control then 'random weights'
-            when hit.source = 'head' then 'best head'
-            when hit.source = 'layer' then 'best layer'
-            when hit.source = 'all' then 'all heads'
-            else hit.source
+            when is_control then 'random weights'
+            when source = 'head' then 'best head'
+            when source = 'layer' then 'best layer'
+            when source = 'all' then 'all heads'
+            else source
         end as tree,
         hit.*
     from hit
-    where hit.source = 'head'
-        or not hit.is_control
+    where source = 'head'
+        or not is_control
 ),
 
 -- Chosen on the odd clusters; all that follows is scored on the even ones.
 best as (
-    select
-        ranked_hit.tree,
-        ranked_hit.run,
-        ranked_hit.source,
-        ranked_hit.layer,
-        ranked_hit.head,
-        ranked_hit.direction,
-        ranked_hit.chosen_uuas
+    select tree, run, source, layer, head, direction, chosen_uuas
     from (
         select
-            named_hit.tree,
-            named_hit.run,
-            named_hit.source,
-            named_hit.layer,
-            named_hit.head,
-            named_hit.direction,
-            ratio(sum(named_hit.found), sum(named_hit.n)) as chosen_uuas,
+            tree, run, source, layer, head, direction,
+            ratio(sum(found), sum(n)) as chosen_uuas,
             row_number() over (
-                partition by named_hit.tree, named_hit.run
-                order by
-                    sum(case when $measure = 'uas' then named_hit.correct else named_hit.found end) desc,
-                    named_hit.layer, named_hit.head, named_hit.direction
+                partition by tree, run
+                order by sum(case when $measure = 'uas' then correct else found end) desc, layer, head, direction
             ) as place
         from named_hit
-        where named_hit.cluster % 2 = 1
-        group by named_hit.tree, named_hit.run, named_hit.source, named_hit.layer, named_hit.head, named_hit.direction
+        where cluster % 2 = 1
+        group by tree, run, source, layer, head, direction
     ) as ranked_hit
-    where ranked_hit.place = 1
+    where place = 1
 ),
 
 gold as materialized (
     select tree_pair.*
     from gold_tree_pair(
-        runs := list_concat((select list(id) from chosen_run), (select control_run.ids from control_run)),
+        runs := list_concat((select list(id) from chosen_run), (select ids from control_run)),
         punctuation := $punctuation, classification := $classification,
-        within := (select other_run.ids from other_run), is_whole := true
+        within := (select ids from other_run), is_whole := true
     ) as tree_pair
-    where tree_pair.cluster % 2 = 0
-        and exists (select hit.run from hit)
+    where cluster % 2 = 0
+        and exists (select run from hit)
 ),
 
 tree_dependency as materialized (
     select
-        best.tree,
-        best.layer,
-        best.head,
-        best.direction,
-        best.chosen_uuas,
-        best.run,
-        gold.dependent,
-        gold.cluster,
+        best.tree, best.layer, best.head, best.direction, best.chosen_uuas, best.run, gold.dependent, gold.cluster,
         gold.class,
         has_edge(tree.heads, tree.first_position, gold.position, gold.head_position) as found,
         has_arc(tree.heads, tree.first_position, gold.position, gold.head_position) as correct,
@@ -196,9 +175,7 @@ compared_dependency as (
 
 chain_hit as (
     select
-        gold.run,
-        gold.cluster,
-        gold.class,
+        gold.run, gold.cluster, gold.class,
         count(*) as n,
         sum(case when abs(gold.position - gold.head_position) = 1 then 1 else 0 end) as found,
         sum(case when gold.head_position - gold.position = 1 then 1 else 0 end) as to_next,
@@ -206,144 +183,95 @@ chain_hit as (
     from gold
     inner join chosen_run on chosen_run.id = gold.run
     where gold.is_judged
-    group by gold.run, gold.cluster, gold.class
+    group by all
 ),
 
 -- only_tree and only_chain are null for chains, which are not compared with themselves.
 class_count as (
     select
-        compared_dependency.tree,
-        compared_dependency.layer,
-        compared_dependency.head,
-        compared_dependency.direction,
-        compared_dependency.chosen_uuas,
-        compared_dependency.run,
-        compared_dependency.cluster,
-        compared_dependency.class,
+        tree, layer, head, direction, chosen_uuas, run, cluster, class,
         count(*) as n,
-        sum(compared_dependency.found) as found,
-        sum(compared_dependency.correct) as correct,
-        sum(compared_dependency.found * (1 - compared_dependency.adjacent)) as only_tree,
-        sum((1 - compared_dependency.found) * compared_dependency.adjacent) as only_chain,
-        count(compared_dependency.found_by_head) as n_of_head,
-        coalesce(sum(compared_dependency.found * (1 - compared_dependency.found_by_head)), 0) as not_by_head,
-        coalesce(sum((1 - compared_dependency.found) * compared_dependency.found_by_head), 0) as only_by_head
+        sum(found) as found,
+        sum(correct) as correct,
+        sum(found * (1 - adjacent)) as only_tree,
+        sum((1 - found) * adjacent) as only_chain,
+        count(found_by_head) as n_of_head,
+        coalesce(sum(found * (1 - found_by_head)), 0) as not_by_head,
+        coalesce(sum((1 - found) * found_by_head), 0) as only_by_head
     from compared_dependency
-    group by
-        compared_dependency.tree, compared_dependency.layer, compared_dependency.head, compared_dependency.direction,
-        compared_dependency.chosen_uuas,
-        compared_dependency.run, compared_dependency.cluster, compared_dependency.class
+    group by all
     union all
     select
-        kind.tree,
-        null as layer,
-        null as head,
-        null as direction,
-        null as chosen_uuas,
-        chain_hit.run,
-        chain_hit.cluster,
-        chain_hit.class,
-        chain_hit.n,
-        chain_hit.found,
+        kind.tree, null as layer, null as head, null as direction, null as chosen_uuas, chain_hit.run,
+        chain_hit.cluster, chain_hit.class, chain_hit.n, chain_hit.found,
         case kind.tree
             when 'next word' then chain_hit.to_next
             when 'previous word' then chain_hit.to_previous
         end as correct,
-        null as only_tree,
-        null as only_chain,
-        0 as n_of_head,
-        0 as not_by_head,
-        0 as only_by_head
+        null as only_tree, null as only_chain, 0 as n_of_head, 0 as not_by_head, 0 as only_by_head
     from chain_hit
     cross join (select unnest(['adjacent words', 'next word', 'previous word']) as tree) as kind
 ),
 
 -- A dependency counts in its class and in all.
 counted_class as (
-    select
-        class_count.*,
-        unnest(case when class_count.class = 'all' then ['all'] else ['all', class_count.class] end) as counted_class
+    select class_count.*, unnest(case when class = 'all' then ['all'] else ['all', class] end) as counted_class
     from class_count
 ),
 
 per_cluster as (
     select
-        counted_class.tree,
-        counted_class.layer,
-        counted_class.head,
-        counted_class.direction,
-        counted_class.chosen_uuas,
-        counted_class.run,
-        counted_class.counted_class as class,
-        counted_class.cluster,
-        sum(counted_class.n) as n,
-        sum(counted_class.found) as found,
-        sum(counted_class.correct) as correct,
-        sum(counted_class.only_tree) as only_tree,
-        sum(counted_class.only_chain) as only_chain,
-        sum(counted_class.n_of_head) as n_of_head,
-        sum(counted_class.not_by_head) as not_by_head,
-        sum(counted_class.only_by_head) as only_by_head
+        tree, layer, head, direction, chosen_uuas, run,
+        counted_class as class,
+        cluster,
+        sum(n) as n,
+        sum(found) as found,
+        sum(correct) as correct,
+        sum(only_tree) as only_tree,
+        sum(only_chain) as only_chain,
+        sum(n_of_head) as n_of_head,
+        sum(not_by_head) as not_by_head,
+        sum(only_by_head) as only_by_head
     from counted_class
-    group by
-        counted_class.tree, counted_class.layer, counted_class.head, counted_class.direction, counted_class.chosen_uuas,
-        counted_class.run,
-        counted_class.counted_class, counted_class.cluster
+    group by all
 ),
 
 -- n_of_head is 0 for trees that are not compared with the best head: null, so that over_head is null.
 per_tree as (
     select
-        per_cluster.tree,
-        per_cluster.layer,
-        per_cluster.head,
-        per_cluster.direction,
-        per_cluster.chosen_uuas,
-        per_cluster.run,
-        per_cluster.class,
-        sum(per_cluster.n) as n,
-        ratio(sum(per_cluster.found), sum(per_cluster.n)) as uuas,
-        clustered_n(per_cluster.found, per_cluster.n) as effective,
-        ratio(sum(per_cluster.correct), sum(per_cluster.n)) as uas,
-        clustered_n(per_cluster.correct, per_cluster.n) as uas_effective,
-        sum(per_cluster.only_tree) as only_tree,
-        sum(per_cluster.only_chain) as only_chain,
-        clustered_pairs(per_cluster.only_tree, per_cluster.only_chain, per_cluster.n) as gain_effective,
-        nullif(sum(per_cluster.n_of_head), 0) as n_of_head,
-        sum(per_cluster.not_by_head) as not_by_head,
-        sum(per_cluster.only_by_head) as only_by_head,
-        clustered_pairs(
-            per_cluster.not_by_head, per_cluster.only_by_head, per_cluster.n_of_head
-        ) as over_head_effective
+        tree, layer, head, direction, chosen_uuas, run, class,
+        sum(n) as n,
+        ratio(sum(found), sum(n)) as uuas,
+        clustered_n(found, n) as effective,
+        ratio(sum(correct), sum(n)) as uas,
+        clustered_n(correct, n) as uas_effective,
+        sum(only_tree) as only_tree,
+        sum(only_chain) as only_chain,
+        clustered_pairs(only_tree, only_chain, n) as gain_effective,
+        nullif(sum(n_of_head), 0) as n_of_head,
+        sum(not_by_head) as not_by_head,
+        sum(only_by_head) as only_by_head,
+        clustered_pairs(not_by_head, only_by_head, n_of_head) as over_head_effective
     from per_cluster
-    group by
-        per_cluster.tree, per_cluster.layer, per_cluster.head, per_cluster.direction, per_cluster.chosen_uuas,
-        per_cluster.run, per_cluster.class
+    group by all
 ),
 
 coverage as (
-    select gold_class.run, gold_class.class, share_of(gold_class.is_judged) as findable
+    select run, class, share_of(is_judged) as findable
     from (
-        select
-            gold.run,
-            gold.is_judged,
-            unnest(case when gold.class = 'all' then ['all'] else ['all', gold.class] end) as class
+        select run, is_judged, unnest(case when class = 'all' then ['all'] else ['all', class] end) as class
         from gold
     ) as gold_class
-    group by gold_class.run, gold_class.class
+    group by all
 ),
 
 scored_tree as (
     select
         per_tree.tree,
         case when per_tree.tree = 'random weights' then model.random_seed end as seed,
-        per_tree.layer,
-        per_tree.head,
-        per_tree.direction,
-        per_tree.class,
+        per_tree.layer, per_tree.head, per_tree.direction, per_tree.class,
         cast(per_tree.n as bigint) as n,
-        coverage.findable,
-        per_tree.uuas,
+        coverage.findable, per_tree.uuas,
         wilson_low(per_tree.uuas * per_tree.effective, per_tree.effective) as low,
         wilson_high(per_tree.uuas * per_tree.effective, per_tree.effective) as high,
         ratio(per_tree.only_tree - per_tree.only_chain, per_tree.n) as gain,
@@ -376,32 +304,20 @@ scored_tree as (
     union all
     select
         concat('probe: ', probe.kind) as tree,
-        null as seed,
-        null as layer,
-        null as head,
-        null as direction,
+        null as seed, null as layer, null as head, null as direction,
         probe_score.relation as class,
         probe_score.edges as n,
-        null as findable,
-        probe_score.uuas,
+        null as findable, probe_score.uuas,
         probe_score.uuas_low as low,
         probe_score.uuas_high as high,
-        null as gain,
-        null as gain_low,
-        null as gain_high,
-        null as over_head,
-        null as over_head_low,
-        null as over_head_high,
-        probe_score.uas,
-        probe_score.uas_low,
-        probe_score.uas_high,
-        null as chosen_uuas,
+        null as gain, null as gain_low, null as gain_high, null as over_head, null as over_head_low,
+        null as over_head_high, probe_score.uas, probe_score.uas_low, probe_score.uas_high, null as chosen_uuas,
         chosen_run.name as run
     from probe_score
     inner join probe on probe.id = probe_score.probe
     inner join chosen_run on chosen_run.id = probe.test_run
     where probe_score.edges > 0
-        and exists (select hit.run from hit)
+        and exists (select run from hit)
         and (probe_score.relation = 'all' or $classification = 'relation')
         and $words_of is null
 )
@@ -409,16 +325,16 @@ scored_tree as (
 select scored_tree.*
 from scored_tree
 order by
-    case scored_tree.class when 'all' then 0 else 1 end,
-    case when $classification = 'relation' then scored_tree.class end,
-    case scored_tree.class
+    case class when 'all' then 0 else 1 end,
+    case when $classification = 'relation' then class end,
+    case class
         when '1-10 words' then 1
         when '11-20 words' then 2
         when '21-30 words' then 3
         when '31-40 words' then 4
         else 5
     end,
-    case scored_tree.tree
+    case tree
         when 'best head' then 1
         when 'best layer' then 2
         when 'all heads' then 3
@@ -429,7 +345,4 @@ order by
         when 'previous word' then 8
         else 9
     end,
-    scored_tree.tree,
-    scored_tree.seed,
-    scored_tree.n desc,
-    scored_tree.uuas desc
+    tree, seed, n desc, uuas desc

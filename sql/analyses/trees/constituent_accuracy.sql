@@ -36,10 +36,7 @@ with
 counted_word as materialized (
     select
         sequence.id as sequence,
-        sequence.document,
-        word.sentence,
-        word.index,
-        word_position.position,
+        sequence.document, word.sentence, word.index, word_position.position,
         sum(case when word_kind.counts then 1 else 0 end) over (
             partition by sequence.id, word.sentence order by word.index
         ) as up_to,
@@ -50,30 +47,25 @@ counted_word as materialized (
     inner join word on word.id = word_position.word
     inner join (
         select
-            any_word.id,
+            id,
             $punctuation or not (
-                coalesce(any_word.upos = 'PUNCT', false)
-                or coalesce(without_subtype(any_word.deprel) in ('punct', 'p'), false)
-                or not regexp_matches(any_word.form, '[\pL\pN]')
+                coalesce(upos = 'PUNCT', false)
+                or coalesce(without_subtype(deprel) in ('punct', 'p'), false)
+                or not regexp_matches(form, '[\pL\pN]')
             ) as counts
         from word as any_word
     ) as word_kind on word_kind.id = word.id
 ),
 
 sentence_size as materialized (
-    select
-        counted_word.sequence,
-        counted_word.sentence,
-        min(counted_word.document) as document,
-        max(counted_word.up_to) as words
+    select sequence, sentence, min(document) as document, max(up_to) as words
     from counted_word
-    group by counted_word.sequence, counted_word.sentence
+    group by all
 ),
 
 gold_phrase as materialized (
     select
-        first_place.sequence,
-        first_place.sentence,
+        first_place.sequence, first_place.sentence,
         first_place.up_to - first_place.counts + 1 as first_word,
         last_place.up_to as last_word,
         max(case when $label is null or constituent.label = $label then 1 else 0 end) as has_label
@@ -90,15 +82,12 @@ gold_phrase as materialized (
         and sentence_size.sentence = first_place.sentence
     where last_place.up_to > first_place.up_to - first_place.counts + 1
         and last_place.up_to - (first_place.up_to - first_place.counts) < sentence_size.words
-    group by
-        first_place.sequence, first_place.sentence, first_place.up_to - first_place.counts + 1, last_place.up_to
+    group by all
 ),
 
 scored_sentence as materialized (
     select
-        sentence_size.sequence,
-        sentence_size.sentence,
-        sentence_size.words,
+        sentence_size.sequence, sentence_size.sentence, sentence_size.words,
         count(*) as phrases,
         sum(gold_phrase.has_label) as labelled,
         min(cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index)) as cluster
@@ -109,39 +98,24 @@ scored_sentence as materialized (
     inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
         on clustered_document.document = sentence_size.document
     inner join sentence on sentence.id = sentence_size.sentence
-    group by sentence_size.sequence, sentence_size.sentence, sentence_size.words
+    group by all
 ),
 
 -- Where a position begins and ends, in words that count.
 position_range as materialized (
-    select
-        counted_word.sequence,
-        counted_word.sentence,
-        counted_word.position,
-        min(counted_word.up_to - counted_word.counts) + 1 as first_word,
-        max(counted_word.up_to) as last_word
+    select sequence, sentence, position, min(up_to - counts) + 1 as first_word, max(up_to) as last_word
     from counted_word
-    group by counted_word.sequence, counted_word.sentence, counted_word.position
+    group by all
 ),
 
 decoded_phrase as (
     select
-        span.source,
-        span.layer,
-        span.head,
-        span.sequence,
-        span.sentence,
-        first_place.first_word,
-        last_place.last_word
+        span.source, span.layer, span.head, span.sequence, span.sentence, first_place.first_word, last_place.last_word
     from (
         select
-            indexed_span.source,
-            indexed_span.layer,
-            indexed_span.head,
-            indexed_span.sequence,
-            indexed_span.sentence,
-            list_extract(indexed_span.firsts, indexed_span.at) as first_position,
-            list_extract(indexed_span.lasts, indexed_span.at) as last_position
+            source, layer, head, sequence, sentence,
+            list_extract(firsts, indexed_span.at) as first_position,
+            list_extract(lasts, indexed_span.at) as last_position
         from (
             select attention_span.*, unnest(range(1, len(attention_span.firsts) + 1)) as at
             from attention_span
@@ -162,13 +136,12 @@ decoded_phrase as (
 -- Halves of halves of ...: the parts of a sentence at a depth.
 balanced_phrase as (
     select
-        scored_sentence.sequence,
-        scored_sentence.sentence,
+        scored_sentence.sequence, scored_sentence.sentence,
         part.number * scored_sentence.words // part.parts + 1 as first_word,
         (part.number + 1) * scored_sentence.words // part.parts as last_word
     from scored_sentence
     inner join (
-        select depth.parts, unnest(range(0, depth.parts)) as number
+        select parts, unnest(range(0, parts)) as number
         from (select unnest([1, 2, 4, 8, 16, 32, 64, 128, 256, 512]) as parts) as depth
     ) as part on part.parts < scored_sentence.words
 ),
@@ -183,45 +156,24 @@ proposed_phrase as (
     select decoded_phrase.* from decoded_phrase
     union all
     select
-        'left-branching' as source,
-        null as layer,
-        null as head,
-        branch.sequence,
-        branch.sentence,
-        1 as first_word,
-        branch.place + 1 as last_word
+        'left-branching' as source, null as layer, null as head, sequence, sentence, 1 as first_word,
+        place + 1 as last_word
     from branch
     union all
     select
-        'right-branching' as source,
-        null as layer,
-        null as head,
-        branch.sequence,
-        branch.sentence,
-        branch.place as first_word,
-        branch.words as last_word
+        'right-branching' as source, null as layer, null as head, sequence, sentence,
+        place as first_word,
+        words as last_word
     from branch
     union all
-    select
-        'balanced' as source,
-        null as layer,
-        null as head,
-        balanced_phrase.sequence,
-        balanced_phrase.sentence,
-        balanced_phrase.first_word,
-        balanced_phrase.last_word
+    select 'balanced' as source, null as layer, null as head, sequence, sentence, first_word, last_word
     from balanced_phrase
 ),
 
 tree_phrase as (
     select distinct
-        proposed_phrase.source,
-        proposed_phrase.layer,
-        proposed_phrase.head,
-        proposed_phrase.sequence,
-        proposed_phrase.sentence,
-        proposed_phrase.first_word,
-        proposed_phrase.last_word
+        proposed_phrase.source, proposed_phrase.layer, proposed_phrase.head, proposed_phrase.sequence,
+        proposed_phrase.sentence, proposed_phrase.first_word, proposed_phrase.last_word
     from proposed_phrase
     inner join scored_sentence
         on scored_sentence.sequence = proposed_phrase.sequence
@@ -232,11 +184,7 @@ tree_phrase as (
 
 per_sentence as (
     select
-        tree_phrase.source,
-        tree_phrase.layer,
-        tree_phrase.head,
-        tree_phrase.sequence,
-        tree_phrase.sentence,
+        tree_phrase.source, tree_phrase.layer, tree_phrase.head, tree_phrase.sequence, tree_phrase.sentence,
         count(*) as proposed,
         sum(case when gold_phrase.sentence is not null then 1 else 0 end) as found,
         sum(coalesce(gold_phrase.has_label, 0)) as found_labelled
@@ -246,15 +194,12 @@ per_sentence as (
         and gold_phrase.sentence = tree_phrase.sentence
         and gold_phrase.first_word = tree_phrase.first_word
         and gold_phrase.last_word = tree_phrase.last_word
-    group by tree_phrase.source, tree_phrase.layer, tree_phrase.head, tree_phrase.sequence, tree_phrase.sentence
+    group by all
 ),
 
 per_cluster as (
     select
-        per_sentence.source,
-        per_sentence.layer,
-        per_sentence.head,
-        scored_sentence.cluster,
+        per_sentence.source, per_sentence.layer, per_sentence.head, scored_sentence.cluster,
         count(*) as sentences,
         sum(ratio(2 * per_sentence.found, per_sentence.proposed + scored_sentence.phrases)) as f1,
         sum(per_sentence.proposed) as proposed,
@@ -265,14 +210,12 @@ per_cluster as (
     inner join scored_sentence
         on scored_sentence.sequence = per_sentence.sequence
         and scored_sentence.sentence = per_sentence.sentence
-    group by per_sentence.source, per_sentence.layer, per_sentence.head, scored_sentence.cluster
+    group by all
 ),
 
 per_tree as (
     select
-        per_cluster.source,
-        per_cluster.layer,
-        per_cluster.head,
+        per_cluster.source, per_cluster.layer, per_cluster.head,
         sum(per_cluster.f1) / sum(per_cluster.sentences) as f1,
         clustered_margin(per_cluster.f1, per_cluster.sentences) as margin,
         sum(per_cluster.f1 - right_branching.f1) / sum(per_cluster.sentences) as gain,
@@ -289,33 +232,23 @@ per_tree as (
         on right_branching.source = 'right-branching'
         and right_branching.cluster = per_cluster.cluster
         and per_cluster.source <> 'right-branching'
-    group by per_cluster.source, per_cluster.layer, per_cluster.head
+    group by all
 )
 
 select
-    per_tree.source,
-    per_tree.layer,
-    per_tree.head,
-    per_tree.f1,
-    within_share(per_tree.f1 - per_tree.margin) as low,
-    within_share(per_tree.f1 + per_tree.margin) as high,
-    per_tree.gain,
-    case
-        when per_tree.gain_margin is not null then greatest(cast(-1 as double), per_tree.gain - per_tree.gain_margin)
-    end as gain_low,
-    case
-        when per_tree.gain_margin is not null then least(cast(1 as double), per_tree.gain + per_tree.gain_margin)
-    end as gain_high,
-    per_tree.precision,
-    per_tree.recall,
-    cast(per_tree.sentences as bigint) as sentences,
-    cast(per_tree.n as bigint) as n,
-    (select chosen_run.name from chosen_run) as run
+    source, layer, head, f1,
+    within_share(f1 - margin) as low,
+    within_share(f1 + margin) as high,
+    gain,
+    case when gain_margin is not null then greatest(cast(-1 as double), gain - gain_margin) end as gain_low,
+    case when gain_margin is not null then least(cast(1 as double), gain + gain_margin) end as gain_high,
+    precision, recall,
+    cast(sentences as bigint) as sentences,
+    cast(n as bigint) as n,
+    (select name from chosen_run) as run
 from per_tree
-where exists (select decoded_phrase.source from decoded_phrase)
+where exists (select source from decoded_phrase)
 order by
-    case when per_tree.source in ('left-branching', 'right-branching', 'balanced') then 1 else 0 end,
-    round(per_tree.f1, 12) desc,
-    per_tree.source,
-    per_tree.layer,
-    per_tree.head
+    case when source in ('left-branching', 'right-branching', 'balanced') then 1 else 0 end,
+    round(f1, 12) desc,
+    source, layer, head

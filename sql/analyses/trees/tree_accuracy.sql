@@ -43,11 +43,11 @@ hit as (
     from tree_hit(
         runs := (select list(id) from chosen_run), root := $root, decoder := $decoder, punctuation := $punctuation
     ) as cluster_hit
-    where $source is null or cluster_hit.source = $source
+    where $source is null or source = $source
 ),
 
 coverage as (
-    select share_of(gold.is_judged) as findable
+    select share_of(is_judged) as findable
     from gold_tree_pair(
         runs := (select list(id) from chosen_run), punctuation := $punctuation, is_whole := true
     ) as gold
@@ -55,26 +55,20 @@ coverage as (
 
 per_tree as (
     select
-        hit.source,
-        hit.layer,
-        hit.head,
-        hit.direction,
-        sum(hit.found) as found,
-        sum(hit.correct) as correct,
-        sum(hit.n) as n,
-        clustered_n(hit.found, hit.n) as effective,
-        sum(hit.only_tree) as only_tree,
-        sum(hit.only_chain) as only_chain,
-        clustered_pairs(hit.only_tree, hit.only_chain, hit.n) as gain_effective
+        source, layer, head, direction,
+        sum(found) as found,
+        sum(correct) as correct,
+        sum(n) as n,
+        clustered_n(found, n) as effective,
+        sum(only_tree) as only_tree,
+        sum(only_chain) as only_chain,
+        clustered_pairs(only_tree, only_chain, n) as gain_effective
     from hit
-    group by hit.source, hit.layer, hit.head, hit.direction
+    group by all
 )
 
 select
-    per_tree.source,
-    per_tree.layer,
-    per_tree.head,
-    per_tree.direction,
+    per_tree.source, per_tree.layer, per_tree.head, per_tree.direction,
     ratio(per_tree.found, per_tree.n) as uuas,
     wilson_low(ratio(per_tree.found, per_tree.n) * per_tree.effective, per_tree.effective) as low,
     wilson_high(ratio(per_tree.found, per_tree.n) * per_tree.effective, per_tree.effective) as high,
@@ -87,7 +81,7 @@ select
     ratio(per_tree.only_tree - per_tree.only_chain, per_tree.n) as gain,
     paired_low(per_tree.only_tree, per_tree.only_chain, per_tree.n, per_tree.gain_effective) as gain_low,
     paired_high(per_tree.only_tree, per_tree.only_chain, per_tree.n, per_tree.gain_effective) as gain_high,
-    (select chosen_run.name from chosen_run) as run
+    (select name from chosen_run) as run
 from per_tree
 cross join coverage
 order by per_tree.found desc, per_tree.source, per_tree.layer, per_tree.head, per_tree.direction

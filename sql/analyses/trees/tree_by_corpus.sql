@@ -49,40 +49,32 @@ corpus_run as materialized (
 
 per_tree as materialized (
     select
-        hit.run,
-        hit.source,
-        hit.layer,
-        hit.head,
-        hit.direction,
-        sum(hit.n) as n,
-        sum(hit.found) as found,
-        ratio(sum(hit.found), sum(hit.n)) as uuas,
-        ratio(sum(hit.correct), sum(hit.n)) as uas,
-        clustered_n(hit.found, hit.n) as effective,
-        sum(hit.only_tree) as only_tree,
-        sum(hit.only_chain) as only_chain,
-        clustered_pairs(hit.only_tree, hit.only_chain, hit.n) as gain_effective
+        run, source, layer, head, direction,
+        sum(n) as n,
+        sum(found) as found,
+        ratio(sum(found), sum(n)) as uuas,
+        ratio(sum(correct), sum(n)) as uas,
+        clustered_n(found, n) as effective,
+        sum(only_tree) as only_tree,
+        sum(only_chain) as only_chain,
+        clustered_pairs(only_tree, only_chain, n) as gain_effective
     from tree_hit(
-        runs := (select list(corpus_run.id) from corpus_run),
-        root := $root, decoder := $decoder, punctuation := $punctuation
+        runs := (select list(id) from corpus_run), root := $root, decoder := $decoder, punctuation := $punctuation
     ) as hit
-    where hit.source in ('head', 'ensemble')
-    group by hit.run, hit.source, hit.layer, hit.head, hit.direction
+    where source in ('head', 'ensemble')
+    group by all
 ),
 
 head_tree as (
     select per_tree.*
     from per_tree
-    where per_tree.source = 'head'
+    where source = 'head'
 ),
 
 best as (
     select head_tree.*
     from head_tree
-    qualify row_number() over (
-        partition by head_tree.run
-        order by head_tree.found desc, head_tree.layer, head_tree.head, head_tree.direction
-    ) = 1
+    qualify row_number() over (partition by run order by found desc, layer, head, direction) = 1
 ),
 
 -- For each corpus the head that is best on average over the others.
@@ -99,22 +91,17 @@ selected_head as (
 ),
 
 coverage as (
-    select gold.run, share_of(gold.is_judged) as findable
+    select run, share_of(is_judged) as findable
     from gold_tree_pair(
-        runs := (select list(corpus_run.id) from corpus_run), punctuation := $punctuation, is_whole := true
+        runs := (select list(id) from corpus_run), punctuation := $punctuation, is_whole := true
     ) as gold
-    group by gold.run
+    group by all
 )
 
 select
-    corpus_run.corpus,
-    corpus_run.language,
+    corpus_run.corpus, corpus_run.language,
     cast(head_tree.n as bigint) as n,
-    coverage.findable,
-    selected_head.layer,
-    selected_head.head,
-    selected_head.direction,
-    head_tree.uuas,
+    coverage.findable, selected_head.layer, selected_head.head, selected_head.direction, head_tree.uuas,
     wilson_low(head_tree.uuas * head_tree.effective, head_tree.effective) as low,
     wilson_high(head_tree.uuas * head_tree.effective, head_tree.effective) as high,
     head_tree.uas,

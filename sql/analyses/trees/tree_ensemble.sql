@@ -24,15 +24,9 @@
 -- column in_tree boolean: whether the tree of the ensemble reads them
 -- column run
 select
-    ensemble.relation,
-    ensemble.direction,
-    ensemble.rank,
-    ensemble.layer,
-    ensemble.head,
+    ensemble.relation, ensemble.direction, ensemble.rank, ensemble.layer, ensemble.head,
     ratio(ensemble.correct, ensemble.n) as accuracy,
-    ensemble.correct,
-    ensemble.n,
-    ensemble.in_tree,
+    ensemble.correct, ensemble.n, ensemble.in_tree,
     chosen_run.name as run
 from tree_ensemble as ensemble
 inner join chosen_run on chosen_run.id = ensemble.run

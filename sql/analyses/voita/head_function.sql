@@ -48,25 +48,19 @@
 -- column sequences bigint: inputs that rare_word is over
 -- column run
 select
-    confidence.layer,
-    confidence.head,
-    confidence.confidence,
-    confidence.positional,
-    confidence."offset",
+    confidence.layer, confidence.head, confidence.confidence, confidence.positional, confidence."offset",
     syntactic.relations as syntactic,
     rare.rare_word,
     rare.maxima as rare_word_maxima,
     rare.chance as rare_word_chance,
     confidence.positions,
     coalesce(rare.sequences, 0) as sequences,
-    (select chosen_run.name from chosen_run) as run
-from head_confidence(run := (select chosen_run.id from chosen_run)) as confidence
-left join syntactic_head(
-    run := (select chosen_run.id from chosen_run), margin := $margin, min_count := $min_count
-) as syntactic
+    (select name from chosen_run) as run
+from head_confidence(run := (select id from chosen_run)) as confidence
+left join syntactic_head(run := (select id from chosen_run), margin := $margin, min_count := $min_count) as syntactic
     on syntactic.layer = confidence.layer
     and syntactic.head = confidence.head
-left join rare_word_head(run := (select chosen_run.id from chosen_run)) as rare
+left join rare_word_head(run := (select id from chosen_run)) as rare
     on rare.layer = confidence.layer
     and rare.head = confidence.head
 order by confidence.layer, confidence.head

@@ -5,8 +5,7 @@ with
 
 known_sentence as (
     select
-        sentence.id,
-        sentence.name,
+        sentence.id, sentence.name,
         document.name as document
     from sentence
     inner join document on document.id = sentence.document
@@ -16,20 +15,19 @@ known_sentence as (
 -- The sentences of a name, within a document where the file has a column of documents.
 named_sentence as (
     select
-        known_sentence.name,
-        case when $by_document then known_sentence.document end as document,
-        min(known_sentence.id) as id,
+        name,
+        case when $by_document then document end as document,
+        min(id) as id,
         count(*) as sentences
     from known_sentence
-    where known_sentence.name is not null
-    group by known_sentence.name, case when $by_document then known_sentence.document end
+    where name is not null
+    group by all
 ),
 
 -- The key by which a row refers to a word: its id alone, or its sentence and its place there.
 keyed_word as (
     select
-        word.id,
-        word.form,
+        word.id, word.form,
         case when $by_id then 0 else word.sentence end as sentence,
         case when $by_id then word.id else word.index end as number
     from word
@@ -39,19 +37,14 @@ keyed_word as (
 -- Numbers as text: 3, or 3.0 where a program kept whole numbers beside missing ones.
 numbered_row as (
     select
-        annotated_row.n,
-        annotated_row.sent_id,
-        annotated_row.document,
-        annotated_row.form,
-        try_cast(regexp_extract(trim(annotated_row.word_number), '^([0-9]+)(\.0*)?$', 1) as bigint) as number
+        n, sent_id, document, form,
+        try_cast(regexp_extract(trim(word_number), '^([0-9]+)(\.0*)?$', 1) as bigint) as number
     from annotated_row
 ),
 
 placed_row as (
     select
-        numbered_row.n,
-        numbered_row.form,
-        numbered_row.number,
+        numbered_row.n, numbered_row.form, numbered_row.number,
         case when $by_id then 0 else named_sentence.id end as sentence,
         coalesce(named_sentence.sentences, 0) as sentences
     from numbered_row
@@ -62,9 +55,7 @@ placed_row as (
 
 matched_row as (
     select
-        placed_row.n,
-        placed_row.form,
-        placed_row.sentences,
+        placed_row.n, placed_row.form, placed_row.sentences,
         keyed_word.id as word,
         keyed_word.form as known_form
     from placed_row
@@ -74,13 +65,11 @@ matched_row as (
 )
 
 select
-    matched_row.n,
-    matched_row.word,
-    matched_row.known_form,
+    n, word, known_form,
     case
-        when not $by_id and matched_row.sentences = 0 then 'sentence'
-        when not $by_id and matched_row.sentences > 1 then 'sentences'
-        when matched_row.word is null then 'word'
-        when $by_form and matched_row.form is distinct from matched_row.known_form then 'form'
+        when not $by_id and sentences = 0 then 'sentence'
+        when not $by_id and sentences > 1 then 'sentences'
+        when word is null then 'word'
+        when $by_form and form is distinct from known_form then 'form'
     end as fault
 from matched_row

@@ -2,24 +2,15 @@
 with
 
 first_row as (
-    select
-        annotated_word.fault,
-        count(*) as rows,
-        min(annotated_word.n) as n
+    select fault, count(*) as rows, min(n) as n
     from annotated_word
-    where annotated_word.fault is not null
-    group by annotated_word.fault
+    where fault is not null
+    group by all
 )
 
 select
-    first_row.fault,
-    first_row.rows,
-    first_row.n,
-    annotated_row.sent_id,
-    annotated_row.document,
-    annotated_row.word_number,
-    annotated_row.form,
-    annotated_word.known_form
+    first_row.fault, first_row.rows, first_row.n, annotated_row.sent_id, annotated_row.document,
+    annotated_row.word_number, annotated_row.form, annotated_word.known_form
 from first_row
 inner join annotated_row on annotated_row.n = first_row.n
 inner join annotated_word on annotated_word.n = first_row.n

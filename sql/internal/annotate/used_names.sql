@@ -24,6 +24,6 @@ used_name as (
     where duckdb_keywords.keyword_category in ('reserved', 'type_function')
 )
 
-select lower(used_name.name), arg_min(used_name.kind, used_name.rank)
+select lower(name), arg_min(kind, rank)
 from used_name
-group by lower(used_name.name)
+group by all

@@ -5,30 +5,30 @@ words_of_document as (
     select sentence.document, min(word.id) as first_word, max(word.id) as last_word
     from word
     inner join sentence on sentence.id = word.sentence
-    group by sentence.document
+    group by all
 ),
 
 positions_of_sequence as (
     select
-        position.sequence, count(*) as positions, count(distinct position.position) as places,
-        min(position.position) as first_position, max(position.position) as last_position,
-        min(least(position.word, position.last_word)) as least_word,
-        max(greatest(position.word, position.last_word)) as largest_word
+        sequence, count(*) as positions, count(distinct position) as places,
+        min(position) as first_position, max(position) as last_position,
+        min(least(word, last_word)) as least_word,
+        max(greatest(word, last_word)) as largest_word
     from position
-    group by position.sequence
+    group by all
 )
 
 select 'its table sequence has ids twice' as reason
 from sequence
-having count(*) <> count(distinct sequence.id)
+having count(*) <> count(distinct id)
 union all
-select 'the id of the input ' || sequence.id || ' is that of another run'
+select 'the id of the input ' || id || ' is that of another run'
 from sequence
-where sequence.id >> 40 <> sequence.run - 1
+where id >> 40 <> run - 1
 union all
 select 'its table position has rows that belong to no input'
 from positions_of_sequence
-where positions_of_sequence.sequence not in (select sequence.id from sequence)
+where sequence not in (select id from sequence)
 union all
 select 'the input ' || sequence.id || ' does not have the ' || sequence.positions || ' positions that it should have'
 from sequence

@@ -7,5 +7,5 @@ select
     arg_min(departure.place, departure.sentence) as place
 from departure
 inner join corpus on corpus.id = departure.corpus
-group by corpus.name, departure.reason
+group by all
 order by corpus.name, n desc, departure.reason

@@ -1,23 +1,6 @@
 -- The models of a bank.
 select
-    model.id,
-    model.name,
-    model.architecture,
-    model.layers,
-    model.heads,
-    model.random_seed,
-    model.revision,
-    model.sha256,
-    model.tokenizer,
-    model.max_positions,
-    model.tokenizer_sha256,
-    model.layer_numbers,
-    model.sinks,
-    model.causal,
-    model.sliding_window,
-    model.kv_heads,
-    model.series,
-    model.step,
-    model.tokens_seen
+    id, name, architecture, layers, heads, random_seed, revision, sha256, tokenizer, max_positions, tokenizer_sha256,
+    layer_numbers, sinks, causal, sliding_window, kv_heads, series, step, tokens_seen
 from model
-order by model.id
+order by id

@@ -3,15 +3,15 @@ with
 
 part_total as (
     select
-        run_part.run,
-        sum(run_part.batches) as batches,
-        max(run_part.batch_tokens) as batch_tokens,
-        string_agg(distinct run_part.device, ' + ' order by run_part.device) as device,
-        sum(run_part.unknown_words) as unknown_words,
-        sum(run_part.joined_words) as joined_words,
-        sum(run_part.misspelled_words) as misspelled_words
+        run,
+        sum(batches) as batches,
+        max(batch_tokens) as batch_tokens,
+        string_agg(distinct device, ' + ' order by device) as device,
+        sum(unknown_words) as unknown_words,
+        sum(joined_words) as joined_words,
+        sum(misspelled_words) as misspelled_words
     from run_part
-    group by run_part.run
+    group by all
 ),
 
 -- squares are the weights of one head in a layer, and largest those of them that --keep top:K keeps.
@@ -24,7 +24,7 @@ input_size as (
         sum(cast(sequence.positions as bigint) * least(sequence.positions, top_run.largest)) as largest
     from sequence
     left join top_run on top_run.run = sequence.run
-    group by sequence.run
+    group by all
 ),
 
 text_size as (
@@ -32,13 +32,13 @@ text_size as (
     from word_position
     inner join sequence on sequence.id = word_position.sequence
     inner join word on word.id = word_position.word
-    group by sequence.run
+    group by all
 ),
 
 inner_count as (
-    select inner_dependency.run, count(*) as inner_dependencies
+    select run, count(*) as inner_dependencies
     from inner_dependency
-    group by inner_dependency.run
+    group by all
 ),
 
 token_count as (
@@ -47,26 +47,24 @@ token_count as (
     inner join sentence on sentence.id = token.sentence
     inner join document on document.id = sentence.document
     where not token.is_spelled
-    group by document.corpus
+    group by all
 ),
 
 surprisal_count as (
     select
-        surprisal.run,
-        count(surprisal.nats) as words,
-        count(*) filter (where surprisal.nats is null and surprisal.words = 1) as first_words,
-        count(*) filter (where surprisal.nats is null and surprisal.words > 1) as sharing_words
+        run,
+        count(nats) as words,
+        count(*) filter (where nats is null and words = 1) as first_words,
+        count(*) filter (where nats is null and words > 1) as sharing_words
     from surprisal
-    group by surprisal.run
+    group by all
 ),
 
 ablation_list as (
-    select
-        ablation_set.run,
-        list(distinct ablation_set.ablation order by ablation_set.ablation) as ablations
+    select run, list(distinct ablation order by ablation) as ablations
     from ablation_set
-    where ablation_set.finished is not null
-    group by ablation_set.run
+    where finished is not null
+    group by all
 ),
 
 sibling_list as (
@@ -77,7 +75,7 @@ sibling_list as (
     where model.random_seed is not null
         and model.random_seed <> control.seed
         and run.finished is not null
-    group by control.run
+    group by all
 ),
 
 skipped_count as (
@@ -86,22 +84,14 @@ skipped_count as (
     inner join run
         on run.corpus = skipped.corpus
         and (skipped.run is null or skipped.run = run.id)
-    group by run.id
+    group by all
 )
 
 select
-    run.id,
-    run.name,
+    run.id, run.name,
     model.name as model,
     corpus.name as corpus,
-    run.context,
-    run.unit,
-    run.subword,
-    run.max_tokens,
-    run.decimals,
-    run.keep,
-    part_total.batch_tokens,
-    run.batching,
+    run.context, run.unit, run.subword, run.max_tokens, run.decimals, run.keep, part_total.batch_tokens, run.batching,
     map_extract_value(run.options, 'shard') as shard,
     map_extract_value(run.options, 'truncate') as truncate,
     map_extract_value(run.options, 'limit') as "limit",
@@ -129,20 +119,13 @@ select
     ) as distributions,
     cast(coalesce(skipped_count.skipped, 0) as bigint) as skipped,
     cast(part_total.batches as bigint) as batches,
-    part_total.device,
-    run.code_version,
-    run.started,
-    run.finished,
-    run.reading,
+    part_total.device, run.code_version, run.started, run.finished, run.reading,
     cast(part_total.unknown_words as bigint) as unknown_words,
     coalesce(run.edges, 'cut') as edges,
     cast(part_total.joined_words as bigint) as joined_words,
     case when token_count.tokens > 0 or run.multiword = 'parts' then coalesce(run.multiword, 'parts') end as multiword,
     cast(coalesce(inner_count.inner_dependencies, 0) as bigint) as inner_dependencies,
-    run.first_word,
-    run.bos,
-    run.measure,
-    run.heads,
+    run.first_word, run.bos, run.measure, run.heads,
     cast(part_total.misspelled_words as bigint) as misspelled_words,
     cast(coalesce(surprisal_count.words, 0) as bigint) as surprisals,
     cast(coalesce(surprisal_count.first_words, 0) as bigint) as first_words,

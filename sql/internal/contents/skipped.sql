@@ -9,5 +9,5 @@ select
 from skipped
 inner join corpus on corpus.id = skipped.corpus
 left join run on run.id = skipped.run
-group by corpus.name, run.name, skipped.reason
+group by all
 order by corpus.name, run.name nulls first, n desc, skipped.reason

@@ -1,12 +1,10 @@
 -- The heads of the trees of the ensemble, with weights that sum to 1: each relation weighs as much as it is frequent,
 -- and its heads equally.
 select
-    ensemble.direction,
-    ensemble.layer,
-    ensemble.head,
-    ratio(ensemble.n, count(*) over (partition by ensemble.relation))
-    / sum(ratio(ensemble.n, 1)) filter (where ensemble.rank = 1) over () as weight
+    direction, layer, head,
+    ratio(n, count(*) over (partition by relation))
+    / sum(ratio(n, 1)) filter (where rank = 1) over () as weight
 from tree_ensemble as ensemble
-where ensemble.run = $run
-    and ensemble.in_tree
-order by ensemble.relation, ensemble.rank
+where run = $run
+    and in_tree
+order by relation, rank

@@ -1,5 +1,5 @@
 -- The sequences of a run and their lengths, in order.
-select sequence.id, sequence.positions
+select id, positions
 from sequence
-where sequence.run = $run
-order by sequence.id
+where run = $run
+order by id

@@ -2,12 +2,7 @@
 -- null. Those on odd numbers are the half on which heads are chosen. A first word that is set apart is in no tree. A
 -- root of a causal run is scored in no direction (its side is null) and is the root of its tree all the same.
 select
-    pair.sequence,
-    pair.sentence,
-    pair.position,
-    pair.head_position,
-    pair.relation,
-    pair.is_root,
+    pair.sequence, pair.sentence, pair.position, pair.head_position, pair.relation, pair.is_root,
     pair.cluster % 2 = 1 as is_chosen_on
 from gold_pair(runs := [$run], subtypes := false, possessive := false) as pair
 inner join word_position

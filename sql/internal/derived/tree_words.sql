@@ -1,8 +1,7 @@
 -- The words of a run that a tree spans, in order: one row per position of these kinds.
 select distinct
     sequence.id as sequence,
-    word.sentence,
-    word_position.position
+    word.sentence, word_position.position
 from sequence
 inner join word_position on word_position.sequence = sequence.id
 inner join word on word.id = word_position.word

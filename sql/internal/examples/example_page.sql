@@ -8,22 +8,18 @@ prediction as (
         run := $run, relation := $relation, layer := $layer, head := $head, direction := $direction
     ) as word
     where case $breakdown
-            when 'right' then word.is_right
-            when 'wrong' then not word.is_right
-            when 'relation' then not word.is_right and coalesce(word.relation, 'none') = $value
-            when 'upos' then not word.is_right and coalesce(word.upos, 'none') = $value
-            else not word.is_right and coalesce(cast(word.distance as varchar), 'none') = $value
+            when 'right' then is_right
+            when 'wrong' then not is_right
+            when 'relation' then not is_right and coalesce(relation, 'none') = $value
+            when 'upos' then not is_right and coalesce(upos, 'none') = $value
+            else not is_right and coalesce(cast(distance as varchar), 'none') = $value
         end
 ),
 
 -- The first word of the predicted position, in the input of the run; a position may have several words.
 example as (
     select
-        prediction.sentence,
-        prediction.dependent,
-        prediction.head,
-        prediction.form,
-        prediction.is_right,
+        prediction.sentence, prediction.dependent, prediction.head, prediction.form, prediction.is_right,
         min(target.word) as target
     from prediction
     inner join run on run.name = $run
@@ -34,7 +30,7 @@ example as (
     left join word_position as target
         on target.sequence = place.sequence
         and target.position = place.position + prediction.distance
-    group by prediction.sentence, prediction.dependent, prediction.head, prediction.form, prediction.is_right
+    group by all
 )
 
 select

@@ -12,11 +12,9 @@ prediction as (
 
 -- By a hash, so that the examples are spread over the text, and the same each time.
 example as (
-    select prediction.sentence, prediction.dependent, prediction.head, prediction.is_right, prediction.form
+    select sentence, dependent, head, is_right, form
     from prediction
-    qualify row_number() over (
-        partition by prediction.is_right order by hash(prediction.dependent), prediction.dependent
-    ) <= $most
+    qualify row_number() over (partition by is_right order by hash(dependent), dependent) <= $most
 ),
 
 error_count as (
@@ -34,18 +32,14 @@ error_count as (
 ),
 
 total as (
-    select count(*) as dependents, count(*) filter (where not prediction.is_right) as errors
+    select count(*) as dependents, count(*) filter (where not is_right) as errors
     from prediction
 )
 
 select
-    error_count.breakdown,
-    error_count.place,
-    error_count.value,
-    error_count.n,
+    error_count.breakdown, error_count.place, error_count.value, error_count.n,
     ratio(error_count.n, total.errors) as share,
-    total.errors,
-    total.dependents,
+    total.errors, total.dependents,
     cast(null as varchar) as sent_id,
     cast(null as bigint) as sentence,
     cast(null as smallint) as dependent,
@@ -57,10 +51,7 @@ select
     case when example.is_right then 'right' else 'wrong' end as breakdown,
     0 as place,
     example.form as value,
-    null as n,
-    null as share,
-    total.errors,
-    total.dependents,
+    null as n, null as share, total.errors, total.dependents,
     coalesce(sentence.name, place_name(sentence.id)) as sent_id,
     example.sentence,
     dependent.index as dependent,

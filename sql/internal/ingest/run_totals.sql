@@ -2,18 +2,18 @@
 with
 
 run_input as (
-    select sequence.id, cast(sequence.positions as bigint) as positions
+    select id, cast(positions as bigint) as positions
     from sequence
-    where sequence.run = $run
+    where run = $run
 ),
 
 part_total as (
     select
-        cast(sum(run_part.batches) as integer) as batches,
-        cast(sum(run_part.unknown_words) as integer) as unknown_words,
-        cast(sum(run_part.joined_words) as integer) as joined_words
+        cast(sum(batches) as integer) as batches,
+        cast(sum(unknown_words) as integer) as unknown_words,
+        cast(sum(joined_words) as integer) as joined_words
     from run_part
-    where run_part.run = $run
+    where run = $run
 )
 
 select
@@ -33,17 +33,15 @@ select
         inner join run_input on run_input.id = word_position.sequence
     ) as words,
     (
-        select cast(coalesce(sum(run_input.positions * run_input.positions), 0) as bigint)
+        select cast(coalesce(sum(positions * positions), 0) as bigint)
         from run_input
     ) * model.layers * coalesce(run.heads, model.heads) as weights,
-    part_total.batches,
-    part_total.unknown_words,
-    part_total.joined_words,
+    part_total.batches, part_total.unknown_words, part_total.joined_words,
     coalesce(run.edges, 'cut') as edges,
     (
         select count(*)
         from inner_dependency
-        where inner_dependency.run = $run
+        where run = $run
     ) as inner_dependencies,
     (
         select cast(coalesce(sum(sentence.empty_nodes), 0) as bigint)
@@ -51,14 +49,7 @@ select
         inner join document on document.id = sentence.document
         where document.corpus = run.corpus
     ) as empty_nodes,
-    run.keep,
-    run.first_word,
-    run.bos,
-    run.batching,
-    run.measure,
-    model.sinks,
-    model.sliding_window,
-    model.layer_numbers
+    run.keep, run.first_word, run.bos, run.batching, run.measure, model.sinks, model.sliding_window, model.layer_numbers
 from run
 inner join corpus on corpus.id = run.corpus
 inner join model on model.id = run.model

@@ -1,10 +1,8 @@
 -- The sentences of a corpus from $first to $last, each with its words in order.
 select
-    sentence.id,
-    sentence.document,
+    sentence.id, sentence.document,
     document.index as document_index,
-    sentence.index,
-    sentence.name,
+    sentence.index, sentence.name,
     concat(document.file, ':', cast(sentence.line as varchar)) as place,
     list(word.id order by word.index) filter (where word.id is not null) as words,
     list(word.form order by word.index) filter (where word.id is not null) as forms,

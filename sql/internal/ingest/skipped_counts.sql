@@ -4,5 +4,5 @@ from skipped
 inner join run on run.corpus = skipped.corpus
 where run.id = $run
     and (skipped.run = run.id or skipped.run is null)
-group by skipped.reason
+group by all
 order by n desc, skipped.reason

@@ -1,8 +1,6 @@
 -- The sets of an ablation, each with its heads.
 select
-    ablation_set.number,
-    ablation_set.name,
-    ablation_set.replacement,
+    ablation_set.number, ablation_set.name, ablation_set.replacement,
     list([ablated_head.layer, ablated_head.head] order by ablated_head.layer, ablated_head.head) as heads
 from ablation_set
 inner join ablated_head
@@ -11,5 +9,5 @@ inner join ablated_head
     and ablated_head.number = ablation_set.number
 where ablation_set.run = $run
     and ablation_set.ablation = $ablation
-group by ablation_set.number, ablation_set.name, ablation_set.replacement
+group by all
 order by ablation_set.number

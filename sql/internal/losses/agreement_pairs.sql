@@ -7,19 +7,10 @@ with
 
 corpus_word as (
     select
-        word.id,
-        word.sentence,
-        word.index,
-        word.form,
-        word.lemma,
-        word.upos,
-        word.feats,
-        word.head_index,
-        word.deprel,
+        word.id, word.sentence, word.index, word.form, word.lemma, word.upos, word.feats, word.head_index, word.deprel,
         without_subtype(word.deprel) as relation,
         word.space_after or coalesce(word.upos in ('PUNCT', 'SYM'), false) as ends_free,
-        word.token_start,
-        word.surface,
+        word.token_start, word.surface,
         feature(word.feats, 'Person') as person,
         case feature(word.feats, 'Number')
             when 'Ptan' then 'Plur'
@@ -33,33 +24,32 @@ corpus_word as (
 
 -- Tokens whose words, put together, are not in the text.
 unspelled_token as (
-    select corpus_word.sentence, corpus_word.token_start
+    select sentence, token_start
     from corpus_word
-    where corpus_word.token_start is not null
-    group by corpus_word.sentence, corpus_word.token_start
+    where token_start is not null
+    group by all
     having count(*) > 1
-        and string_agg(corpus_word.form, '' order by corpus_word.index) <> min(corpus_word.surface)
+        and string_agg(form, '' order by index) <> min(surface)
 ),
 
 -- Some treebanks leave VerbForm=Fin out, and say of other forms alone what they are (Turkish, Hebrew).
 finite_verb as (
     select
         corpus_word.*,
-        lower(corpus_word.form) as lower_form,
-        coalesce(feature(corpus_word.feats, 'Gender'), '') as gender,
+        lower(form) as lower_form,
+        coalesce(feature(feats, 'Gender'), '') as gender,
         -- What two forms have to share. A plural often does not tell the gender, which is compared by itself.
         array_to_string(
             list_sort(list_filter(
-                string_split(corpus_word.feats, '|'),
-                lambda trait: split_part(trait, '=', 1) not in ('Number', 'Gender', 'Animacy')
+                string_split(feats, '|'), lambda trait: split_part(trait, '=', 1) not in ('Number', 'Gender', 'Animacy')
             )),
             '|'
         ) as traits
     from corpus_word
-    where corpus_word.upos in ('VERB', 'AUX')
+    where upos in ('VERB', 'AUX')
         and (
-            feature(corpus_word.feats, 'VerbForm') = 'Fin'
-            or (feature(corpus_word.feats, 'VerbForm') is null and feature(corpus_word.feats, 'Tense') is not null)
+            feature(feats, 'VerbForm') = 'Fin'
+            or (feature(feats, 'VerbForm') is null and feature(feats, 'Tense') is not null)
         )
 ),
 
@@ -86,17 +76,9 @@ inflected_verb as (
 ),
 
 form_count as (
-    select
-        inflected_verb.lemma,
-        inflected_verb.traits,
-        inflected_verb.number,
-        inflected_verb.gender,
-        inflected_verb.lower_form as form,
-        count(*) as n
+    select lemma, traits, number, gender, lower_form as form, count(*) as n
     from inflected_verb
-    group by
-        inflected_verb.lemma, inflected_verb.traits, inflected_verb.number, inflected_verb.gender,
-        inflected_verb.lower_form
+    group by all
 ),
 
 -- The usual form for a number. A rarer one may be of a dialect, or cut off as in speech ("I kn-"): what it is for the
@@ -104,19 +86,12 @@ form_count as (
 usual_form as (
     select form_count.*
     from form_count
-    qualify row_number() over (
-        partition by form_count.lemma, form_count.traits, form_count.number, form_count.gender
-        order by form_count.n desc, form_count.form
-    ) = 1
+    qualify row_number() over (partition by lemma, traits, number, gender order by n desc, form) = 1
 ),
 
 other_form as (
     select
-        usual_form.lemma,
-        usual_form.traits,
-        usual_form.number,
-        usual_form.gender,
-        usual_form.form,
+        usual_form.lemma, usual_form.traits, usual_form.number, usual_form.gender, usual_form.form,
         other.form as other
     from usual_form
     inner join form_count as other
@@ -137,23 +112,17 @@ other_form as (
 
 -- Of "does not have been" the first one agrees, also where it does not tell the number (can).
 first_auxiliary as (
-    select finite_verb.sentence, finite_verb.head_index, min(finite_verb.index) as index
+    select sentence, head_index, min(index) as index
     from finite_verb
-    where finite_verb.relation in ('aux', 'cop')
-    group by finite_verb.sentence, finite_verb.head_index
+    where relation in ('aux', 'cop')
+    group by all
 ),
 
 -- Of "The trouble is that he is late" the tree does not tell which verb has which subject: all four depend on "late".
 -- A verb of two subjects is left out.
 verb_of_subject as (
     select
-        subject.sentence,
-        subject.index,
-        subject.upos,
-        subject.number,
-        subject.person,
-        subject.relation,
-        subject.deprel,
+        subject.sentence, subject.index, subject.upos, subject.number, subject.person, subject.relation, subject.deprel,
         subject.head_index,
         coalesce(governor.index, first_auxiliary.index) as verb_index
     from corpus_word as subject
@@ -175,8 +144,8 @@ verb_of_subject as (
 plain_subject as (
     select verb_of_subject.*
     from verb_of_subject
-    where verb_of_subject.relation = 'nsubj'
-        and verb_of_subject.upos in ('NOUN', 'PROPN', 'PRON')
+    where relation = 'nsubj'
+        and upos in ('NOUN', 'PROPN', 'PRON')
         and not exists (
             select 1
             from corpus_word as conjunct
@@ -196,9 +165,7 @@ plain_subject as (
 site as (
     select
         verb.id as word,
-        verb.sentence,
-        verb.number,
-        plain_subject.deprel,
+        verb.sentence, verb.number, plain_subject.deprel,
         case
             when length(verb.form) > 1 and verb.form <> verb.lower_form and verb.form = upper(verb.form)
                 then upper(other_form.other)
@@ -234,33 +201,27 @@ attractor_count as (
     where noun.upos in ('NOUN', 'PROPN')
         and noun.number in ('Sing', 'Plur')
         and noun.number <> site.number
-    group by site.word
+    group by all
 ),
 
 sentence_words as (
     select
-        word.sentence,
-        list(word.id order by word.index) as words,
-        list(word.form order by word.index) as forms,
-        list(word.space_after order by word.index) as spaces,
-        list(word.surface order by word.index) as surfaces,
-        list(word.token_start order by word.index) as token_starts
+        sentence,
+        list(id order by index) as words,
+        list(form order by index) as forms,
+        list(space_after order by index) as spaces,
+        list(surface order by index) as surfaces,
+        list(token_start order by index) as token_starts
     from word
-    where word.sentence in (select site.sentence from site)
-    group by word.sentence
+    where sentence in (select sentence from site)
+    group by all
 )
 
 select
-    site.word,
-    site.deprel,
-    site.other,
+    site.word, site.deprel, site.other,
     coalesce(attractor_count.attractors, 0) as attractors,
     site.last_index - site.first_index as distance,
-    site.is_inverted,
-    sentence_words.words,
-    sentence_words.forms,
-    sentence_words.spaces,
-    sentence_words.surfaces,
+    site.is_inverted, sentence_words.words, sentence_words.forms, sentence_words.spaces, sentence_words.surfaces,
     sentence_words.token_starts
 from site
 inner join sentence_words on sentence_words.sentence = site.sentence

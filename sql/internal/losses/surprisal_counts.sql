@@ -1,7 +1,7 @@
 -- How many words of a run have a surprisal and how many have none, in one row, counted as in contents/runs.
 select
-    count(surprisal.nats) as words,
-    count(*) filter (where surprisal.nats is null and surprisal.words = 1) as first_words,
-    count(*) filter (where surprisal.nats is null and surprisal.words > 1) as sharing_words
+    count(nats) as words,
+    count(*) filter (where nats is null and words = 1) as first_words,
+    count(*) filter (where nats is null and words > 1) as sharing_words
 from surprisal
-where surprisal.run = $run
+where run = $run

@@ -8,11 +8,7 @@ moved_run as (
 
 own_set as (
     select
-        moved_run.run,
-        ablation_set.ablation,
-        ablation_set.number,
-        ablation_set.name,
-        ablation_set.replacement,
+        moved_run.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement,
         list([ablated_head.layer, ablated_head.head] order by ablated_head.layer, ablated_head.head) as heads
     from source.main.ablation_set as ablation_set
     inner join moved_run on moved_run.old = ablation_set.run
@@ -20,29 +16,23 @@ own_set as (
         on ablated_head.run = ablation_set.run
         and ablated_head.ablation = ablation_set.ablation
         and ablated_head.number = ablation_set.number
-    group by
-        moved_run.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement
+    group by all
 ),
 
 their_set as (
     select
-        ablation_set.run,
-        ablation_set.ablation,
-        ablation_set.number,
-        ablation_set.name,
-        ablation_set.replacement,
+        ablation_set.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement,
         list([ablated_head.layer, ablated_head.head] order by ablated_head.layer, ablated_head.head) as heads
     from main.ablation_set as ablation_set
     inner join main.ablated_head as ablated_head
         on ablated_head.run = ablation_set.run
         and ablated_head.ablation = ablation_set.ablation
         and ablated_head.number = ablation_set.number
-    group by
-        ablation_set.run, ablation_set.ablation, ablation_set.number, ablation_set.name, ablation_set.replacement
+    group by all
 ),
 
 other_set as (
-    select own_set.run, own_set.ablation
+    select run, ablation
     from own_set
     where not exists (
         select 1
@@ -59,26 +49,26 @@ other_set as (
 own_rows as (
     select moved_run.run, measured.ablation, measured.what, count(*) as n
     from (
-        select ablated_surprisal.run, ablated_surprisal.ablation, 'words' as what
+        select run, ablation, 'words' as what
         from source.main.ablated_surprisal as ablated_surprisal
         union all
-        select ablated_pair.run, ablated_pair.ablation, ablated_pair.source
+        select run, ablation, source
         from source.main.ablated_pair as ablated_pair
     ) as measured
     inner join moved_run on moved_run.old = measured.run
-    group by moved_run.run, measured.ablation, measured.what
+    group by all
 ),
 
 their_rows as (
-    select measured.run, measured.ablation, measured.what, count(*) as n
+    select run, ablation, what, count(*) as n
     from (
-        select ablated_surprisal.run, ablated_surprisal.ablation, 'words' as what
+        select run, ablation, 'words' as what
         from main.ablated_surprisal as ablated_surprisal
         union all
-        select ablated_pair.run, ablated_pair.ablation, ablated_pair.source
+        select run, ablation, source
         from main.ablated_pair as ablated_pair
     ) as measured
-    group by measured.run, measured.ablation, measured.what
+    group by all
 ),
 
 more_rows as (
@@ -92,10 +82,10 @@ more_rows as (
 ),
 
 left_out as (
-    select other_set.run, other_set.ablation
+    select run, ablation
     from other_set
     union
-    select more_rows.run, more_rows.ablation
+    select run, ablation
     from more_rows
 )
 

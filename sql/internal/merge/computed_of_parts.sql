@@ -2,16 +2,16 @@
 with
 
 computed as (
-    select computation.run, computation.step as what
+    select run, step as what
     from source.main.computation as computation
     union all
-    select surprisal.run, 'surprisal'
+    select run, 'surprisal'
     from source.main.surprisal as surprisal
     union all
-    select ablation_set.run, 'ablation ' || ablation_set.ablation
+    select run, 'ablation ' || ablation
     from source.main.ablation_set as ablation_set
     union all
-    select minimal_pair.run, 'pairs of ' || minimal_pair.source
+    select run, 'pairs of ' || source
     from source.main.minimal_pair as minimal_pair
 )
 

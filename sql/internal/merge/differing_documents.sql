@@ -2,23 +2,21 @@
 with
 
 export_count as (
-    select document_size.corpus, document_size.shard, count(distinct document_size.export) as exports
+    select corpus, shard, count(distinct export) as exports
     from document_size
-    group by document_size.corpus, document_size.shard
+    group by all
 ),
 
 document_count as (
     select
-        document_size.document,
-        document_size.corpus,
-        document_size.shard,
+        document, corpus, shard,
         count(*) as exports,
-        count(distinct document_size.sentences) as sentences,
-        count(distinct document_size.words) as words,
-        count(distinct document_size.mentions) as mentions,
-        count(distinct document_size.entities) as entities
+        count(distinct sentences) as sentences,
+        count(distinct words) as words,
+        count(distinct mentions) as mentions,
+        count(distinct entities) as entities
     from document_size
-    group by document_size.document, document_size.corpus, document_size.shard
+    group by all
 )
 
 select document_count.document

@@ -2,22 +2,19 @@
 with
 
 sentence_count as (
-    select own_sentence.document, count(*) as sentences, sum(own_sentence.words) as words
+    select document, count(*) as sentences, sum(words) as words
     from own_sentence
-    group by own_sentence.document
+    group by all
 ),
 
 mention_count as (
-    select own_mention.document, count(*) as mentions, count(distinct own_mention.entity) as entities
+    select document, count(*) as mentions, count(distinct entity) as entities
     from own_mention
-    group by own_mention.document
+    group by all
 )
 
 select
-    own_document.id,
-    own_document.corpus,
-    sentence_count.sentences,
-    sentence_count.words,
+    own_document.id, own_document.corpus, sentence_count.sentences, sentence_count.words,
     coalesce(mention_count.mentions, 0) as mentions,
     coalesce(mention_count.entities, 0) as entities
 from own_document

@@ -11,7 +11,7 @@ first_unsearched as (
         where merge_searched.relation = saved_relation.name
             and merge_searched.sentence = sentence.id
     )
-    group by saved_relation.name
+    group by all
 )
 
 update saved_relation
@@ -21,5 +21,5 @@ set last_sentence = coalesce(
         from first_unsearched
         where first_unsearched.name = saved_relation.name
     ),
-    (select coalesce(max(sentence.id), 0) from sentence)
+    (select coalesce(max(id), 0) from sentence)
 )

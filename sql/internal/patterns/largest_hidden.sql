@@ -16,4 +16,4 @@ where top_run.run = $run
     and not top_run.is_whole
     and ($layer is null or attention_top.layer = $layer)
     and ($head is null or attention_top.head = $head)
-group by top_run.largest
+group by all

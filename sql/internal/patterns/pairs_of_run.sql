@@ -3,9 +3,9 @@
 with
 
 named_run as (
-    select run.id, run.corpus
+    select id, corpus
     from run
-    where run.name = $run
+    where name = $run
 ),
 
 corpus_pair as (

@@ -4,11 +4,7 @@ with
 
 gold as (
     select
-        score_group.number,
-        dependency.sequence,
-        dependency.position,
-        dependency.head_position,
-        dependency.cluster,
+        score_group.number, dependency.sequence, dependency.position, dependency.head_position, dependency.cluster,
         dependency.side
     from gold_dependency(run := $run, saved := $relation) as dependency
     inner join score_group
@@ -18,24 +14,22 @@ gold as (
 ),
 
 candidate_offset as (
-    select item."offset"
+    select "offset"
     from (select unnest($offsets) as "offset") as item
 ),
 
 sided_dependent as (
-    select gold.*, gold.side as judged_on
+    select gold.*, side as judged_on
     from gold
     union all
     select gold.*, 'either' as judged_on
     from gold
-    where gold.side <> 'both'
+    where side <> 'both'
 ),
 
 best_offset as (
     select
-        sided_dependent.number,
-        sided_dependent.judged_on,
-        candidate_offset."offset",
+        sided_dependent.number, sided_dependent.judged_on, candidate_offset."offset",
         share_of(
             is_at_offset(
                 candidate_offset."offset", sided_dependent.judged_on, sided_dependent.position,
@@ -61,11 +55,7 @@ best_offset as (
 
 hit as (
     select
-        gold.number,
-        gold.cluster,
-        gold.side,
-        peak.layer,
-        peak.head,
+        gold.number, gold.cluster, gold.side, peak.layer, peak.head,
         count(*) as n,
         sum(case when peak.most_attended = gold.head_position then 1 else 0 end) as to_head,
         sum(case when peak.most_attending = gold.head_position then 1 else 0 end) as to_dependent
@@ -75,15 +65,12 @@ hit as (
         and peak.position = gold.position
     where ($layer is null or peak.layer = $layer)
         and ($head is null or peak.head = $head)
-    group by gold.number, gold.cluster, gold.side, peak.layer, peak.head
+    group by all
 ),
 
 per_direction as (
     select
-        hit.number,
-        hit.layer,
-        hit.head,
-        scored_direction.direction,
+        hit.number, hit.layer, hit.head, scored_direction.direction,
         judged_side(scored_direction.direction, hit.side) as side,
         sum(hit.n) as n,
         sum(in_direction(scored_direction.direction, hit.side, hit.to_head, hit.to_dependent)) as correct
@@ -98,30 +85,20 @@ per_direction as (
 
 best as (
     select
-        per_direction.number,
-        per_direction.layer,
-        per_direction.head,
-        per_direction.direction,
-        per_direction.side,
-        cast(sum(per_direction.n) as bigint) as n,
-        clustered_n(per_direction.correct, per_direction.n) as effective,
-        ratio(sum(per_direction.correct), sum(per_direction.n)) as accuracy
+        number, layer, head, direction, side,
+        cast(sum(n) as bigint) as n,
+        clustered_n(correct, n) as effective,
+        ratio(sum(correct), sum(n)) as accuracy
     from per_direction
-    group by
-        per_direction.number, per_direction.layer, per_direction.head, per_direction.direction, per_direction.side
+    group by number, layer, head, direction, side
     having sum(per_direction.n) >= $min_count
-    qualify row_number() over (
-        partition by per_direction.number
-        order by sum(per_direction.correct) desc, per_direction.layer, per_direction.head, per_direction.direction
-    ) = 1
+    qualify row_number() over (partition by number order by sum(correct) desc, layer, head, direction) = 1
 ),
 
 -- Each pair by the best head and the best offset, for those that only one of the two finds.
 comparison as (
     select
-        best.number,
-        gold.cluster,
-        best_offset."offset",
+        best.number, gold.cluster, best_offset."offset",
         best_offset.accuracy as offset_accuracy,
         case
             when is_at_offset(best_offset."offset", best.side, gold.position, gold.head_position) then 1 else 0
@@ -147,43 +124,34 @@ comparison as (
 
 per_cluster as (
     select
-        comparison.number,
-        comparison."offset",
-        comparison.offset_accuracy,
+        number, "offset", offset_accuracy,
         count(*) as n,
-        cast(sum(comparison.by_head * (1 - comparison.by_offset)) as bigint) as only_head,
-        cast(sum(comparison.by_offset * (1 - comparison.by_head)) as bigint) as only_offset
+        cast(sum(by_head * (1 - by_offset)) as bigint) as only_head,
+        cast(sum(by_offset * (1 - by_head)) as bigint) as only_offset
     from comparison
-    group by comparison.number, comparison.cluster, comparison."offset", comparison.offset_accuracy
+    group by number, cluster, "offset", offset_accuracy
 ),
 
 per_group as (
     select
-        per_cluster.number,
-        per_cluster."offset",
-        per_cluster.offset_accuracy,
-        cast(sum(per_cluster.n) as bigint) as n,
-        cast(sum(per_cluster.only_head) as bigint) as only_head,
-        cast(sum(per_cluster.only_offset) as bigint) as only_offset,
-        clustered_pairs(per_cluster.only_head, per_cluster.only_offset, per_cluster.n) as effective
+        number, "offset", offset_accuracy,
+        cast(sum(n) as bigint) as n,
+        cast(sum(only_head) as bigint) as only_head,
+        cast(sum(only_offset) as bigint) as only_offset,
+        clustered_pairs(only_head, only_offset, n) as effective
     from per_cluster
-    group by per_cluster.number, per_cluster."offset", per_cluster.offset_accuracy
+    group by all
 )
 
 select
-    best.number,
-    best.n,
-    best.accuracy,
+    best.number, best.n, best.accuracy,
     wilson_low(best.accuracy * best.effective, best.effective) as low,
     wilson_high(best.accuracy * best.effective, best.effective) as high,
     per_group.offset_accuracy,
     ratio(per_group.only_head - per_group.only_offset, per_group.n) as gain,
     paired_low(per_group.only_head, per_group.only_offset, per_group.n, per_group.effective) as gain_low,
     paired_high(per_group.only_head, per_group.only_offset, per_group.n, per_group.effective) as gain_high,
-    best.layer,
-    best.head,
-    best.direction,
-    per_group."offset",
+    best.layer, best.head, best.direction, per_group."offset",
     $run as run
 from best
 left join per_group on per_group.number = best.number

@@ -1,7 +1,6 @@
 -- The tokens of some sentences as written, in order: each word, and each multiword token that its words do not spell.
 select
-    word.sentence,
-    word.index,
+    word.sentence, word.index,
     coalesce(token.form, word.form) as form,
     coalesce(last_part.space_after, word.space_after) as space_after,
     coalesce(last_part.index, word.index) as last_index

@@ -3,15 +3,14 @@ with
 
 part_version as (
     select
-        run.id,
-        run.name,
+        run.id, run.name,
         unnest(map_keys(run_part.libraries)) as library,
         unnest(map_values(run_part.libraries)) as version
     from run
     inner join run_part on run_part.run = run.id
 )
 
-select part_version.name as run, part_version.library, part_version.version
+select name as run, library, version
 from part_version
-group by part_version.id, part_version.name, part_version.library, part_version.version
-order by part_version.id, part_version.library, part_version.version
+group by id, name, library, version
+order by id, library, version

@@ -2,9 +2,9 @@
 with
 
 sentence_word as (
-    select word.id
+    select id
     from word
-    where word.sentence = $sentence
+    where sentence = $sentence
 )
 
 select

@@ -3,9 +3,7 @@
 with
 
 wanted_head as (
-    select
-        cast(split_part(name.text, '-', 1) as smallint) as layer,
-        cast(split_part(name.text, '-', 2) as smallint) as head
+    select cast(split_part(text, '-', 1) as smallint) as layer, cast(split_part(text, '-', 2) as smallint) as head
     from (select unnest($heads) as text) as name
 ),
 
@@ -17,27 +15,16 @@ wanted_peak as (
 ),
 
 peak_weight as (
-    select
-        wanted_peak.layer,
-        wanted_peak.head,
-        wanted_peak.position as from_position,
-        wanted_peak.most_attended as to_position,
-        wanted_peak.most_attended_weight as weight
+    select layer, head, position as from_position, most_attended as to_position, most_attended_weight as weight
     from wanted_peak
     union
-    select
-        wanted_peak.layer,
-        wanted_peak.head,
-        wanted_peak.most_attending as from_position,
-        wanted_peak.position as to_position,
-        wanted_peak.most_attending_weight as weight
+    select layer, head, most_attending as from_position, position as to_position, most_attending_weight as weight
     from wanted_peak
 ),
 
 peak_map as (
     select
-        wanted_head.layer,
-        wanted_head.head,
+        wanted_head.layer, wanted_head.head,
         position.position as from_position,
         weights_by_position(
             list(peak_weight.to_position order by peak_weight.to_position),
@@ -55,7 +42,7 @@ peak_map as (
         and peak_weight.from_position = position.position
         and peak_weight.to_position is not null
     where position.sequence = $sequence and run.keep = 'peaks'
-    group by wanted_head.layer, wanted_head.head, position.position
+    group by all
 )
 
 select distribution.layer, distribution.head, distribution.from_position, distribution.weights, distribution.rest
@@ -63,6 +50,6 @@ from distribution
 inner join wanted_head on wanted_head.layer = distribution.layer and wanted_head.head = distribution.head
 where distribution.sequence = $sequence
 union all
-select peak_map.layer, peak_map.head, peak_map.from_position, peak_map.weights, null as rest
+select layer, head, from_position, weights, null as rest
 from peak_map
 order by layer, head, from_position

@@ -1,6 +1,6 @@
 -- The mentions within a range of words, in the order of the text, longer ones first.
-select mention.entity, mention.first_word, mention.last_word, mention.head_word
+select entity, first_word, last_word, head_word
 from mention
-where mention.first_word >= $first
-    and mention.last_word <= $last
-order by mention.first_word, mention.last_word desc, mention.id
+where first_word >= $first
+    and last_word <= $last
+order by first_word, last_word desc, id

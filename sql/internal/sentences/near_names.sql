@@ -1,7 +1,7 @@
 -- The names of sentences that are most like the requested one; very long ones are left out.
-select sentence.name
+select name
 from sentence
-where length(sentence.name) <= 80
-group by sentence.name
-order by levenshtein(sentence.name, $name), sentence.name
+where length(name) <= 80
+group by all
+order by levenshtein(name, $name), name
 limit 3

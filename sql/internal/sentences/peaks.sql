@@ -3,19 +3,12 @@
 with
 
 wanted_head as (
-    select
-        cast(split_part(name.text, '-', 1) as smallint) as layer,
-        cast(split_part(name.text, '-', 2) as smallint) as head
+    select cast(split_part(text, '-', 1) as smallint) as layer, cast(split_part(text, '-', 2) as smallint) as head
     from (select unnest($heads) as text) as name
 )
 
 select
-    peak.layer,
-    peak.head,
-    peak.position,
-    peak.most_attended,
-    peak.most_attended_weight,
-    peak.most_attending,
+    peak.layer, peak.head, peak.position, peak.most_attended, peak.most_attended_weight, peak.most_attending,
     peak.most_attending_weight
 from peak
 inner join wanted_head on wanted_head.layer = peak.layer and wanted_head.head = peak.head

@@ -1,12 +1,9 @@
 -- The positions of one input: one row per word, with its annotation, or per special token.
 select
-    position.position,
-    position.kind,
+    position.position, position.kind,
     case when position.kind = 'token' then plain_text(position.text) else position.text end as text,
     word.id as word,
-    word.sentence,
-    word.index,
-    word.form,
+    word.sentence, word.index, word.form,
     gold_head.id as head_word,
     gold_head.form as head_form,
     word.head_index,

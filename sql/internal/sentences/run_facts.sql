@@ -1,7 +1,6 @@
 -- The facts of a run for the title of a picture, and whether its model is causal.
 select
-    run.name,
-    run.measure,
+    run.name, run.measure,
     model.name as model,
     model.random_seed,
     coalesce(model.causal, false) as is_causal,

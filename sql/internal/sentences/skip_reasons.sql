@@ -1,7 +1,7 @@
 -- Why a run skipped a sentence.
-select skipped.reason, skipped.detail
+select reason, detail
 from skipped
-where skipped.sentence = $sentence
-    and (skipped.run = $run or skipped.run is null)
-order by skipped.run nulls last, skipped.reason
+where sentence = $sentence
+    and (run = $run or run is null)
+order by run nulls last, reason
 limit 1
