@@ -12,7 +12,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from attnbank.sql import provenance, registry
-from attnbank.sql.bank.compaction import checkpoint_and_compact
+from attnbank.sql.bank.connections import checkpoint_and_compact
 from attnbank.sql.bank.opening import existing, open_to_write
 from attnbank.sql.bank.upgrading import columns_of_this_format
 from attnbank.sql.errors import translate_errors

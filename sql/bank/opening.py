@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbank.sql import registry
-from attnbank.sql.bank.compaction import checkpoint_and_compact
 from attnbank.sql.bank.connections import (
     GUARDED,
+    checkpoint_and_compact,
     closed_on_error,
     connect,
     connected,
