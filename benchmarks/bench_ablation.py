@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--cut", choices=["zero", "uniform"], default="zero")
     arguments = parser.parse_args()
     print(f"load of the machine: {', '.join(f'{each:.1f}' for each in os.getloadavg())}")
-    model = load(arguments.model, with_head=True)
+    model = load(arguments.model, head="own")
     batches = _batches(model, arguments.corpus, arguments.inputs)
     layers = model.facts.layers
     tokens = sum(len(each.ids) for texts in batches for each in texts)

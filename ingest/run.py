@@ -173,7 +173,7 @@ def load_model(
         random_seed=options.random_weights,
         revision=options.revision,
         device=device or options.device,
-        masked_lm=options.masked,
+        head="masked" if options.masked else None,
         trust_remote_code=options.trust_remote_code,
         measure=options.measure,
     )
@@ -185,7 +185,7 @@ def describe_model(options: IngestOptions) -> models.Described:
     return models.describe(
         options.model,
         revision=options.revision,
-        masked_lm=options.masked,
+        head="masked" if options.masked else None,
         trust_remote_code=options.trust_remote_code,
         measure=options.measure,
     )

@@ -251,7 +251,7 @@ def _check_losses(options: IngestOptions, *, dry_run: bool, to: str | None) -> N
     if options.series is None:  # fails now, not after the ingest, if the model has no LM head
         describe(
             options.model, revision=options.revision, trust_remote_code=options.trust_remote_code,
-            with_head=True,
+            head="own",
         )  # fmt: skip
 
 

@@ -36,9 +36,8 @@ MOST_PIPE = 2 * 2**30  # bytes copied from standard input or a pipe, which can b
 LEAST_FREE = 2**30  # bytes that such a copy leaves free on its disk
 
 NO_HEAD = -1  # in a list of heads: the source has no head for the word
-TEXT = "text"  # the formats that faults, or other modules, name: plain text,
-LINES = "lines"  # one sentence on each line,
-ANY = "any"  # and, for faults of the file itself, any
+TEXT, LINES = "text", "lines"  # formats without annotation: any plain text; a sentence on each line
+ANY = "any"  # in the catalogue of faults: those of the file itself, whatever its format
 _LONGEST_FACT = 300  # characters: a fact may quote what a file holds
 
 

@@ -14,7 +14,7 @@ import tempfile
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
@@ -230,20 +230,19 @@ def unsupported_format(source: CorpusFile) -> str | None:
         return f"JSON: its first line begins with {lines[0].lstrip()[0]}"
     # Of a longer file the last line is cut off somewhere.
     complete = lines if len(start.data) < _START else lines[:-1] or lines
-    for pattern, what in (
-        (_BRAT, "annotation of brat: its lines begin with T1, R1 and the like"),
-        (_LABELLED, "a table of words: its lines end with O or B-... as those of CoNLL-2003"),
+
+    def are_most(matches: Callable[[str], object]) -> bool:
+        return sum(map(bool, map(matches, complete))) >= _MOST_SHARE * len(complete)
+
+    if are_most(_BRAT.match):
+        return "annotation of brat: its lines begin with T1, R1 and the like"
+    if are_most(_LABELLED.match):
+        return "a table of words: its lines end with O or B-... as those of CoNLL-2003"
+    if lines[0].lstrip()[0] == "(" and are_most(
+        lambda line: _PHRASE.match(line) or not line.strip("() \t")
     ):
-        if _are_most(sum(bool(pattern.match(line)) for line in complete), complete):
-            return what
-    bracketed = sum(bool(_PHRASE.match(line)) or not line.strip("() \t") for line in complete)
-    if lines[0].lstrip()[0] == "(" and _are_most(bracketed, complete):
         return "bracketed trees: its lines begin with ( and a phrase"
     return _looks_like_table(complete)
-
-
-def _are_most(count: int, lines: Sequence[str]) -> bool:
-    return count >= _MOST_SHARE * len(lines)
 
 
 def _looks_like_table(lines: Sequence[str]) -> str | None:

@@ -348,7 +348,7 @@ class _SurprisalJob:
             revision=None if is_folder else run["revision"],
             device=options.device,
             trust_remote_code=options.trust_remote_code,
-            with_head=True,
+            head="own",
         )
         facts = self.model.facts
         for what, loaded, stored in (

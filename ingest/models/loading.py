@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import transformers
@@ -49,6 +49,7 @@ from attnbank.ingest.models.values import Layout, Values, layout_of
 from attnbank.ingest.options import Measure
 from attnbank.sql.errors import first_line
 
+WantedHead = Literal["masked", "own"]  # own: the masked or causal one that the model has
 _ROLES = ("cls", "sep", "bos", "eos", "pad", "unk", "mask")
 _SPACES = {"▁", "Ġ"}  # tokens that a tokenizer may have without any vocabulary
 
@@ -86,7 +87,7 @@ class Model:
     module: Any  # transformers.PreTrainedModel
     device: torch.device
     takes_segments: bool
-    masked_lm: MaskedLM | None = None  # `module` with its head, if loaded with masked_lm=True
+    masked_lm: MaskedLM | None = None  # `module` with its head, if loaded with the masked one
     map_indices: tuple[int, ...] | None = None  # which of what it returns are maps; None for all
     batching: Batching = "padded"
     values: Values | None = None  # its value projections, if a measure needs them
@@ -140,15 +141,14 @@ def load(
     random_seed: int | None = None,
     revision: str | None = None,
     device: str = "auto",
-    masked_lm: bool = False,
     trust_remote_code: bool = False,
     measure: Measure = "weights",
-    with_head: bool = False,
+    head: WantedHead | None = None,
 ) -> Model:
     """Load a model by hub name, by folder, or the packaged `minilm`.
 
-    `random_seed` draws new weights (the control of the paper's section 5). `masked_lm` also loads
-    the masked-language-model head, `with_head` that or the causal one, whichever the model has.
+    `random_seed` draws new weights (the control of the paper's section 5). `head` also loads the
+    masked-language-model head (masked), or that or the causal one, whichever the model has (own).
     `measure` says whether its value projections are needed. A model's Python code is only run with
     `trust_remote_code`.
 
@@ -156,9 +156,7 @@ def load(
     """
     target = device_of(device)
     with translate_loading_errors(name), quiet(), enough_memory(name, target):
-        opened = _open_checkpoint(
-            name, revision, trust_remote_code, measure, masked_lm=masked_lm, with_head=with_head
-        )
+        opened = _open_checkpoint(name, revision, trust_remote_code, measure, head)
         if random_seed is None:
             check_weights(name, opened.location, opened.settings)
         try:
@@ -281,19 +279,16 @@ def describe(
     name: str,
     *,
     revision: str | None = None,
-    masked_lm: bool = False,
     trust_remote_code: bool = False,
     measure: Measure = "weights",
-    with_head: bool = False,
+    head: WantedHead | None = None,
 ) -> Described:
     """Return a model's size and tokenizer, without reading its weights.
 
     Raises the errors of `load`, except those about weights.
     """
     with translate_loading_errors(name), quiet():
-        opened = _open_checkpoint(
-            name, revision, trust_remote_code, measure, masked_lm=masked_lm, with_head=with_head
-        )
+        opened = _open_checkpoint(name, revision, trust_remote_code, measure, head)
         layers, heads = _shape(name, opened.blank, opened.config)
         digest_ = tokenizer_digest(opened.tokenizer)
     return Described(opened.input_tokenizer, layers, heads, opened.max_positions, digest_)
@@ -321,9 +316,7 @@ def _open_checkpoint(
     revision: str | None,
     trust_remote_code: bool,
     measure: Measure,
-    *,
-    masked_lm: bool,
-    with_head: bool,
+    wanted: WantedHead | None,
 ) -> _CheckedModel:
     location, version, settings = find_files(name, revision, trust_remote_code=trust_remote_code)
     config = transformers.AutoConfig.from_pretrained(location, **settings)
@@ -332,16 +325,14 @@ def _open_checkpoint(
     check_config(name, config)
     tokenizer = read_tokenizer(name, location, settings)
     family.prepare(config)
-    if masked_lm:
+    if wanted == "masked":
         _refuse_without_head(name, config, tokenizer)
     with on_meta_device(name):
         blank = read_module(name, location, config, settings, 0).eval()
     check_vocabulary(name, blank, tokenizer)
     input_tokenizer = InputTokenizer.from_transformers(tokenizer)
     check_special_tokens(name, blank, config, input_tokenizer)
-    head: Head | None = "masked" if masked_lm else None
-    if with_head:
-        head = _own_head(name, config, tokenizer)
+    head = _own_head(name, config, tokenizer) if wanted == "own" else wanted
     needs_values = measure not in ("weights", "rollout")
     return _CheckedModel(
         config, family, tokenizer, input_tokenizer, blank,

@@ -61,7 +61,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]) -> Ma
                     parameter.normal_(std=0.3)
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
-            loaded = load(str(folder), with_head=True)
+            loaded = load(str(folder), head="own")
             found[family] = loaded, [_text(loaded, each) for each in SENTENCES]
         return found[family]
 
@@ -242,7 +242,7 @@ def test_a_sliding_window_cannot_be_evened_out(made: Made) -> None:
 def test_a_family_that_is_not_known_is_refused(
     tiny_masked_lm: Callable[[str], Path],
 ) -> None:
-    model = load(str(tiny_masked_lm("albert")), with_head=True)
+    model = load(str(tiny_masked_lm("albert")), head="own")
     with pytest.raises(AttnbankError) as told:
         Scorer(model).score([_text(model, SENTENCES[0])], [{}, {0: [0]}])
     assert told.value.fact.startswith("Heads of albert")

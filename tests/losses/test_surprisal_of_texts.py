@@ -172,7 +172,7 @@ def test_random_weights_are_those_of_the_run(
 ) -> None:
     """The encoder that is drawn together with a head is the one that was drawn alone."""
     bank = ingested(few, headed(kind), "--random-weights", "3")
-    drawn = load(str(headed(kind)), random_seed=3, with_head=True).module_with_head
+    drawn = load(str(headed(kind)), random_seed=3, head="own").module_with_head
     _check(_measured(bank, "1"), oracle_words.read(few, headed(kind), model=drawn).nats())
 
 

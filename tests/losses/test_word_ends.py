@@ -90,7 +90,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]) -> Ma
                 parameter.normal_(std=0.3)
         model.save_pretrained(folder)
         fast.save_pretrained(folder)
-        return load(str(folder), with_head=True)
+        return load(str(folder), head="own")
 
     return make
 

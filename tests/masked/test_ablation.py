@@ -151,7 +151,7 @@ def test_a_head_with_equal_values_loses_nothing_by_uniform_weights(
 
 
 def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Maker) -> None:
-    loaded = models.load(str(tiny_masked_lm("bert")), masked_lm=True)
+    loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
     assert loaded.masked_lm is not None
     ablation = Ablation(loaded.masked_lm, "heads", "uniform")
     ids = torch.tensor([[2, 40, 50, 60, 3]])
@@ -175,7 +175,7 @@ def test_padding_is_no_part_of_the_uniform_weights(tiny_masked_lm: Maker) -> Non
 
 
 def test_the_model_is_left_as_it_was(tiny_masked_lm: Maker) -> None:
-    loaded = models.load(str(tiny_masked_lm("albert")), masked_lm=True)
+    loaded = models.load(str(tiny_masked_lm("albert")), head="masked")
     assert loaded.masked_lm is not None
     ids = torch.tensor([[2, 40, 50, 60, 3]])
     ones = torch.ones_like(ids)
@@ -191,7 +191,7 @@ def test_the_model_is_left_as_it_was(tiny_masked_lm: Maker) -> None:
 
 
 def test_layers_below_the_disabled_one_are_not_computed_again(tiny_masked_lm: Maker) -> None:
-    loaded = models.load(str(tiny_masked_lm("bert")), masked_lm=True)
+    loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
     assert loaded.masked_lm is not None
     ablation = Ablation(loaded.masked_lm, "heads", "uniform")
     calls = 0

@@ -92,7 +92,7 @@ def test_a_gradient_is_what_a_small_change_of_the_weight_does_to_the_loss(
     tiny_masked_lm: Maker, kind: str
 ) -> None:
     """Central differences, in float64, of the transformers' own loss of a single input."""
-    loaded = models.load(str(tiny_masked_lm(kind)), masked_lm=True)
+    loaded = models.load(str(tiny_masked_lm(kind)), head="masked")
     assert loaded.masked_lm is not None
     loaded.masked_lm.module.double()
     tokenizer, model = slow.load(tiny_masked_lm(kind))
@@ -459,7 +459,7 @@ def test_an_input_with_nothing_to_mask_is_skipped_in_words(
 
 def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Maker) -> None:
     """A model that hands out copies would have no gradients, or wrong ones."""
-    loaded = models.load(str(tiny_masked_lm("bert")), masked_lm=True)
+    loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
     assert loaded.masked_lm is not None
     module = loaded.masked_lm.module
 
@@ -473,7 +473,7 @@ def test_attention_that_the_model_does_not_use_is_refused(tiny_masked_lm: Maker)
 
 
 def test_nothing_masked_gives_zeros(tiny_masked_lm: Maker) -> None:
-    loaded = models.load(str(tiny_masked_lm("bert")), masked_lm=True)
+    loaded = models.load(str(tiny_masked_lm("bert")), head="masked")
     assert loaded.masked_lm is not None
     ids = torch.tensor([[2, 30, 31, 3]])
     ones = torch.ones_like(ids)

@@ -129,7 +129,7 @@ def test_masks_go_into_their_own_rows_of_a_padded_batch() -> None:
 def test_a_model_says_which_tokens_are_special(
     tiny_masked_lm: Callable[[str], Path], kind: str
 ) -> None:
-    model = models.load(str(tiny_masked_lm(kind)), masked_lm=True).masked_lm
+    model = models.load(str(tiny_masked_lm(kind)), head="masked").masked_lm
     assert model is not None
     tokenizer, _ = slow.load(tiny_masked_lm(kind))
     names = tokenizer.convert_ids_to_tokens

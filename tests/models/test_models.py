@@ -149,7 +149,7 @@ def test_with_its_head_or_without_a_checkpoint_is_one_model(
     tiny_masked_lm: Callable[[str], Path], kind: str, random_seed: int | None
 ) -> None:
     folder = str(tiny_masked_lm(kind))
-    headed = load(folder, masked_lm=True, random_seed=random_seed)
+    headed = load(folder, head="masked", random_seed=random_seed)
     bare = load(folder, random_seed=random_seed)
     assert headed.facts == bare.facts
     asked = {"input_ids": torch.tensor([[5, 6, 7]]), "output_attentions": True}
@@ -158,15 +158,15 @@ def test_with_its_head_or_without_a_checkpoint_is_one_model(
     assert all(torch.equal(one, other) for one, other in zip(*both, strict=True))
 
 
-@pytest.mark.parametrize("masked_lm", [False, True])
+@pytest.mark.parametrize("head", [None, "masked"])
 @pytest.mark.parametrize("kind", ["bert", "roberta", "electra", "deberta"])
 def test_a_checkpoint_with_more_layers_than_its_configuration_is_refused(
-    tmp_path: Path, tiny_masked_lm: Callable[[str], Path], kind: str, masked_lm: bool
+    tmp_path: Path, tiny_masked_lm: Callable[[str], Path], kind: str, head: Any
 ) -> None:
     shutil.copytree(tiny_masked_lm(kind), tmp_path, dirs_exist_ok=True)
     _configure(tmp_path, num_hidden_layers=2)
     with pytest.raises(ModelError, match=r"has weights of layer 3 .* says that it has 2") as error:
-        load(str(tmp_path), masked_lm=masked_lm)
+        load(str(tmp_path), head=head)
     assert "config.json" in error.value.remedy
 
 
