@@ -28,9 +28,9 @@ def main() -> None:
         bank = Path(shutil.copy(arguments.bank, folder))
         start = time.perf_counter()
         done = compute_and_cache_all(bank, None, ignore_progress, replace=True)
-        print(f"{len(done.kept)} answers kept in {time.perf_counter() - start:.1f} s")
+        print(f"{len(done.cached)} answers kept in {time.perf_counter() - start:.1f} s")
         with open_bank(bank) as opened:
-            ratios = [_compare(opened, name, arguments.rounds) for name in done.kept]
+            ratios = [_compare(opened, name, arguments.rounds) for name in done.cached]
     print(f"median ratio {statistics.median(ratios):.1f}")
 
 

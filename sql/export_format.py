@@ -76,7 +76,7 @@ _PATH = re.compile(r"[A-Za-z0-9_.%=~-]+(/[A-Za-z0-9_.%=~-]+)*\.parquet")
 _DIGEST = re.compile("[0-9a-f]{64}")
 _HALVES = re.compile("[\ud800-\udfff]")  # of characters: JSON can write them
 _types = cache(get_type_hints)
-_AGAIN = "Copy the folder again, or write it anew: attnbank export DIR"
+_AGAIN = "Copy the folder again, or export it again: attnbank export DIR"
 
 
 @dataclass(frozen=True)

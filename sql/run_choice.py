@@ -29,7 +29,7 @@ class SupportsExecute(Protocol):
 
 
 class UnfinishedRunWarning(AttnbankWarning):
-    """The run that was asked for is not finished: results cover only its first part."""
+    """The requested run is not finished: results cover only its first part."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from attnbank.sql.interrupts import postponed
 if TYPE_CHECKING:
     import psutil
 
-# The most seconds that can be asked for: about three years.
+# The longest time limit, in seconds: about three years.
 LONGEST = 10.0**8
 
 # The kinds of messages. Each is followed by the length of its body in eight bytes, and the body.

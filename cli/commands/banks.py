@@ -269,10 +269,10 @@ def merge(ctx: click.Context, banks: tuple[str, ...], partial: bool) -> None:
     """Merge several banks, such as the shards of a run, into a new one.
 
     The same corpus, model and run are recognised by their digests and options, whatever their
-    names, and stored once; the shards of a run become that run. All ids are assigned anew, in
-    the order of the text. The banks are not changed. BANK can also be a folder that `export`
-    wrote. Without -b the first argument is the new bank, which must not exist: attnbank merge
-    OUT BANK...
+    names, and stored once; the shards of a run become that run. Corpora, models and runs are
+    numbered in the order of the banks. The banks are not changed. BANK can also be a folder
+    that `export` wrote. Without -b the first argument is the new bank, which must not exist:
+    attnbank merge OUT BANK...
     """
     bank = shared_value(ctx, "bank")
     out = Path(banks[0] if bank is None else bank).expanduser()

@@ -141,7 +141,7 @@ def _compute_everything(
         with ProgressDisplay() as display:
             outcome = compute_and_cache_all(bank_path(ctx), run, display, replace=replace)
         notify(
-            f"{len(outcome.kept):,} answers saved, {outcome.already:,} were already in the bank.",
+            f"{len(outcome.cached):,} answers saved, {outcome.already:,} were already in the bank.",
             *(f"Skipped: {line}" for line in _skipped_by_reason(outcome.skipped)),
         )
 
@@ -177,11 +177,11 @@ _WRITES_AFTER = 15.0
 
 @dataclass
 class ComputeReport:
-    """What `compute_and_cache_all` did: `kept` were cached now, `already` is the number cached
-    before.
+    """What `compute_and_cache_all` did: `cached` are the analyses cached now, `already` is the
+    number cached before.
     """
 
-    kept: list[str] = field(default_factory=list)
+    cached: list[str] = field(default_factory=list)
     already: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -238,7 +238,7 @@ def compute_and_cache_all(
         if answer is None:
             outcome.already += 1
             continue
-        outcome.kept.append(name)
+        outcome.cached.append(name)
         unwritten.append(answer)
         if time.monotonic() - last_write > _WRITES_AFTER:
             cache_answers(path, unwritten)

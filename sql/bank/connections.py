@@ -108,17 +108,17 @@ def once_unlocked(open_file: Callable[[], DuckDBPyConnection]) -> DuckDBPyConnec
 def connect(
     place: Path,
     settings: Mapping[str, str] | None = None,
-    shown: str | Path | None = None,
+    named: str | Path | None = None,
     reads: Sequence[Path] = (),
     full_disk: tuple[str, ...] = (),
 ) -> DuckDBPyConnection:
     """Open the file at a place (`bank_file`) for writing, without checking or changing it.
 
-    It reaches the bank, its log and a part of it, and what `reads` names. `shown` is the path as
+    It reaches the bank, its log and a part of it, and what `reads` names. `named` is the path as
     the user wrote it, `full_disk` the `outcome` and `again` of `translate_errors`. Raises BankError
     if DuckDB cannot open it.
     """
-    named = Path(place if shown is None else shown)
+    named = Path(place if named is None else named)
     check_is_duckdb(named, place)
     for reader in list(readers):
         if reader.path.absolute().resolve() == place.resolve():

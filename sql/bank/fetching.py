@@ -36,18 +36,18 @@ class _UnfitError(BankError):
 
 def file_of(address: str) -> Path:
     """The name of the file that an address ends in. Raises CallError if it ends in none."""
-    shown = without_secrets(address)
+    printable = without_secrets(address)
     name = unquote(address.partition("?")[0].partition("#")[0]).rpartition("/")[2]
     if not name or name in (".", "..") or "\0" in name or "\\" in name:
-        raise CallError(f"{shown} names no file.", "Say how it shall be called: fetch URL FILE.")
+        raise CallError(f"{printable} names no file.", "Name the file to write: fetch URL FILE.")
     return Path(name)
 
 
 def fetch(address: str, target: Path, on_bytes: Callable[[int, int | None], None]) -> str | None:
     """Download a bank to a file; its SHA-256 if the one that `publish` wrote beside it is the same.
 
-    None stands for no digest beside it. What was fetched before, of the same file, is kept as
-    `FILE.part` and goes on; `on_bytes` is told how many bytes there are, and of how many.
+    None stands for no digest beside it. An earlier download of the same file, `FILE.part`, is
+    resumed; `on_bytes` is called with the bytes that there are, and their number in all.
 
     Raises CallError if the address or the file cannot be; BankError if there is no bank there, if
     it breaks off again and again, or if its digest is another one or its rows are damaged, and then
@@ -57,19 +57,19 @@ def fetch(address: str, target: Path, on_bytes: Callable[[int, int | None], None
         raise CallError(
             f"{without_secrets(address)} is not an address.", "Give one: https://HOST/bank.duckdb"
         )
-    shown = typed_path(printable_path(address))
+    printable = typed_path(printable_path(address))
     place = bank_file(target)
     taken = CallError(f"{target} already exists and was left unchanged.", "Name another file.")
     if place.exists():
         raise taken
-    url = url_of(shown)
+    url = url_of(printable)
     part, mark = place.with_name(f"{place.name}.part"), place.with_name(f"{place.name}.part.of")
     is_done = False
     try:
-        retry(lambda: _download(url, shown, part, mark, on_bytes), BrokenOffError, _TRIES)
+        retry(lambda: _download(url, printable, part, mark, on_bytes), BrokenOffError, _TRIES)
         published = _published_digest(url)
         try:
-            _check(part, shown, published)
+            _check(part, printable, published)
         except BankError:
             is_done = True
             raise
@@ -92,7 +92,7 @@ def fetch(address: str, target: Path, on_bytes: Callable[[int, int | None], None
 
 
 def _download(
-    url: str, shown: str, part: Path, mark: Path, on_bytes: Callable[[int, int | None], None]
+    url: str, printable: str, part: Path, mark: Path, on_bytes: Callable[[int, int | None], None]
 ) -> None:
     """Append to a part what it lacks, if it is of the file that is there now, as `mark` says."""
     before = mark.read_text(encoding="utf-8") if mark.exists() else ""
@@ -103,14 +103,14 @@ def _download(
             have = 0
         elif have and response.version != before:
             part.unlink()
-            raise BrokenOffError(f"{shown} was replaced since a part of it was fetched.")
+            raise BrokenOffError(f"{printable} was replaced since a part of it was fetched.")
         elif response.first != have:
-            raise BankError(f"The host of {shown} gave another part than was asked for.")
+            raise BankError(f"The host of {printable} sent another part than requested.")
         size, most = response.size, None
         free = shutil.disk_usage(part.parent).free
         if size is not None and size - have > free:
             raise BankError(
-                f"{shown} has {size:,} bytes, but the disk has only {free:,} free.",
+                f"{printable} has {size:,} bytes, but the disk has only {free:,} free.",
                 "Free some space, or name a file on another disk: fetch URL FILE",
             )
         mark.write_text(response.version, encoding="utf-8")
@@ -123,24 +123,24 @@ def _download(
                 on_bytes(have, size)
                 if most is None and have >= _HEADERS:
                     file.flush()
-                    most = 2 * _size_by_itself(part, shown)
+                    most = 2 * _size_by_itself(part, printable)
                 if most is not None and max(have, size or 0) > most:
                     raise _UnfitError(
-                        f"{shown} gives more than the bank in it has ({most // 2:,} bytes);"
+                        f"{printable} gives more than the bank in it has ({most // 2:,} bytes);"
                         " nothing was kept.",
                         "Check the address.",
                     )
         if size is not None and have != size:
-            raise BrokenOffError(f"{shown} broke off after {have:,} of {size:,} bytes.")
+            raise BrokenOffError(f"{printable} broke off after {have:,} of {size:,} bytes.")
 
 
-def _size_by_itself(part: Path, shown: str) -> int:
+def _size_by_itself(part: Path, printable: str) -> int:
     """The bytes of a bank by its header: one of 4 KiB, two of which one counts, then its blocks."""
     with part.open("rb") as file:
         start = file.read(_HEADERS)
     if start[8:12] != b"DUCK":
         raise _UnfitError(
-            f"{shown} is not a bank: it is not a DuckDB file.", "Give the address of a bank."
+            f"{printable} is not a bank: it is not a DuckDB file.", "Give the address of a bank."
         )
     sizes = [
         count * size
@@ -160,21 +160,21 @@ def _published_digest(url: str) -> str | None:
     return None
 
 
-def _check(part: Path, shown: str, published: str | None) -> None:
+def _check(part: Path, printable: str, published: str | None) -> None:
     """Raise BankError unless a file is what was published, and a bank whose rows are right."""
-    _size_by_itself(part, shown)
+    _size_by_itself(part, printable)
     with part.open("rb") as file:
         own = hashlib.file_digest(file, "sha256").hexdigest()
     if published not in (None, own):
         raise BankError(
-            f"What {shown} gave is not what was published: its SHA-256 is {own[:12]}…, not"
+            f"What {printable} gave is not what was published: its SHA-256 is {own[:12]}…, not"
             f" {str(published)[:12]}…; nothing was kept.",
             "Fetch it again; if it stays so, tell those who published it.",
         )
     with Worker(part, _faults, str(part)) as worker:  # a damaged file can end a process
         for fault in worker:
             raise BankError(
-                f"The bank {shown} is damaged: {fault}; nothing was kept.",
+                f"The bank {printable} is damaged: {fault}; nothing was kept.",
                 "Tell those who published it.",
             )
 

@@ -69,11 +69,11 @@ def new_bank(
             check_free(path)
 
 
-def create_bank(place: Path, shown: Path, created_by: str) -> None:
-    """Make a bank with no rows if there is none, or BankError; `shown` is the path as given."""
+def create_bank(place: Path, named: Path, created_by: str) -> None:
+    """Make a bank with no rows if there is none, or BankError; `named` is the path as given."""
     outcome = "no bank was made"
-    with _new_file(place, shown, outcome) as new:
-        _write_empty(new, shown, created_by, outcome)
+    with _new_file(place, named, outcome) as new:
+        _write_empty(new, named, created_by, outcome)
         _take_place(new, place)  # if another process was faster, its bank is the bank
 
 
@@ -110,14 +110,14 @@ def fill(connection: DuckDBPyConnection, created_by: str) -> None:
 
 
 @contextmanager
-def _new_file(place: Path, shown: Path, outcome: str) -> Iterator[Path]:
+def _new_file(place: Path, named: Path, outcome: str) -> Iterator[Path]:
     try:
-        with new_part(place) as part, translate_errors(shown, outcome, _AGAIN, only_duckdb=True):
+        with new_part(place) as part, translate_errors(named, outcome, _AGAIN, only_duckdb=True):
             yield part / place.name
     except OSError as error:
         if is_full_disk(error):
-            raise bank_error(error, shown, outcome, _AGAIN) from error
-        raise BankError(f"Cannot make {shown}: {error.strerror}.", "Check the path.") from error
+            raise bank_error(error, named, outcome, _AGAIN) from error
+        raise BankError(f"Cannot make {named}: {error.strerror}.", "Check the path.") from error
 
 
 def _take_place(new: Path, place: Path) -> bool:
@@ -127,12 +127,12 @@ def _take_place(new: Path, place: Path) -> bool:
     return take_name(new, place)
 
 
-def _write_empty(new: Path, shown: Path, created_by: str, outcome: str) -> None:
+def _write_empty(new: Path, named: Path, created_by: str, outcome: str) -> None:
     """Write a bank without rows into a new file."""
     cached = cache_file(created_by)
     content = empty_banks.get(cached.name) or read_cached(cached)
     # DuckDB writes the headers, with an identifier of the bank's own.
-    with connect(new, None, shown, full_disk=(outcome, _AGAIN)) as connection:
+    with connect(new, None, named, full_disk=(outcome, _AGAIN)) as connection:
         if content is None:
             fill(connection, created_by)
     if content is None:

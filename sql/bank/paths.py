@@ -58,9 +58,9 @@ def printable_path(path: str | Path) -> Path:
             "Give the address that the host gave you.",
         )
     own = (f"{bare}{_LEFT_OUT}{number or ''}" for number in count())
-    shown = next(whole for whole in own if _QUERIES.get(whole, address) == address)
-    _QUERIES[shown] = address
-    return Path(shown)
+    printable = next(whole for whole in own if _QUERIES.get(whole, address) == address)
+    _QUERIES[printable] = address
+    return Path(printable)
 
 
 def whole_address(address: str) -> str:
@@ -107,10 +107,10 @@ def bank_file(path: str | Path) -> Path:
             "A bank in memory would be gone when the command ends.", "Give a file (-b FILE)."
         )
     if _SCHEME.match(text):
-        shown = without_secrets(text)
+        printable = without_secrets(text)
         raise CallError(
-            f"{shown} is not a valid path: a bank is a file on this machine.",
-            f"Give the path of a file; for a file of this name, type ./{shown}",
+            f"{printable} is not a valid path: a bank is a file on this machine.",
+            f"Give the path of a file; for a file of this name, type ./{printable}",
         )
     if "?" in Path(text).name:  # DuckDB reads what follows as options, as in a URL
         raise CallError(

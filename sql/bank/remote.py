@@ -68,7 +68,7 @@ class RemoteFile:
         self.is_revoked = False
         self._address = address
         self._url = url_of(address)
-        self._shown = without_secrets(self._url)
+        self._printable = without_secrets(self._url)
         self._place = threading.local()
         self.size, self._version = retry(self._ask_size, RefusedError, _TRIES)
 
@@ -86,8 +86,8 @@ class RemoteFile:
                 )
             if not response.is_part:
                 raise BankError(
-                    f"The host of {self._shown} does not answer requests for a part of a file.",
-                    f"Fetch the whole file: attnbank fetch {self._shown}",
+                    f"The host of {self._printable} does not answer requests for a part of a file.",
+                    f"Fetch the whole file: attnbank fetch {self._printable}",
                 )
             return size, response.version
 
@@ -114,20 +114,21 @@ class RemoteFile:
 
     def _read_part(self, start: int, end: int) -> bytes:
         if not 0 <= start <= self.size or end - start > _MOST_AT_ONCE:
-            raise BankError(f"{self._shown} is damaged: it names parts that it does not have.")
+            raise BankError(f"{self._printable} is damaged: it names parts that it does not have.")
         if end == start:
             return b""
         with request(self._url, start, end) as response:
             if not response.is_part:
                 raise RefusedError(
-                    f"The host of {self._shown} gave all of a file for a part of it."
+                    f"The host of {self._printable} gave all of a file for a part of it."
                 )
             if (response.size, response.version) != (self.size, self._version):
                 raise BankError(
-                    f"{self._shown} was replaced while it was read.", "Type the same command again."
+                    f"{self._printable} was replaced while it was read.",
+                    "Type the same command again.",
                 )
             if (response.first, response.last) != (start, end - 1):
-                raise BankError(f"The host of {self._shown} gave another part than was asked for.")
+                raise BankError(f"The host of {self._printable} sent another part than requested.")
             return response.read(end - start, least=end - start)
 
     def close(self) -> None:
@@ -164,7 +165,7 @@ def _filesystem(file: RemoteFile) -> Any:
 
 
 def url_of(address: str) -> str:
-    """Where an address is asked: hf://datasets/OWNER/NAME/FILE at the hub, others at themselves.
+    """The URL of an address: that of the hub for hf://datasets/OWNER/NAME/FILE, else the same.
 
     Raises CallError for an address that names no file, MissingPackageError for hf:// without the
     hub's package.
@@ -204,8 +205,8 @@ class Response:
     it is empty where the host says nothing. Raises BankError for headers that cannot be.
     """
 
-    def __init__(self, raw: http.client.HTTPResponse, shown: str) -> None:
-        self._raw, self._shown = raw, shown
+    def __init__(self, raw: http.client.HTTPResponse, printable: str) -> None:
+        self._raw, self._printable = raw, printable
         self.is_part = raw.status == 206
         self.version = raw.headers.get("ETag") or raw.headers.get("Last-Modified") or ""
         self.first, self.last, self.size = 0, -1, None
@@ -214,12 +215,12 @@ class Response:
             match = _RANGE.fullmatch(raw.headers.get("Content-Range", ""))
             if match is None:
                 raise BankError(
-                    f"The host of {shown} does not say which part of the file it gives."
+                    f"The host of {printable} does not say which part of the file it gives."
                 )
             self.first, self.last, self.size = (int(number) for number in match.groups())
         elif length is not None:
             if not _LENGTH.fullmatch(length):
-                raise BankError(f"The host of {shown} does not say how large the file is.")
+                raise BankError(f"The host of {printable} does not say how large the file is.")
             self.size = int(length)
 
     def read(self, count: int, least: int = 0) -> bytes:
@@ -231,19 +232,19 @@ class Response:
         body, ends = bytearray(), time.monotonic() + TIMEOUT + count / SLOWEST
         while len(body) < count:
             if time.monotonic() > ends:
-                fact = f"{self._shown} is too slow: {len(body):,} bytes came in time."
+                fact = f"{self._printable} is too slow: {len(body):,} bytes came in time."
                 raise BrokenOffError(fact, _AGAIN)
             try:
                 piece = self._raw.read1(count - len(body))
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if body:
                     break
-                raise BrokenOffError(f"{self._shown} broke off: {error}.", _AGAIN) from None
+                raise BrokenOffError(f"{self._printable} broke off: {error}.", _AGAIN) from None
             if not piece:
                 break
             body += piece
         if len(body) < least:
-            fact = f"{self._shown} broke off after {len(body):,} of {count:,} bytes."
+            fact = f"{self._printable} broke off after {len(body):,} of {count:,} bytes."
             raise BrokenOffError(fact, _AGAIN)
         return bytes(body)
 
@@ -275,19 +276,21 @@ def request(url: str, start: int | None = None, end: int | None = None) -> Itera
     headers = {"Accept-Encoding": "identity", "User-Agent": "attnbank"}
     if start is not None:
         headers["Range"] = f"bytes={start}-{'' if end is None else end - 1}"
-    shown = without_secrets(url)
+    printable = without_secrets(url)
     try:
         raw = _opener.open(urllib.request.Request(url, headers=headers), timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in (404, 410):
-            raise BankError(f"There is no bank at {shown}.", "Check the address.") from None
-        fact = f"{shown} answers {error.code} {http.client.responses.get(error.code, '')}".rstrip()
+            raise BankError(f"There is no bank at {printable}.", "Check the address.") from None
+        fact = (
+            f"{printable} answers {error.code} {http.client.responses.get(error.code, '')}".rstrip()
+        )
         raise RefusedError(f"{fact}.", _AGAIN) from None
     except (http.client.InvalidURL, ValueError):  # which repeat the address
-        raise BankError(f"{shown} is not a valid address.", "Check the address.") from None
+        raise BankError(f"{printable} is not a valid address.", "Check the address.") from None
     except (urllib.error.URLError, OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
-        raise RefusedError(f"{shown} cannot be reached: {reason}.", _AGAIN) from None
+        raise RefusedError(f"{printable} cannot be reached: {reason}.", _AGAIN) from None
     with raw:
-        yield Response(raw, shown)
+        yield Response(raw, printable)
