@@ -230,6 +230,10 @@ def grid(context: RequestContext, run: str | None, colouring: Colouring) -> Grid
     )
 
 
+def atlas_view(context: RequestContext, variables: dict[str, Any]) -> None:
+    """Show the frame of the atlas, which its modules fill."""
+
+
 def heads_view(context: RequestContext, variables: dict[str, Any]) -> None:
     """Show the grid of heads."""
     colouring = Colouring.from_address(context)
@@ -276,7 +280,7 @@ def _checkpoints(context: RequestContext, run: str | None) -> dict[str, Any]:
     if len(rows) < 2:
         return {}
     parameters = {key: value for key, value in context.parameters.items() if key != "run"}
-    steps = [{"step": step, "href": link("/", run=name, **parameters)} for step, name in rows]
+    steps = [{"step": step, "href": link("/heads", run=name, **parameters)} for step, name in rows]
     return {"steps": steps, "at_step": [name for _, name in rows].index(run)}
 
 

@@ -24,7 +24,7 @@ HOST = "127.0.0.1"
 # Scripts and styles only from the explorer's own files, nothing from other hosts, no frames.
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self';"
-    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 HEADERS = {

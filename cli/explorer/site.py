@@ -27,17 +27,27 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from attnbank.cli.exit_status import error_message
-from attnbank.cli.explorer import colours, head, heads, sentence_pages, table_pages, typed
+from attnbank.cli.explorer import (
+    colours,
+    head,
+    heads,
+    record_pages,
+    sentence_pages,
+    table_pages,
+    typed,
+)
 from attnbank.cli.explorer.bank_cache import BankCache, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext, Visit, link
 from attnbank.cli.explorer.security import HOST, Guard, launch_file
 from attnbank.cli.safe_echo import safe_echo
+from attnbank.cli.viewer import records
 from attnbank.queries.pictures import sentence
 from attnbank.queries.table_formats import csv_text
 from attnbank.sql.errors import AttnbankError, BankError, CallError
 from attnbank.sql.names import DIRECTIONS
 
 _HERE = Path(__file__).resolve().parent
+_MODULES = _HERE.parent / "viewer" / "page"
 # Requests answered concurrently; others wait.
 _AT_ONCE = 12
 # SQL statements that run concurrently, each in its own process with its own memory limit.
@@ -59,7 +69,8 @@ _PATIENCE = 2
 # Fills in the variables of its template, even if it then raises; or returns an SVG.
 View = Callable[[RequestContext, dict[str, Any]], bytes | None]
 _VIEWS: dict[str, tuple[View, str, str]] = {
-    "/": (heads.heads_view, "heads.html", "Heads"),
+    "/": (heads.atlas_view, "atlas.html", "Atlas of heads"),
+    "/heads": (heads.heads_view, "heads.html", "Heads"),
     "/map": (heads.view_map, "map.html", "Map of the heads"),
     "/overview": (heads.overview, "overview.html", "Overview"),
     "/head/{head}": (head.head_view, "head.html", "Head"),
@@ -76,7 +87,8 @@ _VIEWS: dict[str, tuple[View, str, str]] = {
     "/bank": (table_pages.contents, "contents.html", "Contents of the bank"),
 }
 NAV = (
-    ("/", "Heads"),
+    ("/", "Atlas"),
+    ("/heads", "Heads"),
     ("/map", "Map"),
     ("/overview", "Overview"),
     ("/sentences", "Sentences"),
@@ -104,7 +116,20 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
     """Make the application with all pages, for users who have the token."""
     site = Starlette(
         routes=[
-            *(Route(path, _endpoint(*view)) for path, view in _VIEWS.items()),
+            *(
+                Route(
+                    path,
+                    _endpoint(
+                        partial(_render_view, *view),
+                        limits="sql" if view[0] is table_pages.sql_view else "pages",
+                    ),
+                )
+                for path, view in _VIEWS.items()
+            ),
+            *(
+                Route(path, _endpoint(partial(_render_record, record)))
+                for path, record in _RECORDS.items()
+            ),
             Route("/static/{name}", _static),
         ],
         middleware=[Middleware(Guard, token=token, port=port)],
@@ -130,11 +155,13 @@ def make_site(cache: BankCache, token: str, port: int) -> Starlette:
     return site
 
 
-def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awaitable[Response]]:
-    """Make an endpoint of a view: it runs in a thread, and its errors become a page."""
+def _endpoint(
+    render: Callable[[Request, Visit], Response], limits: str = "pages"
+) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint of a function that runs in a thread, where it may wait for a slot."""
 
     async def answer(request: Request) -> Response:
-        limiter, most = request.app.state.limits["sql" if view is table_pages.sql_view else "pages"]
+        limiter, most = request.app.state.limits[limits]
         if limiter.statistics().tasks_waiting >= most:
             return _html(request, "base.html", _BUSY, 503)
         visit = Visit()
@@ -142,7 +169,7 @@ def _endpoint(view: View, template: str, title: str) -> Callable[[Request], Awai
         async with anyio.create_task_group() as group:
             group.start_soon(_watch, request, visit, group.cancel_scope)
             response = await anyio.to_thread.run_sync(
-                partial(_render_view, view, template, title, request, visit),
+                partial(render, request, visit),
                 limiter=limiter,
                 abandon_on_cancel=True,
             )
@@ -221,8 +248,41 @@ def _render_view(view: View, template: str, title: str, request: Request, visit:
             return _error_page(request, error, notes)
 
 
+# The records of cli/viewer/records.py, by their addresses.
+_RECORDS: dict[str, Callable[[RequestContext], Any]] = {
+    "/bank.json": record_pages.bank,
+    "/analyses.json": lambda context: records.catalogue(),
+    "/answers/{run}/{name}.json": record_pages.answer,
+    "/examples/{run}/{head}.json": record_pages.examples,
+    "/sentences/{run}/{sentence}.json": record_pages.sentence,
+    "/scores/{run}.json": record_pages.scores,
+}
+
+
+def _render_record(
+    record: Callable[[RequestContext], Any], request: Request, visit: Visit
+) -> Response:
+    if not visit.is_wanted():
+        return Response(status_code=499)
+    cache: BankCache = request.app.state.cache
+    try:
+        with cache.open() as handle, handle.bank.engine.answering():
+            context = RequestContext(
+                cache, handle, request.query_params, request.path_params, request.url.path,
+                visit=visit,
+            )  # fmt: skip
+            return _json(record(context))
+    except Exception as error:
+        fact, remedy, status = _fault(request, error)
+        return _json({"error": {"fact": fact, "remedy": remedy}}, status)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(records.json_text(value), status, media_type="application/json")
+
+
 _PICTURES = ("svg", "pdf", "png")
-_OF_ONE_RUN = ("/", "/map", "/overview", "/sentence", "/model")
+_OF_ONE_RUN = ("/heads", "/map", "/overview", "/sentence", "/model")
 
 
 def _permalink(
@@ -250,13 +310,19 @@ def _html(request: Request, template: str, variables: dict[str, Any], status: in
     return HTMLResponse(text, status)
 
 
-def _error_page(request: Request, error: Exception, notes: Sequence[str] = ()) -> Response:
+def _fault(request: Request, error: Exception) -> tuple[str, str, int]:
+    """The fact and the remedy of an error, and the status of its response."""
     fact, remedy, exit_status = error_message(error, request.app.state.cache.path)
     status = 400 if exit_status == 2 else 422
     if fact.startswith("unexpected "):
         status = 500
     elif isinstance(error, BankError):
         status = 503
+    return fact, remedy, status
+
+
+def _error_page(request: Request, error: Exception, notes: Sequence[str] = ()) -> Response:
+    fact, remedy, status = _fault(request, error)
     variables = {"title": "Error", "error": {"fact": fact, "remedy": remedy}, "notes": notes}
     return _html(request, "base.html", variables, status)
 
@@ -268,7 +334,10 @@ async def _static(request: Request) -> Response:
     if name == "hover.js":
         return Response(sentence.hover_script(), media_type=_TYPES[".js"])
     static_files = {
-        file.name: file for file in (_HERE / "static").iterdir() if file.suffix in _TYPES
+        file.name: file
+        for folder in (_HERE / "static", _MODULES)
+        for file in folder.iterdir()
+        if file.suffix in _TYPES
     }
     if name not in static_files:
         raise HTTPException(404)

@@ -6,8 +6,6 @@ the explorer's views, and pictures those of `attnbank plot`.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -18,8 +16,8 @@ import polars as pl
 from attnbank.cli.explorer import head, heads, table_pages
 from attnbank.cli.explorer.bank_cache import BankCache, BankHandle, collecting_warnings
 from attnbank.cli.explorer.request import RequestContext
+from attnbank.cli.viewer import records
 from attnbank.queries.pictures import SCREENS
-from attnbank.queries.table_formats import format_cell
 from attnbank.sql.errors import AttnbankError
 from attnbank.sql.header import Analysis
 from attnbank.sql.registry import analyses
@@ -67,7 +65,7 @@ def _write_answer(
             reason = {"error": {"fact": error.fact, "remedy": error.remedy}}
             write_json(folder / f"{analysis.name}.json", reason)
             return
-    text = json_text(frame_json(frame) | {"notes": notes})
+    text = records.json_text(records.frame_record(frame) | {"notes": notes})
     if len(text) > MOST_BYTES:
         return
     write_text(folder / f"{analysis.name}.json", text)
@@ -81,30 +79,6 @@ def _write_answer(
         svg = picture.as_bytes(".svg")
         if len(svg) <= MOST_PICTURE:
             (folder / f"{analysis.name}.{theme}.svg").write_bytes(svg)
-
-
-def frame_json(frame: pl.DataFrame) -> dict[str, Any]:
-    """Convert a frame to JSON by column: numbers in full precision, other values as text."""
-    columns, values = [], []
-    for series in frame:
-        kind = "text"
-        if series.dtype.is_float():
-            kind = "float"
-        elif series.dtype.is_integer():
-            kind = "integer"
-        elif series.dtype == pl.Boolean:
-            kind = "boolean"
-        columns.append({"name": series.name, "kind": kind})
-        values.append([_typed_json(value, kind) for value in series.to_list()])
-    return {"columns": columns, "values": values}
-
-
-def _typed_json(value: Any, kind: str) -> Any:
-    if value is None:
-        return None
-    if kind == "float":
-        return value if math.isfinite(value) else str(value)  # JSON has neither NaN nor infinity
-    return value if kind in ("integer", "boolean") else format_cell(value)
 
 
 def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -> None:
@@ -162,15 +136,10 @@ def _to_json_value(value: Any) -> Any:
 
 def write_json(file: Path, value: Any) -> None:
     """Write a value as JSON; create missing folders."""
-    write_text(file, json_text(value))
+    write_text(file, records.json_text(value))
 
 
 def write_text(file: Path, text: str) -> None:
     """Write a text in UTF-8; create missing folders."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-
-
-def json_text(value: Any) -> str:
-    """Format a value as JSON without spaces."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

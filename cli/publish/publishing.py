@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +14,24 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from attnbank.cli.commands.compute import compute_and_cache_all
-from attnbank.cli.commands.query import analyses_by_section
 from attnbank.cli.explorer import colours
 from attnbank.cli.explorer.bank_cache import BankCache
-from attnbank.cli.explorer.heads import measures
 from attnbank.cli.explorer.site import NAV
 from attnbank.cli.output import format_bytes
 from attnbank.cli.publish import answers, bundle, sheets
+from attnbank.cli.viewer import records
 from attnbank.ingest.merge.excerpt import Keep, chosen_runs, take
 from attnbank.ingest.progress import OnProgress, Progress
 from attnbank.queries import Bank, analyses
-from attnbank.queries.patterns import HitOptions, reads_run, run_request
-from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
+from attnbank.queries.patterns import HitOptions, run_request
 from attnbank.queries.pictures import sentence as pictures
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.requests import run_of_request
 from attnbank.queries.sentences.attention import names_of_run as names_of_run
-from attnbank.queries.sentences.attention import note_on_missing_weights
-from attnbank.queries.sentences.choosing import choose_run_over_corpus
 from attnbank.sql import provenance, registry, statements
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.header import RunChoice
-from attnbank.sql.names import DIRECTIONS
 from attnbank.sql.outputs import (
     check_fits,
     check_folder,
@@ -62,6 +57,8 @@ _HERE = Path(__file__).resolve().parent
 _EXPLORER = _HERE.parent / "explorer"
 _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
+# A published page begins with the grid of heads; it has no atlas.
+_NAV = (("/", "Heads"), *(entry for entry in NAV if entry[0] not in ("/", "/heads")))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 # Licences that permit redistribution, whatever their other conditions.
 _OPEN = re.compile(
@@ -280,10 +277,10 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
     finally:
         cache.close()
     answers.write_json(folder / MANIFEST, manifest)
-    answers.write_json(folder / ANALYSES, _catalogue())
+    answers.write_json(folder / ANALYSES, records.catalogue())
     digest = manifest["bank"]["sha256"]
     (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
-    variables = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
+    variables = {"manifest": manifest, "nav": _NAV, "programs": f"../{PROGRAMS}/",
              "colours": _line_colours(),
                  "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
     (folder / PAGE).write_text(_templates().get_template("page.html").render(variables), "utf-8")
@@ -295,28 +292,14 @@ def _get_run(bank: Bank, name: str) -> Run:
 
 
 def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> dict[str, Any]:
-    info = bank.info()
-    rows = {row["id"]: row for row in info.runs.to_dicts()}
     file = folder / BANK
-    defaults = {analysis: _default_run(bank, analysis) for analysis in analyses()}
+    record = records.bank_record(bank, name, runs.values())
     pictures_of = [
         f"{file.parent.name}/{file.name.removesuffix('.light.svg')}"
         for file in sorted((folder / "answers").rglob("*.light.svg"))
     ]
-    with bank.engine.answering():
-        relations = bank.connection.execute(
-            "select distinct without_subtype(word.deprel) as relation from word"
-            " where word.head_index > 0 order by relation"
-        ).fetchall()
-        are_circular = "select name from saved_relation where is_circular"
-        circular = bank.engine.fetch(are_circular, {})["name"].to_list()
-    saved = bank.saved().to_dicts()
-    default_run = None
-    with suppress(AttnbankError):
-        default_run = choose_run_over_corpus(bank.engine, None, None, None).id
-    return {
+    return record | {
         "format": FORMAT,
-        "name": name,
         "attnbank": provenance.version(),
         "made": f"{provenance.now():%Y-%m-%d}",
         "bank": {
@@ -324,28 +307,9 @@ def _manifest(folder: Path, name: str, bank: Bank, runs: Mapping[int, Run]) -> d
             "sha256": file_digest(file),
             "opening": _ranges_to_open(bank),
         },
-        "runs": [_run_facts(bank, run, rows[run.id]) for run in runs.values()],
-        "choices": bank.choices().to_dicts(),
-        "corpora": info.corpora.select(
-            "name", "language", "licence", "citation", "sentences", "words", "annotation"
-        ).to_dicts(),
-        "models": info.models.select("name", "layers", "heads").to_dicts(),
-        "defaults": defaults,
-        "shown": default_run,
-        "directions": DIRECTIONS,
-        "usual": {
-            subject: _default_run_of_requests(bank, subject)
-            for subject in ("attention", "weights", "surprisal")
-        },
-        "relations": [
-            "all",
-            *(relation for (relation,) in relations if relation),
-            *(row["name"] for row in saved),
-        ],
-        "saved": [_saved(row, circular=row["name"] in circular) for row in saved],
         "pictures": pictures_of,
         "statements": {name: _with_variables(name) for name in _STATEMENTS},
-        "requests": [*_compiled_requests(bank, saved)],
+        "requests": [*_compiled_requests(bank, record["saved"])],
     }
 
 
@@ -370,62 +334,6 @@ def _ranges_to_open(bank: Bank) -> list[tuple[int, int]]:
         else:
             ranges[-1] = ranges[-1][0], end
     return [(start, min(end, bank.path.stat().st_size) - 1) for start, end in ranges]
-
-
-def _default_run(bank: Bank, name: str) -> int | None:
-    """The default run of an analysis; None if there is none."""
-    with suppress(AttnbankError):
-        run = bank.run_of(name)
-        return None if run is None else run.id
-    return None
-
-
-def _default_run_of_requests(bank: Bank, about: str) -> int | None:
-    """The default run for requests about attention, weights or surprisal; None if there is none."""
-    with suppress(AttnbankError), bank.engine.answering():
-        return run_request.choose_run_of_request(
-            bank.engine, in_documents=False, weights=about == "weights",
-            attention=about != "surprisal", surprisal=about == "surprisal",
-        ).id  # fmt: skip
-    return None
-
-
-def _run_facts(bank: Bank, run: Run, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a run that the page needs, and the notes below its sentences."""
-    run_fields = {field.name: getattr(run, field.name) for field in fields(run)}
-    with bank.engine.answering():
-        facts = _facts(bank, run)
-        steps = bank.engine.internal("contents/checkpoints", run=run.name).rows()
-        ((causal,),) = bank.connection.execute(
-            "select coalesce(model.causal, false) from run inner join model on model.id = run.model"
-            " where run.id = $run",
-            {"run": run.id},
-        ).fetchall()
-    plain = [*pictures.note_lines([], facts)]
-    arcs = [*pictures.note_lines([], replace(facts, relation="all"))]
-    return run_fields | {
-        "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
-        "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": plain,
-        "steps": steps, "note_of_rest": note_on_missing_weights(run),
-        "notes_of_arcs": next(note for note in arcs if note not in plain),
-        "notes_of_mentions": (
-            "Bars of one colour and letter are mentions of one entity. Lines from a mention to one"
-            " before it have its colour, and are dotted, whatever their weight is."
-        ),
-    }  # fmt: skip
-
-
-def _facts(bank: Bank, run: Run) -> pictures.SentenceFacts:
-    names = names_of_run(bank.engine, run)
-    return pictures.SentenceFacts(names["run"], names["model"], names["corpus"], names["measure"])
-
-
-def _saved(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
-    selected = not circular and reads_run(row["request"])
-    return {
-        "name": row["name"], "request": row["request"], "is_circular": circular,
-        "warning": CIRCULAR if circular else SELECTED if selected else None,
-    }  # fmt: skip
 
 
 def _with_variables(name: str) -> str:
@@ -456,30 +364,6 @@ def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterat
             }  # fmt: skip
 
 
-def _catalogue() -> dict[str, Any]:
-    """The analyses with their parameters, and the measures of grids."""
-    listed = {
-        analysis.name: {
-            "name": analysis.name, "title": analysis.title, "paper": analysis.paper,
-            "section": section, "schema": "paper" if analysis.section == "paper" else "main",
-            "run": analysis.run is not None, "empty": analysis.empty, "notes": list(analysis.notes),
-            "plot": analysis.plot is not None,
-            "parameters": [
-                asdict(parameter) | {"names_run": parameter.names_run}
-                for parameter in analysis.parameters
-            ],
-        }
-        for section, section_analyses in analyses_by_section().items()
-        for analysis in section_analyses
-        if not analysis.is_own
-    }  # fmt: skip
-    grids = [
-        {"key": key, "is_share": measure.is_share, **asdict(measure)}
-        for key, measure in measures().items()
-    ]
-    return {"analyses": listed, "measures": grids}
-
-
 def _line_colours() -> dict[str, Any]:
     return asdict(THEMES["light"].sentence)
 
@@ -489,7 +373,7 @@ def _templates() -> Environment:
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"size": format_bytes, "json": answers.json_text}
+    environment.filters |= {"size": format_bytes, "json": records.json_text}
     return environment
 
 

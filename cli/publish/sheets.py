@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.cli.publish.answers import write_json
+from attnbank.cli.viewer.records import words_record
 from attnbank.queries import Bank
 from attnbank.queries.options import ShowOptions
 from attnbank.queries.pictures import sentence as pictures
@@ -30,10 +31,6 @@ _NO_LINES = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.In
                                  "weight": pl.Float64})  # fmt: skip
 _NO_ARCS = pl.DataFrame(schema={"from_position": pl.Int64, "to_position": pl.Int64,
                                 "is_found": pl.Boolean})  # fmt: skip
-_POSITION = (
-    "position", "kind", "text", "word", "sentence", "index", "form", "head_word", "head_form",
-    "relation",
-)  # fmt: skip
 
 
 def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
@@ -66,15 +63,8 @@ def _sentence_record(
     has_rest = not shown_positions.issuperset(word_positions)
     panel = Panel(chosen.name, 0, 0, records.words, _NO_LINES, _NO_ARCS, records.mentions)
     bare = replace(panel, mentions=records.mentions.clear())
-    record: dict[str, Any] = {
-        "name": chosen.name,
-        "sequence": records.sequence,
-        "positions": records.by_word.select(_POSITION).rows(),
-        "shown": records.words["position"].to_list(),
-        "written": words,
-        "notes": [*records.omissions, *records.notes],
-        "panel": pictures.panel_svg(bare, has_elsewhere=has_rest),
-    }
+    record = words_record(records, chosen, words)
+    record["panel"] = pictures.panel_svg(bare, has_elsewhere=has_rest)
     if records.mentions.height:
         record["mentions"] = records.mentions.rows()
         record["panel_with_mentions"] = pictures.panel_svg(panel, has_elsewhere=has_rest)

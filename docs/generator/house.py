@@ -27,6 +27,7 @@ NO_DOCSTRING = {
     "cli/explorer/static": "Style and scripts of the explorer, which run in the browser.",
     "cli/explorer/templates": "The pages of the explorer, as Jinja templates.",
     "cli/publish/page": "Scripts of a published bank, which ask DuckDB in the browser.",
+    "cli/viewer/page": "Modules that draw the atlas in the browser, as they are written.",
     "cli/publish/templates": "The frame of a published page; the views are the explorer's.",
     "ingest/corpora/sample": "The sample corpus that comes with attnbank, in CoNLL-U.",
     "sql/analyses": "The analyses, one .sql file each, in the sections of `attnbank queries`.",

@@ -38,8 +38,11 @@ def browser() -> Iterator[Any]:
 
 def _views(runs: dict[str, str]) -> list[tuple[str, dict[str, object]]]:
     return [
-        ("/", {"relation": "obj"}),
-        ("/", {"by": "entropy"}),
+        ("/", {}),
+        ("/", {"relation": "obj", "run": runs["decoder"], "beside": "2-2"}),
+        ("/", {"by": "entropy", "run": runs["plain"]}),
+        ("/heads", {"relation": "obj"}),
+        ("/heads", {"by": "entropy"}),
         ("/map", {}),
         ("/overview", {}),
         ("/head/1-1", {"relation": "obj"}),
@@ -70,13 +73,13 @@ def test_the_file_that_a_browser_opens_leads_to_the_explorer(address: str, brows
         page = context.new_page()
         page.goto(door.as_uri())
         page.wait_for_url(home)
-        assert page.text_content("h1") == "Heads"
+        assert page.text_content("h1") == "Atlas of heads"
         assert page.evaluate("[document.cookie, document.referrer]") == ["", ""]
         context.close()
         with firefox.launched() as opened:
             is_there = f"return location.href === {home!r} && document.querySelector('h1')"
             title = "document.querySelector('h1').innerText"
-            assert opened.seen(door.as_uri(), is_there, title) == "Heads"
+            assert opened.seen(door.as_uri(), is_there, title) == "Atlas of heads"
 
 
 @pytest.mark.parametrize("width", [360, 1400])
@@ -111,7 +114,7 @@ def test_no_page_has_a_fault_of_accessibility(
 ) -> None:
     # The policy of the pages would refuse the script of the tool.
     visitor = browsers.Visitor(browser, address, 1000, scheme, bypass_csp=True)
-    more: list[tuple[str, dict[str, object]]] = [("/", {"by": "probe"}), ("/nowhere", {})]
+    more: list[tuple[str, dict[str, object]]] = [("/heads", {"by": "probe"}), ("/nowhere", {})]
     for path, values in [*_views(runs), *more]:
         assert browsers.faults(visitor.see(path, **values)) == [], (path, values)
     visitor.context.close()

@@ -37,7 +37,7 @@ REQUEST = "pattern { V -[obj]-> O }"
 def test_the_grid_has_the_rows_of_the_analysis(
     client: TestClient, explored: Path, by: str, analysis: str, column: str, given: dict[str, str]
 ) -> None:
-    page = seen(client, "/", by=by, **given)
+    page = seen(client, "/heads", by=by, **given)
     told = {
         found[1]: float(found[2])
         for tag, given_ in page.tags
@@ -60,7 +60,7 @@ def test_the_grid_has_the_rows_of_the_analysis(
 
 
 def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: TestClient) -> None:
-    page = seen(client, "/", by="entropy", relation="obj")
+    page = seen(client, "/heads", by="entropy", relation="obj")
     kept = [given for tag, given in page.tags if tag == "input" and given["name"] == "relation"]
     assert kept == [{"type": "hidden", "name": "relation", "value": "obj"}]
     assert " obj" not in page.text.split("Entropy in nats")[-1]
@@ -70,10 +70,10 @@ def test_a_relation_that_does_not_count_is_kept_for_the_next_measure(client: Tes
 @pytest.mark.parametrize(
     ("path", "given", "command"),
     [
-        ("/", {"relation": "obj", "direction": "head_to_dependent"}, "sql"),
-        ("/", {}, "sql"),
-        ("/", {"by": "head_score.gain", "relation": "obj"}, "sql"),
-        ("/", {"by": "entropy"}, "query"),
+        ("/heads", {"relation": "obj", "direction": "head_to_dependent"}, "sql"),
+        ("/heads", {}, "sql"),
+        ("/heads", {"by": "head_score.gain", "relation": "obj"}, "sql"),
+        ("/heads", {"by": "entropy"}, "query"),
         ("/map", {}, "query"),
         ("/overview", {"min_count": 10}, "query"),
         ("/head/1-1", {}, "sql"),
@@ -113,7 +113,7 @@ def test_the_command_of_a_view_gives_its_rows(
 @pytest.mark.parametrize(
     ("path", "given"),
     [
-        ("/", {"relation": "obj", "direction": "head_to_dependent", "stretch": 1}),
+        ("/heads", {"relation": "obj", "direction": "head_to_dependent", "stretch": 1}),
         ("/sentence", {"sentence": story(2), "head": "1-1,2-1", "relation": "all", "tree": 1}),
         ("/sentence", {"sentence": story(3), "head": "1-1", "mean": 1, "plain": 1}),
         ("/map", {}),
@@ -144,7 +144,7 @@ def _commands(client: TestClient, path: str, **given: object) -> dict[str, str]:
 def test_a_run_of_a_training_has_a_slider_over_its_steps(
     explored: Path, tmp_path: Path, client: TestClient
 ) -> None:
-    assert not any("step" in str(given.get("class")) for _, given in seen(client, "/").tags)
+    assert not any("step" in str(given.get("class")) for _, given in seen(client, "/heads").tags)
     own = Path(shutil.copy(explored, tmp_path / "bank.duckdb"))
     with duckdb.connect(str(own)) as connection:  # a second run like the newest, a step earlier
         connection.execute("create temporary table newest as from run order by id desc limit 1")
@@ -163,14 +163,14 @@ def test_a_run_of_a_training_has_a_slider_over_its_steps(
     cache = BankCache(own, 30.0, 1_000_000_000)
     with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as opened:
         assert opened.get(f"/?token={TOKEN}").status_code == 200
-        page = seen(opened, "/", run=newest, by="entropy")
+        page = seen(opened, "/heads", run=newest, by="entropy")
     cache.close()
     slider = next(
         given for tag, given in page.tags if tag == "input" and given.get("class") == "step"
     )
     assert (slider["min"], slider["max"], slider["value"]) == ("0", "1", "1")
-    steps = [link for link in page.links if link.startswith("/?") and "by=entropy" in link]
-    assert steps[0].startswith("/?run=early") and "Step 2,000" in " ".join(page.text.split())
+    steps = [link for link in page.links if link.startswith("/heads?") and "by=entropy" in link]
+    assert steps[0].startswith("/heads?run=early") and "Step 2,000" in " ".join(page.text.split())
 
 
 def test_a_head_tells_what_it_finds(client: TestClient, explored: Path) -> None:
@@ -372,7 +372,7 @@ def test_the_bank_is_told(client: TestClient, runs: dict[str, str]) -> None:
 @pytest.mark.slow
 def test_every_link_of_every_page_answers(client: TestClient) -> None:
     """A walk from the first page over one link of each kind, without the runs and relations."""
-    waiting, seen = ["/", "/map", "/compare", f"/sentence?sentence={story(1)}"], set()
+    waiting, seen = ["/", "/heads", "/map", "/compare", f"/sentence?sentence={story(1)}"], set()
     kinds: set[str] = set()
     while waiting:
         address = waiting.pop()
@@ -395,7 +395,7 @@ def test_hostile_words_are_words(client: TestClient, runs: dict[str, str]) -> No
     odd = runs["odd"]
     name = '"><script>alert(3)</script>'
     addresses: list[tuple[str, dict[str, object]]] = [
-        ("/", {"run": odd}),
+        ("/heads", {"run": odd}),
         ("/head/1-1", {"run": odd, "relation": "obj"}),
         ("/sentences", {"pattern": REQUEST, "corpus": "<i>odd&'"}),
         ("/sentences", {"pattern": REQUEST, "by": "V.form, O.form, sentence.speaker, document.x"}),

@@ -40,9 +40,9 @@ def _visited(bank: Path, seconds: float = 30.0) -> Iterator[TestClient]:
 @pytest.mark.parametrize(
     ("path", "values", "told"),
     [
-        ("/", {"by": "beauty"}, "by cannot be beauty."),
-        ("/", {"relation": "objx"}, "objx"),
-        ("/", {"run": "nobody"}, "There is no run nobody"),
+        ("/heads", {"by": "beauty"}, "by cannot be beauty."),
+        ("/heads", {"relation": "objx"}, "objx"),
+        ("/heads", {"run": "nobody"}, "There is no run nobody"),
         ("/head/9-9", {}, "The model has no head 9-9."),
         ("/head/one", {}, "one is not a valid head."),
         ("/head/1-1", {"direction": "up"}, "direction cannot be up."),
@@ -80,12 +80,12 @@ def test_a_page_that_is_not_there(client: TestClient) -> None:
 
 
 def test_a_run_without_trees_has_what_needs_none(client: TestClient, runs: dict[str, str]) -> None:
-    grid = client.get(f"/?{urlencode({'run': runs['plain']})}")
+    grid = client.get(f"/heads?{urlencode({'run': runs['plain']})}")
     assert grid.status_code == 200 and "Attention to the previous token" in grid.text
     head = client.get(f"/head/1-1?{urlencode({'run': runs['plain']})}")
     assert head.status_code == 200
     assert "Surface patterns" in head.text and "Not computed yet" in head.text
-    asked = client.get(f"/?{urlencode({'run': runs['plain'], 'relation': 'obj'})}")
+    asked = client.get(f"/heads?{urlencode({'run': runs['plain'], 'relation': 'obj'})}")
     assert asked.status_code == 400 and 'role="alert"' in asked.text
 
 
@@ -95,7 +95,7 @@ def test_a_bank_without_runs_says_what_to_type(tmp_path: Path) -> None:
     open_to_write(bank, "test").close()
     with _visited(bank) as client:
         for path in (
-            "/",
+            "/heads",
             "/head/1-1",
             "/map",
             "/compare",
@@ -190,7 +190,7 @@ def test_a_page_without_time_says_so_and_not_that_the_bank_is_broken(
 ) -> None:
     """Wherever its time is over: before, within or after an analysis, or in its boxes."""
     paths = (
-        "/",
+        "/heads",
         "/compare",
         f"/sentence?sentence={story(1)}&head=1-1",
         "/tables/best_head",
@@ -261,9 +261,12 @@ def test_what_an_analysis_warns_of_stands_on_its_page_each_time(
         connection.execute("update run set finished = null where name = ?", [runs["single"]])
     with _visited(bank) as client:
         for _ in range(2):
-            answer = client.get(f"/?{urlencode({'run': runs['single']})}")
+            answer = client.get(f"/heads?{urlencode({'run': runs['single']})}")
             assert "is not finished" in answer.text
-        assert "is not finished" not in client.get(f"/?{urlencode({'run': runs['decoder']})}").text
+        assert (
+            "is not finished"
+            not in client.get(f"/heads?{urlencode({'run': runs['decoder']})}").text
+        )
 
 
 @pytest.mark.slow
@@ -271,7 +274,7 @@ def test_a_bank_in_which_every_analysis_has_something_to_say(full_bank: Path) ->
     """Every measure of the grid, every table and every picture, with no fault of ours."""
     with _visited(full_bank) as client:
         for by in MEASURES:
-            answer = client.get(f"/?by={by}")
+            answer = client.get(f"/heads?by={by}")
             assert answer.status_code == 200, (by, answer.text)
         for name, analysis in all_analyses().items():
             answer = client.get(f"/tables/{name}")

@@ -33,8 +33,8 @@ REQUEST = "pattern { V -[obj]-> O }"
 @pytest.mark.parametrize(
     ("path", "given"),
     [
-        ("/", {"by": "entropy", "stretch": 1}),
-        ("/", {"relation": "obj"}),
+        ("/heads", {"by": "entropy", "stretch": 1}),
+        ("/heads", {"relation": "obj"}),
         ("/map", {}),
         ("/compare", {}),
         ("/tables/best_head", {"min_count": 1}),
@@ -56,7 +56,7 @@ def test_a_view_with_a_picture_gives_it_as_a_file(
 def test_the_file_shows_what_the_view_shows(client: TestClient, explored: Path) -> None:
     """The relation that was asked for, with the colours stretched as in the grid."""
     files = {
-        stretch: client.get(f"/?by=relation&relation=obj&stretch={stretch}&as=svg").text
+        stretch: client.get(f"/heads?by=relation&relation=obj&stretch={stretch}&as=svg").text
         for stretch in ("", "1")
     }
     with open_bank(explored) as bank:
@@ -221,8 +221,8 @@ def test_the_overview_names_relations_that_are_above_chance(
 
 
 def test_colours_are_on_the_scale_of_the_picture_unless_stretched(client: TestClient) -> None:
-    fixed = seen(client, "/", relation="obj")
-    stretched = seen(client, "/", relation="obj", stretch=1)
+    fixed = seen(client, "/heads", relation="obj")
+    stretched = seen(client, "/heads", relation="obj", stretch=1)
 
     def classes(page: Read) -> set[int]:
         return {

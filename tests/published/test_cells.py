@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from attnbank.cli.publish.answers import frame_json
+from attnbank.cli.viewer.records import frame_record
 from attnbank.queries.table_formats import columns_as_text, csv_text
 
 PAGE = Path(__file__).resolve().parents[2] / "cli" / "publish" / "page"
@@ -30,7 +30,7 @@ def _on_the_page(frames: list[pl.DataFrame]) -> list[tuple[list[tuple[str, list[
         pytest.skip("node is not installed")
     done = subprocess.run(
         [node, "--input-type=module", "-e", _SCRIPT, str(PAGE / "cells.js")],
-        input=json.dumps([frame_json(each) for each in frames]),
+        input=json.dumps([frame_record(each) for each in frames]),
         capture_output=True,
         text=True,
         check=True,

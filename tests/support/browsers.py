@@ -73,6 +73,8 @@ class Visitor:
     def see(self, path: str, **values: object) -> Any:
         """Go to a page."""
         self.page.goto(f"{self.home}{path}" + (f"?{urlencode(values)}" if values else ""))
+        if path == "/":  # the atlas, which its script fills
+            self.page.wait_for_selector("#atlas[data-settled]")
         return self.page
 
 

@@ -26,8 +26,9 @@ def views(bank: Path) -> dict[str, tuple[str, dict[str, object]]]:
     head = f"{best['layer']}-{best['head']}"
     of_head = {"relation": "obj", "direction": best["direction"]}
     return {
-        "heads": ("/", {"relation": "obj"}),
-        "entropy": ("/", {"by": "entropy", "stretch": 1}),
+        "atlas": ("/", {"relation": "obj"}),
+        "heads": ("/heads", {"relation": "obj"}),
+        "entropy": ("/heads", {"by": "entropy", "stretch": 1}),
         "map": ("/map", {}),
         "overview": ("/overview", {}),
         "head": (f"/head/{head}", of_head),

@@ -1,0 +1,491 @@
+// The atlas: all heads as a grid, the chosen one as a profile, and sentences that it gets right and
+// wrong. All three are linked: what is chosen in one changes the others, and stands in the address.
+import { arcLine, judge } from "./arcs.js";
+import { html, render, repeat, svg } from "./dom.js";
+import { BEHAVIOURS, headName, highest, isFor, percent, step, stretched, valuesOf, written } from "./measures.js";
+import { drawProfile, headline, profileOf } from "./profile.js";
+import { Fault } from "./rest.js";
+
+const EXAMPLES = 3;
+const PARAMETERS = ["run", "by", "relation", "direction", "stretch", "head", "beside", "request", "dependent", "governor"];
+const REQUEST = "pattern { V -[obj]-> O }";
+
+// The bank, its catalogue and its connector, as all parts of the atlas read them.
+async function openBank(connector) {
+  const [record, { measures }] = await Promise.all([connector.bank(), connector.catalogue()]);
+  return { ...record, connector, measures: new Map(measures.map((measure) => [measure.key, measure])) };
+}
+
+export class Atlas {
+  constructor(container, connector) {
+    Object.assign(this, { container, connector });
+    this.state = {};
+    this.hovered = null; // the head under the pointer
+    this.brushed = new Set(); // heads whose mean is shown
+    this.grid = null;
+    this.data = null;
+    this.small = [];
+    this.missing = [];
+    this.score = null;
+    this.examples = null;
+    this.fault = null;
+  }
+
+  async start() {
+    this.bank = await openBank(this.connector);
+    if (!this.bank.runs.length) throw new Fault("The bank has no run.", "Type: attnbank ingest CORPUS -m MODEL");
+    addEventListener("popstate", () => this.load(fromAddress()));
+    await this.load(fromAddress());
+  }
+
+  get run() {
+    return this.state.run;
+  }
+
+  // Show what an address says; what it leaves out is chosen.
+  async load(given) {
+    const { bank } = this;
+    const run = runOf(bank, given.run);
+    const state = {
+      run, by: given.by ?? null, relation: given.relation ?? null, direction: given.direction ?? null,
+      stretch: Boolean(given.stretch), head: given.head ?? null, beside: given.beside ?? null,
+      request: given.request ?? null, dependent: given.dependent ?? null, governor: given.governor ?? null,
+    };
+    await this.#complete(state);
+    await this.show(state);
+  }
+
+  // Choose the relation that some head finds best above a fixed offset; without trees, a behaviour.
+  async #complete(state) {
+    state.direction ??= this.bank.directions[0];
+    if (!state.by || (state.by === "relation" && !state.relation)) {
+      try {
+        const best = (await this.connector.answer(state.run.id, "best_head", { min_count: 100 })).filter((row) => row.relation !== "all");
+        const top = best.reduce((one, row) => (one === null || row.gain > one.gain ? row : one), null);
+        if (top && !state.relation) Object.assign(state, { relation: top.relation, direction: top.direction });
+        state.by ??= "relation";
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        state.by ??= "previous";
+      }
+    }
+    state.relation ??= "all";
+    if (!["gain", "request"].includes(state.by) && !this.bank.measures.has(state.by)) {
+      throw new Fault(`by cannot be ${state.by}.`, "Choose a measure from the list.");
+    }
+  }
+
+  // Bring the grid, the profile and the sentences to a state; later calls overtake earlier ones.
+  async show(state) {
+    const turn = this.turn = Symbol("turn");
+    const isCurrent = () => this.turn === turn;
+    const before = this.state;
+    delete this.container.dataset.settled;
+    try {
+      const grid = await valuesOf(this.bank, state.run, state);
+      if (!isCurrent()) return;
+      state.head ??= highest(grid.values) ?? headName(state.run.layer_numbers[0], 1);
+      Object.assign(this, { state, grid, fault: null });
+      this.update();
+      if (before.run?.id !== state.run.id) {
+        this.data = null;
+        this.small = [];
+        this.update();
+        const data = await profileData(this.bank, state.run);
+        if (!isCurrent()) return;
+        this.data = data;
+        this.update();
+        this.#loadSmall(isCurrent);
+      }
+      await this.#loadHead(isCurrent);
+    } catch (error) {
+      if (!isCurrent()) return;
+      if (!(error instanceof Fault)) throw error;
+      Object.assign(this, { state, fault: error, grid: null, examples: null });
+      this.update();
+    }
+    if (isCurrent()) this.container.dataset.settled = "";
+  }
+
+  // The small grids, one after the other as their answers come.
+  async #loadSmall(isCurrent) {
+    const { run } = this.state;
+    const keys = BEHAVIOURS.filter(([key]) => (key === "gain" || this.bank.measures.has(key)) && isFor(key, run.is_causal));
+    this.missing = [];
+    await Promise.all(keys.map(async ([key, title], at) => {
+      let values;
+      try {
+        values = await valuesOf(this.bank, run, { by: key, relation: "all", direction: this.bank.directions[0] });
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        if (isCurrent()) this.missing.push([title, error]);
+        return;
+      }
+      if (!isCurrent() && this.state.run !== run) return;
+      if (![...values.values.values()].some((value) => value !== null)) return;
+      this.small = [...this.small, { ...values, key, title, at }].sort((a, b) => a.at - b.at);
+      this.update();
+    }));
+    this.update();
+  }
+
+  // What takes a question of its own: the score of the chosen head with its interval, and examples.
+  async #loadHead(isCurrent) {
+    const { run, relation, direction, head } = this.state;
+    this.examples = null;
+    if (!this.data?.best.length || this.state.by === "request") {
+      this.update();
+      return;
+    }
+    this.update();
+    const scores = scoresOf(this.connector, this.data, run, relation);
+    const rows = await this.connector.examples(run.id, head, { relation, direction, most: EXAMPLES });
+    if (!isCurrent()) return;
+    const chosen = rows.filter((row) => row.breakdown === "right" || row.breakdown === "wrong");
+    const records = await Promise.all(chosen.map((row) => this.connector.sentence(run.id, row.sentence, head)));
+    if (!isCurrent()) return;
+    this.examples = {
+      errors: rows.filter((row) => row.breakdown !== "right" && row.breakdown !== "wrong"),
+      total: rows[0] ?? null,
+      lines: chosen.map((row, at) => ({ ...row, record: records[at], judged: judge(records[at], { ...row, direction }) })),
+    };
+    this.update();
+    await scores;
+    if (!isCurrent()) return;
+    this.update();
+    for (const row of profileOf(this.data, head).relations) {
+      await scoresOf(this.connector, this.data, run, row.relation);
+      if (!isCurrent()) return;
+      this.update();
+    }
+  }
+
+  // Change some of the state, in the address too.
+  go(changes) {
+    const state = { ...this.state, ...changes };
+    history.pushState(null, "", addressOf(state, "/"));
+    this.brushed = new Set();
+    return this.show(state);
+  }
+
+  choose(head) {
+    return this.go({ head });
+  }
+
+  hover(head) {
+    if (head === this.hovered) return;
+    this.hovered = head;
+    this.update();
+  }
+
+  update() {
+    this.container.removeAttribute("aria-busy");
+    render(this.#page(), this.container);
+  }
+
+  #page() {
+    if (this.fault) return html`${this.#introduction()}${this.#controls()}${faultOf(this.fault)}`;
+    if (!this.grid) return html`<p class="hint">Loading…</p>`;
+    return html`${this.#introduction()}
+      <div class="atlas">
+        <section class="atlas-heads" aria-label="All heads">${this.#controls()}${this.#largeGrid()}${this.#smallGrids()}</section>
+        <section class="atlas-head" aria-label="One head">${this.#head()}</section>
+        <section class="atlas-sentences" aria-label="Sentences">${this.#sentences()}</section>
+      </div>`;
+  }
+
+  // What the bank is, in two sentences.
+  #introduction() {
+    const { run } = this.state;
+    const control = this.bank.runs.find((other) => other.id === run.control);
+    const size = `${run.layer_numbers.length} layers of ${run.heads} heads`;
+    return html`<p class="lead">${run.model}, ${size}, over ${run.corpus_name}: ${run.sentences?.toLocaleString("en")} sentences, ${run.words?.toLocaleString("en")} words.
+      ${control ? html`Beside it: the same model with random weights.` : null}
+      ${this.bank.runs.length > 1 ? this.#select("Run", String(run.id), this.bank.runs.map((other) => [String(other.id), other.name]), (id) => this.go({ run: this.bank.runs.find((other) => String(other.id) === id), head: null, beside: null })) : null}</p>`;
+  }
+
+  #select(label, value, options, change) {
+    return html`<label>${label} <select name=${label.toLowerCase()} @change=${(event) => change(event.target.value)}>${repeat(options, ([key]) => key, ([key, title]) => html`<option value=${key} ?selected=${key === value} .selected=${key === value}>${title}</option>`)}</select></label>`;
+  }
+
+  #controls() {
+    const { bank, state } = this;
+    const measure = bank.measures.get(state.by);
+    const measures = [...bank.measures.entries()].map(([key, { title }]) => [key, title]);
+    return html`<form class="atlas-controls" @submit=${(event) => event.preventDefault()}>
+      ${this.#select("Measure", state.by, [...measures, ["gain", "Best relation: significant gain"], ...(state.request ? [["request", "Accuracy on a request"]] : [])], (by) => this.go({ by }))}
+      ${measure?.has_relation ? this.#select("Relation", state.relation, withChosen(bank.relations, state.relation), (relation) => this.go({ relation, head: null })) : null}
+      ${measure?.has_direction || state.by === "request" ? this.#select("Direction", state.direction, bank.directions.map((name) => [name, name.replaceAll("_", " ")]), (direction) => this.go({ direction, head: null })) : null}
+    </form>
+    <details class="request" .open=${state.by === "request"}><summary>Which head finds a request?</summary>
+      <form class="atlas-controls" @submit=${(event) => this.#ask(event)}>
+        <label class="long">Request, in Grew's language <textarea name="request" rows="2" spellcheck="false" required .value=${state.request ?? REQUEST}></textarea></label>
+        <label>From <input name="dependent" size="4" required .value=${state.dependent ?? "O"}></label>
+        <label>To <input name="governor" size="4" required .value=${state.governor ?? "V"}></label>
+        <button>Score all heads</button>
+      </form></details>`;
+  }
+
+  #ask(event) {
+    event.preventDefault();
+    const { request, dependent, governor } = Object.fromEntries(new FormData(event.target));
+    this.go({ by: "request", request: request.trim(), dependent: dependent.trim(), governor: governor.trim(), head: null, beside: null });
+  }
+
+  #largeGrid() {
+    const { grid, state } = this;
+    const { run } = state;
+    const ends = state.stretch ? stretched(grid.values) : grid.ends;
+    const best = highest(grid.values);
+    const isSmall = run.heads > 16 || run.layer_numbers.length > 16;
+    const heads = Array.from({ length: run.heads }, (_, at) => at + 1);
+    return html`<div class="wide">
+      <table class=${isSmall ? "grid heads-small" : "grid"} @pointerleave=${() => this.hover(null)} @keydown=${(event) => this.#move(event)}
+          @pointerdown=${(event) => this.#startBrush(event)}>
+        <caption>${grid.title}. ${best ? html`Highest: head ${best}, ${written(grid.values.get(best), grid.isShare)}.` : null}</caption>
+        <thead><tr><th scope="col">Layer</th>${heads.map((head) => html`<th scope="col">${isSmall && head % 4 ? "" : head}</th>`)}</tr></thead>
+        <tbody>${repeat(run.layer_numbers, (layer) => layer, (layer) => html`<tr><th scope="row">${layer}</th>
+          ${repeat(heads, (head) => head, (head) => this.#cell(headName(layer, head), ends, isSmall))}</tr>`)}</tbody>
+      </table></div>
+      ${scale(ends, grid.isShare)}
+      <p class="hint"><label class="tick"><input type="checkbox" .checked=${state.stretch} @change=${(event) => this.go({ stretch: event.target.checked })}> Rescale colours to these values</label>
+        <a href=${addressOf(state, "/heads")}>Table, pictures, CSV and the command</a></p>`;
+  }
+
+  #cell(name, ends, isSmall) {
+    const { grid, state } = this;
+    const value = grid.values.get(name) ?? null;
+    const text = value === null ? "–" : grid.isShare ? String(Math.round(100 * value)) : value.toFixed(1);
+    const classes = [step(value, ends), name === state.head && "chosen", name === state.beside && "held", this.brushed.has(name) && "brushed"];
+    return html`<td class=${classes.filter(Boolean).join(" ")}><a href=${addressOf({ ...state, head: name, beside: null }, `/head/${name}`)}
+      tabindex=${name === state.head ? 0 : -1} data-head=${name} aria-current=${name === state.head ? "true" : null}
+      aria-label=${`head ${name}: ${written(value, grid.isShare)}`} title=${`${name}: ${value === null ? "no value" : value.toFixed(3)}`}
+      @pointerenter=${(event) => { if (event.pointerType !== "touch") this.hover(name); }}
+      @click=${(event) => this.#click(event, name)}>${isSmall ? "" : text}</a></td>`;
+  }
+
+  #click(event, name) {
+    if (event.ctrlKey || event.metaKey) return; // the page of the head, in a tab of its own
+    event.preventDefault();
+    if (event.shiftKey && name !== this.state.head) this.go({ beside: name === this.state.beside ? null : name });
+    else if (this.brushed.size < 2) this.choose(name);
+  }
+
+  // The arrow keys walk over the grid.
+  #move(event) {
+    const name = event.target.dataset?.head;
+    const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    if (!name || !steps) return;
+    event.preventDefault();
+    const layers = this.state.run.layer_numbers;
+    const [layer, head] = name.split("-").map(Number);
+    const [row, column] = [layers.indexOf(layer) + steps[0], head + steps[1]];
+    const next = this.container.querySelector(`[data-head="${headName(layers[row], column)}"]`);
+    if (!next) return;
+    next.focus();
+    this.hover(next.dataset.head);
+  }
+
+  // Dragging over the grid chooses a rectangle of heads.
+  #startBrush(event) {
+    const from = event.target.closest("[data-head]")?.dataset.head;
+    if (!from || event.button !== 0 || event.pointerType === "touch" || event.shiftKey) return;
+    event.preventDefault(); // or the browser drags the link
+    event.target.closest("[data-head]").focus();
+    this.brushed = new Set();
+    const layers = this.state.run.layer_numbers;
+    const move = (moved) => {
+      const to = document.elementFromPoint(moved.clientX, moved.clientY)?.closest("[data-head]")?.dataset.head;
+      if (!to || (to === from && !this.brushed.size)) return;
+      const [[a, b], [c, d]] = [from, to].map((name) => name.split("-").map(Number));
+      const within = (value, one, other) => value >= Math.min(one, other) && value <= Math.max(one, other);
+      this.brushed = new Set(layers.filter((layer) => within(layer, a, c)).flatMap((layer) => Array.from({ length: this.state.run.heads }, (_, at) => at + 1).filter((head) => within(head, b, d)).map((head) => headName(layer, head))));
+      this.update();
+    };
+    const end = () => {
+      removeEventListener("pointermove", move);
+      removeEventListener("pointerup", end);
+      if (this.brushed.size === 1) this.brushed = new Set();
+      this.update();
+    };
+    addEventListener("pointermove", move);
+    addEventListener("pointerup", end);
+  }
+
+  #smallGrids() {
+    const { run } = this.state;
+    const side = Math.max(2, Math.min(9, Math.floor(112 / run.heads)));
+    return html`<div class="small-grids">${repeat(this.small, (small) => small.key, (small) => html`
+      <button type="button" class=${small.key === this.state.by ? "small-grid chosen" : "small-grid"} @click=${() => this.go({ by: small.key })} title=${small.title}>
+        ${svg`<svg width=${run.heads * side} height=${run.layer_numbers.length * side} aria-hidden="true">
+          ${run.layer_numbers.map((layer, row) => Array.from({ length: run.heads }, (_, at) => svg`<rect class=${step(small.values.get(headName(layer, at + 1)) ?? null, small.ends)} x=${at * side} y=${row * side} width=${side - (side > 4 ? 1 : 0)} height=${side - (side > 4 ? 1 : 0)}></rect>`))}
+        </svg>`}<span>${small.title}</span></button>`)}</div>
+      ${this.missing.length ? html`<details class="hint"><summary>${this.missing.length} not available in this bank</summary>
+        <dl>${this.missing.map(([title, fault]) => html`<dt>${title}</dt><dd>${fault.fact} ${fault.remedy}</dd>`)}</dl></details>` : null}`;
+  }
+
+  #head() {
+    const { state, data } = this;
+    if (this.brushed.size > 1) return this.#mean();
+    const head = this.hovered ?? state.head;
+    if (!data) return html`<h2>Head ${head}</h2><p class="hint">Loading…</p>`;
+    const profile = profileOf(data, head);
+    const beside = state.beside && state.beside !== head ? profileOf(data, state.beside) : null;
+    const score = data.scores.get(state.relation)?.find((row) => headName(row.layer, row.head) === head && row.direction === state.direction);
+    const asked = state.by === "request" ? this.grid.rows.get(head) : null;
+    const sentence = asked ? headline(head, asked, { what: "pairs of the request" }) : score && headline(head, score, {
+      what: state.relation === "all" ? "words' heads" : html`<strong>${state.relation}</strong>`,
+      heldOut: data.heldOut.find((row) => headName(row.layer, row.head) === head && row.relation === state.relation && row.direction === state.direction)?.accuracy ?? null,
+      control: data.controlAccuracy.get(`${state.relation} ${state.direction} ${head}`) ?? null,
+    });
+    return html`<h2>Head ${head} ${this.hovered && this.hovered !== state.head ? html`<span class="hint">click to choose it, shift-click to hold it beside ${state.head}</span>` : null}</h2>
+      ${sentence ? html`<p class="headline">${sentence}</p>` : html`<p class="headline">${this.#valueOf(head)}</p>`}
+      ${drawProfile(profile, beside, {
+        relation: state.relation, direction: state.direction,
+        choose: (row) => this.go({ by: "relation", relation: row.relation, direction: row.direction, head }),
+      })}
+      ${beside ? html`<p class="hint">Beside it: head ${state.beside} (diamonds). <button type="button" class="plain" @click=${() => this.go({ beside: null })}>Let go</button></p>` : null}
+      <p class="hint"><a href=${addressOf({ ...state, head: null, beside: null }, `/head/${head}`)}>All about head ${head}</a> · <a href=${addressOf({ run: state.run, head }, "/sentences")}>Search sentences with it</a></p>`;
+  }
+
+  #valueOf(head) {
+    const { grid } = this;
+    return `Head ${head}: ${written(grid.values.get(head) ?? null, grid.isShare)}. ${grid.title}.`;
+  }
+
+  // The mean of the heads that were brushed.
+  #mean() {
+    const { grid, data } = this;
+    const mean = (values) => {
+      const known = [...this.brushed].map((name) => values.get(name) ?? null).filter((value) => value !== null);
+      return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+    };
+    return html`<h2>Mean of ${this.brushed.size} heads</h2>
+      <p class="headline">${grid.title}: ${written(mean(grid.values), grid.isShare)}.</p>
+      <table><caption>Means</caption><tbody>${(data?.behaviours ?? []).map((row) => html`<tr><th scope="row">${row.label}</th><td class="number">${written(mean(row.values), false)}</td></tr>`)}</tbody></table>
+      <p class="hint">${[...this.brushed].join(", ")} <button type="button" class="plain" @click=${() => { this.brushed = new Set(); this.update(); }}>Back to head ${this.state.head}</button></p>`;
+  }
+
+  // Where the chosen head finds the pairs of a request, and where not.
+  #hits() {
+    const { grid, state } = this;
+    const row = grid.rows.get(state.head);
+    if (!row) return html`<h2>Sentences</h2><p class="hint">The request finds no pair of words in this run.</p>`;
+    const edge = `${state.dependent} =[${state.head}]=> ${state.governor}`;
+    const hits = (pattern) => addressOf({ run: state.run, head: state.head, pattern }, "/sentences");
+    return html`<h2>Head ${state.head}: ${percent(row.accuracy)} of ${row.n.toLocaleString("en")} pairs found</h2>
+      <p>Best fixed offset (${row.offset}): ${percent(row.offset_accuracy)}.</p>
+      ${state.direction === "dependent_to_head" ? html`<ul>
+        <li><a href=${hits(`${state.request} with { ${edge} }`)}>Sentences where it finds them</a></li>
+        <li><a href=${hits(`${state.request} without { ${edge} }`)}>Sentences where it misses them</a></li>
+      </ul>` : null}
+      <p><a href=${hits(state.request)}>All hits of the request</a></p>`;
+  }
+
+  #sentences() {
+    const { state, examples, data } = this;
+    if (data && !data.best.length) return html`<h2>Sentences</h2><p class="hint">The corpus has no dependencies to judge a head by. <a href=${addressOf({ run: state.run, head: state.head }, "/sentences")}>Search sentences</a>.</p>`;
+    if (state.by === "request") return this.#hits();
+    if (!examples) return html`<h2>Sentences</h2><p class="hint">Loading…</p>`;
+    const { total } = examples;
+    if (!total) return html`<h2>Sentences</h2><p class="hint">No word of the run is a dependent of ${state.relation}.</p>`;
+    const right = total.dependents - total.errors;
+    const width = Math.max(300, Math.min(620, this.container.querySelector(".atlas-sentences")?.clientWidth || 460));
+    const list = (kind, heading, count) => html`<h3>${heading}: <a href=${addressOf({ ...state, head: null, beside: null, by: null, breakdown: kind }, `/head/${state.head}/examples`)}>all ${count.toLocaleString("en")}</a></h3>
+      <ol class="examples">${repeat(examples.lines.filter((line) => line.breakdown === kind), (line) => `${line.sentence} ${line.dependent}`, (line) => html`<li>
+        <a class="where" title=${line.sent_id} href=${addressOf({ run: state.run, head: state.head, relation: state.relation, direction: state.direction, sentence: line.sentence, hit: `${line.sentence}:${[...new Set([line.dependent, line.gold].filter(Boolean))].sort((a, b) => a - b).join(",")}` }, "/sentence")}>${arcLine(line.record, line.sentence, line.judged, width)}</a></li>`)}</ol>`;
+    return html`<h2>Head ${state.head}, ${state.relation}: ${percent(right / total.dependents)} of ${total.dependents.toLocaleString("en")} found</h2>
+      <p class="key"><span class="box dependent"></span> dependent <span class="box gold"></span> its head <span class="box found"></span> found instead; numbers are weights</p>
+      ${right ? list("right", "Found", right) : null}
+      ${total.errors ? list("wrong", "Missed", total.errors) : null}
+      ${total.errors ? html`<h3>What it finds instead</h3>${errorBars(examples.errors)}` : null}`;
+  }
+}
+
+// The commonest wrong words of each kind, as bars.
+function errorBars(errors) {
+  const kinds = [["relation", "by relation"], ["upos", "by part of speech"], ["distance", "by distance from the dependent"]];
+  return html`<div class="bars">${kinds.map(([kind, title]) => {
+    const rows = errors.filter((row) => row.breakdown === kind).slice(0, 4);
+    return html`<figure><figcaption>${title}</figcaption>${rows.map((row) => html`<div class="bar"><span>${row.value}</span>
+      ${svg`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width=${100 * row.share} height="10"></rect></svg>`}<span class="number">${row.n}</span></div>`)}</figure>`;
+  })}</div>`;
+}
+
+function scale(ends, isShare) {
+  const write = (value) => (isShare ? percent(value) : value.toFixed(2));
+  return html`<p class="scale" aria-hidden="true">${write(ends[0])} ${Array.from({ length: 21 }, (_, at) => html`<span class=${`${ends.length === 3 ? "d" : "v"}${at}`}></span>`)} ${write(ends.at(-1))}</p>`;
+}
+
+function faultOf({ fact, remedy }) {
+  return html`<div class="fault" role="alert"><p>${fact}</p>${remedy ? html`<p>${remedy}</p>` : null}</div>`;
+}
+
+// Everything that profiles of the heads of a run are made of.
+async function profileData(bank, run) {
+  const { connector } = bank;
+  const answer = async (id, name, parameters) => {
+    if (id === null || id === undefined) return [];
+    try {
+      return await connector.answer(id, name, parameters);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return []; // what it is read for is left out; the small grids say why
+    }
+  };
+  const both = (name) => Promise.all([answer(run.id, name), answer(run.control, name)]);
+  const [best, heldOut, control, positions, special, entropy] = await Promise.all([
+    answer(run.id, "best_relation", { most: 10, min_count: 10 }), answer(run.id, "best_head_held_out"),
+    answer(run.control, "head_accuracy"), both("relative_position"), both("special_tokens"), both("entropy"),
+  ]);
+  const column = (rows, name) => new Map(rows.filter((row) => typeof row[name] === "number").map((row) => [headName(row.layer, row.head), row[name]]));
+  const share = (rows) => new Map(rows.map((row) => [headName(row.layer, row.head), row.entropy / row.uniform]));
+  const behaviour = (label, [own, other], name, chance) => ({ label, values: column(own, name), chances: chance ? column(own, chance) : null, control: column(other, name) });
+  return {
+    best, heldOut, scores: new Map(),
+    controlAccuracy: new Map(control.map((row) => [`${row.relation} ${row.direction} ${headName(row.layer, row.head)}`, row.accuracy])),
+    behaviours: [
+      behaviour("previous token", positions, "previous", "previous_chance"),
+      behaviour("next token", positions, "next", "next_chance"),
+      behaviour("itself", positions, "self", "chance"),
+      behaviour("[CLS]", special, "cls", "cls_chance"),
+      behaviour("[SEP]", special, "sep", "sep_chance"),
+      behaviour("first token", special, "first", "first_chance"),
+      behaviour(". and ,", special, "punctuation", "punctuation_chance"),
+      { label: "entropy (of uniform)", values: share(entropy[0]), chances: null, control: share(entropy[1]) },
+    ].filter((row) => row.values.size),
+  };
+}
+
+// The scores of all heads for a relation, with intervals; asked for once.
+async function scoresOf(connector, data, run, relation) {
+  if (data.scores.has(relation)) return;
+  try {
+    data.scores.set(relation, await connector.answer(run.id, "head_score", { relation }));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    data.scores.set(relation, []);
+  }
+}
+
+function runOf(bank, name) {
+  if (!name) return bank.runs.find((run) => run.id === bank.defaults.best_head) ?? bank.runs.find((run) => run.id === bank.shown) ?? bank.runs[0];
+  const run = bank.runs.find((known) => known.name === name) ?? bank.runs.find((known) => String(known.id) === name);
+  if (!run) throw new Fault(`There is no run ${name} in ${bank.name}.`, `It has: ${bank.runs.map((known) => known.name).join(", ")}.`);
+  return run;
+}
+
+const withChosen = (relations, relation) => (relations.includes(relation) ? relations : [...relations, relation]).map((name) => [name, name]);
+
+function fromAddress() {
+  const parameters = new URLSearchParams(location.search);
+  return Object.fromEntries(PARAMETERS.filter((name) => parameters.get(name)).map((name) => [name, parameters.get(name)]));
+}
+
+function addressOf(state, path) {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...state, run: state.run.name, stretch: state.stretch ? "1" : null })) {
+    if (value !== null && value !== undefined && value !== "") parameters.set(name, value);
+  }
+  return `${path}?${parameters}`;
+}

@@ -1,0 +1,180 @@
+// Templates that become elements of the page: render(html`<p>${text}</p>`, container).
+// A value between tags is text, a template, a list of them or null; what comes from a bank is
+// never read as HTML. A value in a tag is a whole attribute: name=${value}, @event=${function},
+// .property=${value}, ?attribute=${condition}. What stays the same is not touched, so that focus
+// and scrolling survive.
+
+export const html = (strings, ...values) => ({ strings, values, isSvg: false });
+export const svg = (strings, ...values) => ({ strings, values, isSvg: true });
+
+// A list whose elements move with their keys.
+export const repeat = (items, key, template) => ({
+  items: Array.from(items, (item, at) => [key(item, at), template(item, at)]),
+});
+
+export function render(content, container) {
+  let slot = containers.get(container);
+  if (!slot) {
+    container.replaceChildren();
+    slot = new Slot(container.appendChild(new Comment()));
+    containers.set(container, slot);
+  }
+  slot.set(content);
+}
+
+const containers = new WeakMap();
+const compiledTemplates = new WeakMap();
+
+// The nodes of a template, with a comment or an attribute data-part-N for its N-th value.
+function compile({ strings, isSvg }) {
+  let compiled = compiledTemplates.get(strings);
+  if (compiled) return compiled;
+  const names = [];
+  let markup = "";
+  strings.forEach((string, at) => {
+    markup += string;
+    if (at === strings.length - 1) return;
+    if (markup.lastIndexOf("<") <= markup.lastIndexOf(">")) {
+      markup += `<!--${at}-->`;
+      return;
+    }
+    const [text, name] = /([@.?]?[\w:-]+)=$/.exec(markup);
+    names[at] = name;
+    markup = `${markup.slice(0, -text.length)}data-part-${at}=""`;
+  });
+  const template = document.createElement("template");
+  template.innerHTML = isSvg ? `<svg>${markup}</svg>` : markup;
+  if (isSvg) template.content.replaceChildren(...template.content.firstChild.childNodes);
+  compiled = { template, names };
+  compiledTemplates.set(strings, compiled);
+  return compiled;
+}
+
+// The elements of a template in the page, and its values.
+class Instance {
+  constructor(content) {
+    const { template, names } = compile(content);
+    this.strings = content.strings;
+    this.fragment = document.importNode(template.content, true);
+    this.setters = [];
+    const walker = document.createTreeWalker(this.fragment, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_COMMENT);
+    const nodes = [];
+    while (walker.nextNode()) nodes.push(walker.currentNode);
+    for (const node of nodes) {
+      if (node.nodeType === Node.COMMENT_NODE) {
+        const slot = new Slot(node);
+        this.setters[Number(node.data)] = (value) => slot.set(value);
+        continue;
+      }
+      for (const { name } of [...node.attributes].filter((attribute) => attribute.name.startsWith("data-part-"))) {
+        node.removeAttribute(name);
+        const at = Number(name.slice("data-part-".length));
+        this.setters[at] = attributeSetter(node, names[at]);
+      }
+    }
+    this.values = [];
+  }
+
+  update(values) {
+    values.forEach((value, at) => {
+      if (value === this.values[at] && typeof value !== "object") return;
+      this.setters[at](value);
+    });
+    this.values = values;
+  }
+}
+
+function attributeSetter(element, name) {
+  if (name.startsWith("@")) {
+    let listener = null;
+    element.addEventListener(name.slice(1), (event) => listener?.(event));
+    return (value) => { listener = value; };
+  }
+  if (name.startsWith(".")) {
+    return (value) => {
+      if (element[name.slice(1)] !== value) element[name.slice(1)] = value;
+    };
+  }
+  if (name.startsWith("?")) return (value) => element.toggleAttribute(name.slice(1), Boolean(value));
+  return (value) => {
+    if (value === null || value === undefined || value === false) element.removeAttribute(name);
+    else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value === true ? "" : String(value));
+  };
+}
+
+// A place between tags: what it holds stands between two comments, its start and its end.
+class Slot {
+  constructor(end) {
+    this.end = end;
+    this.start = new Comment();
+    end.before(this.start);
+    this.clear();
+  }
+
+  set(value) {
+    if (value === null || value === undefined || value === false || value === "") this.clear();
+    else if (Array.isArray(value)) this.#setItems(value.map((item, at) => [at, item]));
+    else if (value.items) this.#setItems(value.items);
+    else if (value.strings) this.#setTemplate(value);
+    else this.#setText(String(value));
+  }
+
+  clear() {
+    while (this.start.nextSibling !== this.end) this.start.nextSibling.remove();
+    this.slots = null; // of a list, by key
+    this.instance = null;
+    this.text = null;
+  }
+
+  #setText(text) {
+    if (!this.text) {
+      this.clear();
+      this.text = new Text();
+      this.end.before(this.text);
+    }
+    if (this.text.data !== text) this.text.data = text;
+  }
+
+  #setTemplate(content) {
+    if (this.instance?.strings !== content.strings) {
+      this.clear();
+      this.instance = new Instance(content);
+      this.end.before(this.instance.fragment);
+    }
+    this.instance.update(content.values);
+  }
+
+  #setItems(items) {
+    if (!this.slots) {
+      this.clear();
+      this.slots = new Map();
+    }
+    const keys = new Set(items.map(([key]) => key));
+    for (const [key, slot] of this.slots) {
+      if (keys.has(key)) continue;
+      for (const node of slot.range()) node.remove();
+      this.slots.delete(key);
+    }
+    let next = this.end;
+    for (const [key, content] of items.toReversed()) {
+      let slot = this.slots.get(key);
+      if (!slot) {
+        const end = new Comment();
+        next.before(end);
+        slot = new Slot(end);
+        this.slots.set(key, slot);
+      } else if (slot.end.nextSibling !== next) {
+        next.before(...slot.range());
+      }
+      slot.set(content);
+      next = slot.start;
+    }
+  }
+
+  // All its nodes, its two comments among them.
+  range() {
+    const nodes = [this.start];
+    while (nodes.at(-1) !== this.end) nodes.push(nodes.at(-1).nextSibling);
+    return nodes;
+  }
+}

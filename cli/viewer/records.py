@@ -1,0 +1,257 @@
+"""The records that pages draw: a bank, the rows of its analyses, its sentences, as JSON values.
+
+`explore` answers with them under these addresses, relative to the bank:
+
+    bank.json                                runs, corpora, relations, defaults
+    analyses.json                            analyses with their parameters, and measures
+    answers/RUN/ANALYSIS.json                the rows of an analysis, by column
+    examples/RUN/HEAD.json?relation=obj      dependents that a head finds and misses
+    sentences/RUN/SENTENCE.json?heads=3-1    words, tree, and the maps and peaks of some heads
+    scores/RUN.json?request=...              every head on the pairs of words of a request
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+import polars as pl
+
+from attnbank.cli.commands.query import analyses_by_section
+from attnbank.cli.explorer.heads import measures
+from attnbank.queries import Bank, analyses
+from attnbank.queries.options import ShowOptions
+from attnbank.queries.patterns import reads_run, run_request
+from attnbank.queries.patterns.scoring import CIRCULAR, SELECTED
+from attnbank.queries.pictures import sentence as pictures
+from attnbank.queries.sentences.attention import (
+    SentenceRecords,
+    names_of_run,
+    note_on_missing_weights,
+    sentence_records,
+)
+from attnbank.queries.sentences.choosing import (
+    ChosenSentence,
+    choose_run_over_corpus,
+    find_sentence,
+    sentences_of_run,
+)
+from attnbank.queries.table_formats import format_cell
+from attnbank.sql.errors import AttnbankError, CallError
+from attnbank.sql.names import DIRECTIONS
+from attnbank.sql.run_choice import Run
+
+_POSITION = (
+    "position", "kind", "text", "word", "sentence", "index", "form", "head_word", "head_form",
+    "relation",
+)  # fmt: skip
+
+
+def bank_record(bank: Bank, name: str, runs: Iterable[Run]) -> dict[str, Any]:
+    """What pages know of a bank before anything is asked of it."""
+    info = bank.info()
+    rows = {row["id"]: row for row in info.runs.to_dicts()}
+    with bank.engine.answering():
+        relations = bank.connection.execute(
+            "select distinct without_subtype(word.deprel) as relation from word"
+            " where word.head_index > 0 order by relation"
+        ).fetchall()
+        circular = bank.engine.fetch("select name from saved_relation where is_circular", {})[
+            "name"
+        ]
+        # Of several controls the one with the lowest seed.
+        controls = dict(
+            bank.connection.execute(
+                "select control.run, arg_min(control.control, control.seed)"
+                " from control_run() as control where control.control <> control.run"
+                " group by control.run"
+            ).fetchall()
+        )
+    saved = bank.saved().to_dicts()
+    shown = None
+    with suppress(AttnbankError):
+        shown = choose_run_over_corpus(bank.engine, None, None, None).id
+    return {
+        "name": name,
+        "runs": [_run_record(bank, run, rows[run.id], controls) for run in runs],
+        "choices": bank.choices().to_dicts(),
+        "corpora": info.corpora.select(
+            "name", "language", "licence", "citation", "sentences", "words", "annotation"
+        ).to_dicts(),
+        "models": info.models.select("name", "layers", "heads").to_dicts(),
+        "defaults": {analysis: _default_run(bank, analysis) for analysis in analyses()},
+        "shown": shown,
+        "directions": DIRECTIONS,
+        "usual": {
+            subject: _default_run_of_requests(bank, subject)
+            for subject in ("attention", "weights", "surprisal")
+        },
+        "relations": [
+            "all",
+            *(relation for (relation,) in relations if relation),
+            *(row["name"] for row in saved),
+        ],
+        "saved": [_saved_record(row, circular=row["name"] in circular) for row in saved],
+    }
+
+
+def _run_record(
+    bank: Bank, run: Run, row: Mapping[str, Any], controls: Mapping[int, int]
+) -> dict[str, Any]:
+    """The facts of a run, and the notes below its sentences."""
+    run_fields = {field.name: getattr(run, field.name) for field in fields(run)}
+    names = names_of_run(bank.engine, run)
+    facts = pictures.SentenceFacts(names["run"], names["model"], names["corpus"], names["measure"])
+    with bank.engine.answering():
+        steps = bank.engine.internal("contents/checkpoints", run=run.name).rows()
+        ((causal, seed),) = bank.connection.execute(
+            "select coalesce(model.causal, false), model.random_seed"
+            " from run inner join model on model.id = run.model where run.id = $run",
+            {"run": run.id},
+        ).fetchall()
+    notes = [*pictures.note_lines([], facts)]
+    with_arcs = [*pictures.note_lines([], replace(facts, relation="all"))]
+    return run_fields | {
+        "size": run.size, "keep": row["keep"], "measure": facts.measure, "model": facts.model,
+        "context": row["context"], "unit": row["unit"], "is_causal": causal, "notes": notes,
+        "sentences": row["sentences"], "words": row["words"], "seed": seed,
+        "control": controls.get(run.id), "layer_numbers": [*run.numbers],
+        "steps": steps, "note_of_rest": note_on_missing_weights(run),
+        "notes_of_arcs": next(note for note in with_arcs if note not in notes),
+        "notes_of_mentions": (
+            "Bars of one colour and letter are mentions of one entity. Lines from a mention to one"
+            " before it have its colour, and are dotted, whatever their weight is."
+        ),
+    }  # fmt: skip
+
+
+def _default_run(bank: Bank, name: str) -> int | None:
+    """The default run of an analysis; None if there is none."""
+    with suppress(AttnbankError):
+        run = bank.run_of(name)
+        return None if run is None else run.id
+    return None
+
+
+def _default_run_of_requests(bank: Bank, about: str) -> int | None:
+    """The default run for requests about attention, weights or surprisal; None if there is none."""
+    with suppress(AttnbankError), bank.engine.answering():
+        return run_request.choose_run_of_request(
+            bank.engine, in_documents=False, weights=about == "weights",
+            attention=about != "surprisal", surprisal=about == "surprisal",
+        ).id  # fmt: skip
+    return None
+
+
+def _saved_record(row: Mapping[str, Any], *, circular: bool) -> dict[str, Any]:
+    selected = not circular and reads_run(row["request"])
+    return {
+        "name": row["name"], "request": row["request"], "is_circular": circular,
+        "warning": CIRCULAR if circular else SELECTED if selected else None,
+    }  # fmt: skip
+
+
+def catalogue() -> dict[str, Any]:
+    """The analyses with their parameters, and what heads are coloured by."""
+    listed = {
+        analysis.name: {
+            "name": analysis.name, "title": analysis.title, "paper": analysis.paper,
+            "section": section, "schema": "paper" if analysis.section == "paper" else "main",
+            "run": analysis.run is not None, "empty": analysis.empty, "notes": list(analysis.notes),
+            "plot": analysis.plot is not None,
+            "parameters": [
+                asdict(parameter) | {"names_run": parameter.names_run}
+                for parameter in analysis.parameters
+            ],
+        }
+        for section, section_analyses in analyses_by_section().items()
+        for analysis in section_analyses
+        if not analysis.is_own
+    }  # fmt: skip
+    grids = [
+        {"key": key, "is_share": measure.is_share, **asdict(measure)}
+        for key, measure in measures().items()
+    ]
+    return {"analyses": listed, "measures": grids}
+
+
+def frame_record(frame: pl.DataFrame) -> dict[str, Any]:
+    """Convert a frame by column: numbers in full precision, other values as text."""
+    columns, values = [], []
+    for series in frame:
+        kind = "text"
+        if series.dtype.is_float():
+            kind = "float"
+        elif series.dtype.is_integer():
+            kind = "integer"
+        elif series.dtype == pl.Boolean:
+            kind = "boolean"
+        columns.append({"name": series.name, "kind": kind})
+        values.append([_json_value(value, kind) for value in series.to_list()])
+    return {"columns": columns, "values": values}
+
+
+def _json_value(value: Any, kind: str) -> Any:
+    if value is None:
+        return None
+    if kind == "float":
+        return value if math.isfinite(value) else str(value)  # JSON has neither NaN nor infinity
+    return value if kind in ("integer", "boolean") else format_cell(value)
+
+
+def examples_record(
+    bank: Bank, run: Run, head: tuple[int, int], relation: str, direction: str, most: int
+) -> list[dict[str, Any]]:
+    """Examples of what a head gets right and wrong, at most so many of each, and its errors by what
+    it finds instead.
+    """
+    with bank.engine.answering():
+        return bank.engine.internal(
+            "examples/head_examples", run=run.name, relation=relation, layer=head[0], head=head[1],
+            direction=direction, most=most,
+        ).to_dicts()  # fmt: skip
+
+
+def sentence_record(
+    bank: Bank, run: Run, sentence: int, heads: Iterable[tuple[int, int]]
+) -> dict[str, Any]:
+    """A sentence in the input of a run, and what some heads attend to there.
+
+    Raises CallError if the run has not read it.
+    """
+    with bank.engine.answering():
+        chosen = find_sentence(bank.engine, str(sentence), run.corpus_name)
+        if chosen.id not in sentences_of_run(bank.engine, run, [chosen.id]):
+            raise CallError(
+                f"The run {run.name} has not read the sentence {chosen.name}.",
+                "Choose another sentence, or another run.",
+            )
+        records = sentence_records(bank.engine, run, chosen, ShowOptions(sentence))
+        words = bank.engine.internal("sentences/words", sentence=sentence).rows()
+        values = {"sequence": records.sequence, "heads": [f"{one}-{two}" for one, two in heads]}
+        maps = bank.engine.internal("sentences/maps", **values).to_dicts()
+        peaks = bank.engine.internal("sentences/peaks", **values).to_dicts()
+    return words_record(records, chosen, words) | {"maps": maps, "peaks": peaks}
+
+
+def words_record(
+    records: SentenceRecords, chosen: ChosenSentence, words: Sequence[tuple[Any, ...]]
+) -> dict[str, Any]:
+    """The positions of a sentence's input, which of them are shown, and the words as written."""
+    return {
+        "name": chosen.name,
+        "sequence": records.sequence,
+        "positions": records.by_word.select(_POSITION).rows(),
+        "shown": records.words["position"].to_list(),
+        "written": list(words),
+        "notes": [*records.omissions, *records.notes],
+    }
+
+
+def json_text(value: Any) -> str:
+    """Format a value as JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

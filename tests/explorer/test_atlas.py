@@ -1,0 +1,244 @@
+"""The atlas in a real browser: its figures are those of commands, and its parts are linked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import browsers
+import pytest
+
+from attnbank.queries import Bank, open_bank
+
+pytestmark = pytest.mark.slow
+OBJECTS = "pattern { V -[obj]-> O }"
+
+
+@pytest.fixture(scope="module")
+def address(explored: Path) -> Iterator[str]:
+    with browsers.explored(explored) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def visitor(address: str) -> Iterator[browsers.Visitor]:
+    with browsers.launched() as browser:
+        made = browsers.Visitor(browser, address, 1440, "light")
+        yield made
+        assert made.said == []
+
+
+@pytest.fixture
+def bank(explored: Path) -> Iterator[Bank]:
+    with open_bank(explored) as opened:
+        yield opened
+
+
+def settled(page: Any) -> None:
+    page.wait_for_selector("#atlas[data-settled]")
+
+
+def cells(page: Any) -> dict[str, str]:
+    """The values of the grid as it has them, by head."""
+    titles = page.eval_on_selector_all(".grid td a", "all => all.map(cell => cell.title)")
+    return dict(title.split(": ") for title in titles)
+
+
+@pytest.mark.parametrize("direction", ["dependent_to_head", "head_to_dependent"])
+def test_the_grid_has_the_figures_of_the_command(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str], direction: str
+) -> None:
+    page = visitor.see("/", relation="nsubj", direction=direction, run=runs["single"])
+    frame = bank.query("head_accuracy", relation="nsubj", run=runs["single"])
+    wanted = {
+        f"{row['layer']}-{row['head']}": f"{row['accuracy']:.3f}"
+        for row in frame.filter(direction=direction).to_dicts()
+    }
+    assert cells(page) == wanted
+
+
+def test_another_relation_recolours_the_grid_and_chooses_its_best_head(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"])
+    page.locator("select[name=relation]").select_option("det")
+    page.wait_for_url(re.compile("relation=det"))
+    settled(page)
+    frame = bank.query("head_accuracy", relation="det", run=runs["single"])
+    frame = frame.filter(direction="dependent_to_head")
+    best = frame.sort("accuracy", descending=True, maintain_order=True).row(0, named=True)
+    chosen = page.locator(".grid td.chosen a")
+    assert chosen.get_attribute("data-head") == f"{best['layer']}-{best['head']}"
+    score = bank.query("head_score", relation="det", run=runs["single"]).filter(
+        layer=best["layer"], head=best["head"], direction="dependent_to_head"
+    )
+    (low, high, n) = score.select("low", "high", "n").row(0)
+    headline = page.locator(".headline").inner_text()
+    interval = f"{round(100 * low)}\u2013{round(100 * high)} %"
+    assert f"{round(100 * best['accuracy'])} %" in headline
+    assert interval in headline and f"of {n} det" in headline
+    page.go_back()
+    settled(page)
+    assert page.locator("select[name=relation]").input_value() == "nsubj"
+
+
+def test_a_head_under_the_pointer_is_shown_and_a_click_keeps_it(
+    visitor: browsers.Visitor, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"], head="1-1")
+    page.locator('[data-head="2-3"]').hover()
+    assert page.locator(".atlas-head h2").inner_text().startswith("Head 2-3")
+    page.mouse.move(2, 2)
+    assert page.locator(".atlas-head h2").inner_text().strip() == "Head 1-1"
+    page.locator('[data-head="2-3"]').click()
+    page.wait_for_url(re.compile("head=2-3"))
+    settled(page)
+    assert page.locator(".atlas-sentences h2").inner_text().startswith("Head 2-3, nsubj")
+
+
+def test_sentences_are_right_and_wrong_with_their_marks(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"], head="2-1")
+    frame = bank.query("head_accuracy", relation="nsubj", run=runs["single"])
+    row = frame.filter(layer=2, head=1, direction="dependent_to_head").row(0, named=True)
+    text = page.locator(".atlas-sentences").inner_text()
+    assert f"all {row['correct']}" in text and f"all {row['n'] - row['correct']}" in text
+    lists = page.locator(".examples")
+    for at, kinds in enumerate((["dependent", "gold"], ["dependent", "gold", "found"])):
+        for line in lists.nth(at).locator("svg").all():
+            described = line.get_attribute("aria-label")
+            assert ("missed" in described) == bool(at)
+            marks = [mark for mark in kinds if line.locator(f".mark-{mark}").count()]
+            assert marks == kinds or "nothing" in described or "not shown" in described
+    lists.nth(0).locator("a").first.click()
+    page.wait_for_url(re.compile("/sentence"))
+    assert page.locator("mark").count() == 2
+
+
+def test_the_heads_of_a_request_are_scored_in_one_step(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"])
+    page.get_by_text("Which head finds a request?").click()
+    page.get_by_role("button", name="Score all heads").click()
+    page.wait_for_url(re.compile("by=request"))
+    settled(page)
+    frame = bank.score(OBJECTS, dependent="O", head="V", every=True, run=runs["single"])
+    wanted = {
+        f"{row['layer']}-{row['head']}": f"{row['accuracy']:.3f}"
+        for row in frame.filter(direction="dependent_to_head").to_dicts()
+    }
+    assert cells(page) == wanted
+    page.get_by_text("Sentences where it finds them").click()
+    page.wait_for_url(re.compile("/sentences"))
+    head = max(wanted, key=lambda name: float(wanted[name]))
+    narrowed = f"{OBJECTS} with {{ O =[{head}]=> V }}"
+    hits = bank.find(narrowed, run=runs["single"], context=False).height
+    assert f"{hits} hit" in page.locator("main").inner_text()
+
+
+def test_it_is_used_without_a_mouse(visitor: browsers.Visitor, runs: dict[str, str]) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"], head="1-1")
+    assert page.locator('.grid [tabindex="0"]').count() == 1
+    page.locator('[data-head="1-1"]').focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.dataset.head") == "2-1"
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("head=2-1"))
+    settled(page)
+    page.locator(".profile [role=button]").last.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("relation=(?!nsubj)"))
+
+
+def test_dragging_over_the_grid_shows_the_mean_of_the_heads(
+    visitor: browsers.Visitor, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"])
+    values = cells(page)
+    page.locator('[data-head="1-1"]').hover()
+    page.mouse.down()
+    page.locator('[data-head="2-2"]').hover()
+    page.mouse.up()
+    assert page.locator(".atlas-head h2").inner_text() == "Mean of 4 heads"
+    mean = sum(float(values[name]) for name in ("1-1", "1-2", "2-1", "2-2")) / 4
+    found = re.search(r"(\d+) %", page.locator(".headline").inner_text())
+    assert found and abs(int(found[1]) - 100 * mean) < 1
+
+
+def test_a_second_head_is_held_beside_the_first(
+    visitor: browsers.Visitor, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"], head="1-1")
+    page.locator('[data-head="2-2"]').click(modifiers=["Shift"])
+    page.wait_for_url(re.compile("beside=2-2"))
+    settled(page)
+    page.mouse.move(2, 2)
+    assert page.locator(".profile path.beside").count() > 0
+    page.get_by_role("button", name="Let go").click()
+    page.wait_for_url(re.compile("^(?!.*beside)"))
+
+
+def test_words_of_the_bank_are_words(visitor: browsers.Visitor, runs: dict[str, str]) -> None:
+    """Names and words with tags in them are shown, and run nothing."""
+    page = visitor.see("/", run=runs["odd"], relation="obj", head="1-1")
+    assert page.locator("#atlas img, #atlas script").count() == 0
+    assert "<i>odd&'" in page.locator(".lead").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("values", "fact"),
+    [
+        ({"relation": "objx"}, "objx"),
+        ({"by": "beauty"}, "by cannot be beauty."),
+        ({"run": "nobody"}, "There is no run nobody"),
+        (
+            {"by": "request", "request": "pattern {", "dependent": "O", "governor": "V"},
+            "Line 1, column 10",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_words(
+    visitor: browsers.Visitor, values: dict[str, str], fact: str
+) -> None:
+    page = visitor.see("/", **values)
+    assert fact in page.locator('[role="alert"]').inner_text()
+    visitor.said[:] = [line for line in visitor.said if "400" not in line]
+
+
+TEMPLATES = """async () => {
+  const { html, render, repeat, svg } = await import("/static/dom.js");
+  const box = document.createElement("div");
+  const items = (names) => repeat(names, (name) => name, (name) => html`<li>${name}</li>`);
+  const show = (names, kind) => render(
+    html`<p class=${kind}>${"<b>&"}</p><ul>${items(names)}</ul>${names.length > 2 ? "many" : null}`,
+    box);
+  show(["a", "b", "c"], "one");
+  const first = [...box.querySelectorAll("li")];
+  show(["c", "x", "a"], null);
+  const second = [...box.querySelectorAll("li")];
+  const states = [box.textContent, second[0] === first[2], second[2] === first[0],
+    first[1].isConnected, box.querySelector("b"), box.querySelector("p").hasAttribute("class")];
+  show([], "two");
+  states.push(box.textContent);
+  let clicks = 0;
+  const click = () => { clicks += 1; };
+  render(html`<button @click=${click} ?disabled=${false} .value=${"7"}>${[1, 0, 2]}</button>`, box);
+  box.firstElementChild.click();
+  states.push(clicks, box.firstElementChild.value, box.textContent);
+  render(svg`<svg><circle r=${3}></circle></svg>`, box);
+  return [...states, box.querySelector("circle").namespaceURI,
+    box.querySelectorAll("ul, button").length];
+}"""
+
+
+def test_templates_escape_move_and_listen(visitor: browsers.Visitor, runs: dict[str, str]) -> None:
+    page = visitor.see("/", run=runs["single"])
+    assert page.evaluate(TEMPLATES) == [
+        "<b>&cxamany", True, True, False, None, False, "<b>&", 1, "7", "102",
+        "http://www.w3.org/2000/svg", 0,
+    ]  # fmt: skip

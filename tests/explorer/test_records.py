@@ -1,0 +1,150 @@
+"""The records that the atlas draws: the same figures as the commands, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from explored_pages import story
+from starlette.testclient import TestClient
+
+from attnbank.cli.explorer.bank_cache import BankCache
+from attnbank.queries import open_bank
+
+
+def record(client: TestClient, path: str, /, **values: str) -> Any:
+    answer = client.get(path, params=values)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    return answer.json()
+
+
+def rows(frame: dict[str, Any]) -> list[dict[str, Any]]:
+    names = [column["name"] for column in frame["columns"]]
+    return [dict(zip(names, values, strict=True)) for values in zip(*frame["values"], strict=True)]
+
+
+def test_the_bank_and_its_runs(client: TestClient, runs: dict[str, str]) -> None:
+    bank = record(client, "/bank.json")
+    assert [run["name"] for run in bank["runs"]] == [*runs.values()]
+    decoder = next(run for run in bank["runs"] if run["name"] == runs["decoder"])
+    assert decoder["is_causal"] and decoder["layer_numbers"] == [1, 2, 3] and decoder["heads"] == 4
+    assert {"all", "obj", "nsubj"} <= {*bank["relations"]}
+    assert all(run["control"] is None for run in bank["runs"])
+
+
+def test_a_run_knows_its_control(full_bank: Path) -> None:
+    """Of a run and the same model with random weights; of two seeds the lower one."""
+    from attnbank.cli.viewer.records import bank_record
+    from attnbank.sql import run_choice
+    from attnbank.sql.header import RunChoice
+
+    with open_bank(full_bank) as bank:
+        chosen = [
+            run_choice.chosen_run(bank.connection, RunChoice(), name)
+            for name in bank.runs()["name"]
+        ]
+        known = dict(bank.connection.execute("select run, control from control_run()").fetchall())
+        for run in bank_record(bank, "full", chosen)["runs"]:
+            assert run["control"] in (None, known.get(run["id"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("head_accuracy", {"relation": "obj"}),
+        ("entropy", {}),
+        ("best_relation", {"most": 3, "min_count": 1}),
+    ],
+)
+def test_rows_of_an_analysis(
+    client: TestClient, explored: Path, runs: dict[str, str], name: str, values: dict[str, Any]
+) -> None:
+    with open_bank(explored) as bank:
+        frame = bank.query(name, run=runs["single"], **values)
+    given = {key: str(value) for key, value in values.items()}
+    answer = record(client, f"/answers/5/{name}.json", **given)
+    assert rows(answer) == frame.to_dicts() and frame.height
+
+
+def test_a_sentence_has_the_weights_of_the_bank(client: TestClient, explored: Path) -> None:
+    sentence = record(client, f"/sentences/5/{story(2)}.json", heads="1-1,2-3")
+    words = [row for row in sentence["positions"] if row[4] == story(2)]
+    assert [form for form, *_ in sentence["written"]] == [row[6] for row in words]
+    with duckdb.connect(str(explored), read_only=True) as connection:
+        kept = connection.execute(
+            "select layer, head, from_position, to_position, weight from attention_weight"
+            " where sequence = ? and (layer, head) in ((1, 1), (2, 3)) order by all",
+            [sentence["sequence"]],
+        ).fetchall()
+    mine = [
+        (row["layer"], row["head"], row["from_position"], to, pytest.approx(weight, abs=1e-6))
+        for row in sentence["maps"]
+        for to, weight in enumerate(row["weights"])
+    ]
+    assert sorted(mine, key=lambda row: row[:4]) == kept and kept
+
+
+def test_scores_of_a_request_are_those_of_score(
+    client: TestClient, explored: Path, runs: dict[str, str]
+) -> None:
+    request = "pattern { V -[obj]-> O }"
+    with open_bank(explored) as bank:
+        frame = bank.score(request, dependent="O", head="V", every=True, run=runs["single"])
+    answer = record(client, "/scores/5.json", request=request, dependent="O", head="V")
+    assert rows(answer) == frame.to_dicts() and frame.height
+
+
+def test_examples_are_right_and_wrong_as_head_error_counts(
+    client: TestClient, explored: Path, runs: dict[str, str]
+) -> None:
+    with open_bank(explored) as bank:
+        accuracy = bank.query("head_accuracy", run=runs["single"], relation="nsubj")
+    row = accuracy.filter(layer=2, head=1, direction="dependent_to_head").row(0, named=True)
+    examples = record(client, "/examples/5/2-1.json", relation="nsubj", most="50")
+    assert {example["dependents"] - example["errors"] for example in examples} == {row["correct"]}
+    kinds = [example["breakdown"] for example in examples]
+    assert kinds.count("right") == row["correct"]
+    assert kinds.count("wrong") == row["n"] - row["correct"]
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "status", "fact"),
+    [
+        ("/answers/5/nope.json", {}, 400, "There is no analysis nope."),
+        ("/answers/5/entropy.json", {"beauty": "1"}, 400, "entropy has no parameter beauty."),
+        ("/answers/99/entropy.json", {}, 400, "no run of the number 99"),
+        ("/answers/5/best_head.json", {"relation": "objx"}, 200, "objx"),
+        ("/examples/5/x.json", {}, 400, "x is not a valid head."),
+        ("/examples/5/1-1.json", {"direction": "up"}, 400, "direction cannot be up."),
+        ("/examples/5/1-1.json", {"most": "1e9"}, 400, "most cannot be 1e9."),
+        ("/sentences/5/9.json", {}, 400, "No sentence"),
+        ("/sentences/5/-1.json", {}, 400, "-1 is not the id of a sentence."),
+        ("/sentences/5/1.json", {"heads": "1-1"}, 400, "No sentence"),
+        (f"/sentences/5/{story(1)}.json", {"heads": "x"}, 400, "x is not a valid head."),
+        ("/scores/5.json", {"request": "pattern {", "dependent": "O", "head": "V"}, 400, ""),
+        ("/scores/5.json", {"request": "pattern { V -> O }", "dependent": "X", "head": "V"},
+         400, "X"),
+    ],
+)  # fmt: skip
+def test_a_wrong_address_is_told(
+    client: TestClient, path: str, values: dict[str, str], status: int, fact: str
+) -> None:
+    answer = client.get(path, params=values)
+    assert answer.status_code == status, answer.text
+    error = json.loads(answer.text)["error"]
+    assert fact in error["fact"] and "unexpected" not in error["fact"] and "Traceback" not in fact
+
+
+def test_a_stranger_gets_no_record(cache: BankCache) -> None:
+    from explored_pages import HOST, PORT, TOKEN
+
+    from attnbank.cli.explorer.site import make_site
+
+    with TestClient(make_site(cache, TOKEN, PORT), base_url=HOST) as stranger:
+        for path in ("/bank.json", "/answers/5/entropy.json", "/sentences/5/1.json"):
+            answer = stranger.get(path)
+            assert answer.status_code == 403 and "runs" not in answer.text
