@@ -18,10 +18,10 @@ from attnbank.queries.pictures.panels import (
     Size,
     Spec,
     escape_harmful,
-    json_rows,
     panel_title,
     row_label,
     short_text,
+    vega_rows,
     words_of_name,
     wrap_characters,
 )
@@ -175,25 +175,7 @@ def specification(
     plot, colours, look = check_has_picture(analysis), theme_of(theme), look or Look()
     if plot.kind == SENTENCES:
         raise no_specification_error(analysis.name)
-    if not frame.height:
-        why = f": {analysis.empty}" if analysis.empty else "."
-        raise QueryError(f"{analysis.name} has no rows to draw{why}")
-    if (error := why_not_drawn(analysis, frame)) is not None:
-        raise error
-    if frame.height > MOST_ROWS:
-        raise CallError(
-            f"{analysis.name} has {frame.height:,} rows; a picture can show at most {MOST_ROWS:,}.",
-            "Narrow it down with its options.",
-        )
-    rows, notes = _drawable(plot, json_rows(frame))
-    if plot.kind == "bars":
-        rows = _first_bars(plot, rows, notes)
-    if plot.kind == "lines":
-        rows = _trim_tail(plot, rows, notes)
-    if plot.panel and any(parameter.name == plot.panel[0] for parameter in analysis.parameters):
-        rows = _first_panels(plot, rows, notes)
-    if not rows:
-        raise QueryError(f"{analysis.name} has no values to draw: all are null.")
+    rows, notes = _rows_to_draw(analysis, plot, frame)
     scene = Scene(analysis, plot, rows, colours, size or Size(), look)
     chart = _all_panels(scene)
     notes += chart.notes
@@ -245,6 +227,35 @@ def specification(
         "datasets": {"rows": rows},
         **body,
     }
+
+
+def _rows_to_draw(
+    analysis: Analysis, plot: Plot, frame: pl.DataFrame
+) -> tuple[list[Row], list[str]]:
+    """The rows of a picture as JSON values, and notes on those that it leaves out.
+
+    Raises CallError for too many rows, QueryError if there is nothing to draw.
+    """
+    if not frame.height:
+        why = f": {analysis.empty}" if analysis.empty else "."
+        raise QueryError(f"{analysis.name} has no rows to draw{why}")
+    if (error := why_not_drawn(analysis, frame)) is not None:
+        raise error
+    if frame.height > MOST_ROWS:
+        raise CallError(
+            f"{analysis.name} has {frame.height:,} rows; a picture can show at most {MOST_ROWS:,}.",
+            "Narrow it down with its options.",
+        )
+    rows, notes = _drawable(plot, vega_rows(frame))
+    if plot.kind == "bars":
+        rows = _first_bars(plot, rows, notes)
+    if plot.kind == "lines":
+        rows = _trim_tail(plot, rows, notes)
+    if plot.panel and any(parameter.name == plot.panel[0] for parameter in analysis.parameters):
+        rows = _first_panels(plot, rows, notes)
+    if not rows:
+        raise QueryError(f"{analysis.name} has no values to draw: all are null.")
+    return rows, notes
 
 
 def why_not_drawn(analysis: Analysis, frame: pl.DataFrame) -> QueryError | None:

@@ -54,22 +54,11 @@ def draw_grid(scene: Scene) -> ChartParts:
     columns = plot.color
     is_categorical = not is_amount(scene.rows, columns[0])
     is_named = bool(plot.text or plot.label) and not columns[1:]
-    step = (size.width or 300) / len(x_labels)
-    if not size.width:
-        step = min(26.0, max(5.0, step // 1))  # whole pixels, or seams show
-    if is_named and not size.width:
-        step = _step_of_names(scene, step, len(x_labels))
-    if plot.panel and len(y_labels) > _MANY_ROWS and not size.width:
-        step = min(step, round(1.5 * scene.look.font))
+    step = _cell_width(scene, len(x_labels), len(y_labels), is_named=is_named)
     panel_labels = [row_label(row, plot.y) for row in scene.panel_rows]
     if max(map(len, y_labels)) > 3:  # names differ by panel; numbers are the same, to compare
         y_labels = [name for name in y_labels if name in set(panel_labels)]
-    if size.height:
-        height = size.height / len(y_labels)
-    else:
-        height = _cell_height(scene, step, x_labels, y_labels)
-    if is_named and not size.height:
-        height = min(height, 26.0)
+    height = _cell_height(scene, step, x_labels, y_labels, is_named=is_named)
     axes = {
         "x": scene.names_axis(x_labels, scene.axis_title(plot.x), X, step),
         "y": scene.names_axis(y_labels, scene.axis_title(plot.y), Y, height),
@@ -150,14 +139,22 @@ def _significance_note(scene: Scene) -> str:
 # Pixels of a grid with names in its cells.
 _MAX_GRID_WIDTH = 1000.0
 
+# The width of an average letter in ems.
+_LETTER = 0.54
 
-def _step_of_names(scene: Scene, step: float, columns: int) -> float:
-    """The width of cells with room for their names, as far as the page allows."""
-    longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
-    name_width = (
-        (longest + 1) * 0.54 * scene.look.scaled_font(0.72)
-    )  # 0.54: an average letter, in ems
-    return max(step, min(name_width, _MAX_GRID_WIDTH / columns, 64.0))
+
+def _cell_width(scene: Scene, columns: int, rows: int, *, is_named: bool) -> float:
+    """The width of cells, with room for their names (`is_named`) as far as the page allows."""
+    if scene.size.width:
+        return scene.size.width / columns
+    width = min(26.0, max(5.0, float(300 // columns)))  # whole pixels, or seams show
+    if is_named:
+        longest = max((len(_first_name_of_cell(scene, row)) for row in scene.coloured), default=0)
+        name_width = (longest + 1) * _LETTER * scene.look.scaled_font(0.72)
+        width = max(width, min(name_width, _MAX_GRID_WIDTH / columns, 64.0))
+    if scene.plot.panel and rows > _MANY_ROWS:
+        width = min(width, round(1.5 * scene.look.font))
+    return width
 
 
 def _first_name_of_cell(scene: Scene, row: Row) -> str:
@@ -175,7 +172,7 @@ def _name_layers(scene: Scene, axes: Spec, step: float, height: float, column: s
     """The layer of names in the cells of a column of amounts; [] if cells are too small."""
     theme = scene.theme
     font = min(scene.look.scaled_font(0.72), height * 0.7)
-    letters = int(step / (0.54 * font))
+    letters = int(step / (_LETTER * font))
     if letters < _MIN_LETTERS:
         return []
     for row in scene.rows:
@@ -190,13 +187,19 @@ def _name_layers(scene: Scene, axes: Spec, step: float, height: float, column: s
     return [layer(mark, encoding)]
 
 
-def _cell_height(scene: Scene, step: float, x_labels: list[str], y_labels: list[str]) -> float:
+def _cell_height(
+    scene: Scene, step: float, x_labels: list[str], y_labels: list[str], *, is_named: bool
+) -> float:
     """The height of cells: square for heads; high enough for the label, if it is a word."""
+    if scene.size.height:
+        return scene.size.height / len(y_labels)
     if max(map(len, y_labels)) > 3:
-        return 1.36 * scene.look.font
-    if scene.plot.panel and len(y_labels) > _MANY_ROWS:
-        return min(step, scene.look.font)
-    return step if len(x_labels) <= 30 else min(20.0, max(5.0, 300 // len(y_labels)))
+        height = 1.36 * scene.look.font
+    elif scene.plot.panel and len(y_labels) > _MANY_ROWS:
+        height = min(step, scene.look.font)
+    else:
+        height = step if len(x_labels) <= 30 else min(20.0, max(5.0, 300 // len(y_labels)))
+    return min(height, 26.0) if is_named else height
 
 
 def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width: float) -> Spec:
@@ -204,7 +207,7 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width:
     column = scene.plot.text
     assert column is not None, "the header names it"
     font = min(scene.look.scaled_font(0.64), height * 0.7)
-    letters = max(1, int(step / (0.54 * font)))
+    letters = max(1, int(step / (_LETTER * font)))
     has_several = any(", " in str(row[column]) for row in scene.rows)
     for row in scene.rows:
         first, *more = str(row[column]).split(", ")

@@ -45,7 +45,7 @@ SIGNIFICANT = 0.05
 Row = dict[str, Any]
 
 
-def json_rows(frame: pl.DataFrame) -> list[Row]:
+def vega_rows(frame: pl.DataFrame) -> list[Row]:
     """The rows as JSON values: infinite and NaN are null; columns of lists or bytes are omitted."""
     columns = [
         name for name, kind in frame.schema.items() if not (kind.is_nested() or kind == pl.Binary)

@@ -336,26 +336,28 @@ def draw_svg(
                 "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
             )
     text_room = canvas_width - 2 * margin
-    title = title_of(panels, facts)
+    title, notes = title_of(panels, facts), [*note_lines(panels, facts)]
     parts, y = [], margin
-    is_titled = look is None or look.is_titled
-    if is_titled:
+
+    def write(text: str) -> None:
+        nonlocal y
+        for line in wrap_svg_text(text, text_room, note):
+            y += note * 1.4
+            parts.append(_svg_text(line, margin, y, note, colours.faint))
+
+    if look is None or look.is_titled:
         for line in wrap_svg_text(title, text_room, canvas.title):
             y += canvas.title * 1.25
             parts.append(_svg_text(line, margin, y, canvas.title, colours.text, bold=True))
         y += 4
-        for sentence in note_lines(panels, facts):
-            for line in wrap_svg_text(sentence, text_room, note):
-                y += note * 1.4
-                parts.append(_svg_text(line, margin, y, note, colours.faint))
+        for sentence in notes:
+            write(sentence)
     key, y = _legend(facts, y, text_room, colours, canvas)
     parts += key
     y += GUTTER * 0.6
     for name, tree in facts.trees.items():
         if len(facts.trees) > 1:
-            for line in wrap_svg_text(escape_control(name), text_room, note):
-                y += note * 1.4
-                parts.append(_svg_text(line, margin, y, note, colours.faint))
+            write(escape_control(name))
             y += note * 0.5
         tree_svg, tree_height = draw_tree(tree, margin, y, text_room, colours, note)
         parts.append(tree_svg)
@@ -369,7 +371,7 @@ def draw_svg(
     svg = element(
         "svg",
         element("title", _escape_xml(title)),
-        element("desc", _escape_xml(" ".join(note_lines(panels, facts)))),
+        element("desc", _escape_xml(" ".join(notes))),
         element("rect", width="100%", height="100%", fill=colours.ground),
         *parts,
         xmlns="http://www.w3.org/2000/svg", width=f"{canvas_width * canvas.unit:.6g}",

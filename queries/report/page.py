@@ -24,7 +24,13 @@ from attnbank.queries.contents import Contents
 from attnbank.queries.pictures.rendering import SVG, read_svg, renumber_ids
 from attnbank.queries.pictures.theme import THEMES
 from attnbank.queries.report.outline import Missing, SectionAnswer, chapters, sides
-from attnbank.queries.report.runner import answer_section, plain_model, side_by_side, subject
+from attnbank.queries.report.runner import (
+    Subject,
+    answer_section,
+    plain_model,
+    side_by_side,
+    subject,
+)
 from attnbank.queries.requests import Requests
 from attnbank.queries.table_formats import FormattedColumn, columns_as_text, csv_text
 from attnbank.sql import outputs, registry
@@ -84,25 +90,20 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     named: Iterable[str | int | None] = [run] if isinstance(run, (str, int)) else run or [None]
     subjects = [subject(bank, name) for name in dict.fromkeys(named)]
     of = subjects[0]
-    total = sum(len(chapter.sections) for chapter in chapters())
-    answers: dict[str, SectionAnswer | Missing] = {}
-    seconds = {}
     with warnings.catch_warnings():
         # The page says that a run is unfinished where it describes the run.
         warnings.simplefilter("ignore", AttnbankWarning)
-        for section in (section for chapter in chapters() for section in chapter.sections):
-            on_section(len(answers), total)
-            begun = time.perf_counter()
-            answers[section.key] = answer = answer_section(bank, section, of)
-            if isinstance(answer, SectionAnswer):
-                seconds[section.key] = time.perf_counter() - begun
+        answers, seconds = _answer_sections(bank, of, on_section)
         several = sides() if subjects[1:] else ()
         beside = [(section, side_by_side(bank, section, subjects)) for section in several]
-    on_section(total, total)
     answered = [answer for answer in answers.values() if isinstance(answer, SectionAnswer)]
     with bank.engine.answering():
         every = contents.summarize_bank(bank.engine)
         versions = bank.engine.internal("sections/versions")
+    named_runs = {name for answer in answered for name in answer.runs}
+    for answer in answered:
+        named_runs |= set(answer.comparison.controls if answer.comparison else ())
+    named_runs |= {reported.main.name for reported in subjects if reported.main is not None}
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark_rules()}\n}}\n"
     style = f"{_source('report.css')}\n{dark}"
     environment = jinja2.Environment(
@@ -126,14 +127,7 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         origin=contents_of_runs(
             every,
-            {name for answer in answered for name in answer.runs}
-            | {
-                name
-                for answer in answered
-                if answer.comparison
-                for name in answer.comparison.controls
-            }
-            | {reported.main.name for reported in subjects if reported.main is not None},
+            named_runs,
         ),
         beside=[comparison for comparison in beside if comparison[1] is not None],
         plain_model=plain_model,
@@ -149,6 +143,23 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         picture=lambda answer, prefix: Markup(_picture(answer, prefix)),
         compute=shlex.join(["attnbank", "-b", bank.path.name, "compute", "--all"]),
     )
+
+
+def _answer_sections(
+    bank: Requests, of: Subject, on_section: OnSection
+) -> tuple[dict[str, SectionAnswer | Missing], dict[str, float]]:
+    """What the bank says to each section, by its key, and how many seconds that took."""
+    sections = [section for chapter in chapters() for section in chapter.sections]
+    answers: dict[str, SectionAnswer | Missing] = {}
+    seconds = {}
+    for done, section in enumerate(sections):
+        on_section(done, len(sections))
+        begun = time.perf_counter()
+        answers[section.key] = answer = answer_section(bank, section, of)
+        if isinstance(answer, SectionAnswer):
+            seconds[section.key] = time.perf_counter() - begun
+    on_section(len(sections), len(sections))
+    return answers, seconds
 
 
 def _picture(answer: SectionAnswer, prefix: str) -> str:
