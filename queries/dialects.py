@@ -28,11 +28,7 @@ def to_dialect(name: str, dialect: str, /, **values: Any) -> str:
     It reads the tables of an export and calls no macro. Raises CallError for an unknown analysis,
     parameter or dialect, and for a value of the wrong type.
     """
-    if dialect not in DIALECTS:
-        raise CallError(
-            f"Dialect {dialect} is not supported.",
-            f"{did_you_mean(dialect, DIALECTS)} Choose from: {', '.join(DIALECTS)}.".strip(),
-        )
+    _check_dialect(dialect)
     analysis = registry.find_analysis(name)
     bound = _literal_expressions(parameters.bind_values(analysis, values))
     return _generate_sql(_Inliner().inline(analysis, bound), dialect)
@@ -43,13 +39,33 @@ def render_statement(statement: str, dialect: str, values: Mapping[str, Any]) ->
     return _generate_sql(_Inliner().filled(statement, _literal_expressions(values)), dialect)
 
 
+def indented_sql(statement: str, dialect: str = "duckdb") -> str:
+    """Indent the statement of a request, which calls no macro, in one of the dialects.
+
+    Raises CallError for an unknown dialect.
+    """
+    _check_dialect(dialect)
+    tree = sqlglot.parse_one(statement, dialect="duckdb")
+    if dialect == "spark":
+        tree = tree.transform(_for_spark)
+    return tree.sql(dialect=dialect, pretty=True, normalize_functions="lower")
+
+
+def _check_dialect(dialect: str) -> None:
+    if dialect not in DIALECTS:
+        raise CallError(
+            f"Dialect {dialect} is not supported.",
+            f"{did_you_mean(dialect, DIALECTS)} Choose from: {', '.join(DIALECTS)}.".strip(),
+        )
+
+
 def _literal_expressions(values: Mapping[str, Any]) -> dict[str, exp.Expr]:
     return {name: _expression(sql_literal(values[name])) for name in values}
 
 
 def _generate_sql(tree: exp.Expr, dialect: str) -> str:
     if dialect == "spark":
-        tree = tree.transform(for_spark, copy=False)
+        tree = tree.transform(_for_spark, copy=False)
     return tree.sql(dialect=dialect, pretty=True, copy=False)
 
 
@@ -69,17 +85,17 @@ _SPARK = {
 }
 
 
-def for_spark(node: exp.Expr) -> exp.Expr:
-    """Rewrite a node of a syntax tree for Spark; the function that `transform` takes."""
+def _for_spark(node: exp.Expr) -> exp.Expr:
+    """Rewrite a node of a syntax tree for Spark."""
     if isinstance(node, exp.Length) and _is_list_length(node):
-        return exp.func("size", node.this.transform(for_spark))
+        return exp.func("size", node.this.transform(_for_spark))
     if isinstance(node, exp.CTE):
         node.set("materialized", None)  # a hint for DuckDB, which Spark's syntax does not have
         return node
     if not isinstance(node, exp.Anonymous) or node.name.lower() not in _SPARK:
         return node
     arguments = [
-        expression.transform(for_spark).sql(dialect="spark") for expression in node.expressions
+        expression.transform(_for_spark).sql(dialect="spark") for expression in node.expressions
     ]
     return sqlglot.parse_one(_SPARK[node.name.lower()].format(*arguments), dialect="spark")
 

@@ -113,7 +113,7 @@ def find(
 def _hits(
     ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
 ) -> tuple[pl.DataFrame, str | None]:
-    from attnbank.queries.patterns import compile_request, indented_sql
+    from attnbank.queries.patterns import compile_request
     from attnbank.queries.requests import run_hits
 
     request, hits = ctx.params["request"], _restrict_to_run(ctx, bank, hits, keys)
@@ -121,6 +121,8 @@ def _hits(
     rows = run_hits(bank.engine, compiled, ctx.params["timeout"])
     run = None if hits.run is None else hits.run.name
     if output.has_provenance(ctx):
+        from attnbank.queries.dialects import indented_sql
+
         output.record(ctx, bank, run, indented_sql(compiled.statement), request=request)
     return rows, None if run is None else f"Run: {run}"
 
@@ -131,7 +133,8 @@ def _print_sql(
     hits: HitOptions,
     keys: dict[str, Any],
 ) -> None:
-    from attnbank.queries.patterns import compile_request, indented_sql, reads_run
+    from attnbank.queries.dialects import indented_sql
+    from attnbank.queries.patterns import compile_request, reads_run
 
     request = ctx.params["request"]
     if reads_run(request, _join_keys(keys)):

@@ -18,8 +18,7 @@ from attnbank.queries.patterns.resolver import ResolvedRequest, Scope, resolve_r
 from attnbank.queries.patterns.syntax import RequestError, SourcePosition
 from attnbank.sql.errors import AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import RunChoice
-from attnbank.sql.messages import did_you_mean, join_names
-from attnbank.sql.registry import DIALECTS
+from attnbank.sql.messages import join_names
 from attnbank.sql.run_choice import Run, choose_run
 
 if TYPE_CHECKING:
@@ -101,26 +100,6 @@ def resolve_with_options(
                 f"It has {choice.run.size}.",
             )  # fmt: skip
     return checked
-
-
-def indented_sql(statement: str, dialect: str = "duckdb") -> str:
-    """Indent the statement of a request, in one of the dialects of the analyses.
-
-    Raises CallError for an unknown dialect.
-    """
-    if dialect not in DIALECTS:
-        raise CallError(
-            f"There is no dialect {dialect}.",
-            f"{did_you_mean(dialect, DIALECTS)} It is one of: {', '.join(DIALECTS)}.".strip(),
-        )
-    import sqlglot
-
-    from attnbank.queries.dialects import for_spark
-
-    expression = sqlglot.parse_one(statement, dialect="duckdb")
-    if dialect == "spark":
-        expression = expression.transform(for_spark)
-    return expression.sql(dialect=dialect, pretty=True, normalize_functions="lower")
 
 
 def reads_attention(request: str, columns: str = "") -> bool:

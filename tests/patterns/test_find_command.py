@@ -99,7 +99,7 @@ def test_the_select_can_be_carried_on(
         (
             ["pattern { V [] }", "--dialect", "klingon", "--show-sql"],
             2,
-            "no dialect klingon",
+            "Dialect klingon is not supported",
         ),
         (["pattern { V [] }", "--timeout", "0"], 2, "range"),
     ],

@@ -18,11 +18,11 @@ from patterns.requests import SURPRISAL, draw
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, LossOptions, ingest, save_relation, surprisal
 from attnbank.queries import Bank, open_bank
+from attnbank.queries.dialects import indented_sql
 from attnbank.queries.patterns import (
     HitOptions,
     RequestError,
     compile_request,
-    indented_sql,
     request_for_count_row,
 )
 from attnbank.queries.patterns.scoring import SELECTED
