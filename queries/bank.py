@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.engine import SECONDS, DuckDBEngine
+from attnbank.queries.backend import SECONDS, DuckDBBackend
 from attnbank.queries.execution import Isolated
 from attnbank.queries.options import MEMORY, ShowOptions
 from attnbank.queries.parameters import takes
@@ -73,23 +73,23 @@ class Bank(Requests):
 
     saver: Callable[..., int] | None = None
 
-    engine: DuckDBEngine
+    backend: DuckDBBackend
 
     def __init__(self, path: str | Path, limits: tuple[float, int] | None = None) -> None:
         """Open a bank; with `limits` (seconds, bytes) its connection is the sandbox of requests."""
         self.path = printable_path(path).expanduser()
-        self.engine = DuckDBEngine(self.path, limits)
+        self.backend = DuckDBBackend(self.path, limits)
         self._processes: WeakSet[Isolated] = WeakSet()
         self._chosen: dict[Any, Run | None] = {}  # by the kind of run, and the names that are given
         if limits is None:
             readers.add(self)
 
     def __repr__(self) -> str:
-        is_closed = self.engine.cursors.is_closed
+        is_closed = self.backend.cursors.is_closed
         return f"<Bank {typed_path(self.path)}{', closed' if is_closed else ''}>"
 
     def _repr_html_(self) -> str:
-        runs = None if self.engine.cursors.is_closed else self.runs()
+        runs = None if self.backend.cursors.is_closed else self.runs()
         return contents.html_of_bank(typed_path(self.path), runs)
 
     def __enter__(self) -> Self:
@@ -102,17 +102,17 @@ class Bank(Requests):
         """Close the file, and stop other threads' statements; BankError if one does not stop."""
         for process in list(self._processes):
             process.close()
-        self.engine.close()
+        self.backend.close()
 
     def release(self) -> None:
         """Close the file until the next query. Raises BankError if another thread reads it."""
-        self.engine.release()
+        self.backend.release()
         self._chosen.clear()
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """The calling thread's read-only connection. Raises BankError if the bank is closed."""
-        return self.engine.connection
+        return self.backend.connection
 
     def query(self, name: str, /, **values: Any) -> pl.DataFrame:
         """Run an analysis; its parameters, defaults and columns are those of its header.
@@ -124,7 +124,7 @@ class Bank(Requests):
         """
         analysis = registry.find_analysis(name)
         arguments = parameters.bind_values(analysis, values)
-        with self.engine.answering():
+        with self.backend.answering():
             run = self._choose(analysis, arguments)
             if run is not None and not analysis.is_own:
                 if not run.is_finished:
@@ -140,9 +140,9 @@ class Bank(Requests):
         call = self._macro_call(analysis, arguments)
         if analysis.is_own:  # it runs in the sandbox of `sql`
             return cached.rows if cached else as_declared(analysis, self.sql(call, arguments))
-        with self.engine.answering():
+        with self.backend.answering():
             try:
-                rows = cached.rows if cached else self.engine.fetch(call, arguments)
+                rows = cached.rows if cached else self.backend.fetch(call, arguments)
             except duckdb.Error as error:  # of the analysis, unless of the bank: see `answering`
                 if is_damage(error) or isinstance(error, duckdb.InterruptException):
                     raise
@@ -161,7 +161,7 @@ class Bank(Requests):
                 lambda name: f"${name}" if name in arguments else defaults[name]
             )
         # The macros of another version are in the file, and those of this one in memory.
-        schema = "paper." if analysis.is_view and not self.engine.cursors.is_other_version else ""
+        schema = "paper." if analysis.is_view and not self.backend.cursors.is_other_version else ""
         values = ", ".join(f"{name} := ${name}" for name in arguments)
         return f"from {schema}{analysis.name}({values})"
 
@@ -205,7 +205,7 @@ class Bank(Requests):
         """
         analysis = registry.find_analysis(name)
         arguments = parameters.bind_values(analysis, values)
-        with self.engine.answering():
+        with self.backend.answering():
             return cached_result(
                 self.connection, analysis, arguments, self._choose(analysis, arguments)
             )
@@ -214,7 +214,7 @@ class Bank(Requests):
         """The run that `query` reads with the same arguments; None if it reads not exactly one."""
         analysis = registry.find_analysis(name)
         arguments = parameters.bind_values(analysis, values)
-        with self.engine.answering():
+        with self.backend.answering():
             return self._choose(analysis, arguments)
 
     def sql(
@@ -238,7 +238,7 @@ class Bank(Requests):
         if isolated:
             with self.stream(statement, params, seconds=seconds, memory=memory) as running:
                 return running.frame()
-        frame = self.engine.run_select(statement, params, seconds, memory)
+        frame = self.backend.run_select(statement, params, seconds, memory)
         if not frame.height:
             for reason in parameters.reasons_without_rows(self, statement):
                 warnings.warn(reason, AttnbankWarning, stacklevel=2)
@@ -258,7 +258,7 @@ class Bank(Requests):
         of `sql` at any.
         """
         check_limits(seconds, memory)
-        self.engine.cursors.check_open()
+        self.backend.cursors.check_open()
         running = Isolated(self.path, statement, params, seconds, memory)
         self._processes.add(running)
         return running
@@ -269,29 +269,29 @@ class Bank(Requests):
         A view of the schema `paper` is read as this version of attnbank defines it. Raises
         CallError for an unknown name or run, and for a table that is not divided by run.
         """
-        with self.engine.answering():
-            schema, name_in_schema = contents.relation(self.engine, name)
+        with self.backend.answering():
+            schema, name_in_schema = contents.relation(self.backend, name)
             select = f"select * from {qualified_name(schema, name_in_schema)}"
             if schema == "paper" and name_in_schema in analyses():
                 select = self._macro_call(registry.find_analysis(name_in_schema), {})
             if run is not None:
-                select += f" where {contents.condition_on_run(self.engine, name_in_schema, run)}"
-            return self.engine.cursors.scan(select)
+                select += f" where {contents.condition_on_run(self.backend, name_in_schema, run)}"
+            return self.backend.cursors.scan(select)
 
     def runs(self) -> pl.DataFrame:
         """The runs, one row each, with their options and how much they hold."""
-        with self.engine.answering():
-            return contents.list_runs(self.engine)
+        with self.backend.answering():
+            return contents.list_runs(self.backend)
 
     def choices(self) -> pl.DataFrame:
         """The runs, and whether each may be the default: first, yes, or why not."""
-        with self.engine.answering():
-            return self.engine.internal("contents/run_choices")
+        with self.backend.answering():
+            return self.backend.internal("contents/run_choices")
 
     def info(self) -> contents.Contents:
         """What is in the bank: runs, models, corpora, tables, and skipped sentences."""
-        with self.engine.answering():
-            return contents.summarize_bank(self.engine)
+        with self.backend.answering():
+            return contents.summarize_bank(self.backend)
 
     def queries(self) -> pl.DataFrame:
         """The analyses, one row each: section, name, title, paper, grain. `query` runs them."""
@@ -440,13 +440,13 @@ class Bank(Requests):
 
     def saved(self) -> pl.DataFrame:
         """The saved relations, one row each: name, number of pairs, request, nodes, meaning."""
-        with self.engine.answering():
-            return self.engine.internal("contents/saved_relations")
+        with self.backend.answering():
+            return self.backend.internal("contents/saved_relations")
 
     def schema(self, table: str | None = None) -> pl.DataFrame:
         """The relations and functions with comments, or the columns of one. Raises CallError."""
-        with self.engine.answering():
-            return contents.describe_schema(self.engine, table)
+        with self.backend.answering():
+            return contents.describe_schema(self.backend, table)
 
 
 def list_analyses() -> pl.DataFrame:

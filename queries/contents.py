@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from attnbank.queries.engine import Engine
+from attnbank.queries.backend import Backend
 from attnbank.sql import registry
 from attnbank.sql.bank.opening import size_of
 from attnbank.sql.bank.paths import typed_path
@@ -55,53 +55,53 @@ class Contents:
         )
 
 
-def summarize_bank(engine: Engine) -> Contents:
+def summarize_bank(backend: Backend) -> Contents:
     """Summarize everything in a bank."""
-    ((format_, created_by),) = engine.connection.execute(
+    ((format_, created_by),) = backend.connection.execute(
         "select format, created_by from bank"
     ).fetchall()
     parts = ("models", "corpora", "skipped", "departures")
     return Contents(
-        engine.path,
-        size_of(engine.path),
+        backend.path,
+        size_of(backend.path),
         format_,
         created_by,
-        runs=list_runs(engine),
-        tables=_counts(engine),
-        **{part: engine.internal(f"contents/{part}") for part in parts},
+        runs=list_runs(backend),
+        tables=_counts(backend),
+        **{part: backend.internal(f"contents/{part}") for part in parts},
     )
 
 
-def list_runs(engine: Engine) -> pl.DataFrame:
+def list_runs(backend: Backend) -> pl.DataFrame:
     """The runs, one row each; `bytes` is a share of the file's, estimated by weights and sums."""
     weight = pl.when(pl.col("decimals") <= 5).then(_BYTES_ROUNDED).otherwise(_BYTES_UNROUNDED)
     share = pl.col("weights") * weight + pl.col("distributions") * _BYTES_OF_SUMS
-    part = (share / share.sum()).fill_nan(0.0) * size_of(engine.path)
-    return engine.internal("contents/runs").with_columns(bytes=part.round().cast(pl.Int64))
+    part = (share / share.sum()).fill_nan(0.0) * size_of(backend.path)
+    return backend.internal("contents/runs").with_columns(bytes=part.round().cast(pl.Int64))
 
 
-def describe_schema(engine: Engine, table: str | None = None) -> pl.DataFrame:
+def describe_schema(backend: Backend, table: str | None = None) -> pl.DataFrame:
     """Kind, name and comment of everything in the bank; or the columns of one table or analysis.
 
     `head_distance()` is the analysis where a table has its name. CallError for an unknown name.
     """
     if table is None:
-        relations = engine.internal("contents/relation_names")
+        relations = backend.internal("contents/relation_names")
         is_main = pl.col("schema") == "main"
         prefix = pl.when(is_main).then(pl.lit("")).otherwise(pl.col("schema") + ".")
         return relations.select("kind", (prefix + pl.col("name")).alias("name"), "comment")
     plain = table.removesuffix("()").removeprefix("main.").removeprefix("paper.")
-    kind, *_ = _tables_and_views(engine).get(f"main.{table.removeprefix('main.')}", ("none",))
+    kind, *_ = _tables_and_views(backend).get(f"main.{table.removeprefix('main.')}", ("none",))
     if plain in registry.analyses() and kind != "table":
         columns = registry.analyses()[plain].columns
         rows = [(column.name, column.type.upper(), column.help) for column in columns]
         return pl.DataFrame(rows, schema=["column", "type", "comment"], orient="row")
-    schema_name, name = relation(engine, table)
-    return engine.internal("contents/relation_columns", schema=schema_name, name=name)
+    schema_name, name = relation(backend, table)
+    return backend.internal("contents/relation_columns", schema=schema_name, name=name)
 
 
-def _tables_and_views(engine: Engine) -> dict[str, tuple[str, str, str]]:
-    relations = engine.internal("contents/relation_names").select("kind", "schema", "name").rows()
+def _tables_and_views(backend: Backend) -> dict[str, tuple[str, str, str]]:
+    relations = backend.internal("contents/relation_names").select("kind", "schema", "name").rows()
     return {
         f"{relation_row[1]}.{relation_row[2]}": relation_row
         for relation_row in relations
@@ -109,9 +109,9 @@ def _tables_and_views(engine: Engine) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def relation(engine: Engine, name: str) -> tuple[str, str]:
+def relation(backend: Backend, name: str) -> tuple[str, str]:
     """The schema and the name of a table or view. Raises CallError if there is none."""
-    known = _tables_and_views(engine)
+    known = _tables_and_views(backend)
     for candidate in (name, f"main.{name}", f"paper.{name}"):
         if candidate in known:
             return known[candidate][1:]
@@ -124,10 +124,10 @@ def relation(engine: Engine, name: str) -> tuple[str, str]:
     )
 
 
-def condition_on_run(engine: Engine, table: str, run: str | int) -> str:
+def condition_on_run(backend: Backend, table: str, run: str | int) -> str:
     """The SQL condition for the rows of a table that are of a run; CallError if there is none."""
-    number, _ = find_run(engine.connection, engine.path, run)
-    columns = list(describe_schema(engine, table)["column"])
+    number, _ = find_run(backend.connection, backend.path, run)
+    columns = list(describe_schema(backend, table)["column"])
     if "run" in columns:
         return f"run = {number}"
     if "sequence" in columns:
@@ -135,14 +135,14 @@ def condition_on_run(engine: Engine, table: str, run: str | int) -> str:
     raise CallError(f"Table {table} has no column run or sequence.", "Leave out run.")
 
 
-def _counts(engine: Engine) -> pl.DataFrame:
+def _counts(backend: Backend) -> pl.DataFrame:
     every = " union all ".join(
         f'select {literal(name if schema == "main" else f"{schema}.{name}")} as "table",'
         f' count(*) as "rows" from {qualified_name(schema, name)}'
-        for kind, schema, name in _tables_and_views(engine).values()
+        for kind, schema, name in _tables_and_views(backend).values()
         if kind == "table"
     )
-    return engine.fetch(every, {})
+    return backend.fetch(every, {})
 
 
 # Columns of runs that are shown beside each other, without the options.

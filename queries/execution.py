@@ -74,7 +74,7 @@ class Isolated(Worker):
 
     def frame(self) -> pl.DataFrame:
         """All rows at once. Raises QueryError if they take more memory than is allowed."""
-        from attnbank.queries.engine import concat_within
+        from attnbank.queries.backend import concat_within
 
         return concat_within(self, self._memory)
 
@@ -95,7 +95,7 @@ def _run(
     most: int | None,
 ) -> Iterator[pl.DataFrame | int | None]:
     """In the separate process: None once the bank is open, then rows, and how many there are."""
-    from attnbank.queries.engine import Sandbox
+    from attnbank.queries.backend import Sandbox
 
     # It brings the rows, and takes as long to import as DuckDB does to open the bank.
     threading.Thread(target=import_module, args=("pyarrow",), daemon=True).start()

@@ -17,7 +17,7 @@ from attnbank.sql.registry import analyses, find_analysis
 from attnbank.sql.run_choice import check_relation
 
 if TYPE_CHECKING:
-    from attnbank.queries.engine import AnyBank
+    from attnbank.queries.backend import AnyBank
 
 _Fields = ParamSpec("_Fields")
 _Options = TypeVar("_Options")
@@ -122,8 +122,8 @@ def reasons_without_rows(bank: AnyBank, statement: str) -> Iterator[str]:
             values = bind_values(analysis, literals)
             run = bank.run_of(name, **values)
             if run is not None:
-                with bank.engine.answering():
-                    check_relation(bank.engine.connection, analysis, values, run)
+                with bank.backend.answering():
+                    check_relation(bank.backend.connection, analysis, values, run)
         except AttnbankError as error:
             yield f"{name}: {error.fact} {error.remedy}".strip()
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from attnbank.queries.engine import AnyBank, Engine
+from attnbank.queries.backend import AnyBank, Backend
 from attnbank.queries.options import CONTEXT, MEMORY, CountOptions, FindOptions, ScoreOptions
 from attnbank.queries.parameters import takes
 from attnbank.sql.errors import AttnbankWarning, CallError
@@ -64,7 +64,7 @@ class Requests(AnyBank):
         if context is None or context is True:
             context = False if options.columns and context is None else CONTEXT
         run = run_of_request(
-            self.engine, options.request, options.run, options.within,
+            self.backend, options.request, options.run, options.within,
             f"{options.columns}, {options.sort}",
         )  # fmt: skip
         choice = HitOptions(
@@ -74,7 +74,7 @@ class Requests(AnyBank):
         compiled = compile_request(
             options.request, columns=options.columns, sort=options.sort, choice=choice
         )
-        hits = run_hits(self.engine, compiled, options.timeout, options.memory)
+        hits = run_hits(self.backend, compiled, options.timeout, options.memory)
         if context is False:
             return hits
         for name in {"left", "hit", "right"} & {*hits.columns}:
@@ -82,7 +82,7 @@ class Requests(AnyBank):
                 f"{name} is a name in the request and also a column of the context of a hit.",
                 "Rename it in the request, or pass context=False.",
             )
-        words = add_context(self.engine, hits.drop("run", strict=False), context)
+        words = add_context(self.backend, hits.drop("run", strict=False), context)
         keys = [name for name in hits.columns if name.rpartition(".")[2] == "sentence"]
         parts = (words.select("sent_id", "left", "hit", "right"), hits.drop("sent_id", *keys))
         return pl.concat(parts, how="horizontal")
@@ -99,12 +99,12 @@ class Requests(AnyBank):
         """
         from attnbank.queries.patterns import HitOptions, compile_request
 
-        run = run_of_request(self.engine, options.request, options.run, options.within, options.by)
+        run = run_of_request(self.backend, options.request, options.run, options.within, options.by)
         choice = HitOptions(
             options.corpus, options.limit, cross_sentence=options.in_documents, run=run
         )
         compiled = compile_request(options.request, columns=options.by, choice=choice, counts=True)
-        return run_hits(self.engine, compiled, options.timeout, options.memory)
+        return run_hits(self.backend, compiled, options.timeout, options.memory)
 
     @takes(ScoreOptions)
     def score(self, options: ScoreOptions) -> pl.DataFrame:
@@ -131,11 +131,11 @@ class Requests(AnyBank):
         from attnbank.queries.patterns import run_request, scoring, syntax
 
         checked = run_request.parse_and_resolve(options.request, options.by)
-        runs = _runs_to_score(self.engine, options, checked)
-        pairs = find_pairs(self.engine, options, runs[0] if checked.reads_run() else None).frame
+        runs = _runs_to_score(self.backend, options, checked)
+        pairs = find_pairs(self.backend, options, runs[0] if checked.reads_run() else None).frame
         if runs == [None] and options.in_documents:
-            with self.engine.answering():
-                runs = [run_request.choose_run_of_request(self.engine, in_documents=True).id]
+            with self.backend.answering():
+                runs = [run_request.choose_run_of_request(self.backend, in_documents=True).id]
         frames = [
             scoring.score_heads(
                 self, pairs, None if run is None else str(run), all_heads=options.every,
@@ -173,11 +173,11 @@ class Requests(AnyBank):
         options = ScoreOptions(
             request, dependent=dependent, head=head, run=run, within=within, timeout=timeout
         )
-        return find_pairs(self.engine, options, run)
+        return find_pairs(self.backend, options, run)
 
 
 def run_of_request(
-    engine: Engine,
+    backend: Backend,
     request: str,
     run: str | int | None = None,
     within: str = "sentence",
@@ -191,12 +191,12 @@ def run_of_request(
 
     checked = run_request.parse_and_resolve(request, columns)
     if checked.reads_run():
-        with engine.answering():
+        with backend.answering():
             chosen = run_request.choose_run_of_request(
-                engine, run, in_documents=within == "document", weights=checked.reads_weights(),
+                backend, run, in_documents=within == "document", weights=checked.reads_weights(),
                 attention=bool(checked.attention()), surprisal=checked.reads_surprisal(),
             )  # fmt: skip
-            run_request.check_thresholds(engine, checked, chosen)
+            run_request.check_thresholds(backend, checked, chosen)
             return chosen
     if run is not None:
         raise CallError(
@@ -207,15 +207,15 @@ def run_of_request(
 
 
 def run_hits(
-    engine: Engine, compiled: CompiledRequest, timeout: float = 30.0, memory: int = MEMORY
+    backend: Backend, compiled: CompiledRequest, timeout: float = 30.0, memory: int = MEMORY
 ) -> pl.DataFrame:
     """The rows of a compiled request, as `find` or `count` returns them, with their errors."""
     from attnbank.queries.patterns import syntax
 
     choice, run = compiled.choice, compiled.choice.run
     if run is not None:
-        with engine.answering():
-            ((skipped,),) = engine.connection.execute(
+        with backend.answering():
+            ((skipped,),) = backend.connection.execute(
                 "select count(distinct skipped.sentence) from skipped where skipped.run = $run",
                 {"run": run.id},
             ).fetchall()
@@ -226,8 +226,8 @@ def run_hits(
             text = f"The run {run.name} skipped {skipped:,} sentences, which are not searched."
             warnings.warn(text, AttnbankWarning, stacklevel=4)
         if compiled.resolved.reads_surprisal():
-            _warn_of_unmeasured(engine, run)
-    hits = _run_statement(engine, compiled, timeout, memory)
+            _warn_of_unmeasured(backend, run)
+    hits = _run_statement(backend, compiled, timeout, memory)
     keys = list(dict.fromkeys(map(str, compiled.resolved.keys)))
     if compiled.is_count and keys and hits.schema[keys[0]].is_numeric():  # as numbers are read
         return hits.sort(keys, nulls_last=True)
@@ -239,10 +239,10 @@ def run_hits(
     return hits if choice.keys else hits.drop("sentence")
 
 
-def _warn_of_unmeasured(engine: Engine, run: Run) -> None:
+def _warn_of_unmeasured(backend: Backend, run: Run) -> None:
     """Warn of words of a run that `attnbank surprisal` has not come to, or not again."""
-    with engine.answering():
-        left = engine.internal("losses/words_without_surprisal", run=run.id).item()
+    with backend.answering():
+        left = backend.internal("losses/words_without_surprisal", run=run.id).item()
     if left:
         warnings.warn(
             f"{left:,} words of the run {run.name} have not been measured; their sentences are"
@@ -253,33 +253,33 @@ def _warn_of_unmeasured(engine: Engine, run: Run) -> None:
 
 
 def _run_statement(
-    engine: Engine, compiled: CompiledRequest, timeout: float, memory: int
+    backend: Backend, compiled: CompiledRequest, timeout: float, memory: int
 ) -> pl.DataFrame:
     from attnbank.queries.patterns import unmatched_names
 
     check_limits(timeout, memory)
     checked, corpus = compiled.resolved, compiled.choice.corpus
-    with engine.answering():
+    with backend.answering():
         if corpus is not None:
-            find_corpus(engine.connection, engine.path, corpus)
-        unmatched_names.check_enhanced(engine.connection, checked)
-    hits = engine.run_request(compiled.statement, timeout, memory)
-    with engine.answering():
+            find_corpus(backend.connection, backend.path, corpus)
+        unmatched_names.check_enhanced(backend.connection, checked)
+    hits = backend.run_request(compiled.statement, timeout, memory)
+    with backend.answering():
         for warning in unmatched_names.messages_of_unmatched_names(
-            engine.connection, checked, corpus
+            backend.connection, checked, corpus
         ):
             warnings.warn(warning, AttnbankWarning, stacklevel=5)
     return hits
 
 
-def find_pairs(engine: Engine, options: ScoreOptions, run: str | int | None) -> WordPairs:
+def find_pairs(backend: Backend, options: ScoreOptions, run: str | int | None) -> WordPairs:
     """The pairs of words to score; `run` is what the request reads. Raises and warns as `score`."""
     from attnbank.queries.patterns import CompiledRequest, HitOptions, run_request, scoring
     from attnbank.queries.patterns.compiler.select import compile_pairs
 
     request, by, dependent, head = options.request, options.by, options.dependent, options.head
     is_read = run_request.reads_run(request, by)
-    chosen = run_of_request(engine, request, run, options.within, by) if is_read else None
+    chosen = run_of_request(backend, request, run, options.within, by) if is_read else None
     choice = HitOptions(options.corpus, keys=True, cross_sentence=options.in_documents, run=chosen)
     checked = run_request.with_keys_to_count_by(
         run_request.resolve_with_options(request, by, "", choice)
@@ -293,9 +293,9 @@ def find_pairs(engine: Engine, options: ScoreOptions, run: str | int | None) -> 
         raise CallError("--from and --to name the same node.", f"Give two of: {join_names(nodes)}.")
     statement = compile_pairs(checked, choice, dependent, head, options.apart)
     if chosen is not None and checked.reads_surprisal():
-        _warn_of_unmeasured(engine, chosen)
+        _warn_of_unmeasured(backend, chosen)
     compiled = CompiledRequest(checked, statement, choice)
-    pairs = _run_statement(engine, compiled, options.timeout, options.memory)
+    pairs = _run_statement(backend, compiled, options.timeout, options.memory)
     if checked.attention():
         warnings.warn(scoring.CIRCULAR, AttnbankWarning, stacklevel=4)
     elif run_request.parse_and_resolve(request).reads_surprisal():
@@ -304,16 +304,16 @@ def find_pairs(engine: Engine, options: ScoreOptions, run: str | int | None) -> 
 
 
 def _runs_to_score(
-    engine: Engine, options: ScoreOptions, checked: ResolvedRequest
+    backend: Backend, options: ScoreOptions, checked: ResolvedRequest
 ) -> list[str | int | None]:
     """The runs whose heads are scored, by name or id; None for the default of the analysis."""
     from attnbank.queries.patterns import run_request
 
     run = options.run
     if checked.reads_surprisal() and run is None:  # one of which heads can be judged, too
-        with engine.answering():
+        with backend.answering():
             run = run_request.choose_run_of_request(
-                engine, in_documents=options.in_documents, weights=checked.reads_weights(),
+                backend, in_documents=options.in_documents, weights=checked.reads_weights(),
                 surprisal=True,
             ).id  # fmt: skip
     if run is None or isinstance(run, str | int):

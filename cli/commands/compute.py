@@ -265,7 +265,7 @@ def _answer_analysis(
         )
     bank.reads_cache = False
     number = None if run is None else run.id
-    with bank.engine.answering():
+    with bank.backend.answering():
         analysis = find_analysis(name)
         bound = bind_values(analysis, arguments)
         question = answer_cache.question(bank.connection, analysis, bound, number)

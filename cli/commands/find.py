@@ -104,7 +104,7 @@ def find(
             if words_beside is None and width is None:
                 words_beside = CONTEXT
             rows = add_context(
-                bank.engine, matches.drop("run", strict=False).head(output.MOST_ROWS), words_beside
+                bank.backend, matches.drop("run", strict=False).head(output.MOST_ROWS), words_beside
             )
             rows = rows if width is None else _cut_context(rows, width)
     output.write_frames(ctx, [rows], count=lambda: matches.height, title=title)
@@ -118,7 +118,7 @@ def _hits(
 
     request, hits = ctx.params["request"], _restrict_to_run(ctx, bank, hits, keys)
     compiled = compile_request(request, choice=hits, **keys)
-    rows = run_hits(bank.engine, compiled, ctx.params["timeout"])
+    rows = run_hits(bank.backend, compiled, ctx.params["timeout"])
     run = None if hits.run is None else hits.run.name
     if output.has_provenance(ctx):
         from attnbank.queries.dialects import indented_sql
@@ -152,7 +152,7 @@ def _restrict_to_run(
 
     options = ctx.params
     run = run_of_request(
-        bank.engine, options["request"], options["run"], options["within"], _join_keys(keys)
+        bank.backend, options["request"], options["run"], options["within"], _join_keys(keys)
     )
     return replace(hits, run=run)
 

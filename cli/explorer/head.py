@@ -209,11 +209,11 @@ def _examples_and_errors(
     bank = context.bank
     run_read = bank.run_of(_COUNTED_AS, run=run)
     assert run_read is not None, "the analysis reads one run"
-    with bank.engine.answering():
+    with bank.backend.answering():
         run_choice.check_relation(
             bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, run_read
         )
-        examples = bank.engine.internal(
+        examples = bank.backend.internal(
             "examples/head_examples", run=run_read.name, relation=relation, layer=pair[0],
             head=pair[1], direction=direction, most=_EXAMPLES,
         )  # fmt: skip
@@ -296,11 +296,11 @@ def examples(context: RequestContext, variables: dict[str, Any]) -> None:
     assert run_read is not None, "the analysis reads one run"
     _rows_of_head(context.query("head_accuracy", run=run_read.name).frame, pair)
     page = context.page_number()
-    with bank.engine.answering():
+    with bank.backend.answering():
         run_choice.check_relation(
             bank.connection, registry.find_analysis(_COUNTED_AS), {"relation": relation}, run_read
         )
-        rows = bank.engine.internal(
+        rows = bank.backend.internal(
             "examples/example_page", run=run_read.name, relation=relation, layer=layer, head=head,
             direction=direction, breakdown=breakdown, value=value, most=_EXAMPLES_OF_PAGE,
             skipped=(page - 1) * _EXAMPLES_OF_PAGE,
@@ -310,7 +310,7 @@ def examples(context: RequestContext, variables: dict[str, Any]) -> None:
     variables["part"] = context.paging(total, size=_EXAMPLES_OF_PAGE)
     hits = rows.select("sent_id", "sentence", "dependent",
                         pl.coalesce("target", "gold").alias("found"))  # fmt: skip
-    lines = add_context(bank.engine, hits, 8)
+    lines = add_context(bank.backend, hits, 8)
     variables["lines"] = [
         {
             **line, "found": row["value"], "is_right": row["is_right"],
@@ -326,7 +326,7 @@ def examples(context: RequestContext, variables: dict[str, Any]) -> None:
 
 def _examples(context: RequestContext, rows: pl.DataFrame) -> list[dict[str, Any]]:
     hits = rows.select("sent_id", "sentence", "dependent", "gold")
-    lines = add_context(context.bank.engine, hits, 8)
+    lines = add_context(context.bank.backend, hits, 8)
     nodes = ("dependent", "gold")
     return [
         {**line, "found": row["value"], "id": row["sentence"], "words": hit_of(row, nodes)}

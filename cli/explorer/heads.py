@@ -276,7 +276,7 @@ def _figure(
 
 def _checkpoints(context: RequestContext, run: str | None) -> dict[str, Any]:
     """The checkpoints of the run's training, and the index of the run among them."""
-    rows = context.bank.engine.internal("contents/checkpoints", run=run).rows()
+    rows = context.bank.backend.internal("contents/checkpoints", run=run).rows()
     if len(rows) < 2:
         return {}
     parameters = {key: value for key, value in context.parameters.items() if key != "run"}

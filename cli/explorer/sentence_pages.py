@@ -53,7 +53,7 @@ def request_view(context: RequestContext, variables: dict[str, Any]) -> None:
         return
     heads = "" if by else context.text_parameter("head").strip()
     keys = by or _attention_keys(request, heads)
-    run = run_of_request(context.bank.engine, request, context.run_name, "sentence", keys)
+    run = run_of_request(context.bank.backend, request, context.run_name, "sentence", keys)
     choice = HitOptions(context.text_parameter("corpus") or None, run=run)
     if by:
         variables |= _counts(context, request, choice, by)
@@ -87,7 +87,7 @@ def _hits(
     matches = context.handle.cached_rows(
         ("hits", request, keys, choice),
         lambda: run_hits(
-            context.bank.engine,
+            context.bank.backend,
             compile_request(request, columns=keys, choice=choice),
             context.cache.seconds,
             context.cache.memory,
@@ -98,7 +98,7 @@ def _hits(
     total = min(matches.height, MOST_HITS)
     paging = context.paging(total, size=limit, has_more=is_cut)
     matches = paging.slice(matches)
-    lines = add_context(context.bank.engine, matches.drop("run", strict=False), _CONTEXT)
+    lines = add_context(context.bank.backend, matches.drop("run", strict=False), _CONTEXT)
     more = columns_as_text(lines.drop("sent_id", "left", "hit", "right"))
     nodes = node_columns(matches)
     default, unread = _unread_sentences(context, matches["sentence"].to_list())
@@ -126,7 +126,7 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
     """The run that shows sentences, and which of them (by sentence.id) it has not read."""
     bank = context.bank
     try:
-        run = choose_run_over_corpus(bank.engine, context.run_name, None, None)
+        run = choose_run_over_corpus(bank.backend, context.run_name, None, None)
     except AttnbankError:  # no suitable run; the page of the sentence says why
         return None, set()
     rows = bank.connection.execute(
@@ -134,14 +134,14 @@ def _unread_sentences(context: RequestContext, sentences: list[int]) -> tuple[st
         " where document.corpus = $corpus and sentence.id in (select unnest($sentences))",
         {"corpus": run.corpus, "sentences": sentences},
     ).fetchall()
-    return run.name, {number for (number,) in rows} - sentences_of_run(bank.engine, run, sentences)
+    return run.name, {number for (number,) in rows} - sentences_of_run(bank.backend, run, sentences)
 
 
 def _counts(context: RequestContext, request: str, choice: HitOptions, by: str) -> dict[str, Any]:
     counts = context.handle.cached_rows(
         ("counts", request, by, choice),
         lambda: run_hits(
-            context.bank.engine,
+            context.bank.backend,
             compile_request(request, columns=by, choice=choice, counts=True),
             context.cache.seconds,
             context.cache.memory,
@@ -190,10 +190,10 @@ def model_view(context: RequestContext, variables: dict[str, Any]) -> None:
     variables |= {"sentence": name}
     if not name:
         return
-    with context.bank.engine.answering():
-        chosen = find_sentence(context.bank.engine, name, None)
+    with context.bank.backend.answering():
+        chosen = find_sentence(context.bank.backend, name, None)
         run = choose_run_over_corpus(
-            context.bank.engine, context.run_name, None, (chosen.corpus, chosen.corpus_name)
+            context.bank.backend, context.run_name, None, (chosen.corpus, chosen.corpus_name)
         )
     heads = [f"{layer}-{head}" for layer in run.numbers for head in range(1, run.heads + 1)]
     views = [
@@ -311,7 +311,7 @@ def _marked_words(
     context: RequestContext, number: int, marked: Collection[int]
 ) -> list[tuple[str, bool]]:
     """The text of a sentence in parts, each with whether it is marked."""
-    words = context.bank.engine.internal("sentences/words", sentence=number)
+    words = context.bank.backend.internal("sentences/words", sentence=number)
     parts: list[tuple[str, bool]] = []
     for form, index, space_after in words.iter_rows():
         parts.append((form, index in marked))

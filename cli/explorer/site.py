@@ -199,7 +199,7 @@ def _render_view(view: View, template: str, title: str, request: Request, visit:
     file_format = parameters.pop("as", None)
     with collecting_warnings() as notes:
         try:
-            with cache.open() as handle, handle.bank.engine.answering():
+            with cache.open() as handle, handle.bank.backend.answering():
                 context = RequestContext(
                     cache, handle, parameters, request.path_params, request.url.path, visit=visit
                 )
@@ -266,7 +266,7 @@ def _render_record(
         return Response(status_code=499)
     cache: BankCache = request.app.state.cache
     try:
-        with cache.open() as handle, handle.bank.engine.answering():
+        with cache.open() as handle, handle.bank.backend.answering():
             context = RequestContext(
                 cache, handle, request.query_params, request.path_params, request.url.path,
                 visit=visit,

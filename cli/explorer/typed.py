@@ -90,7 +90,7 @@ class _ModelChoice(NamedTuple):
 
 
 def _choose_model(context: RequestContext) -> _ModelChoice:
-    run = choose_run_over_corpus(context.bank.engine, context.run_name, None, None)
+    run = choose_run_over_corpus(context.bank.backend, context.run_name, None, None)
     name, seed, revision, sha256 = context.bank.connection.execute(
         "select model.name, model.random_seed, model.revision, model.sha256 from run"
         " inner join model on model.id = run.model where run.id = $run",

@@ -318,7 +318,7 @@ def _ranges_to_open(bank: Bank) -> list[tuple[int, int]]:
 
     The page requests them in advance, in one go.
     """
-    with bank.engine.answering():
+    with bank.backend.answering():
         ((size,),) = bank.connection.execute(
             "select block_size from pragma_database_size() where database_name = current_catalog()"
         ).fetchall()
@@ -349,7 +349,7 @@ def _compiled_requests(bank: Bank, saved: Sequence[Mapping[str, Any]]) -> Iterat
     requests += [(None, request) for request in _EXAMPLES]
     for name, request in requests:
         with suppress(AttnbankError):
-            run = run_of_request(bank.engine, request)
+            run = run_of_request(bank.backend, request)
             choice = HitOptions(limit=10_001, keys=True, run=run)
             question = run_request.compile_request(request, choice=choice)
             yield {

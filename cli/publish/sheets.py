@@ -38,16 +38,16 @@ def write_sheets(folder: Path, bank: Bank, run: Run) -> Iterator[int]:
 
     `names.json` has the number and name of each, in the order of the text.
     """
-    with bank.engine.answering():
-        rows = bank.engine.internal("sentences/of_run", run=run.id).rows()
+    with bank.backend.answering():
+        rows = bank.backend.internal("sentences/of_run", run=run.id).rows()
     write_json(folder / "names.json", [[number, name] for number, name in rows])
     file: dict[str, Any] = {}
     for at, (number, name) in enumerate(rows, 1):
         chosen = ChosenSentence(number, name, run.corpus, run.corpus_name)
-        with bank.engine.answering():
+        with bank.backend.answering():
             options = ShowOptions(number, coreference=True)
-            records = sentence_records(bank.engine, run, chosen, options)
-            words = bank.engine.internal("sentences/words", sentence=number).rows()
+            records = sentence_records(bank.backend, run, chosen, options)
+            words = bank.backend.internal("sentences/words", sentence=number).rows()
         file[str(number)] = _sentence_record(records, chosen, words)
         if at == len(rows) or rows[at][0] // IN_A_FILE != number // IN_A_FILE:
             write_json(folder / f"{number // IN_A_FILE}.json", file)

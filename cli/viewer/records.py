@@ -55,12 +55,12 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run]) -> dict[str, Any]:
     """What pages know of a bank before anything is asked of it."""
     info = bank.info()
     rows = {row["id"]: row for row in info.runs.to_dicts()}
-    with bank.engine.answering():
+    with bank.backend.answering():
         relations = bank.connection.execute(
             "select distinct without_subtype(word.deprel) as relation from word"
             " where word.head_index > 0 order by relation"
         ).fetchall()
-        circular = bank.engine.fetch("select name from saved_relation where is_circular", {})[
+        circular = bank.backend.fetch("select name from saved_relation where is_circular", {})[
             "name"
         ]
         # Of several controls the one with the lowest seed.
@@ -74,7 +74,7 @@ def bank_record(bank: Bank, name: str, runs: Iterable[Run]) -> dict[str, Any]:
     saved = bank.saved().to_dicts()
     shown = None
     with suppress(AttnbankError):
-        shown = choose_run_over_corpus(bank.engine, None, None, None).id
+        shown = choose_run_over_corpus(bank.backend, None, None, None).id
     return {
         "name": name,
         "runs": [_run_record(bank, run, rows[run.id], controls) for run in runs],
@@ -104,10 +104,10 @@ def _run_record(
 ) -> dict[str, Any]:
     """The facts of a run, and the notes below its sentences."""
     run_fields = {field.name: getattr(run, field.name) for field in fields(run)}
-    names = names_of_run(bank.engine, run)
+    names = names_of_run(bank.backend, run)
     facts = pictures.SentenceFacts(names["run"], names["model"], names["corpus"], names["measure"])
-    with bank.engine.answering():
-        steps = bank.engine.internal("contents/checkpoints", run=run.name).rows()
+    with bank.backend.answering():
+        steps = bank.backend.internal("contents/checkpoints", run=run.name).rows()
         ((causal, seed),) = bank.connection.execute(
             "select coalesce(model.causal, false), model.random_seed"
             " from run inner join model on model.id = run.model where run.id = $run",
@@ -139,9 +139,9 @@ def _default_run(bank: Bank, name: str) -> int | None:
 
 def _default_run_of_requests(bank: Bank, about: str) -> int | None:
     """The default run for requests about attention, weights or surprisal; None if there is none."""
-    with suppress(AttnbankError), bank.engine.answering():
+    with suppress(AttnbankError), bank.backend.answering():
         return run_request.choose_run_of_request(
-            bank.engine, in_documents=False, weights=about == "weights",
+            bank.backend, in_documents=False, weights=about == "weights",
             attention=about != "surprisal", surprisal=about == "surprisal",
         ).id  # fmt: skip
     return None
@@ -209,8 +209,8 @@ def examples_record(
     """Examples of what a head gets right and wrong, at most so many of each, and its errors by what
     it finds instead.
     """
-    with bank.engine.answering():
-        return bank.engine.internal(
+    with bank.backend.answering():
+        return bank.backend.internal(
             "examples/head_examples", run=run.name, relation=relation, layer=head[0], head=head[1],
             direction=direction, most=most,
         ).to_dicts()  # fmt: skip
@@ -223,18 +223,18 @@ def sentence_record(
 
     Raises CallError if the run has not read it.
     """
-    with bank.engine.answering():
-        chosen = find_sentence(bank.engine, str(sentence), run.corpus_name)
-        if chosen.id not in sentences_of_run(bank.engine, run, [chosen.id]):
+    with bank.backend.answering():
+        chosen = find_sentence(bank.backend, str(sentence), run.corpus_name)
+        if chosen.id not in sentences_of_run(bank.backend, run, [chosen.id]):
             raise CallError(
                 f"The run {run.name} has not read the sentence {chosen.name}.",
                 "Choose another sentence, or another run.",
             )
-        records = sentence_records(bank.engine, run, chosen, ShowOptions(sentence))
-        words = bank.engine.internal("sentences/words", sentence=sentence).rows()
+        records = sentence_records(bank.backend, run, chosen, ShowOptions(sentence))
+        words = bank.backend.internal("sentences/words", sentence=sentence).rows()
         values = {"sequence": records.sequence, "heads": [f"{one}-{two}" for one, two in heads]}
-        maps = bank.engine.internal("sentences/maps", **values).to_dicts()
-        peaks = bank.engine.internal("sentences/peaks", **values).to_dicts()
+        maps = bank.backend.internal("sentences/maps", **values).to_dicts()
+        peaks = bank.backend.internal("sentences/peaks", **values).to_dicts()
     return words_record(records, chosen, words) | {"maps": maps, "peaks": peaks}
 
 

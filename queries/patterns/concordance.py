@@ -15,7 +15,7 @@ import polars as pl
 from attnbank.sql.messages import is_right_to_left
 
 if TYPE_CHECKING:
-    from attnbank.queries.engine import Engine
+    from attnbank.queries.backend import Backend
 
 # A surface form, and whether white space follows it.
 Word = tuple[str, bool]
@@ -28,7 +28,7 @@ Sentence = tuple[list[Word], dict[int, int]]
 _BATCH_SIZE = 10_000  # sentences read by one statement
 
 
-def add_context(engine: Engine, hits: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
+def add_context(backend: Backend, hits: pl.DataFrame, context: int | None = None) -> pl.DataFrame:
     """Replace the node columns of hits by the text columns `left`, `hit` and `right`.
 
     `hits` has `sent_id`, `sentence` (`HitOptions.keys`) and one column of word indexes per node,
@@ -40,9 +40,9 @@ def add_context(engine: Engine, hits: pl.DataFrame, context: int | None = None) 
     is_cross_sentence = bool(nodes) and node_sentences[0] in hits.columns
     of_node = node_sentences if is_cross_sentence else ["sentence"] * len(nodes)
     id_columns = dict.fromkeys(["sentence", *of_node])
-    with engine.answering():
+    with backend.answering():
         sentences = _read_sentences(
-            engine, list({number for name in id_columns for number in hits[name]})
+            backend, list({number for name in id_columns for number in hits[name]})
         )
     rows = []
     for row in hits.iter_rows(named=True):
@@ -72,11 +72,11 @@ def node_columns(hits: pl.DataFrame) -> list[str]:
     return [name for name in indexes if not any(sign in name for sign in ".(")]
 
 
-def _read_sentences(engine: Engine, sentences: list[int]) -> dict[int, Sentence]:
+def _read_sentences(backend: Backend, sentences: list[int]) -> dict[int, Sentence]:
     by_id: dict[int, Sentence] = defaultdict(lambda: ([], {}))
     for start in range(0, len(sentences), _BATCH_SIZE):
         part = sentences[start : start + _BATCH_SIZE]
-        rows = engine.internal("patterns/surface_tokens", sentences=part)
+        rows = backend.internal("patterns/surface_tokens", sentences=part)
         for sentence, index, form, space_after, last_index in rows.iter_rows():
             words, positions = by_id[sentence]
             words.append((form, space_after))

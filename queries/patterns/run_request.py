@@ -22,7 +22,7 @@ from attnbank.sql.messages import join_names
 from attnbank.sql.run_choice import Run, choose_run
 
 if TYPE_CHECKING:
-    from attnbank.queries.engine import Engine
+    from attnbank.queries.backend import Backend
 
 # The largest limit or sample size.
 MOST_LIMIT = 2**31 - 1
@@ -142,7 +142,7 @@ def parse_and_resolve(request: str, columns: str = "", sort: str = "") -> Resolv
 
 
 def choose_run_of_request(
-    engine: Engine, requested: str | int | None = None, *,
+    backend: Backend, requested: str | int | None = None, *,
     in_documents: bool, weights: bool = False, attention: bool = True, surprisal: bool = False,
 ) -> Run:  # fmt: skip
     """Choose the run that a request about attention or surprisal reads.
@@ -159,7 +159,7 @@ def choose_run_of_request(
 
     def choose_by(weights: str | None) -> Run:
         criteria = replace(choice, weights=weights)
-        return choose_run(engine.connection, engine.path, criteria, "a request", requested)
+        return choose_run(backend.connection, backend.path, criteria, "a request", requested)
 
     if not weights:
         return choose_by(None)
@@ -169,7 +169,7 @@ def choose_run_of_request(
         return choose_by("largest")
 
 
-def check_thresholds(engine: Engine, checked: ResolvedRequest, run: Run) -> None:
+def check_thresholds(backend: Backend, checked: ResolvedRequest, run: Run) -> None:
     """Raise RequestError for a threshold that weights which the run did not keep may pass.
 
     Warns with AttnbankWarning of columns of weights, which are null where they were not kept.
@@ -183,7 +183,7 @@ def check_thresholds(engine: Engine, checked: ResolvedRequest, run: Run) -> None
                 message = f"{use} is empty where the weight is not kept: {limit}."
                 warnings.warn(message, AttnbankWarning, stacklevel=5)
         elif use.sign is not None:
-            rows = engine.internal(
+            rows = backend.internal(
                 "patterns/largest_hidden", run=run.id, layer=use.head.layer, head=use.head.head
             ).rows()
             hidden = rows[0][1] if rows else None
@@ -198,7 +198,7 @@ def check_thresholds(engine: Engine, checked: ResolvedRequest, run: Run) -> None
                     use.position,
                     f"{limit}; other weights of {use.head} can be as large as {hidden:.4g}.",
                     f"Ask for {enough} or more, or make a run with every weight: attnbank"
-                    f" -b {shlex.quote(str(engine.path))} ingest CORPUS --keep weights",
+                    f" -b {shlex.quote(str(backend.path))} ingest CORPUS --keep weights",
                 )
 
 

@@ -17,7 +17,7 @@ from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankWarning
 
 if TYPE_CHECKING:
-    from attnbank.queries.engine import AnyBank
+    from attnbank.queries.backend import AnyBank
 
 # The name of the pairs as a relation; no relation of a corpus has brackets.
 RELATION = "(request)"
@@ -62,7 +62,7 @@ def score_heads(
             columns = [column.name for column in registry.find_analysis(name).columns]
         return pl.DataFrame(schema=columns).drop([] if all_heads else "relation", strict=False)
     rows = pairs.select("word", "head_word").unique().with_columns(relation=pl.lit(RELATION))
-    with bank.engine.temp_table("saved_pair", rows.select("relation", "word", "head_word")):
+    with bank.backend.temp_table("saved_pair", rows.select("relation", "word", "head_word")):
         if all_heads:
             return bank.query(name, relation=RELATION, run=run)
         best = _test_best_head(bank, pairs, run)
@@ -79,7 +79,7 @@ def score_heads(
 
 def control_runs(bank: AnyBank, run: str) -> list[str]:
     """The names of the random-weight control runs of a trained run, in the order of their seeds."""
-    return bank.engine.internal("patterns/control_run", run=run).to_series().to_list()
+    return bank.backend.internal("patterns/control_run", run=run).to_series().to_list()
 
 
 def _score_groups(
@@ -99,8 +99,8 @@ def _score_groups(
     groups = pairs.select(keys).unique().sort(keys, nulls_last=True)
     groups = groups.with_row_index("number").cast({"number": pl.Int64})
     rows = pairs.join(groups, on=keys, how="inner", nulls_equal=True)
-    with bank.engine.temp_table("score_group", rows.select("word", "head_word", "number")):
-        counted = bank.engine.internal(
+    with bank.backend.temp_table("score_group", rows.select("word", "head_word", "number")):
+        counted = bank.backend.internal(
             "patterns/score_groups", relation=RELATION, run=row["run"], min_count=min_count,
             offsets=_DEFAULT_OFFSETS if per_group else [row["offset"]], **parameters,
         )  # fmt: skip
@@ -131,7 +131,7 @@ def _test_best_head(bank: AnyBank, pairs: pl.DataFrame, run: str | None) -> pl.D
     best = bank.query("best_head_test", relation=RELATION, run=run)
     chosen = bank.run_of("best_head_test", relation=RELATION, run=run)
     assert chosen is not None
-    counts = bank.engine.internal("patterns/pairs_of_run", relation=RELATION, run=chosen.name)
+    counts = bank.backend.internal("patterns/pairs_of_run", relation=RELATION, run=chosen.name)
     total, inside = counts.row(0)
     scored = best["n"][0] if best.height else 0
     if not total:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.engine import AnyBank
+from attnbank.queries.backend import AnyBank
 from attnbank.queries.report.outline import PaperComparison, published
 
 # What stands where there is no figure, as in every table.

@@ -97,9 +97,9 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         several = sides() if subjects[1:] else ()
         beside = [(section, side_by_side(bank, section, subjects)) for section in several]
     answered = [answer for answer in answers.values() if isinstance(answer, SectionAnswer)]
-    with bank.engine.answering():
-        every = contents.summarize_bank(bank.engine)
-        versions = bank.engine.internal("sections/versions")
+    with bank.backend.answering():
+        every = contents.summarize_bank(bank.backend)
+        versions = bank.backend.internal("sections/versions")
     named_runs = {name for answer in answered for name in answer.runs}
     for answer in answered:
         named_runs |= set(answer.comparison.controls if answer.comparison else ())

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from attnbank.queries import contents, pictures
-from attnbank.queries.engine import AnyBank
+from attnbank.queries.backend import AnyBank
 from attnbank.queries.patterns.scoring import control_runs
 from attnbank.queries.report.comparison import compare
 from attnbank.queries.report.outline import (
@@ -64,8 +64,8 @@ def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
     Without that it is the newest finished run. Raises CallError if there is no such run, or if its
     positions are not words, which the sections on syntax read.
     """
-    with bank.engine.answering():
-        rows = bank.engine.internal("sections/runs")
+    with bank.backend.answering():
+        rows = bank.backend.internal("sections/runs")
     runs = tuple(ReportRun(*row) for row in rows.iter_rows())
     try:
         usual = bank.run_of("best_head", run=None if run is None else str(run))
@@ -125,9 +125,9 @@ def _rule(bank: AnyBank, analysis: Analysis, values: Mapping[str, Any], of: Subj
         is_main = of.main is not None and values["run"] == of.main.name
         return "named" if is_main and of.is_named else "the one of the main run's model that fits"
     answering_run = bank.run_of(analysis.name)
-    with bank.engine.answering():
-        choice = resolve_weights(bank.engine.connection, analysis)
-        candidates = run_candidates(bank.engine.connection, choice)
+    with bank.backend.answering():
+        choice = resolve_weights(bank.backend.connection, analysis)
+        candidates = run_candidates(bank.backend.connection, choice)
     able = {candidate.id for candidate in candidates if candidate.may_be_default}
     if answering_run is None or len(able) == 1:
         return "the only one that fits"
@@ -214,9 +214,9 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
         default, why = None, error
     if not of.is_named and default is not None and default.model == main.model:
         return {}
-    with bank.engine.answering():
+    with bank.backend.answering():
         candidates = run_candidates(
-            bank.engine.connection, resolve_weights(bank.engine.connection, analysis)
+            bank.backend.connection, resolve_weights(bank.backend.connection, analysis)
         )
     able = {candidate.id for candidate in candidates if candidate.unusable_because is None}
     same = [
@@ -248,7 +248,7 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
 def _controls_of(bank: AnyBank, of: Subject) -> list[str]:
     if of.main is None:
         return []
-    with bank.engine.answering():
+    with bank.backend.answering():
         return control_runs(bank, of.main.name)
 
 
@@ -319,8 +319,8 @@ def _ingest(
     """The command for another run of the model, over a corpus that has what it `needs`."""
     if of.main is None:
         return _command(bank, "ingest", PLACE)
-    with bank.engine.answering():
-        bank_contents = contents.summarize_bank(bank.engine)
+    with bank.backend.answering():
+        bank_contents = contents.summarize_bank(bank.backend)
     name = bank_contents.models.filter(id=of.main.model)["name"][0]
     if needs in ("gradients", "losses"):
         name = _WITH_LOSS.get(name, name)
@@ -345,7 +345,7 @@ def _corpora_with(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | 
             continue
         if (
             needs == "trees"
-            and not bank.engine.internal("corpus_relations", corpus=row["id"]).height
+            and not bank.backend.internal("corpus_relations", corpus=row["id"]).height
         ):
             continue
         paths = [line for line in row["path"].split("\n") if line]

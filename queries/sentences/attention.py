@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from attnbank.queries.engine import Engine
+from attnbank.queries.backend import Backend
 from attnbank.queries.options import ShowOptions
 from attnbank.queries.pictures.sentence import ELSEWHERE, Panel
 from attnbank.queries.pictures.tree import Tree
@@ -42,27 +42,27 @@ class ReadSentence:
     notes: tuple[str, ...]
 
 
-def required_annotation(engine: Engine, options: ShowOptions) -> str | None:
+def required_annotation(backend: Backend, options: ShowOptions) -> str | None:
     """The annotation that the options require of a corpus: "mentions", "trees" or None."""
     if options.coreference:
         return "mentions"
-    is_gold = options.relation is not None and not _is_saved_relation(engine, options.relation)
+    is_gold = options.relation is not None and not _is_saved_relation(backend, options.relation)
     return "trees" if options.tree or options.decoded or is_gold else None
 
 
-def check_relation(engine: Engine, relation: str | None, run: Run) -> None:
+def check_relation(backend: Backend, relation: str | None, run: Run) -> None:
     """Raise CallError for a relation (nmod, nmod:poss, all) neither in the corpus nor saved."""
-    if relation is None or _is_saved_relation(engine, relation):
+    if relation is None or _is_saved_relation(backend, relation):
         return
-    rows = engine.internal("corpus_relations", corpus=run.corpus)
+    rows = backend.internal("corpus_relations", corpus=run.corpus)
     known = [str(name) for name, *_ in rows.iter_rows()]
     if relation not in {"all", *known, *map(without_subtype, known)}:
         raise run_choice.unknown_relation(relation, run, known)
 
 
-def names_of_run(engine: Engine, run: Run) -> dict[str, str]:
+def names_of_run(backend: Backend, run: Run) -> dict[str, str]:
     """The keys run, model, corpus and measure of a run, as a title shows them."""
-    facts = engine.internal("sentences/run_facts", run=run.id).row(0, named=True)
+    facts = backend.internal("sentences/run_facts", run=run.id).row(0, named=True)
     model = facts["model"]
     if model.count("/") > 1 or "\\" in model:  # a folder: its path is private
         model = PurePath(model.replace("\\", "/")).name
@@ -100,12 +100,12 @@ _NO_MENTIONS = pl.DataFrame(
 
 
 def sentence_records(
-    engine: Engine, run: Run, chosen: ChosenSentence, options: ShowOptions
+    backend: Backend, run: Run, chosen: ChosenSentence, options: ShowOptions
 ) -> SentenceRecords:
     """Read what all heads share of a sentence. Raises CallError if `options.words` has no word."""
-    inputs = engine.internal("sentences/inputs", run=run.id, sentence=chosen.id)
+    inputs = backend.internal("sentences/inputs", run=run.id, sentence=chosen.id)
     sequence, size, in_input, all_words = inputs.row(0)
-    by_word = engine.internal("sentences/positions", sequence=sequence)
+    by_word = backend.internal("sentences/positions", sequence=sequence)
     positions = by_word.unique(["position"], keep="first", maintain_order=True)
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     before = _sentences_before(positions, chosen, options.before)
@@ -136,36 +136,36 @@ def sentence_records(
     )
     return SentenceRecords(
         sequence, by_word, positions, shown_words, shown_positions, words, tuple(before),
-        _mentions_of(engine, shown_words) if options.coreference else _NO_MENTIONS,
+        _mentions_of(backend, shown_words) if options.coreference else _NO_MENTIONS,
         _tree_of(shown_words), tuple(left_out), tuple(notes),
     )  # fmt: skip
 
 
 def read_sentence(
-    engine: Engine,
+    backend: Backend,
     run: Run,
     chosen: ChosenSentence,
     heads: Sequence[tuple[int, int]],
     options: ShowOptions,
 ) -> ReadSentence:
     """Read the attention of heads in a sentence. Raises CallError if `options.words` has none."""
-    records = sentence_records(engine, run, chosen, options)
+    records = sentence_records(backend, run, chosen, options)
     sequence, by_word, positions = records.sequence, records.by_word, records.positions
     shown_words, notes = records.shown_words, [*records.notes]
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
     names = [f"{layer}-{head}" for layer, head in heads]
-    maps = engine.internal("sentences/maps", sequence=sequence, heads=names)
+    maps = backend.internal("sentences/maps", sequence=sequence, heads=names)
     _check_maps(maps, len(names), positions)
     if maps["rest"].has_nulls() or (maps["rest"] > 0).any():
         notes.append(note_on_missing_weights(run))
-    peaks = engine.internal("sentences/peaks", sequence=sequence, heads=names)
-    is_saved = _is_saved_relation(engine, options.relation)
-    pairs = _gold_pairs(engine, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
+    peaks = backend.internal("sentences/peaks", sequence=sequence, heads=names)
+    is_saved = _is_saved_relation(backend, options.relation)
+    pairs = _gold_pairs(backend, by_word, [*records.before, chosen.id], options, is_saved=is_saved)
     gold_words = shown_words
     if is_saved:
         gold_words = _with_saved_relation(by_word, shown_words, pairs, options)
     top_rows, panels = [], []
-    is_causal = bool(engine.internal("sentences/run_facts", run=run.id)["is_causal"][0])
+    is_causal = bool(backend.internal("sentences/run_facts", run=run.id)["is_causal"][0])
     if options.mean:
         maps, peaks = _mean_maps(maps, positions)
     for layer, head in [(None, None)] if options.mean else heads:
@@ -190,7 +190,7 @@ def read_sentence(
     )  # fmt: skip
     tree, decoded = records.tree, {}
     if tree is not None:
-        decoded = _decoded_trees(engine, run, chosen, heads, options, shown_words, tree)
+        decoded = _decoded_trees(backend, run, chosen, heads, options, shown_words, tree)
     if decoded:
         notes.append("Dashed arcs of a decoded tree join words that no gold dependency joins.")
     return ReadSentence(rows, tuple(panels), tree, decoded, records.omissions, tuple(notes))
@@ -381,13 +381,13 @@ def _sum_or_none(weights: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(weights) else None
 
 
-def _is_saved_relation(engine: Engine, relation: str | None) -> bool:
-    rows = engine.connection.execute("select 1 from saved_relation where name = ?", [relation])
+def _is_saved_relation(backend: Backend, relation: str | None) -> bool:
+    rows = backend.connection.execute("select 1 from saved_relation where name = ?", [relation])
     return bool(rows.fetchall())
 
 
 def _gold_pairs(
-    engine: Engine,
+    backend: Backend,
     by_word: pl.DataFrame,
     sentences: list[int],
     options: ShowOptions,
@@ -398,7 +398,7 @@ def _gold_pairs(
     if options.relation is None:
         return []
     if is_saved:
-        saved = engine.internal(
+        saved = backend.internal(
             "sentences/saved_pairs", relation=options.relation, sentences=sentences
         )
         return [(word, head) for word, head in saved.rows()]
@@ -463,10 +463,10 @@ def _gold_arcs(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _mentions_of(engine: Engine, shown_words: pl.DataFrame) -> pl.DataFrame:
+def _mentions_of(backend: Backend, shown_words: pl.DataFrame) -> pl.DataFrame:
     """The mentions of entities with several mentions among the words shown, as position spans."""
     words = shown_words["word"]
-    mentions = engine.internal("sentences/mentions", first=words.min(), last=words.max())
+    mentions = backend.internal("sentences/mentions", first=words.min(), last=words.max())
     spans: list[tuple[int, int, int, int]] = []
     positions_of: dict[int, list[int]] = {}
     for position, word in shown_words.select("position", "word").drop_nulls().rows():
@@ -503,7 +503,7 @@ def _tree_of(shown_words: pl.DataFrame) -> Tree | None:
 
 
 def _decoded_trees(
-    engine: Engine, run: Run, chosen: ChosenSentence, heads: Sequence[tuple[int, int]],
+    backend: Backend, run: Run, chosen: ChosenSentence, heads: Sequence[tuple[int, int]],
     options: ShowOptions, shown_words: pl.DataFrame, gold: Tree,
 ) -> dict[str, Tree]:  # fmt: skip
     """The decoded trees of `options.decoded`, over the words of the gold tree, by description.
@@ -512,7 +512,7 @@ def _decoded_trees(
     """
     if options.decoded is None:
         return {}
-    if not engine.connection.execute(
+    if not backend.connection.execute(
         "select 1 from main.attention_tree where run = ? and sentence = ? and source = ? limit 1",
         [run.id, chosen.id, options.decoded],
     ).fetchall():
@@ -523,7 +523,7 @@ def _decoded_trees(
     sources = {"head": heads, "layer": [(layer, None) for layer, _ in heads]}
     trees = {}
     for layer, head in dict.fromkeys(sources.get(options.decoded, [(None, None)])):
-        rows = engine.internal(
+        rows = backend.internal(
             "sentences/decoded_tree", run=str(run.id), sentence=chosen.id, source=options.decoded,
             layer=layer, head=head,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnbank.queries.engine import Engine
+from attnbank.queries.backend import Backend
 from attnbank.sql.errors import CallError, QueryError
 from attnbank.sql.header import RunChoice
 from attnbank.sql.ids import place_of
@@ -36,7 +36,7 @@ def is_request(text: str) -> bool:
     return text.lstrip().startswith("pattern") or "{" in text
 
 
-def find_sentence(engine: Engine, name_or_id: str, corpus: str | None) -> ChosenSentence:
+def find_sentence(backend: Backend, name_or_id: str, corpus: str | None) -> ChosenSentence:
     """Find a sentence by id, by name, or by its place in a corpus (2:12 or gum-dev:12).
 
     Raises CallError for none or several.
@@ -45,7 +45,7 @@ def find_sentence(engine: Engine, name_or_id: str, corpus: str | None) -> Chosen
 
     def find(**values: Any) -> list[tuple[Any, ...]]:
         every = {"corpus": corpus, "id": None, "name": None, "ordinal": None, **values}
-        return engine.internal("sentences/by_name", **every).rows()
+        return backend.internal("sentences/by_name", **every).rows()
 
     rows = []
     if name_or_id.isdecimal() and int(name_or_id) <= _MAX_ID:
@@ -57,7 +57,7 @@ def find_sentence(engine: Engine, name_or_id: str, corpus: str | None) -> Chosen
         return ChosenSentence(*rows[0])
     scope = f" of the corpus {corpus}" if corpus is not None else " of the bank"
     if not rows:
-        near_names = engine.internal("sentences/near_names", name=name_or_id[:80]).to_series()
+        near_names = backend.internal("sentences/near_names", name=name_or_id[:80]).to_series()
         names = ", ".join(map(_shortened, near_names))
         nearest = f"The nearest names: {names}. " if names else ""
         raise CallError(
@@ -72,11 +72,13 @@ def find_sentence(engine: Engine, name_or_id: str, corpus: str | None) -> Chosen
     )
 
 
-def mark_words(engine: Engine, sentence: ChosenSentence, indexes: Sequence[int]) -> ChosenSentence:
+def mark_words(
+    backend: Backend, sentence: ChosenSentence, indexes: Sequence[int]
+) -> ChosenSentence:
     """Mark words by their indexes from 1. Raises CallError for an index out of range."""
     if not indexes:
         return sentence
-    words = engine.internal("sentences/words", sentence=sentence.id)
+    words = backend.internal("sentences/words", sentence=sentence.id)
     known = {index for _, index, _ in words.iter_rows()}
     if missing := sorted(set(indexes) - known):
         raise CallError(
@@ -95,7 +97,7 @@ class SentenceNotReadError(QueryError):
 
 
 def choose_run_over_corpus(
-    engine: Engine, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
+    backend: Backend, requested: str | None, needs: str | None, corpus: tuple[int, str] | None
 ) -> Run:
     """Choose the requested or the default run, if given over a corpus (id, name).
 
@@ -104,26 +106,26 @@ def choose_run_over_corpus(
     choice = RunChoice(needs=needs, favours="sentence/word")
     if requested is None:
         with suppress(QueryError):
-            return _choose_run(engine, None, replace(choice, weights="largest"), corpus)
-    return _choose_run(engine, requested, choice, corpus)
+            return _choose_run(backend, None, replace(choice, weights="largest"), corpus)
+    return _choose_run(backend, requested, choice, corpus)
 
 
 def _choose_run(
-    engine: Engine, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
+    backend: Backend, requested: str | None, choice: RunChoice, corpus: tuple[int, str] | None
 ) -> Run:
     def choose(name: str | None) -> Run:
-        return choose_run(engine.connection, engine.path, choice, "show", name)
+        return choose_run(backend.connection, backend.path, choice, "show", name)
 
     if requested is not None or corpus is None:
         return choose(requested)
-    candidates = run_candidates(engine.connection, choice)
+    candidates = run_candidates(backend.connection, choice)
     usable = [candidate.id for candidate in candidates if candidate.may_be_default]
-    rows = engine.internal("sentences/run_of_corpus", corpus=corpus[0], usable=usable).rows()
+    rows = backend.internal("sentences/run_of_corpus", corpus=corpus[0], usable=usable).rows()
     if not rows:
         if not usable:
             choose(None)  # raises, and says why
         of_corpus = "select id from run where corpus = ?"
-        over = engine.connection.execute(of_corpus, [corpus[0]]).fetchall()
+        over = backend.connection.execute(of_corpus, [corpus[0]]).fetchall()
         unusable = [candidate for candidate in candidates if (candidate.id,) in over]
         raise QueryError(
             f"No run over the corpus {corpus[1]} is suitable:"
@@ -134,7 +136,7 @@ def _choose_run(
     return replace(choose(name), among=among)
 
 
-def check_sentence_in_run(engine: Engine, run: Run, chosen: ChosenSentence) -> None:
+def check_sentence_in_run(backend: Backend, run: Run, chosen: ChosenSentence) -> None:
     """Raise CallError or QueryError, with the reason, if the run has not read the sentence."""
     if chosen.corpus != run.corpus:
         raise CallError(
@@ -142,9 +144,9 @@ def check_sentence_in_run(engine: Engine, run: Run, chosen: ChosenSentence) -> N
             f" run {run.name} read {run.corpus_name}.",
             "Name a run over its corpus (--run, run=); attnbank info lists all.",
         )
-    if sentences_of_run(engine, run, [chosen.id]):
+    if sentences_of_run(backend, run, [chosen.id]):
         return
-    reasons = engine.internal("sentences/skip_reasons", sentence=chosen.id, run=run.id).rows()
+    reasons = backend.internal("sentences/skip_reasons", sentence=chosen.id, run=run.id).rows()
     if reasons:
         reason, detail = reasons[0]
         why = f"left out the sentence {_shortened(chosen.name)} ({reason}): {detail}"
@@ -159,9 +161,9 @@ def check_sentence_in_run(engine: Engine, run: Run, chosen: ChosenSentence) -> N
     )
 
 
-def sentences_of_run(engine: Engine, run: Run, sentences: Sequence[int]) -> set[int]:
+def sentences_of_run(backend: Backend, run: Run, sentences: Sequence[int]) -> set[int]:
     """The ids of those sentences (sentence.id) that the run has read."""
-    rows = engine.internal("sentences/read_by_run", run=run.id, sentences=list(sentences))
+    rows = backend.internal("sentences/read_by_run", run=run.id, sentences=list(sentences))
     return set(rows.to_series())
 
 

@@ -181,7 +181,7 @@ def picture_of(
     if plot.kind == SENTENCES:
         return Figure(sentences_figure(bank, analysis, frame), theme, look)
     facts = chart_facts(
-        frame, contents.list_runs(bank.engine), values, _other_runs(bank, analysis, frame, values)
+        frame, contents.list_runs(bank.backend), values, _other_runs(bank, analysis, frame, values)
     )
     if look is not None and look.width is not None:
         return Picture(fit_to_column(analysis, frame, facts, theme, look), look.width)
@@ -196,8 +196,8 @@ def _other_runs(
         return ()
     if any(parameter.name == "corpora" for parameter in analysis.parameters):
         run, corpora = frame["run"][0], values.get("corpora")
-        with bank.engine.answering():
-            return bank.engine.internal("contents/matching_runs", run=run, corpora=corpora)["name"]
+        with bank.backend.answering():
+            return bank.backend.internal("contents/matching_runs", run=run, corpora=corpora)["name"]
     if "run" not in frame.columns and "probe" in frame.columns:
         # The rows of a probe name no run: the scores of the same probe do.
         scores = bank.query("probe_accuracy", probe=frame["probe"][0])
@@ -244,14 +244,14 @@ def _label(value: Any) -> str:
 
 def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
     """Show sentences; see `Bank.show`."""
-    with bank.engine.answering():
-        needs = attention.required_annotation(bank.engine, options)
+    with bank.backend.answering():
+        needs = attention.required_annotation(bank.backend, options)
     if choosing.is_request(str(options.sentence)):
         run, chosen = _sentences_with_hits(bank, options, needs)
     else:
         run, chosen = _named_sentence(bank, options, needs)
-    with bank.engine.answering():
-        attention.check_relation(bank.engine, options.relation, run)
+    with bank.backend.answering():
+        attention.check_relation(bank.backend, options.relation, run)
         heads = [options.head] if isinstance(options.head, str) else options.head
         pairs = choosing.requested_heads(run, heads, options.layer)
         if (count := (1 if options.mean else len(pairs)) * len(chosen)) > MOST_PANELS:
@@ -260,10 +260,10 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
                 f"Ask for fewer heads or hits: up to {MOST_PANELS} panels.",
             )
         readings = [
-            attention.read_sentence(bank.engine, run, sentence, pairs, options)
+            attention.read_sentence(bank.backend, run, sentence, pairs, options)
             for sentence in chosen
         ]
-        names = attention.names_of_run(bank.engine, run)
+        names = attention.names_of_run(bank.backend, run)
     if not run.is_finished:
         message = f"The run {run.name} is not finished: it has read only part of its corpus."
         warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
@@ -295,14 +295,14 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
 def _named_sentence(
     bank: Requests, options: ShowOptions, needs: str | None
 ) -> tuple[Run, list[ChosenSentence]]:
-    with bank.engine.answering():
+    with bank.backend.answering():
         if options.corpus is not None:
-            find_corpus(bank.engine.connection, bank.path, options.corpus)
-        sentence = choosing.find_sentence(bank.engine, str(options.sentence), options.corpus)
+            find_corpus(bank.backend.connection, bank.path, options.corpus)
+        sentence = choosing.find_sentence(bank.backend, str(options.sentence), options.corpus)
         corpus = sentence.corpus, sentence.corpus_name
-        run = choosing.choose_run_over_corpus(bank.engine, options.run_name, needs, corpus)
-        choosing.check_sentence_in_run(bank.engine, run, sentence)
-        return run, [choosing.mark_words(bank.engine, sentence, options.matched)]
+        run = choosing.choose_run_over_corpus(bank.backend, options.run_name, needs, corpus)
+        choosing.check_sentence_in_run(bank.backend, run, sentence)
+        return run, [choosing.mark_words(bank.backend, sentence, options.matched)]
 
 
 def _sentences_with_hits(
@@ -312,20 +312,20 @@ def _sentences_with_hits(
     from attnbank.queries.patterns import HitOptions, compile_request, reads_run
 
     request, run_name, hits = str(options.sentence), options.run_name, options.hits
-    read_by = run_of_request(bank.engine, request, run_name) if reads_run(request) else None
-    with bank.engine.answering():
+    read_by = run_of_request(bank.backend, request, run_name) if reads_run(request) else None
+    with bank.backend.answering():
         corpus = None
         if options.corpus is not None:
-            corpus = find_corpus(bank.engine.connection, bank.path, options.corpus)
+            corpus = find_corpus(bank.backend.connection, bank.path, options.corpus)
         run_name = run_name if read_by is None else read_by.name
-        run = choosing.choose_run_over_corpus(bank.engine, run_name, needs, corpus)
+        run = choosing.choose_run_over_corpus(bank.backend, run_name, needs, corpus)
     # Most requests match many sentences: query a few hits first, and all only if they are too few.
     for limit in (_FIRST_HITS * hits, None):
         choice = HitOptions(run.corpus_name, limit, keys=True, run=read_by)
-        frame = run_hits(bank.engine, compile_request(request, choice=choice), options.timeout)
+        frame = run_hits(bank.backend, compile_request(request, choice=choice), options.timeout)
         chosen = _by_sentence(frame, run)
-        with bank.engine.answering():
-            ids = choosing.sentences_of_run(bank.engine, run, [sentence.id for sentence in chosen])
+        with bank.backend.answering():
+            ids = choosing.sentences_of_run(bank.backend, run, [sentence.id for sentence in chosen])
         sentences = [sentence for sentence in chosen if sentence.id in ids][:hits]
         if len(sentences) == hits or limit is None or frame.height < limit:
             break

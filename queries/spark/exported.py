@@ -17,8 +17,8 @@ import sqlglot
 from sqlglot import exp
 
 from attnbank.queries import parameters
+from attnbank.queries.backend import Backend
 from attnbank.queries.dialects import render_statement, to_dialect
-from attnbank.queries.engine import Engine
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of_arrow, query_error
 from attnbank.queries.spark.tables import Export, UnionExport
@@ -83,11 +83,11 @@ class Exported(Requests):
     `session` is the session of its own that its statements run in.
     """
 
-    engine: SparkEngine
+    backend: SparkBackend
 
     def __init__(self, source: Export | UnionExport) -> None:
-        self.engine = SparkEngine(source)
-        self.path = self.engine.path
+        self.backend = SparkBackend(source)
+        self.path = self.backend.path
         self.session = source.session
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ class Exported(Requests):
         does, and raises CallError for an analysis of the user's own.
         """
         analysis, arguments = _analysis_and_values(name, values)
-        with self.engine.answering():
+        with self.backend.answering():
             run = self._choose(analysis, arguments)
             if run is not None:
                 if not run.is_finished:
@@ -109,20 +109,20 @@ class Exported(Requests):
                         UnfinishedRunWarning,
                         stacklevel=2,
                     )
-                check_relation(self.engine.connection, analysis, arguments, run)
-            with self.engine.collect(to_dialect(analysis.name, "spark", **arguments)) as collected:
+                check_relation(self.backend.connection, analysis, arguments, run)
+            with self.backend.collect(to_dialect(analysis.name, "spark", **arguments)) as collected:
                 frame = frame_of_arrow(collected.toArrow(), collected.columns)
         return frame.cast(_schema(analysis))
 
     def run_of(self, name: str, /, **values: Any) -> Run | None:
         """The run that `query` reads with the same arguments; None unless it reads exactly one."""
         analysis, arguments = _analysis_and_values(name, values)
-        with self.engine.answering():
+        with self.backend.answering():
             return self._choose(analysis, arguments)
 
     def _choose(self, analysis: Analysis, arguments: Mapping[str, Any]) -> Run | None:
         try:
-            return choose_analysis_run(self.engine.connection, self.path, analysis, arguments)
+            return choose_analysis_run(self.backend.connection, self.path, analysis, arguments)
         except QueryError as error:
             if error.remedy.startswith("Type: attnbank "):
                 # That remedy is for a bank, and this is the export of one.
@@ -131,7 +131,7 @@ class Exported(Requests):
             raise
 
 
-class SparkEngine(Engine):
+class SparkBackend(Backend):
     """A session of Spark, with the tables of an export as views."""
 
     def __init__(self, source: Export | UnionExport) -> None:
@@ -146,22 +146,22 @@ class SparkEngine(Engine):
         return _Answers(self)
 
     def answering(self) -> AbstractContextManager[None]:
-        """As `Engine.answering`."""
+        """As `Backend.answering`."""
         return _translate_spark_errors(self.source.folder)
 
     def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `Engine.run_request`; Spark has no such limits."""
+        """As `Backend.run_request`; Spark has no such limits."""
         with self.answering():
             return self.fetch(statement, {})
 
     def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `Engine.fetch`."""
+        """As `Backend.fetch`."""
         with self.collect(render_statement(statement, "spark", values)) as collected:
             return frame_of_arrow(collected.toArrow(), collected.columns)
 
     @contextmanager
     def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
-        """As `Engine.temp_table`, with a view of the session."""
+        """As `Backend.temp_table`, with a view of the session."""
         self._session.createDataFrame(rows.to_arrow()).createOrReplaceTempView(name)
         self._views.add(name)
         try:
@@ -205,14 +205,14 @@ class SparkEngine(Engine):
 class _Answers:
     """Spark as the functions see it that ask a bank with `execute(...).fetchall()`."""
 
-    def __init__(self, engine: SparkEngine, rows: Sequence[tuple[Any, ...]] = ()) -> None:
-        self._engine = engine
+    def __init__(self, backend: SparkBackend, rows: Sequence[tuple[Any, ...]] = ()) -> None:
+        self._backend = backend
         self._rows = list(rows)
 
     def execute(self, query: str, parameters: Any = None, /) -> _Answers:
         """Run a SELECT; `parameters` are the values of its `$name`."""
-        with self._engine.collect(render_statement(query, "spark", parameters or {})) as collected:
-            return _Answers(self._engine, [tuple(row) for row in collected.collect()])
+        with self._backend.collect(render_statement(query, "spark", parameters or {})) as collected:
+            return _Answers(self._backend, [tuple(row) for row in collected.collect()])
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that were found."""

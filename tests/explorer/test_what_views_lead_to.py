@@ -72,7 +72,7 @@ def test_a_head_that_is_always_right_pages_on_too(client: TestClient, explored: 
     with open_bank(explored) as bank:
         run = bank.run_of("head_error")
         assert run is not None
-        found = bank.engine.fetch(
+        found = bank.backend.fetch(
             registry.internal_statement("examples/head_examples"),
             {"run": run.name, "relation": "obj", "layer": 1, "head": 1,
              "direction": "dependent_to_head", "most": 3},

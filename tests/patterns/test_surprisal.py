@@ -263,7 +263,7 @@ def test_counts_are_by_whole_nats_and_in_their_order(judged: Judged, given: Path
                     by,
                     value,
                 )
-    options = HitOptions(run=run_of_request(bank.engine, request, columns="V.surprisal"))
+    options = HitOptions(run=run_of_request(bank.backend, request, columns="V.surprisal"))
     made = compile_request(request, columns="V.surprisal", choice=options, counts=True)
     assert sorted(bank.sql(indented_sql(made.statement)).rows(), key=str) == sorted(
         found.rows(), key=str

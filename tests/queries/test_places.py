@@ -30,16 +30,16 @@ def bank(tmp_path: Path) -> Iterator[Bank]:
 
 @pytest.mark.parametrize("named", ["2:1", "two:1", str(SECOND), " 2:1 "])
 def test_a_sentence_is_found_by_its_place(bank: Bank, named: str) -> None:
-    sentence = find_sentence(bank.engine, named, None)
+    sentence = find_sentence(bank.backend, named, None)
     assert (sentence.id, sentence.corpus_name, sentence.name) == (SECOND, "two", "2:1")
 
 
 def test_a_name_comes_before_a_place(bank: Bank) -> None:
-    assert find_sentence(bank.engine, "2:9", None).id == 1
+    assert find_sentence(bank.backend, "2:9", None).id == 1
     with pytest.raises(
         CallError, match=r"No sentence of the bank is called two:9\..*\n?.*CORPUS:12"
     ):
-        find_sentence(bank.engine, "two:9", None)
+        find_sentence(bank.backend, "two:9", None)
 
 
 def test_sentences_of_one_name_are_told_by_their_places(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_sentences_of_one_name_are_told_by_their_places(tmp_path: Path) -> None:
     path = make_bank(tmp_path / "bank.duckdb", ROWS | {"sentence": sentences})
     told = r"or --corpus: 1:1 \(one\), 2:1 \(two\)\."
     with open_bank(path) as bank, pytest.raises(CallError, match=told):
-        find_sentence(bank.engine, "s", None)
+        find_sentence(bank.backend, "s", None)
 
 
 def test_tables_have_places_and_files_have_ids(

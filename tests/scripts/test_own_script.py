@@ -64,8 +64,8 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _concordance(bank: Path, request: str) -> list[tuple[str, ...]]:
     with open_bank(bank) as opened:
         compiled = compile_request(request, choice=HitOptions(keys=True))
-        hits = run_hits(opened.engine, compiled)
-        return add_context(opened.engine, hits).select("left", "hit", "right").rows()
+        hits = run_hits(opened.backend, compiled)
+        return add_context(opened.backend, hits).select("left", "hit", "right").rows()
 
 
 def test_what_follows_a_hit_from_right_to_left_is_left_of_it(bank: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from attnbank.queries import Bank, open_bank
 from attnbank.queries.export import export
 from attnbank.queries.spark import Exported, open_export
-from attnbank.queries.spark.exported import SparkEngine, Stage
+from attnbank.queries.spark.exported import SparkBackend, Stage
 from attnbank.queries.spark.sessions import session_of
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ SMALL = {
 """Settings that change no row, and with which a few thousand rows take a fraction of the time."""
 
 
-class Reusing(SparkEngine):
+class Reusing(SparkBackend):
     """Computes each stage once for all statements that have it: most of them choose runs, say.
 
     Spark plans a statement for seconds, and less where it has fewer stages left to read.
     """
 
-    def __init__(self, engine: SparkEngine) -> None:
-        super().__init__(engine.source)
+    def __init__(self, backend: SparkBackend) -> None:
+        super().__init__(backend.source)
         self._known: set[str] = set()
 
     def _prepare(self, stage: Stage) -> None:
@@ -79,7 +79,7 @@ def on_spark(spark: SparkSession) -> Callable[..., Exported]:
 
     def opened(*folders: Path) -> Exported:
         found = open_export(spark, *folders)
-        found.engine = Reusing(found.engine)
+        found.backend = Reusing(found.backend)
         for name, value in SMALL.items():
             found.session.conf.set(name, value)
         return found

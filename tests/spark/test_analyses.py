@@ -47,7 +47,7 @@ def test_the_sides_of_a_causal_model(full_bank: Path, exported: Exported, tmp_pa
     with duckdb.connect(str(path)) as connection:
         connection.execute("update model set causal = true")
         models = pl.DataFrame(connection.query("from model").to_arrow_table())
-    with open_bank(path) as bank, exported.engine.temp_table("model", models):
+    with open_bank(path) as bank, exported.backend.temp_table("model", models):
         mine, theirs = (each.query("head_score", relation="obj") for each in (bank, exported))
     one_sided = mine.filter(pl.col("direction") != "later_to_earlier")
     assert one_sided.height and (one_sided["findable"] < 1).all()

@@ -84,7 +84,7 @@ def test_the_scores_are_the_same(how: dict[str, Any], bank: Bank, exported: Expo
     # The pairs are forgotten again: the relation is that of nobody.
     saved = "select count(*) from saved_pair"
     assert (
-        exported.engine.connection.execute(saved).fetchall()
+        exported.backend.connection.execute(saved).fetchall()
         == bank.connection.execute(saved).fetchall()
     )
 
@@ -93,7 +93,7 @@ def test_the_scores_are_the_same(how: dict[str, Any], bank: Bank, exported: Expo
 def test_a_concordance_has_the_same_words(bank: Bank, exported: Exported) -> None:
     compiled = compile_request(OBJECTS, choice=HitOptions(keys=True))
     lines = [
-        add_context(each.engine, run_hits(each.engine, compiled), 5) for each in (bank, exported)
+        add_context(each.backend, run_hits(each.backend, compiled), 5) for each in (bank, exported)
     ]
     assert lines[0].height > 0
     assert_frame_equal(*lines)

@@ -70,7 +70,7 @@ def test_text_has_the_ids_of_the_whole(whole: Bank, shards: Exported) -> None:
     ):
         select = f"select {keys} from {table} order by id"
         assert (
-            shards.engine.connection.execute(select).fetchall()
+            shards.backend.connection.execute(select).fetchall()
             == whole.connection.execute(select).fetchall()
         )
     select = (
@@ -82,7 +82,7 @@ def test_text_has_the_ids_of_the_whole(whole: Bank, shards: Exported) -> None:
         " order by run.name, word.id"
     )
     assert (
-        shards.engine.connection.execute(select).fetchall()
+        shards.backend.connection.execute(select).fetchall()
         == whole.connection.execute(select).fetchall()
     )
 
@@ -95,10 +95,10 @@ def test_a_run_of_shards_counts_as_one(shards: Exported, folders: list[Path]) ->
         " from run inner join sequence on sequence.run = run.id"
         " group by run.id, run.name, run.finished order by run.name"
     )
-    rows = shards.engine.connection.execute(select).fetchall()
+    rows = shards.backend.connection.execute(select).fetchall()
     names = [row[0] for row in rows]
     assert len(rows) == 3 and not any("shard" in each for each in names)
-    assert shards.engine.connection.execute("select count(*) from model").fetchall() == [
+    assert shards.backend.connection.execute("select count(*) from model").fetchall() == [
         (1,)
     ]  # whatever its folder is
     for _, is_unfinished, sequences, ids, *fits in rows:
@@ -109,7 +109,7 @@ def test_a_run_of_shards_counts_as_one(shards: Exported, folders: list[Path]) ->
     for folder in folders[1:]:
         with open_bank(folder.with_suffix(".duckdb")) as bank:
             parts += bank.connection.execute(losses).fetchall()
-    ((_, _, _, loss, tokens),) = shards.engine.connection.execute(losses).fetchall()
+    ((_, _, _, loss, tokens),) = shards.backend.connection.execute(losses).fetchall()
     assert tokens == sum(each[4] for each in parts) > 0
     assert loss == pytest.approx(sum(each[3] * each[4] for each in parts) / tokens, rel=1e-12)
 
@@ -143,7 +143,7 @@ def test_enhanced_dependencies_of_shards(
             export(opened, tmp_path / str(number))
     found = (
         on_spark(tmp_path / "2", tmp_path / "1")
-        .engine.connection.execute(
+        .backend.connection.execute(
             "select document.name, dependent_index, head_index, relation from enhanced_dependency"
             " inner join sentence on sentence.id = enhanced_dependency.sentence"
             " inner join document on document.id = sentence.document"

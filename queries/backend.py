@@ -1,4 +1,4 @@
-"""What runs statements: the interface of all engines, and DuckDB with a connection per thread.
+"""What runs the statements of a bank: the interface of all engines, and DuckDB.
 
 A read-only connection can still be made to overwrite the file that it reads (`COPY ... TO`). So the
 SELECT of a user runs in an in-memory database that has the bank attached, where no file system,
@@ -68,7 +68,7 @@ class AnyBank(ABC):
     # The bank or export, for errors.
     path: Path
 
-    engine: Engine
+    backend: Backend
 
     # Whether `query` returns cached answers.
     reads_cache = True
@@ -86,7 +86,7 @@ class AnyBank(ABC):
         return None
 
 
-class Engine(ABC):
+class Backend(ABC):
     """What runs the statements of the package, and those compiled from requests, on a bank."""
 
     # The bank or export, for errors.
@@ -118,7 +118,7 @@ class Engine(ABC):
         """Context manager in which the table of this name has these rows instead of its own."""
 
 
-class DuckDBEngine(Engine):
+class DuckDBBackend(Backend):
     """DuckDB on a bank: a trusted connection for each thread, and sandboxes beside them."""
 
     def __init__(self, path: Path, limits: tuple[float, int] | None = None) -> None:
@@ -151,12 +151,12 @@ class DuckDBEngine(Engine):
                 raise out_of_time(self._limits[0]) from error
 
     def fetch(self, statement: str, values: Mapping[str, Any]) -> pl.DataFrame:
-        """As `Engine.fetch`, on the connection of the calling thread."""
+        """As `Backend.fetch`, on the connection of the calling thread."""
         return frame_of_relation(self.connection.query(statement, params=values))
 
     @contextmanager
     def temp_table(self, name: str, rows: pl.DataFrame) -> Iterator[None]:
-        """As `Engine.temp_table`, with a temporary table, which hides the bank's own."""
+        """As `Backend.temp_table`, with a temporary table, which hides the bank's own."""
         connection = self.connection
         connection.register("rows_of_request", rows.to_arrow())
         try:
@@ -169,7 +169,7 @@ class DuckDBEngine(Engine):
             connection.execute(f"drop table temp.{name}")
 
     def run_request(self, statement: str, seconds: float, memory: int) -> pl.DataFrame:
-        """As `Engine.run_request`, in the sandbox of requests."""
+        """As `Backend.run_request`, in the sandbox of requests."""
         return self.run_select(statement, None, seconds, memory, use="find")
 
     def run_select(
