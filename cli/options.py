@@ -454,6 +454,14 @@ class BankCommand(click.Command):
     `takes_banks`: its arguments may be banks, and -b names a bank that it makes.
     """
 
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None,
+        takes_banks: bool = False, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(*args, **kwargs)
+        self.sections, self.takes_banks = sections or {}, takes_banks
+        _shared_options(self)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, and remember them. Raises CallError for a misplaced bank."""
         ctx.meta[_TYPED] = tuple(args)
@@ -478,14 +486,6 @@ class BankCommand(click.Command):
         if typed and values.get("bank") is None:
             needed = [argument.make_metavar(ctx) for argument in arguments if argument.required]
             _refuse_bank(ctx, typed[0], needed[len(typed) - 1 :])
-
-    def __init__(
-        self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None,
-        takes_banks: bool = False, **kwargs: Any,
-    ) -> None:  # fmt: skip
-        super().__init__(*args, **kwargs)
-        self.sections, self.takes_banks = sections or {}, takes_banks
-        _shared_options(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options by section."""

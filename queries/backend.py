@@ -34,8 +34,8 @@ from attnbank.queries.results import (
     query_error,
     wide_columns,
 )
-from attnbank.sql.bank.opening import install_temporarily, open_read_only
-from attnbank.sql.bank.upgrading import check_carried
+from attnbank.sql.bank.opening import install_temporarily, open_to_read
+from attnbank.sql.bank.upgrading import check_carried, has_current_analyses
 from attnbank.sql.errors import (
     BankError,
     QueryError,
@@ -130,7 +130,7 @@ class DuckDBBackend(Backend):
         self._sandboxes: weakref.WeakSet[Sandbox] = weakref.WeakSet()
         self.cursors: Cursors
         if limits is None:
-            self.cursors = Cursors(path, lambda: open_read_only(path))
+            self.cursors = Cursors(path, lambda: _open(path))
         else:
             self.cursors = self._sandbox["find"] = Sandbox(path, *limits)
 
@@ -212,8 +212,8 @@ class DuckDBBackend(Backend):
 class Cursors:
     """One cursor per thread, all of one connection to a bank.
 
-    `opens` is `open_read_only`, called again after the file was released. It must not refer to
-    these cursors, which would then not be freed with their last user.
+    `opens` is `_open`, called again after the file was released. It must not refer to these
+    cursors, which would then not be freed with their last user.
     """
 
     def __init__(self, path: Path, opens: Callable[[], tuple[DuckDBPyConnection, bool]]) -> None:
@@ -335,7 +335,7 @@ class Sandbox(Cursors):
         """
         self.seconds = seconds
         self.memory = memory
-        super().__init__(path, lambda: _open_within(path, seconds, memory))
+        super().__init__(path, lambda: _open(path, (seconds, memory)))
 
     def run_select(
         self, statement: str, params: Mapping[str, Any] | Sequence[Any] | None = None
@@ -393,10 +393,19 @@ class Sandbox(Cursors):
             raise query_error(error) from error
 
 
-def _open_within(path: Path, seconds: float, memory: int) -> tuple[DuckDBPyConnection, bool]:
+def _open(path: Path, limits: tuple[float, int] | None = None) -> tuple[DuckDBPyConnection, bool]:
+    """Open a bank, within limits (seconds, bytes); and whether another version wrote its analyses.
+
+    Raises as `open_to_read`, and QueryError if there is too little time to open it.
+    """
+    if limits is None:
+        connection = open_to_read(path)
+        return connection, not has_current_analyses(connection)
+    seconds, memory = limits
     settings = (f"set memory_limit = '{memory} bytes'", f"set threads = {os.cpu_count() or 1}")
     try:
-        return open_read_only(path, settings, spills=False, seconds=seconds)
+        connection = open_to_read(path, settings, spills=False, seconds=seconds)
+        return connection, not has_current_analyses(connection)
     except duckdb.InterruptException as error:
         raise out_of_time(seconds) from error
 

@@ -169,6 +169,7 @@ def _skipped_by_reason(skipped: Mapping[str, str]) -> list[str]:
     ]
 
 
+# The largest answer that is cached.
 MOST_BYTES = 64_000_000
 # Seconds between writes of finished rows: opening the bank to write is slow, but an interrupt
 # must not lose much.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import struct
@@ -21,7 +20,7 @@ from attnbank.sql.bank.paths import (
 )
 from attnbank.sql.bank.remote import BrokenOffError, request, retry, url_of
 from attnbank.sql.errors import BankError, CallError
-from attnbank.sql.outputs import take_name, unwritten
+from attnbank.sql.outputs import file_digest, take_name, unwritten
 from attnbank.sql.worker import Worker
 
 _TRIES = 5
@@ -163,8 +162,7 @@ def _published_digest(url: str) -> str | None:
 def _check(part: Path, printable: str, published: str | None) -> None:
     """Raise BankError unless a file is what was published, and a bank whose rows are right."""
     _size_by_itself(part, printable)
-    with part.open("rb") as file:
-        own = hashlib.file_digest(file, "sha256").hexdigest()
+    own = file_digest(part)
     if published not in (None, own):
         raise BankError(
             f"What {printable} gave is not what was published: its SHA-256 is {own[:12]}…, not"

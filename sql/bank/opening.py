@@ -97,31 +97,19 @@ def open_to_read(
     *,
     spills: bool = True,
     writes_below: Path | None = None,
+    seconds: float | None = None,
 ) -> DuckDBPyConnection:
     """Open a bank read-only; the connection can reach nothing except the bank.
 
     It is attached to an in-memory database, so that it may be open elsewhere in the process with
     other settings. `settings` are SQL statements that run before all else is shut out. With
     `spills`, what does not fit into memory goes to a temporary folder beside the bank; without it,
-    no local file can be opened. Files can be written only below `writes_below`. Raises CallError if
-    the path cannot name a file, BankError if there is no bank of this format.
-    """
-    return open_read_only(path, settings, spills=spills, writes_below=writes_below)[0]
+    no local file can be opened. Files can be written only below `writes_below`. `seconds` is how
+    long each later statement may take. If another version wrote the bank's analyses, those of this
+    version are in memory, and every further cursor needs `install_temporarily`.
 
-
-def open_read_only(
-    path: str | Path,
-    settings: Sequence[str] = (),
-    *,
-    spills: bool = True,
-    writes_below: Path | None = None,
-    seconds: float | None = None,
-) -> tuple[DuckDBPyConnection, bool]:
-    """Open a bank like `open_to_read`; the second value says if another version wrote its analyses.
-
-    If so, this version's are in memory, and every further cursor needs `install_temporarily`.
-    `seconds` is how long each later statement may take. Raises as `open_to_read` does, and DuckDB's
-    InterruptException if they are too few even to lock the settings.
+    Raises CallError if the path cannot name a file, BankError if there is no bank of this format,
+    and DuckDB's InterruptException if `seconds` are too few even to lock the settings.
     """
     path = place = printable_path(path)
     address = address_of(path)
@@ -160,13 +148,12 @@ def open_read_only(
             if address is None:
                 _warn_of_unread_log(connection, place)
             _check_is_bank(connection, path, types_of(connection))
-            is_of_another = not has_current_analyses(connection)
-            if is_of_another:
+            if not has_current_analyses(connection):
                 install_temporarily(connection)
         if seconds is not None:
             run(f"set global max_execution_time = {max(1, round(seconds * 1000))}")
         run("set lock_configuration = true")  # which may itself take longer than a few milliseconds
-    return connection, is_of_another
+    return connection
 
 
 def open_unless_new(path: str | Path) -> DuckDBPyConnection | None:
