@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import math
-import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -16,11 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from attnbank.ingest.corpora.document import LEFT_OUT, Problem
 from attnbank.sql.errors import CallError
 from attnbank.sql.ids import MOST, read_shards
-from attnbank.sql.option_fields import option
+from attnbank.sql.option_fields import check_values, flag_of, option
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from attnbank.ingest.store.deleting import Deletion
 
 Unit = Literal["word", "token"]
@@ -43,7 +39,6 @@ DEFAULT_MAX_TOKENS = {"document": 128, "pair": 128}
 MOST_SEED = 2**63 - 1  # the largest seed of samples, pairs and masks, and sample: BIGINT
 _KEEP = re.compile(r"weights|peaks|top:([1-9][0-9]{0,3})")
 _MOST_TOKENS = 10_000_000  # of --repeat, which draws a whole corpus before it is written
-_LONGEST_NAME = 1000  # characters; most systems do not allow longer paths
 
 
 TRUST_HELP = (
@@ -423,10 +418,6 @@ def check_options(options: IngestOptions) -> None:
             raise CallError(fact, remedy)
 
 
-def _flag(own: Field[Any]) -> str:
-    return f"--{own.name.replace('_', '-')}"
-
-
 _Conflicts = Iterator[tuple[str, str]]  # facts, with remedies
 _LEAVE_OUT = "Leave one of them out."
 
@@ -493,7 +484,7 @@ def _model_conflicts(options: IngestOptions) -> _Conflicts:
             is_about_run = own.metadata.get("group") in (MODEL, INPUTS, KEEP)
             is_default = getattr(options, own.name) == own.default
             if is_about_run and not is_default and own.name != "model":
-                fact = f"--model {NO_MODEL} writes the text alone, but {_flag(own)} is about a"
+                fact = f"--model {NO_MODEL} writes the text alone, but {flag_of(own)} is about a"
                 yield f"{fact} run.", "Leave it out, or name a model."
 
 
@@ -533,38 +524,3 @@ def _result_conflicts(options: IngestOptions) -> _Conflicts:
             "--mask-seed chooses the masked tokens, but none are masked.",
             "Add --gradients or --ablate, or leave out --mask-seed.",
         )
-
-
-def check_values(options: DataclassInstance) -> None:
-    """Raise CallError for a value that is not among the choices, or within the bounds, of `option`.
-
-    And for text that is no valid name.
-    """
-    for field_ in fields(options):
-        flag, rules, value = _flag(field_), field_.metadata, getattr(options, field_.name)
-        if value is None:
-            continue
-        if "choices" in rules and value not in rules["choices"]:
-            valid = " or ".join(rules["choices"])
-            raise CallError(f"{value!r} is not a valid value of {flag}.", f"Use {valid}.")
-        bounds = [bound for bound in _BOUNDS if bound[0] in rules]
-        if not all(holds(value, rules[name]) for name, holds, _ in bounds):
-            valid = " ".join(f"{word} {rules[name]:,}" for name, _, word in bounds)
-            raise CallError(f"{flag} is out of range.", f"Use a number {valid}.")
-        if isinstance(value, str):
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise CallError(f"{flag} is not valid UTF-8.", "Write it in UTF-8.") from None
-            if "\0" in value:
-                raise CallError(f"{flag} contains a null character.", "Leave it out.")
-            if len(value) > _LONGEST_NAME:
-                raise CallError(f"{flag} has {len(value):,} characters.", "Give a shorter one.")
-
-
-_BOUNDS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
-    ("least", operator.ge, "from"),
-    ("above", lambda value, bound: bound < value < math.inf, "above"),
-    ("most", operator.le, "to"),
-    ("below", operator.lt, "to below"),
-)

@@ -45,6 +45,7 @@ from attnbank.sql import provenance, registry
 from attnbank.sql.bank.connections import transaction
 from attnbank.sql.errors import CallError
 from attnbank.sql.interrupts import Postponed
+from attnbank.sql.option_fields import check_values
 
 AGREEMENT = "agreement"  # the source of the pairs that are made from the trees
 _OUTCOME = "earlier measurements are unchanged"
@@ -143,6 +144,7 @@ class _SurprisalJob:
     def measure(
         self, bank: Path, run: str | int | None, head_sets: Sequence[HeadSet]
     ) -> SurprisalReport:
+        check_values(self.options)
         settings = {"threads": "1"}  # one thread leaves the other cores to the model
         with (
             gc_frozen(),

@@ -75,14 +75,8 @@ def find_shape(name: str, module: Any, config: Any) -> AttentionShape:
             for at, maps in enumerate(returned, start=1)
         ]
     else:
-        numbers = [
-            0
-            if maps is None
-            else (returned_tensors[id(maps)].layer or None)
-            if id(maps) in returned_tensors
-            else None
-            for maps in returned
-        ]
+        layer_of = {id: source.layer or None for id, source in returned_tensors.items()}
+        numbers = [0 if maps is None else layer_of.get(id(maps)) for maps in returned]
     if not any(numbers):
         raise ModelError(f"{name} ({kind}) returns no attention weights.", _OTHER_MODEL)
     if None in numbers:

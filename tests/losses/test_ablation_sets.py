@@ -300,6 +300,23 @@ def test_pairs_are_known_by_their_file(bank: Path, causal: Path, tmp_path: Path)
             ablate(bank, "a", [HeadSet("s", ((2, 2),), "hand")], options=options)
 
 
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        ({"replacement": "nothing"}, "'nothing' is not a valid value of --with."),
+        ({"controls": -1}, "--controls is out of range."),
+        ({"batch_tokens": 0}, "--batch-tokens is out of range."),
+    ],
+)
+def test_options_out_of_range_are_refused(
+    bank: Path, causal: Path, options: dict[str, Any], fact: str
+) -> None:
+    head_sets = [HeadSet("s", ((2, 2),), "hand")]
+    with pytest.raises(CallError) as error:
+        ablate(bank, "a", head_sets, options=AblateOptions(model=str(causal), **options))
+    assert error.value.fact == fact
+
+
 def test_where_no_verb_agrees_it_is_told(causal: Path, tmp_path: Path) -> None:
     text, bank = tmp_path / "text.txt", tmp_path / "text.duckdb"
     text.write_text("The dogs are here.\n", encoding="utf-8")

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnbank.ingest.options import TRUST_HELP, check_values
+from attnbank.ingest.options import TRUST_HELP
 from attnbank.ingest.progress import Progress
 from attnbank.sql.errors import CallError
 from attnbank.sql.messages import did_you_mean
-from attnbank.sql.option_fields import option
+from attnbank.sql.option_fields import check_values, option
 
 if TYPE_CHECKING:
     import polars as pl
