@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from attnbank.queries import Bank
-    from attnbank.queries.patterns import HitOptions
+    from attnbank.queries.patterns import CompiledRequest, HitOptions
     from attnbank.queries.spark import Exported
 
 # Spaces between two columns of a table.
@@ -80,9 +80,9 @@ def find(
 
     options = FindOptions(request, **take_fields(FindOptions, values))
     source = open_source(ctx, options.timeout)
-    columns = options.columns
     if heads:
-        columns = ", ".join(filter(None, (columns, head_keys(request, heads, node, target))))
+        keys = filter(None, (options.columns, head_keys(request, heads, node, target)))
+        options = replace(options, columns=", ".join(keys))
     elif node or target:
         raise CallError("--from and --to need --head.", "Add --head 3-1, or leave them out.")
     chosen = output.check_output(ctx)
@@ -91,12 +91,11 @@ def find(
         options.corpus, options.limit, options.sample, options.seed, keys=is_read,
         cross_sentence=options.in_documents,
     )  # fmt: skip
-    keys = {"columns": columns, "sort": options.sort}
     if values["show_sql"]:
-        _print_sql(ctx, source, hits, keys)
+        _print_sql(source, options, hits, values["dialect"])
         return
     with source as bank:
-        matches, title = _hits(ctx, bank, hits, keys)
+        matches, title = _hits(ctx, bank, options, hits)
         rows = matches
         if is_read:
             width = output.terminal_width(ctx) if chosen == "table" else None
@@ -111,54 +110,59 @@ def find(
 
 
 def _hits(
-    ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
+    ctx: click.Context, bank: Bank | Exported, options: FindOptions | CountOptions, hits: HitOptions
 ) -> tuple[pl.DataFrame, str | None]:
-    from attnbank.queries.patterns import compile_request
+    """The rows of a request, and the title of their table."""
     from attnbank.queries.requests import run_hits
 
-    request, hits = ctx.params["request"], _restrict_to_run(ctx, bank, hits, keys)
-    compiled = compile_request(request, choice=hits, **keys)
-    rows = run_hits(bank.backend, compiled, ctx.params["timeout"])
-    run = None if hits.run is None else hits.run.name
+    compiled = _compile(options, hits, bank)
+    rows = run_hits(bank.backend, compiled, options.timeout)
+    run = None if compiled.choice.run is None else compiled.choice.run.name
     if output.has_provenance(ctx):
         from attnbank.queries.dialects import indented_sql
 
-        output.record(ctx, bank, run, indented_sql(compiled.statement), request=request)
+        statement = indented_sql(compiled.statement)
+        output.record(ctx, bank, run, statement, request=options.request)
     return rows, None if run is None else f"Run: {run}"
 
 
 def _print_sql(
-    ctx: click.Context,
     source: AbstractContextManager[Bank | Exported],
+    options: FindOptions | CountOptions,
     hits: HitOptions,
-    keys: dict[str, Any],
+    dialect: str,
 ) -> None:
     from attnbank.queries.dialects import indented_sql
-    from attnbank.queries.patterns import compile_request, reads_run
+    from attnbank.queries.patterns import reads_run
 
-    request = ctx.params["request"]
-    if reads_run(request, _join_keys(keys)):
+    if reads_run(options.request, _keys(options)):
         with source as bank:
-            hits = _restrict_to_run(ctx, bank, hits, keys)
-    compiled = compile_request(request, choice=hits, **keys)
-    sql = indented_sql(compiled.statement, ctx.params["dialect"])
-    safe_echo(*sql.split("\n"))
+            compiled = _compile(options, hits, bank)
+    else:
+        compiled = _compile(options, hits)
+    safe_echo(*indented_sql(compiled.statement, dialect).split("\n"))
 
 
-def _restrict_to_run(
-    ctx: click.Context, bank: Bank | Exported, hits: HitOptions, keys: dict[str, Any]
-) -> HitOptions:
+def _compile(
+    options: FindOptions | CountOptions, hits: HitOptions, bank: Bank | Exported | None = None
+) -> CompiledRequest:
+    """Compile a request, for the run that it reads in a bank."""
+    from attnbank.queries.patterns import compile_request
     from attnbank.queries.requests import run_of_request
 
-    options = ctx.params
-    run = run_of_request(
-        bank.backend, options["request"], options["run"], options["within"], _join_keys(keys)
-    )
-    return replace(hits, run=run)
+    request = options.request
+    if bank is not None:
+        run = run_of_request(bank.backend, request, options.run, options.within, _keys(options))
+        hits = replace(hits, run=run)
+    if isinstance(options, CountOptions):
+        return compile_request(request, columns=options.by, choice=hits, counts=True)
+    return compile_request(request, columns=options.columns, sort=options.sort, choice=hits)
 
 
-def _join_keys(keys: dict[str, Any]) -> str:
-    return f"{keys['columns']}, {keys.get('sort', '')}"
+def _keys(options: FindOptions | CountOptions) -> str:
+    if isinstance(options, CountOptions):
+        return options.by
+    return f"{options.columns}, {options.sort}"
 
 
 def _cut_context(frame: pl.DataFrame, width: int) -> pl.DataFrame:
@@ -205,17 +209,16 @@ def count(ctx: click.Context, /, request: str, show: bool, **values: Any) -> Non
     source, limit = open_source(ctx, options.timeout), options.limit
     is_read = output.check_output(ctx) in output.FOR_PEOPLE and not show
     hits = HitOptions(options.corpus, limit, cross_sentence=options.in_documents)
-    keys = {"columns": options.by, "counts": True}
     if values["show_sql"]:
-        _print_sql(ctx, source, hits, keys)
+        _print_sql(source, options, hits, values["dialect"])
         return
     with source as bank:
         if is_read:  # a cross table needs all cells
             hits = replace(hits, limit=None)
-        counts, title = _hits(ctx, bank, hits, keys)
+        counts, title = _hits(ctx, bank, options, hits)
     names = [name for name in counts.columns if name not in ("n", "share", "run")]
     if show:
-        counts = _with_finds(ctx, counts, names)
+        counts = _with_finds(options, counts, names)
     elif is_read and fits_crosstab(counts, names):
         counts = crosstab(counts, *names)
     elif limit is not None:  # rows of numeric keys are ordered by key, not by n
@@ -224,28 +227,20 @@ def count(ctx: click.Context, /, request: str, show: bool, **values: Any) -> Non
     output.write_frame(ctx, counts, title=title, wraps=show)
 
 
-def _with_finds(ctx: click.Context, counts: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _with_finds(options: CountOptions, counts: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     import polars as pl
 
     from attnbank.queries.patterns import request_for_count_row
 
-    params = ctx.params
-    options = [("--corpus", params["corpus"]), ("--run", params["run"])]
-    if params["within"] == "document":
-        options.append(("--within", "document"))
-    typed = [part for name, value in options if value for part in (name, value)]
+    within = "document" if options.in_documents else None
+    flags = (("--corpus", options.corpus), ("--run", options.run), ("--within", within))
+    typed = [str(part) for flag in flags if flag[1] for part in flag]
     # Without --by there is one row, the count of all hits, and a frame without columns has none.
-    keys = counts.select(names).rows() or [()] * counts.height
     commands = [
         shlex.join(
-            [
-                "attnbank",
-                "find",
-                request_for_count_row(params["request"], params["by"], key),
-                *typed,
-            ]
+            ["attnbank", "find", request_for_count_row(options.request, options.by, key), *typed]
         )
-        for key in keys
+        for key in counts.select(names).rows() or [()] * counts.height
     ]
     return counts.with_columns(pl.Series("find", commands, pl.String))
 
