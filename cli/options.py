@@ -365,16 +365,6 @@ def run_option(help: str, flag: str = "--run", **more: Any) -> Decorator:
     return option(flag, help, shell_complete=complete_names("run"), **more)
 
 
-def corpus_option(help: str) -> Decorator:
-    """The option --corpus, completed from the bank."""
-    return option("--corpus", help, shell_complete=complete_names("corpus"))
-
-
-def timeout_option(help: str, default: float, most: float = LONGEST) -> Decorator:
-    """The option --timeout, in seconds, above 0 and up to `most`."""
-    return option("--timeout", help, default, is_seconds=True, most=most)
-
-
 def memory_option(help: str) -> Decorator:
     """The option --memory, in bytes."""
     return option("--memory", help, 2 * 10**9, is_bytes=True, least=10**7)

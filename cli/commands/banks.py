@@ -16,7 +16,6 @@ from attnbank.cli.options import (
     bank_path,
     command_prefix,
     complete_names,
-    corpus_option,
     open_named_bank,
     option,
     quiet_option,
@@ -54,7 +53,11 @@ def _also_option(kind: str, several: str) -> Decorator:
 @command("annotate", "reading_times.csv")
 @click.argument("file", type=click.Path(path_type=Path))
 @option("--name", "Name of the table. Default: the name of the file.", metavar="TABLE")
-@corpus_option("Corpus of the sentences, if several corpora have sentences of these names.")
+@option(
+    "--corpus",
+    "Corpus of the sentences, if several corpora have sentences of these names.",
+    shell_complete=complete_names("corpus"),
+)
 @option("--replace", "Replace your table of this name.", False)
 @option("--skip-bad", "Skip rows that match no word of the bank, and count them.", False)
 @quiet_option()

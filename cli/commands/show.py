@@ -28,7 +28,6 @@ from attnbank.cli.options import (
     run_option,
     take_fields,
     theme_option,
-    timeout_option,
 )
 from attnbank.cli.progress import ProgressDisplay
 from attnbank.cli.safe_echo import notify, safe_echo
@@ -392,7 +391,7 @@ class _Explore(GuardedCommand):
     "--browser/--no-browser opens_browser",
     "Open the system's browser. Default: only if this is a terminal.",
 )
-@timeout_option("Time limit of each page in seconds.", default=60.0, most=86_400)
+@option("--timeout", "Time limit of each page in seconds.", 60.0, is_seconds=True, most=86_400)
 @memory_option("Memory limit of all analyses together, and of each SQL statement.")
 @option(
     "-m --model",

@@ -16,8 +16,8 @@ from attnbank.cli.options import (
     complete_names,
     memory_option,
     open_named_bank,
+    option,
     text_argument,
-    timeout_option,
 )
 from attnbank.cli.output import (
     FOR_PEOPLE,
@@ -37,7 +37,7 @@ from attnbank.sql.errors import AttnbankError
     "sql", '"select upos, count(*) as n from word group by upos order by n desc"', cls=BankCommand
 )
 @text_argument("statement")
-@timeout_option("Time limit in seconds, until the last row.", default=300.0)
+@option("--timeout", "Time limit in seconds, until the last row.", 300.0, is_seconds=True)
 @memory_option("Memory limit.")
 @output_options
 def sql(ctx: click.Context, statement: str, timeout: float, memory: int) -> None:
