@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,9 +45,10 @@ from attnbank.sql.errors import (
     is_damage,
     translate_errors,
 )
+from attnbank.sql.header import Analysis
 from attnbank.sql.names import quoted
 from attnbank.sql.registry import internal_statement
-from attnbank.sql.run_choice import Run, SupportsExecute
+from attnbank.sql.run_choice import Run, SupportsExecute, UnfinishedRunWarning, check_relation
 from attnbank.sql.statements import analyses_named
 from attnbank.sql.worker import check_limits, out_of_memory, out_of_time
 
@@ -60,6 +62,18 @@ _PATIENCE = 10.0
 
 # Rows of a batch of a lazy frame, if Polars does not ask for a number.
 _LAZY_ROWS = 65_536
+
+
+def check_run(
+    backend: Backend, analysis: Analysis, arguments: Mapping[str, Any], run: Run | None
+) -> None:
+    """Warn if the run that an analysis reads is not finished; CallError for an unknown relation."""
+    if run is None:
+        return
+    if not run.is_finished:
+        message = f"The run {run.name} is not finished: figures cover its first part only."
+        warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
+    check_relation(backend.connection, analysis, arguments, run)
 
 
 class AnyBank(ABC):

@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 
 from attnbank.queries import contents, parameters
-from attnbank.queries.backend import SECONDS, DuckDBBackend
+from attnbank.queries.backend import SECONDS, DuckDBBackend, check_run
 from attnbank.queries.execution import Isolated
 from attnbank.queries.options import MEMORY, ShowOptions
 from attnbank.queries.parameters import takes
@@ -29,7 +29,6 @@ from attnbank.sql.registry import analyses
 from attnbank.sql.run_choice import (
     Run,
     UnfinishedRunWarning,
-    check_relation,
     choose_analysis_run,
     resolve_weights,
 )
@@ -126,14 +125,8 @@ class Bank(Requests):
         arguments = parameters.bind_values(analysis, values)
         with self.backend.answering():
             run = self._choose(analysis, arguments)
-            if run is not None and not analysis.is_own:
-                if not run.is_finished:
-                    warnings.warn(
-                        f"The run {run.name} is not finished: figures cover its first part only.",
-                        UnfinishedRunWarning,
-                        stacklevel=2,
-                    )
-                check_relation(self.connection, analysis, arguments, run)
+            if not analysis.is_own:
+                check_run(self.backend, analysis, arguments, run)
             cached = None
             if self.reads_cache:
                 cached = cached_result(self.connection, analysis, arguments, run)

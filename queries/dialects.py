@@ -87,8 +87,11 @@ _SPARK = {
 
 def _for_spark(node: exp.Expr) -> exp.Expr:
     """Rewrite a node of a syntax tree for Spark."""
-    if isinstance(node, exp.Length) and _is_list_length(node):
-        return exp.func("size", node.this.transform(_for_spark))
+    if isinstance(node, exp.Length):
+        # sqlglot parses `len`, which the SQL here uses for lists only, as it does `length`, but
+        # keeps where the word stood in the text.
+        is_len = int(node.meta.get("end", 0)) - int(node.meta.get("start", 0)) + 1 == len("len")
+        return exp.func("size", node.this.transform(_for_spark)) if is_len else node
     if isinstance(node, exp.CTE):
         node.set("materialized", None)  # a hint for DuckDB, which Spark's syntax does not have
         return node
@@ -98,14 +101,6 @@ def _for_spark(node: exp.Expr) -> exp.Expr:
         expression.transform(_for_spark).sql(dialect="spark") for expression in node.expressions
     ]
     return sqlglot.parse_one(_SPARK[node.name.lower()].format(*arguments), dialect="spark")
-
-
-def _is_list_length(node: exp.Length) -> bool:
-    """Whether a Length was written as `len`, which the SQL here uses for lists only.
-
-    sqlglot parses `len` and `length` alike, but keeps where the word stood in the text.
-    """
-    return int(node.meta.get("end", 0)) - int(node.meta.get("start", 0)) + 1 == len("len")
 
 
 class _Inliner:

@@ -59,11 +59,10 @@ class ChartFacts:
             _label_with_names("run", self.runs),
             _label_with_names("model", self.models),
             _label_with_names("corpus", self.corpora, "corpora"),
-            *(
-                f"{name.replace('_', ' ')}: {short_text(_parameter_text(v))}"
-                for name, v in self.parameters.items()
-            ),
         ]
+        for name, value in self.parameters.items():
+            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            parts.append(f"{name.replace('_', ' ')}: {short_text(text)}")
         lines: list[str] = []
         for part in filter(None, parts):
             if lines and len(lines[-1]) + len(part) + 3 <= width:
@@ -83,9 +82,11 @@ def chart_facts(
     run_names = tuple(dict.fromkeys((*runs_named(frame, _RUNS), *also)))
     selected = runs.filter(pl.col("name").is_in(run_names)) if run_names else runs
     corpora = runs_named(frame, _CORPORA)
+    # Of a model in a folder, the last part.
+    models = [re.split(r"[/\\]", name.rstrip("/\\"))[-1] or name for name in selected["model"]]
     return ChartFacts(
         run_names,
-        tuple(dict.fromkeys(map(_folder_name, selected["model"]))),
+        tuple(dict.fromkeys(models)),
         tuple(
             _corpus_with_size(selected, corpus)
             for corpus in dict.fromkeys((*selected["corpus"], *corpora))
@@ -111,10 +112,6 @@ def runs_named(frame: pl.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for column in present for name in frame[column].drop_nulls()))
 
 
-def _folder_name(model: str) -> str:
-    return re.split(r"[/\\]", model.rstrip("/\\"))[-1] or model
-
-
 def _label_with_names(kind: str, names: Iterable[str], plural: str | None = None) -> str:
     """`corpus a`, `corpora a, b` or `corpora a, b, c and 2 more`; "" for no names."""
     shown_names = [short_text(name) for name in names]
@@ -123,10 +120,6 @@ def _label_with_names(kind: str, names: Iterable[str], plural: str | None = None
     more = f" and {len(shown_names) - _MAX_NAMES} more" if len(shown_names) > _MAX_NAMES else ""
     word = kind if len(shown_names) == 1 else plural or f"{kind}s"
     return f"{word} {', '.join(shown_names[:_MAX_NAMES])}{more}"
-
-
-def _parameter_text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 # The limits of one picture; more would be unreadable.
@@ -202,6 +195,7 @@ def specification(
             "spacing": 26 if look.width is None else 12,
             "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
         }
+    counts = [row["n"] for row in rows if isinstance(row.get("n"), int)]
     heading = {
         "text": wrap_characters(_title(analysis), characters),
         "subtitle": subtitle or [""],
@@ -218,7 +212,7 @@ def specification(
             "title": _title(analysis),
             "facts": facts.lines(10_000),
             "notes": note_text,
-            "n": _range_of_n(rows),
+            "n": [min(counts), max(counts)] if counts else [],
         },
         **({"title": heading} if look.is_titled else {"description": _title(analysis)}),
         "config": vega_config(colours, look),
@@ -283,12 +277,6 @@ def no_specification_error(name: str) -> CallError:
         f"{name} is drawn over sentences: it has no Vega-Lite specification.",
         f"Type: attnbank plot {name} -o {name}.svg",
     )
-
-
-def _range_of_n(rows: list[Row]) -> list[int]:
-    """The smallest and the largest `n` of the rows; [] if they have none."""
-    counts = [row["n"] for row in rows if isinstance(row.get("n"), int)]
-    return [min(counts), max(counts)] if counts else []
 
 
 _MAX_TRIES = 8
@@ -504,7 +492,9 @@ def _all_panels(scene: Scene) -> ChartParts:
         panel_label = ", ".join(
             _panel_name(scene.column(name), chosen[name]) for name in plot.panel
         )
-        panel_label += _count_suffix(plot, panel_scene.panel_rows)
+        counts = {row.get("n") for row in panel_scene.panel_rows}
+        if not plot.aside and len(counts) == 1 and counts != {None}:  # no column shows it
+            panel_label += f" (n {counts.pop():,})"
         for unit in chart.panels:
             own_title = " ".join(unit["title"]["text"]) if "title" in unit else ""
             title = f"{panel_label}: {own_title}" if own_title else panel_label
@@ -516,14 +506,6 @@ def _all_panels(scene: Scene) -> ChartParts:
     )
     panels = [unit for chart in charts for unit in chart.panels]
     return ChartParts(panels, columns, first.width, first.notes, first.independent_scales)
-
-
-def _count_suffix(plot: Plot, rows: list[Row]) -> str:
-    """The sample size of a panel, if all rows share one and no column shows it."""
-    counts = {row.get("n") for row in rows}
-    if plot.aside or len(counts) != 1 or counts == {None}:
-        return ""
-    return f" (n {counts.pop():,})"
 
 
 # Pixels of a row of panels.

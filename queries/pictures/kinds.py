@@ -88,7 +88,12 @@ def draw_grid(scene: Scene) -> ChartParts:
     has_gaps |= len(panel_labels) < len(x_labels) * len(y_labels)
     notes = ["Grey: no value"] if has_gaps else []
     if plot.significant:
-        notes.append(_significance_note(scene))
+        tried = scene.rows[0].get("tried")
+        after = f", corrected for {tried:,} tests" if tried else ""
+        notes.append(
+            f"Coloured: {len(scene.coloured)} of {len(scene.rows):,} with p < {SIGNIFICANT:g}"
+            f"{after}; the others are grey"
+        )
     if not is_categorical:
         notes += [note for column in columns for note in _pale_notes(scene, column)]
     if plot.scale == "sqrt":
@@ -124,16 +129,6 @@ def _pale_notes(scene: Scene, column: str) -> list[str]:
         for row in highest
     )
     return [f"{title}: the highest are {cells} (--stretch spreads the colours)"]
-
-
-def _significance_note(scene: Scene) -> str:
-    """The note on how many of the tested cells are coloured."""
-    tried = scene.rows[0].get("tried")
-    after = f", corrected for {tried:,} tests" if tried else ""
-    return (
-        f"Coloured: {len(scene.coloured)} of {len(scene.rows):,} with p < {SIGNIFICANT:g}"
-        f"{after}; the others are grey"
-    )
 
 
 # Pixels of a grid with names in its cells.
@@ -457,7 +452,7 @@ def draw_bars(scene: Scene) -> ChartParts:
         if plot.label and all(row[column] is not None for column in plot.label):
             row[MARK] += f"  {row_label(row, plot.label)}"
     bar_labels = list(dict.fromkeys(row[MARK] for row in scene.panel_rows))
-    if all(map(_is_integer, bar_labels)):  # distances
+    if all(re.fullmatch(r"-?\d+", label) for label in bar_labels):  # distances
         bar_labels.sort(key=int)
     step = scene.size.height / len(bar_labels) if scene.size.height else 1.9 * scene.look.font
     y_axis = scene.names_axis(bar_labels, scene.axis_title(plot.y), MARK, step)
@@ -502,10 +497,6 @@ def draw_bars(scene: Scene) -> ChartParts:
         }
         layers.append(layer(text, encoding))
     return ChartParts([scene.unit(width, {"step": step}, layer=layers)], 1, width, notes)
-
-
-def _is_integer(text: str) -> bool:
-    return re.fullmatch(r"-?\d+", text) is not None
 
 
 def draw_scatter(scene: Scene) -> ChartParts:

@@ -82,7 +82,10 @@ def subject(bank: AnyBank, run: str | int | None = None) -> Subject:
 def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnswer | Missing:
     """Answer a section, or say why the bank cannot and what to type. Raises BankError."""
     analysis = registry.find_analysis(section.analysis)
-    beside = _controls_of(bank, of)
+    beside: list[str] = []
+    if of.main is not None:
+        with bank.backend.answering():
+            beside = control_runs(bank, of.main.name)
     if section.analysis == CONTROL and (of.main is None or not beside):
         why = "The bank has no finished run of random weights to compare the main run with."
         return Missing(section, why, _ingest(bank, of, ("--random-weights", "1..5")))
@@ -243,13 +246,6 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
         ),
     )
     return {} if best == default else {"run": best.name}
-
-
-def _controls_of(bank: AnyBank, of: Subject) -> list[str]:
-    if of.main is None:
-        return []
-    with bank.backend.answering():
-        return control_runs(bank, of.main.name)
 
 
 def _draw_section(

@@ -108,7 +108,9 @@ def sentence_records(
     by_word = backend.internal("sentences/positions", sequence=sequence)
     positions = by_word.unique(["position"], keep="first", maintain_order=True)
     in_sentence = (pl.col("sentence") == chosen.id).fill_null(False)
-    before = _sentences_before(positions, chosen, options.before)
+    in_order = positions["sentence"].drop_nulls().unique(maintain_order=True).to_list()
+    at = in_order.index(chosen.id)
+    before = in_order[max(0, at - options.before) : at]
     shown_positions, left_out = _select_positions(positions, in_sentence, before, options)
     if len(before) < options.before:
         left_out.append(f"The input has {len(before)} sentences before {chosen.name}, not"
@@ -262,12 +264,6 @@ def _mean_maps(maps: pl.DataFrame, positions: pl.DataFrame) -> tuple[pl.DataFram
         *no_head, pl.Series("weights", weights.tolist(), pl.List(pl.Float64))
     )
     return mean, pl.DataFrame(columns, schema_overrides=types).with_columns(*no_head)
-
-
-def _sentences_before(positions: pl.DataFrame, chosen: ChosenSentence, count: int) -> list[int]:
-    ids = positions["sentence"].drop_nulls().unique(maintain_order=True).to_list()
-    at = ids.index(chosen.id)
-    return ids[max(0, at - count) : at]
 
 
 def _select_positions(

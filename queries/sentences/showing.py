@@ -223,7 +223,11 @@ def sentences_figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) ->
                 relation=relation, **({} if direction is None else {"direction": direction}),
             ),
         )  # fmt: skip
-        labels = [_label(row[column]) for column in analysis.plot.label]
+        values = [row[column] for column in analysis.plot.label]
+        labels = [
+            f"{value:.3f}" if isinstance(value, float) else category_label(str(value))
+            for value in values
+        ]
         labels += [] if direction in (None, TO_EARLIER) else [direction.replace("_", " ")]
         parts.append(part)
         panels += [replace(panel, label=", ".join(labels)) for panel in part.panels]
@@ -236,10 +240,6 @@ def sentences_figure(bank: Requests, analysis: Analysis, frame: pl.DataFrame) ->
     rows = pl.concat((part.rows for part in parts), how="diagonal_relaxed")
     marked = {number: words for part in parts for number, words in part.marked.items()}
     return Shown(rows, first.run, tuple(panels), facts, marked)
-
-
-def _label(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else category_label(str(value))
 
 
 def show_sentence(bank: Requests, options: ShowOptions) -> Shown:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from attnbank.queries import parameters
-from attnbank.queries.backend import Backend
+from attnbank.queries.backend import Backend, check_run
 from attnbank.queries.dialects import render_statement, to_dialect
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import frame_of_arrow, query_error
@@ -31,8 +30,6 @@ from attnbank.sql.header import Analysis
 from attnbank.sql.names import quoted
 from attnbank.sql.run_choice import (
     Run,
-    UnfinishedRunWarning,
-    check_relation,
     choose_analysis_run,
 )
 
@@ -102,14 +99,7 @@ class Exported(Requests):
         analysis, arguments = _analysis_and_values(name, values)
         with self.backend.answering():
             run = self._choose(analysis, arguments)
-            if run is not None:
-                if not run.is_finished:
-                    warnings.warn(
-                        f"The run {run.name} is not finished: figures cover its first part only.",
-                        UnfinishedRunWarning,
-                        stacklevel=2,
-                    )
-                check_relation(self.backend.connection, analysis, arguments, run)
+            check_run(self.backend, analysis, arguments, run)
             with self.backend.collect(to_dialect(analysis.name, "spark", **arguments)) as collected:
                 frame = frame_of_arrow(collected.toArrow(), collected.columns)
         return frame.cast(_schema(analysis))
