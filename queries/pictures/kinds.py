@@ -27,15 +27,23 @@ from attnbank.queries.pictures.panels import (
     X,
     Y,
     add_label_column,
+    amount_color,
+    amounts_axis,
+    axis_title,
     finite_numbers,
     is_amount,
+    kind_colors,
+    label_axes,
     layer,
+    legend_label,
+    names_axis,
     panel_title,
     row_label,
     row_labels,
     words_of_name,
+    wrap_pixels,
 )
-from attnbank.queries.pictures.theme import OTHER
+from attnbank.queries.pictures.theme import OTHER, unit_of
 
 _CELL: Spec = {"type": "rect"}
 
@@ -50,7 +58,7 @@ def draw_grid(scene: Scene) -> ChartParts:
     The names in column `text` are in the cells if there is one panel, otherwise in their own panel.
     """
     plot, size = scene.plot, scene.size
-    x_labels, y_labels = scene.label_axes(plot.x, plot.y)
+    x_labels, y_labels = label_axes(scene, plot.x, plot.y)
     columns = plot.color
     is_categorical = not is_amount(scene.rows, columns[0])
     is_named = bool(plot.text or plot.label) and not columns[1:]
@@ -60,19 +68,19 @@ def draw_grid(scene: Scene) -> ChartParts:
         y_labels = [name for name in y_labels if name in set(panel_labels)]
     height = _cell_height(scene, step, x_labels, y_labels, is_named=is_named)
     axes = {
-        "x": scene.names_axis(x_labels, scene.axis_title(plot.x), X, step),
-        "y": scene.names_axis(y_labels, scene.axis_title(plot.y), Y, height),
+        "x": names_axis(scene, x_labels, axis_title(scene, plot.x), X, step),
+        "y": names_axis(scene, y_labels, axis_title(scene, plot.y), Y, height),
     }
     panels = []
     has_several = bool(columns[1:])
     for column in columns:
-        title = scene.axis_title((column,), 72 if has_several else 44)
+        title = axis_title(scene, (column,), 72 if has_several else 44)
         if is_categorical:
             field, values = add_label_column(scene.rows, column)
-            color = scene.kind_colors(field, values, words_of_name(column))["color"]
+            color = kind_colors(scene, field, values, words_of_name(column))["color"]
         else:
-            color = scene.amount_color(
-                columns, column, None if has_several else scene.wrap_pixels(title, 160)
+            color = amount_color(
+                scene, columns, column, None if has_several else wrap_pixels(scene, title, 160)
             )
         cells = layer(_CELL, {**axes, "color": color, "tooltip": scene.tooltip})
         if is_named:
@@ -118,7 +126,7 @@ def _pale_notes(scene: Scene, column: str) -> list[str]:
     amounts = [row[column] for row in rows]
     if not amounts or min(amounts) < 0:
         return []
-    ends, title = scene.scale_ends((column,)), scene.axis_title((column,), 72)
+    ends, title = scene.scale_ends((column,)), axis_title(scene, (column,), 72)
     if max(amounts) < _ROUNDING:
         return [f"{title}: all 0" if not any(amounts) else f"{title}: all below {_ROUNDING:g}"]
     if scene.plot.domain is None or max(amounts) >= ends[0] + _PALE_SHARE * (ends[-1] - ends[0]):
@@ -213,7 +221,7 @@ def _panel_of_names(scene: Scene, axes: Spec, step: float, height: float, width:
     text = {"type": "text", "fontSize": font, "lineBreak": "\n", "baseline": "middle",
             "dy": -0.5 * font if height >= 2.4 * font else 0}  # fmt: skip
     layers = [layer(fill, {**axes, "tooltip": scene.tooltip}, has_name)]
-    title = scene.axis_title((column,), 60)
+    title = axis_title(scene, (column,), 60)
     if not has_several:
         title = title.removesuffix(" (+ others)")
     if letters >= _MIN_LETTERS:
@@ -252,14 +260,14 @@ def draw_matrix(scene: Scene) -> ChartParts:
     if size.width is None:
         # There are many heads, but few corpora.
         step = height = min(14.0 if len(order) > _FEW_ROWS else 36.0, max(8.0, step // 1))
-    axis_title = words_of_name(
-        "-".join(column.removesuffix("_a") for column in plot.x)
-    )  # Layer-head of layer_a ...
+    # Layer-head of layer_a and head_a.
+    names_title = words_of_name("-".join(column.removesuffix("_a") for column in plot.x))
     x_axis, y_axis = (
-        scene.names_axis(order, axis_title, field, room) for field, room in ((X, step), (Y, height))
+        names_axis(scene, order, names_title, field, room)
+        for field, room in ((X, step), (Y, height))
     )
-    title = scene.wrap_pixels(scene.axis_title((column,)), 160)
-    color = scene.amount_color((column,), column, title)
+    title = wrap_pixels(scene, axis_title(scene, (column,)), 160)
+    color = amount_color(scene, (column,), column, title)
     shared = {"color": color, "tooltip": scene.tooltip}
     sides = [
         layer(_CELL, {"x": {**x_axis, "field": x}, "y": {**y_axis, "field": y}, **shared})
@@ -282,9 +290,8 @@ def cluster_order(distances: NDArray[np.float64]) -> list[int]:
     sizes = np.ones(count)
     while len(orders) > 1:
         first, second = sorted(divmod(int(np.argmin(between)), count))
-        if (
-            first == second
-        ):  # argmin of infinities: no finite distance is left, so keep the order of the rows
+        if first == second:
+            # argmin of infinities: no finite distance is left, so keep the order of the rows.
             break
         left, right = orders[first], orders.pop(second)
         ways = [(a, b) for a in (left, left[::-1]) for b in (right, right[::-1])]
@@ -365,29 +372,29 @@ _PANEL_WIDTH = 440
 def _line_channels(scene: Scene) -> tuple[Spec, list[str], Spec, Spec, list[Spec]]:
     """What lines and points share: colours, fields to group by, both axes, and the fold."""
     plot = scene.plot
-    domain, _ = scene.label_axes(plot.x, plot.x)
+    domain, _ = label_axes(scene, plot.x, plot.x)
     if plot.along == "log":
         x = _logarithmic(scene)
     else:
         step = (scene.size.width or _PANEL_WIDTH) / len(domain)
-        x = scene.names_axis(domain, scene.axis_title(plot.x), X, step)
+        x = names_axis(scene, domain, axis_title(scene, plot.x), X, step)
         x["axis"] |= {"domain": True, "tickColor": scene.theme.ink}
         x["scale"] |= {"type": "point", "padding": 0.5}
-    y = scene.amounts_axis(
-        plot.y[0],
-        (*plot.y, *filter(None, (plot.rule, plot.low, plot.high))),
-        title=scene.wrap_pixels(
-            scene.common_axis_title(plot.y), 0.5 * (scene.size.width or _PANEL_WIDTH)
-        ),
-    )
+    title = axis_title(scene, plot.y)
+    if len(plot.y) > 1:  # columns of one unit, which is the title
+        unit = unit_of(scene.help(plot.y[0])) or "value"
+        title = words_of_name("share" if unit.startswith("share") else unit)
+    amounts = (*plot.y, *filter(None, (plot.rule, plot.low, plot.high)))
+    title_lines = wrap_pixels(scene, title, 0.5 * (scene.size.width or _PANEL_WIDTH))
+    y = amounts_axis(scene, plot.y[0], amounts, title=title_lines)
     if len(plot.y) > 1:
-        colors = scene.kind_colors(NAME, list(plot.y), None)
+        colors = kind_colors(scene, NAME, list(plot.y), None)
         return colors, [NAME], x, {**y, "field": VALUE}, [_folded(plot.y)]
     if not plot.color:
         return {"color": {"value": scene.theme.palette[0]}}, [], x, y, []
     source, values = add_label_column(scene.rows, plot.color[0])
     panel_labels = row_labels(scene.panel_rows, plot.color[:1])
-    return scene.kind_colors(source, values, None, panel_labels), [source], x, y, []
+    return kind_colors(scene, source, values, None, panel_labels), [source], x, y, []
 
 
 def _point_colors(colors: Spec) -> Spec:
@@ -407,7 +414,7 @@ def _logarithmic(scene: Scene) -> Spec:
         "field": column,
         "type": "quantitative",
         "scale": {"type": "symlog", "constant": 1, "nice": False},
-        "axis": {"title": scene.axis_title(scene.plot.x), "values": ticks, "grid": False,
+        "axis": {"title": axis_title(scene, scene.plot.x), "values": ticks, "grid": False,
                  "domain": True, "tickColor": scene.theme.ink},
     }  # fmt: skip
 
@@ -455,22 +462,22 @@ def draw_bars(scene: Scene) -> ChartParts:
     if all(re.fullmatch(r"-?\d+", label) for label in bar_labels):  # distances
         bar_labels.sort(key=int)
     step = scene.size.height / len(bar_labels) if scene.size.height else 1.9 * scene.look.font
-    y_axis = scene.names_axis(bar_labels, scene.axis_title(plot.y), MARK, step)
+    y_axis = names_axis(scene, bar_labels, axis_title(scene, plot.y), MARK, step)
     if plot.label:
-        y_axis["title"] = f"{scene.axis_title(plot.y)}, {'-'.join(plot.label)}"
+        y_axis["title"] = f"{axis_title(scene, plot.y)}, {'-'.join(plot.label)}"
     amounts = (plot.x[0], *plot.beside, *filter(None, (plot.low, plot.high)))
-    title = scene.wrap_pixels(scene.axis_title(plot.x), scene.size.width or _BARS_WIDTH)
-    x_axis = scene.amounts_axis(plot.x[0], amounts, title=title, orient="bottom")
+    title = wrap_pixels(scene, axis_title(scene, plot.x), scene.size.width or _BARS_WIDTH)
+    x_axis = amounts_axis(scene, plot.x[0], amounts, title=title, orient="bottom")
     bar: Spec = {"type": "bar", "color": theme.bar, "height": {"band": 0.7}}
     layers = [layer(bar, {"x": x_axis, "y": y_axis, "tooltip": scene.tooltip})]
-    notes = [f"Bars: {scene.legend_label(plot.x[0])}"] if plot.beside else []
+    notes = [f"Bars: {legend_label(scene, plot.x[0])}"] if plot.beside else []
     if plot.low and plot.high:
         ends = {"x": {**x_axis, "field": plot.low}, "x2": {"field": plot.high}, "y": y_axis}
         rule = {"type": "rule", "color": theme.ink, "strokeWidth": 1.6, "clip": True}
         layers.append(layer(rule, ends))
         notes.append(f"Lines: {_describe_interval(scene, plot.low)}")
     if plot.beside:
-        colors = scene.kind_colors(NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
+        colors = kind_colors(scene, NAME, [plot.x[0], *plot.beside], None, list(plot.beside))
         for channel in ("color", "shape"):
             colors[channel]["legend"] |= {"orient": "top", "offset": 4}
             if scene.look.width is not None:  # above the bars, there is room for one column only
@@ -514,13 +521,15 @@ def draw_scatter(scene: Scene) -> ChartParts:
         if is_amount(scene.rows, column):
             # Without an outline, the lightest colours would be invisible on paper.
             edge = {"stroke": theme.ink, "strokeWidth": 0.5}
-            colors = {"color": scene.amount_color((column,), column, words_of_name(column))}
+            colors = {"color": amount_color(scene, (column,), column, words_of_name(column))}
             amounts = finite_numbers(scene.rows, (column,))
             if column in ("layer", "head") and min(amounts) < max(amounts):  # 1-based: no 0
                 colors["color"]["scale"]["domain"] = [min(amounts), max(amounts)]
                 colors["color"]["legend"]["tickMinStep"] = 1
         else:
-            colors = scene.kind_colors(*add_label_column(scene.rows, column), words_of_name(column))
+            colors = kind_colors(
+                scene, *add_label_column(scene.rows, column), words_of_name(column)
+            )
         dot = {
             "type": "point",
             "filled": True,
@@ -565,7 +574,7 @@ def _true_to_scale(scene: Scene, width: float, height: float) -> dict[str, Any]:
             "field": columns[0],
             "type": "quantitative",
             "scale": {"domain": domain, "nice": False, "zero": False},
-            "axis": {"title": scene.wrap_pixels(scene.axis_title(columns), width), "grid": False},
+            "axis": {"title": wrap_pixels(scene, axis_title(scene, columns), width), "grid": False},
         }
     return axes
 

@@ -23,7 +23,6 @@ from attnbank.queries.pictures.theme import (
     encodings_of,
     legend_order,
     scale_ends,
-    unit_of,
 )
 from attnbank.sql.header import Analysis, Plot, ResultColumn
 
@@ -280,164 +279,92 @@ class Scene:
         """The declaration of a column in the header."""
         return next(column for column in self.analysis.columns if column.name == name)
 
-    def axis_title(self, columns: Sequence[str], longest: int = 64) -> str:
-        """The title of an axis: the help of a column of numbers, the name of a column of texts."""
-        if len(columns) > 1 and columns[0] != "shortest":
-            return words_of_name(("-" if columns[0].startswith("layer") else ", ").join(columns))
-        column = self.column(columns[0])
-        title = caption_of(self.analysis.name, column.name)
-        if title is not None:
-            return title
-        if column.type == "varchar" or column.name.startswith(("layer", "head")):
-            return words_of_name(column.name)
-        meaning = self.help(column.name).split(";")[0].removesuffix(", in [0, 1]")
-        for end in ("\n", ":", ", in nats", " ("):
-            title = meaning if len(meaning) <= longest else meaning.split(end)[0]
-            if len(title) <= longest:
-                return words_of_name(title)
-        return words_of_name(column.name)
-
-    def wrap_pixels(self, text: str, width: float) -> list[str]:
-        """Break a text into lines of about `width` pixels."""
-        return wrap_characters(text, max(14, int(width / (0.52 * (self.look.font + 1)))))
-
     def help(self, column: str) -> str:
         """The help of a column, escaped."""
         return escape_harmful(self.column(column).help)
-
-    def common_axis_title(self, columns: Sequence[str]) -> str:
-        """The title of an axis of several columns: their unit; of one column, its own title."""
-        if len(columns) == 1:
-            return self.axis_title(columns)
-        unit = unit_of(self.help(columns[0])) or "value"
-        return words_of_name("share" if unit.startswith("share") else unit)
-
-    def label_axes(self, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Add the labels of both axes to the rows, and return the labels in order."""
-        x_labels, y_labels = row_labels(self.rows, tuple(x)), row_labels(self.rows, tuple(y))
-        index_of = {name: index for index, name in enumerate(x_labels)}
-        for row in self.rows:
-            row[X], row[Y] = row_label(row, x), row_label(row, y)
-            row[PLACE] = index_of[row[X]]
-        return x_labels, y_labels
-
-    def legend_label(self, column: str) -> str:
-        """The label of a column in a legend; `accuracy_a` is named by its run."""
-        side = column[-2:]
-        if side in ("_a", "_b") and (run := self.rows[0].get(f"run{side}")) is not None:
-            return f"{category_label(column[:-2])} of {short_text(run)}"
-        return category_label(column)
-
-    def names_axis(self, domain: list[str], title: str, source: str, step: float) -> Spec:
-        """A discrete axis with `step` pixels per name; horizontal if `source` is X.
-
-        If there is no room, names are turned upright, then made smaller. If that is not enough,
-        every second is shown, or every fifth, or the first of each layer: always at regular
-        intervals.
-        """
-        longest, font = max(map(len, domain)), self.look.font
-        # The width of a horizontal label in ems; a vertical one takes 1.15, the height of a line.
-        ems = 0.6 * longest + 0.4
-        # Short names that have no room even upright stay horizontal and are thinned out.
-        is_turned = source == X and ems * font > step
-        is_turned &= longest > 4 or (longest > 2 and 1.15 * self.look.min_font_size <= step)
-        width = ems if source == X and not is_turned else 1.15
-        if self.look.min_font_size <= step / width < font:
-            font = step / width
-        angle = 0
-        if is_turned:
-            angle = -45 if step > 1.6 * font else -90
-        spacing = math.ceil(round(width * font / step, 6))
-        return {
-            "field": source,
-            "type": "ordinal",
-            "scale": {"domain": domain},
-            "title": self.wrap_pixels(title, step * len(domain)) if source == X else title,
-            "axis": {
-                "labelAngle": angle,
-                "labelOverlap": False,
-                "labelFontSize": font,
-                "values": _thin_out(domain, spacing),
-                "grid": False,
-                "domain": False,
-                "tickColor": self.theme.faint,
-            },
-        }
-
-    def amounts_axis(self, source: str, columns: Sequence[str], **axis: Any) -> Spec:
-        """An axis of amounts of the field `source`, whose domain includes those of `columns`."""
-        ends = self.scale_ends(columns)
-        return {
-            "field": source,
-            "type": "quantitative",
-            "scale": {"domain": [ends[0], ends[-1]], "nice": self.plot.domain is None},
-            "axis": axis,
-        }
-
-    def amount_color(self, columns: Sequence[str], source: str, title: Any) -> Spec:
-        """Encode the amounts of the field `source` as colours, on one scale for `columns`."""
-        ends = self.scale_ends(columns)
-        colors = self.theme.diverging if len(ends) == 3 else self.theme.sequence
-        steps = [at / (len(colors) - 1) for at in range(len(colors))]
-        is_sqrt = self.plot.scale == "sqrt" and len(ends) == 2
-        if is_sqrt:
-            # On a sqrt scale, squares of even steps space the colours evenly.
-            steps = [step * step for step in steps]
-        return {
-            "field": source,
-            "type": "quantitative",
-            "scale": {
-                "type": "sqrt" if is_sqrt else "linear",
-                "domain": [ends[0] + step * (ends[-1] - ends[0]) for step in steps],
-                "range": list(colors),
-                "interpolate": "lab",
-            },
-            "legend": {"title": title, "gradientLength": 140, "labelExpr": _END_LABEL},
-        }
 
     def scale_ends(self, columns: Sequence[str]) -> list[float]:
         """The domain of a scale for some columns; see `scale_ends`."""
         amounts = finite_numbers(self.coloured, columns)
         return scale_ends(amounts, self.plot.domain, stretch=self.look.stretch)
 
-    def kind_colors(
-        self,
-        source: str,
-        values: list[str],
-        title: str | None,
-        domain_values: list[str] | None = None,
-    ) -> Spec:
-        """Encode the categories of a field as colours, shapes and dashes.
 
-        `values` are those of all panels; the legend has `domain_values`, by default all.
-        """
-        encoding_of = encodings_of(values)
-        domain = [value for value in values if domain_values is None or value in domain_values]
-        names: dict[str, Any] = {value: self.legend_label(value) for value in domain}
-        legend: Spec = {"title": title}
-        if self.look.width is not None:  # the legend is below, in as many columns as fit
-            font, room = self.look.font, self.look.width / (self.size.beside or 1)
-            # In ems, a letter is about 0.55 wide, and a symbol with its gaps about 3.
-            letters = max(10, int(0.65 * room / (0.55 * font)))
-            names = {name: textwrap.wrap(text, letters) for name, text in names.items()}
-            widest = max(len(line) for lines in names.values() for line in lines)
-            legend["columns"] = max(1, int(room / (font * (3 + 0.55 * widest))))
-        legend["labelExpr"] = f"{json.dumps(names, ensure_ascii=False)}[datum.label]"
-        ranges: dict[str, list[Any]] = {
-            "color": [encoding_of[value].color(self.theme) for value in domain],
-            "shape": [encoding_of[value].shape for value in domain],
-            "strokeDash": [encoding_of[value].dash for value in domain],
-        }
-        return {
-            channel: {
-                "field": source,
-                "type": "nominal",
-                # Lines have marks on them, whose legend is enough.
-                "legend": None if channel == "strokeDash" else legend,
-                "scale": {"domain": domain, "range": outputs},
-            }
-            for channel, outputs in ranges.items()
-        }
+def axis_title(scene: Scene, columns: Sequence[str], longest: int = 64) -> str:
+    """The title of an axis: the help of a column of numbers, the name of a column of texts."""
+    if len(columns) > 1 and columns[0] != "shortest":
+        return words_of_name(("-" if columns[0].startswith("layer") else ", ").join(columns))
+    column = scene.column(columns[0])
+    title = caption_of(scene.analysis.name, column.name)
+    if title is not None:
+        return title
+    if column.type == "varchar" or column.name.startswith(("layer", "head")):
+        return words_of_name(column.name)
+    meaning = scene.help(column.name).split(";")[0].removesuffix(", in [0, 1]")
+    for end in ("\n", ":", ", in nats", " ("):
+        title = meaning if len(meaning) <= longest else meaning.split(end)[0]
+        if len(title) <= longest:
+            return words_of_name(title)
+    return words_of_name(column.name)
+
+
+def wrap_pixels(scene: Scene, text: str, width: float) -> list[str]:
+    """Break a text into lines of about `width` pixels."""
+    return wrap_characters(text, max(14, int(width / (0.52 * (scene.look.font + 1)))))
+
+
+def legend_label(scene: Scene, column: str) -> str:
+    """The label of a column in a legend; `accuracy_a` is named by its run."""
+    side = column[-2:]
+    if side in ("_a", "_b") and (run := scene.rows[0].get(f"run{side}")) is not None:
+        return f"{category_label(column[:-2])} of {short_text(run)}"
+    return category_label(column)
+
+
+def label_axes(scene: Scene, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Add the labels of both axes to the rows, and return the labels in order."""
+    x_labels, y_labels = row_labels(scene.rows, tuple(x)), row_labels(scene.rows, tuple(y))
+    index_of = {name: index for index, name in enumerate(x_labels)}
+    for row in scene.rows:
+        row[X], row[Y] = row_label(row, x), row_label(row, y)
+        row[PLACE] = index_of[row[X]]
+    return x_labels, y_labels
+
+
+def names_axis(scene: Scene, domain: list[str], title: str, source: str, step: float) -> Spec:
+    """A discrete axis with `step` pixels per name; horizontal if `source` is X.
+
+    If there is no room, names are turned upright, then made smaller. If that is not enough,
+    every second is shown, or every fifth, or the first of each layer: always at regular
+    intervals.
+    """
+    longest, font = max(map(len, domain)), scene.look.font
+    # The width of a horizontal label in ems; a vertical one takes 1.15, the height of a line.
+    ems = 0.6 * longest + 0.4
+    # Short names that have no room even upright stay horizontal and are thinned out.
+    is_turned = source == X and ems * font > step
+    is_turned &= longest > 4 or (longest > 2 and 1.15 * scene.look.min_font_size <= step)
+    width = ems if source == X and not is_turned else 1.15
+    if scene.look.min_font_size <= step / width < font:
+        font = step / width
+    angle = 0
+    if is_turned:
+        angle = -45 if step > 1.6 * font else -90
+    spacing = math.ceil(round(width * font / step, 6))
+    return {
+        "field": source,
+        "type": "ordinal",
+        "scale": {"domain": domain},
+        "title": wrap_pixels(scene, title, step * len(domain)) if source == X else title,
+        "axis": {
+            "labelAngle": angle,
+            "labelOverlap": False,
+            "labelFontSize": font,
+            "values": _thin_out(domain, spacing),
+            "grid": False,
+            "domain": False,
+            "tickColor": scene.theme.faint,
+        },
+    }
 
 
 def _thin_out(domain: list[str], step: int) -> list[str]:
@@ -455,6 +382,79 @@ def _thin_out(domain: list[str], step: int) -> list[str]:
     return domain[
         :: next(spacing for spacing in (2, 5, 10, 20, 50, 100, len(domain)) if spacing >= step)
     ]
+
+
+def amounts_axis(scene: Scene, source: str, columns: Sequence[str], **axis: Any) -> Spec:
+    """An axis of amounts of the field `source`, whose domain includes those of `columns`."""
+    ends = scene.scale_ends(columns)
+    return {
+        "field": source,
+        "type": "quantitative",
+        "scale": {"domain": [ends[0], ends[-1]], "nice": scene.plot.domain is None},
+        "axis": axis,
+    }
+
+
+def amount_color(scene: Scene, columns: Sequence[str], source: str, title: Any) -> Spec:
+    """Encode the amounts of the field `source` as colours, on one scale for `columns`."""
+    ends = scene.scale_ends(columns)
+    colors = scene.theme.diverging if len(ends) == 3 else scene.theme.sequence
+    steps = [at / (len(colors) - 1) for at in range(len(colors))]
+    is_sqrt = scene.plot.scale == "sqrt" and len(ends) == 2
+    if is_sqrt:
+        # On a sqrt scale, squares of even steps space the colours evenly.
+        steps = [step * step for step in steps]
+    return {
+        "field": source,
+        "type": "quantitative",
+        "scale": {
+            "type": "sqrt" if is_sqrt else "linear",
+            "domain": [ends[0] + step * (ends[-1] - ends[0]) for step in steps],
+            "range": list(colors),
+            "interpolate": "lab",
+        },
+        "legend": {"title": title, "gradientLength": 140, "labelExpr": _END_LABEL},
+    }
+
+
+def kind_colors(
+    scene: Scene,
+    source: str,
+    values: list[str],
+    title: str | None,
+    domain_values: list[str] | None = None,
+) -> Spec:
+    """Encode the categories of a field as colours, shapes and dashes.
+
+    `values` are those of all panels; the legend has `domain_values`, by default all.
+    """
+    encoding_of = encodings_of(values)
+    domain = [value for value in values if domain_values is None or value in domain_values]
+    names: dict[str, Any] = {value: legend_label(scene, value) for value in domain}
+    legend: Spec = {"title": title}
+    if scene.look.width is not None:  # the legend is below, in as many columns as fit
+        font, room = scene.look.font, scene.look.width / (scene.size.beside or 1)
+        # In ems, a letter is about 0.55 wide, and a symbol with its gaps about 3.
+        letters = max(10, int(0.65 * room / (0.55 * font)))
+        names = {name: textwrap.wrap(text, letters) for name, text in names.items()}
+        widest = max(len(line) for lines in names.values() for line in lines)
+        legend["columns"] = max(1, int(room / (font * (3 + 0.55 * widest))))
+    legend["labelExpr"] = f"{json.dumps(names, ensure_ascii=False)}[datum.label]"
+    ranges: dict[str, list[Any]] = {
+        "color": [encoding_of[value].color(scene.theme) for value in domain],
+        "shape": [encoding_of[value].shape for value in domain],
+        "strokeDash": [encoding_of[value].dash for value in domain],
+    }
+    return {
+        channel: {
+            "field": source,
+            "type": "nominal",
+            # Lines have marks on them, whose legend is enough.
+            "legend": None if channel == "strokeDash" else legend,
+            "scale": {"domain": domain, "range": outputs},
+        }
+        for channel, outputs in ranges.items()
+    }
 
 
 @dataclass
