@@ -28,8 +28,9 @@ _AS_TEXT = frozenset({
     "bignum", "bit", "geometry", "interval", "time with time zone", "time_ns", "union", "variant",
 })  # fmt: skip
 
-# The beginnings of the years 1 and 10000 since 1970; nanoseconds in 64 bits do not reach them.
 _NESTED = frozenset({"array", "list", "map", "struct", "tuple"})
+
+# The beginnings of the years 1 and 10000 since 1970; nanoseconds in 64 bits do not reach them.
 _FRAME_DATES = {
     unit: (-719_162 * per_day, 2_932_897 * per_day)
     for unit, per_day in {"day": 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}.items()

@@ -41,8 +41,10 @@ _ESCAPES = {
 # Characters that LaTeX would join with the next one, as two hyphens to a dash.
 _LIGATURES = re.compile(r"([-`',])(?=\1)|([?!])(?=`)")
 
-# P values that are empty below a number of documents or controls, and what to say of them.
+# Columns of names, which nobody could type if they were cut short.
 _NAMES = frozenset({"run", "corpus", "document", "model", "sentence"})
+
+# P values that are empty below a number of documents or controls, and what to say of them.
 _OF_DOCUMENTS = (
     "p is empty where fewer than 5 documents (or sentences: see clustered_by) are tested, or 6 in"
     " two runs: it could never be below 0.05"
@@ -221,12 +223,8 @@ def _pattern(values: Sequence[float | None]) -> str:
 def _rounded(value: float, pattern: str, *, is_p: bool = False) -> str:
     if is_p and 0 <= value < 0.001:  # as papers print it
         return "<0.001"
-    formatted_number = format(value, pattern) if math.isfinite(value) else str(value)
-    return (
-        formatted_number.removeprefix("-")
-        if not formatted_number.strip("-0.")
-        else formatted_number
-    )  # no -0.000
+    text = format(value, pattern) if math.isfinite(value) else str(value)
+    return text if text.strip("-0.") else text.removeprefix("-")  # no -0.000
 
 
 def _exact(value: float) -> str:
@@ -268,7 +266,7 @@ def _break_at_underscores(name: str, width: int) -> list[str]:
 
 def _narrow(columns: Sequence[FormattedColumn], widths: list[int], most: int) -> str:
     """Make the widest columns of text narrower until they fit `most`; returns the gap between."""
-    texts = [  # but for names of things, which nobody could type if they were cut short
+    texts = [
         at
         for at, column in enumerate(columns)
         if not (column.is_number or column.name.endswith("_id") or column.name in _NAMES)
@@ -363,7 +361,7 @@ def fits_crosstab(counts: pl.DataFrame, keys: Sequence[str]) -> bool:
 def crosstab(counts: pl.DataFrame, rows: str, columns: str) -> pl.DataFrame:
     """A cross table of counts: the values of one key below, of the other side by side.
 
-    `found` has the columns `rows`, `columns` and `n`. The table has a column KEY=VALUE for each
+    `counts` has the columns `rows`, `columns` and `n`. The table has a column KEY=VALUE for each
     value of `columns`, the most frequent first, and last `n`, the sum of the row, which sorts them.
     """
     import polars as pl

@@ -27,11 +27,10 @@ VARIABLE = "ATTNBANK_QUERIES"
 MOST_FILES = 1000
 MOST_BYTES = 1_000_000
 
-# Views of the weights of every run that keeps them, and the tables, each of which has some.
+# The views of the weights of every run that keeps them; and the tables, which have those of some.
 _WEIGHTS = frozenset({"attention_weight", "distribution"})
 _OF_SOME_RUNS = frozenset({"attention", "attention_top"})
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-
 
 _EXAMPLE = "For an example of a header: attnbank query best_head --show-sql"
 

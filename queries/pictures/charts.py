@@ -281,7 +281,6 @@ def no_specification_error(name: str) -> CallError:
 
 _MAX_TRIES = 8
 
-
 # The least width of a panel with its labels, as a multiple of the font size.
 _MIN_PANEL = 14
 

@@ -47,7 +47,6 @@ from attnbank.queries.pictures.theme import OTHER, unit_of
 
 _CELL: Spec = {"type": "rect"}
 
-
 # In one of several panels, grids with more rows have flat cells.
 _MANY_ROWS = 16
 
@@ -308,7 +307,6 @@ def cluster_order(distances: NDArray[np.float64]) -> list[int]:
 # Fields computed by Vega; in one specification, two transforms must not write the same field.
 MEAN, RULE = "mean of rows", "rule value"
 
-
 _ORDER: Spec = {"order": {"field": PLACE, "type": "quantitative"}}
 
 
@@ -445,7 +443,6 @@ def _single_panel(scene: Scene, layers: list[Spec], notes: list[str]) -> ChartPa
 
 # Pixels of a panel of bars.
 _BARS_WIDTH = 380
-
 
 # The field of the label at the end of a bar.
 ASIDE = "aside label"

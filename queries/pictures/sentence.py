@@ -33,7 +33,6 @@ from attnbank.sql.names import TO_HEAD
 # In `weights`, the to_position of all positions that are not shown.
 ELSEWHERE = -1
 
-
 # Means of more heads than this are named by their number.
 _MAX_NAMED = 6
 
@@ -686,7 +685,7 @@ def live_page(
 ) -> str:
     """Draw panels as an interactive HTML document: hover, click to pin, arrow keys.
 
-    It is self-contained, and its policy forbids all requests. Raises CallError as `draw`.
+    It is self-contained, and its policy forbids all requests. Raises CallError as `draw_svg`.
     """
     colours = theme_of(theme).sentence
     live = hover_script()

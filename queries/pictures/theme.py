@@ -154,7 +154,6 @@ THEMES = {
 # The themes of pages, which follow the colour scheme of the screen.
 SCREENS = ("light", "dark")
 
-
 # The default font size in pixels.
 FONT_SIZE = 11.0
 
@@ -200,7 +199,7 @@ class Look:
         return (self.font / FONT_SIZE) ** 2
 
     def scaled_font(self, share: float) -> float:
-        """A font size that is a share of the chart's, but not below `smallest`."""
+        """A font size that is a share of the chart's, but not below `min_font_size`."""
         return max(self.min_font_size, share * self.font)
 
 
@@ -306,7 +305,6 @@ _SAME = {
 }  # fmt: skip
 
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", ". and ,": "punctuation"}
-
 
 # Captions of axes and scales, for columns whose help is too long; `analysis.column` is for one
 # analysis only.

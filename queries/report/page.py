@@ -43,7 +43,6 @@ ENDINGS = (".html", ".htm")
 # Is called with how many sections are done, and how many there are.
 OnSection = Callable[[int, int], None]
 
-
 Named = str | int | Sequence[str | int] | None
 
 

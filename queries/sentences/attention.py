@@ -31,7 +31,7 @@ class ReadSentence:
     """What is shown of a sentence.
 
     `rows` has a row per word and head, `panels` a panel per head. `decoded` are decoded trees, by
-    the end of their titles. `left_out` and `notes` are sentences for the user.
+    the end of their titles. `omissions` and `notes` are sentences for the user.
     """
 
     rows: pl.DataFrame
@@ -50,7 +50,7 @@ def required_annotation(backend: Backend, options: ShowOptions) -> str | None:
     return "trees" if options.tree or options.decoded or is_gold else None
 
 
-def check_relation(backend: Backend, relation: str | None, run: Run) -> None:
+def check_gold_relation(backend: Backend, relation: str | None, run: Run) -> None:
     """Raise CallError for a relation (nmod, nmod:poss, all) neither in the corpus nor saved."""
     if relation is None or _is_saved_relation(backend, relation):
         return
@@ -76,9 +76,10 @@ def names_of_run(backend: Backend, run: Run) -> dict[str, str]:
 class SentenceRecords:
     """What all heads share of a sentence: its input (`sequence`), and the words shown.
 
-    `every` has a row per position of the input, `by_word` a row per word at a position (the columns
-    of statement sentences/positions). `shown_positions` and `shown_words` are the parts of these
-    that are shown, `words` the frame of a Panel. `before` are the sentences shown before this one.
+    `positions` has a row per position of the input, `by_word` a row per word at a position (the
+    columns of statement sentences/positions). `shown_positions` and `shown_words` are the parts of
+    these that are shown, `words` the frame of a Panel. `before` are the sentences shown before this
+    one.
     """
 
     sequence: int

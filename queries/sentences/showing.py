@@ -251,7 +251,7 @@ def show_sentence(bank: Requests, options: ShowOptions) -> Shown:
     else:
         run, chosen = _named_sentence(bank, options, needs)
     with bank.backend.answering():
-        attention.check_relation(bank.backend, options.relation, run)
+        attention.check_gold_relation(bank.backend, options.relation, run)
         heads = [options.head] if isinstance(options.head, str) else options.head
         pairs = choosing.requested_heads(run, heads, options.layer)
         if (count := (1 if options.mean else len(pairs)) * len(chosen)) > MOST_PANELS:

@@ -73,7 +73,6 @@ def _not_materialized(name: str, select: str) -> str:
 
 _WEIGHT = "list_extract(distribution.weights, target.position + 1)"
 
-
 _NOT_ITSELF = "(target.position <> source.position or target.word = source.word)"
 
 
@@ -302,9 +301,9 @@ def _add_enhanced(planned: ScopePlan, edge: syntax.Edge) -> str:
         if edge.name is not None:
             planned.edges[edge.name] = NamedEdge(row, (Bound(row, is_head=True), Bound(row)))
     relation = "enhanced_dependency.relation"
-    if any(test.feature == syntax.WHOLE for test in edge.label) and any(
-        syntax.parts(syntax.Regex, edge.label)
-    ):  # the expression describes the whole label, with its E:
+    has_whole = any(test.feature == syntax.WHOLE for test in edge.label)
+    if has_whole and any(syntax.parts(syntax.Regex, edge.label)):
+        # The expression describes the whole label, with its E:.
         relation = f"concat('E:', {relation})"
     tests = [expressions.label_test(test, relation) for test in edge.label]
     named_columns = ", relation as deprel, concat('E:', relation) as label" if edge.name else ""

@@ -60,9 +60,8 @@ def compile_counts(request: ResolvedRequest, options: HitOptions) -> str:
     if options.run is not None:
         columns.append(f"{literal(options.run.name)} as run")
     grouped = f" group by {', '.join(keys)}" if keys else ""
-    order = ", ".join(
-        ["n desc", *keys]
-    )  # by its alias: Spark cannot sort by an aggregate beside a window
+    # By its alias: Spark cannot sort by an aggregate beside a window.
+    order = ", ".join(["n desc", *keys])
     return (
         f"{builder.with_expressions(f'hit as ({hits})')}select {', '.join(columns)}"
         f" from hit{grouped} order by {order}{_limit_clause(options.limit)}"
