@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from attnbank.ingest.merge.merging import import_export, import_exports, merge_banks
     from attnbank.ingest.options import IngestOptions
     from attnbank.ingest.precomputed import add_run
-    from attnbank.ingest.run import estimate, ingest
-    from attnbank.ingest.series import estimate_series, ingest_series
+    from attnbank.ingest.run import estimate, estimate_series, ingest, ingest_series
     from attnbank.ingest.store.annotations import annotate
     from attnbank.ingest.store.corpus import add_text
     from attnbank.ingest.store.saved import save_relation
@@ -45,8 +44,7 @@ _MODULES = {
     **dict.fromkeys(("ablate", "surprisal"), "losses.surprisal"),
     **dict.fromkeys(("AblateOptions", "HeadSet", "LossOptions"), "losses.head_sets"),
     "add_text": "store.corpus",
-    **dict.fromkeys(("estimate", "ingest"), "run"),
-    **dict.fromkeys(("estimate_series", "ingest_series"), "series"),
+    **dict.fromkeys(("estimate", "estimate_series", "ingest", "ingest_series"), "run"),
     **dict.fromkeys(("import_export", "import_exports", "merge_banks"), "merge.merging"),
     "ingest_to_export": "engines.parts",
 }
@@ -65,9 +63,7 @@ def wait_passively() -> None:
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in (
-        "ablate", "add_run", "estimate", "ingest", "ingest_to_export", "surprisal",
-    ):  # fmt: skip
+    if _MODULES[name] in ("engines.parts", "losses.surprisal", "precomputed", "run"):
         what = "an export" if name == "ingest_to_export" else "a bank"
         require_extra(f"Filling {what}", "ingest", *FILLING)
         wait_passively()

@@ -1,4 +1,7 @@
-"""Filling a bank: check the corpus, load the model, write the text, run the batches."""
+"""Fills a bank: checks the corpus, loads the model, writes the text, runs the batches.
+
+The checkpoints of a training are ingested in the order of steps; their runs share one plan.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import shutil
 import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +25,7 @@ from attnbank.ingest.masked.passes import MaskedPasses, masked_passes
 from attnbank.ingest.models import loading as models
 from attnbank.ingest.models.runtime import gc_frozen, malloc_tuned, memory_bytes, tell_what_is_saved
 from attnbank.ingest.models.tokenizer import InputTokenizer
-from attnbank.ingest.models.training_steps import Series, step_of
+from attnbank.ingest.models.training_steps import Checkpoint, Series, find_checkpoints, step_of
 from attnbank.ingest.options import DEFAULT_MAX_TOKENS, Estimate, IngestOptions, Report, check_run
 from attnbank.ingest.progress import OnProgress, Progress, ProgressCounter, ignore_progress
 from attnbank.ingest.store import corpus as corpora
@@ -161,6 +165,57 @@ def ingest_run(
         return replace(report, replaced=replaced)
 
 
+def ingest_series(
+    options: IngestOptions,
+    on_progress: OnProgress = ignore_progress,
+    on_estimate: Callable[[int, int, int], None] = lambda count, size, peaks: None,
+) -> Iterator[Report]:
+    """Ingest each checkpoint of `options.model` that matches `options.series`, by step.
+
+    Finished runs are skipped, an interrupted one resumes. Before the first run is written,
+    `on_estimate` is called with the number of runs to make, their bytes, and the bytes of their
+    peaks and sums alone.
+
+    Raises the errors of `ingest`; CallError, before anything is written, for checkpoints that are
+    not of one training.
+    """
+    members = _find_members(options)
+    shared = Series(
+        str(Path(options.model)) if Path(options.model).is_dir() else options.model,
+        len(members),
+        lambda size, peaks: on_estimate(shared.left, size, peaks),
+    )
+    for at, (checkpoint, of_run) in enumerate(members):
+        shared.checkpoint, shared.left = checkpoint, len(members) - at
+        yield ingest_run(of_run, on_progress, run_batches, shared)
+
+
+def _find_members(options: IngestOptions) -> list[tuple[Checkpoint, IngestOptions]]:
+    """Return the checkpoints of a series, each with the options of its run.
+
+    Raises CallError if they differ in more than their weights.
+    """
+    check_run(options)
+    assert options.series is not None
+    members: list[tuple[Checkpoint, IngestOptions]] = []
+    first = None
+    for checkpoint in find_checkpoints(options.model, options.series):
+        of_run = replace(options, model=checkpoint.name, revision=checkpoint.revision, series=None)
+        model = describe_model(of_run)
+        own = model.layers, model.heads, model.max_positions, model.tokenizer_sha256
+        first = first or own
+        if own != first:
+            # A series shares one plan and one estimate, which depend on these.
+            what = "tokenizer" if own[:3] == first[:3] else "layers, heads or longest input"
+            raise CallError(
+                f"{checkpoint.revision or checkpoint.name} does not have the same {what} as"
+                f" {members[0][0].revision or members[0][0].name}: they are not of one training.",
+                "Use a --series pattern that does not match it.",
+            )
+        members.append((checkpoint, of_run))
+    return members
+
+
 def load_model(
     options: IngestOptions, device: str | None = None
 ) -> tuple[models.Model, MaskedPasses | None]:
@@ -231,6 +286,14 @@ def estimate(
     result.skipped = Counter(problem.id for problem in checked.problems) + result.skipped
     result.bytes += text
     return result
+
+
+def estimate_series(
+    options: IngestOptions, on_progress: OnProgress = ignore_progress
+) -> tuple[int, Estimate]:
+    """Return the number of checkpoints of a series, and the estimate of one run."""
+    members = _find_members(options)
+    return len(members), estimate(members[0][1], on_progress)
 
 
 def _maps_per_input(options: IngestOptions, model: models.ModelFacts | models.Described) -> int:

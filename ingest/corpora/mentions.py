@@ -481,12 +481,14 @@ def entity_spans(
     FaultError: bad-entity, unbalanced-entity, unclosed-entity, entity-parts, entity-head or
     too-many-mentions.
     """
+    if not cells:
+        return [], []
     brackets = _BracketParser(notation)
     for node, line, value in cells:
         brackets.read_cell(value, node, line)
     brackets.check_closed()
     sizes = [end + 1 - start for mention in brackets.mentions for start, end in mention.pieces]
-    check_covered(sizes, cells[0][1] if cells else 0)
+    check_covered(sizes, cells[0][1])
     spans = [_entity_span(mention, nodes, notation) for mention in brackets.mentions]
     zeros = [
         (mention.entity, mention.line)
