@@ -64,18 +64,6 @@ _PATIENCE = 10.0
 _LAZY_ROWS = 65_536
 
 
-def check_run(
-    backend: Backend, analysis: Analysis, arguments: Mapping[str, Any], run: Run | None
-) -> None:
-    """Warn if the run that an analysis reads is not finished; CallError for an unknown relation."""
-    if run is None:
-        return
-    if not run.is_finished:
-        message = f"The run {run.name} is not finished: figures cover its first part only."
-        warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
-    check_relation(backend.connection, analysis, arguments, run)
-
-
 class AnyBank(ABC):
     """A bank in DuckDB, or an export of one on Spark."""
 
@@ -130,6 +118,18 @@ class Backend(ABC):
     @abstractmethod
     def temp_table(self, name: str, rows: pl.DataFrame) -> AbstractContextManager[None]:
         """Context manager in which the table of this name has these rows instead of its own."""
+
+
+def check_run(
+    backend: Backend, analysis: Analysis, arguments: Mapping[str, Any], run: Run | None
+) -> None:
+    """Warn if the run that an analysis reads is not finished; CallError for an unknown relation."""
+    if run is None:
+        return
+    if not run.is_finished:
+        message = f"The run {run.name} is not finished: figures cover its first part only."
+        warnings.warn(message, UnfinishedRunWarning, stacklevel=3)
+    check_relation(backend.connection, analysis, arguments, run)
 
 
 class DuckDBBackend(Backend):

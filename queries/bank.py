@@ -14,8 +14,7 @@ import polars as pl
 from attnbank.queries import contents, parameters
 from attnbank.queries.backend import SECONDS, DuckDBBackend, check_run
 from attnbank.queries.execution import Isolated
-from attnbank.queries.options import MEMORY, ShowOptions
-from attnbank.queries.parameters import takes
+from attnbank.queries.options import MEMORY, ShowOptions, takes
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, cached_result, query_error
 from attnbank.queries.user_queries import as_declared, join

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from attnbank.sql.errors import CallError
 from attnbank.sql.names import DIRECTIONS, TO_HEAD
@@ -232,3 +235,41 @@ class ShowOptions:
     def run_name(self) -> str | None:
         """The name or id of the requested run as text; None by default."""
         return None if self.run is None else str(self.run)
+
+
+_Fields = ParamSpec("_Fields")
+_Options = TypeVar("_Options")
+_Bank = TypeVar("_Bank")
+_Answer = TypeVar("_Answer")
+
+
+def takes(
+    options: Callable[_Fields, _Options],
+) -> Callable[
+    [Callable[[_Bank, _Options], _Answer]], Callable[Concatenate[_Bank, _Fields], _Answer]
+]:
+    """Decorate a method that takes a dataclass of options: it is called with the fields instead.
+
+    The method has their names, types and defaults in its signature.
+    """
+
+    def decorate(
+        method: Callable[[_Bank, _Options], _Answer],
+    ) -> Callable[Concatenate[_Bank, _Fields], _Answer]:
+        @wraps(method)
+        def call(bank: _Bank, /, *args: _Fields.args, **fields: _Fields.kwargs) -> _Answer:
+            try:
+                taken = options(*args, **fields)
+            except TypeError as error:  # an unknown or missing name: of the method, for its caller
+                message = str(error).partition("__init__() ")[2] or str(error)
+                raise TypeError(f"{method.__qualname__}() {message}") from None
+            return method(bank, taken)
+
+        own, declared = inspect.signature(method), inspect.signature(options)
+        first = next(iter(own.parameters.values()))
+        call.__signature__ = own.replace(  # type: ignore[attr-defined]
+            parameters=[first, *declared.parameters.values()]
+        )
+        return call
+
+    return decorate

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from attnbank.sql.errors import AttnbankError, CallError
 from attnbank.sql.header import Analysis, Parameter
@@ -18,11 +16,6 @@ from attnbank.sql.run_choice import check_relation
 
 if TYPE_CHECKING:
     from attnbank.queries.backend import AnyBank
-
-_Fields = ParamSpec("_Fields")
-_Options = TypeVar("_Options")
-_Bank = TypeVar("_Bank")
-_Answer = TypeVar("_Answer")
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "int": 32, "bigint": 64, "hugeint": 128}
 _FLOATS = frozenset({"double", "float", "real"})
@@ -77,38 +70,6 @@ def from_text(parameter: Parameter, text: str) -> Any:
     inner = text.strip().removeprefix("[").removesuffix("]")
     parts = [part.strip() for part in inner.split(",")] if inner.strip() else []
     return [_scalar_from_text(parameter, element, part) for part in parts]
-
-
-def takes(
-    options: Callable[_Fields, _Options],
-) -> Callable[
-    [Callable[[_Bank, _Options], _Answer]], Callable[Concatenate[_Bank, _Fields], _Answer]
-]:
-    """Decorate a method that takes a dataclass of options: it is called with the fields instead.
-
-    The method has their names, types and defaults in its signature.
-    """
-
-    def decorate(
-        method: Callable[[_Bank, _Options], _Answer],
-    ) -> Callable[Concatenate[_Bank, _Fields], _Answer]:
-        @wraps(method)
-        def call(bank: _Bank, /, *args: _Fields.args, **fields: _Fields.kwargs) -> _Answer:
-            try:
-                taken = options(*args, **fields)
-            except TypeError as error:  # an unknown or missing name: of the method, for its caller
-                message = str(error).partition("__init__() ")[2] or str(error)
-                raise TypeError(f"{method.__qualname__}() {message}") from None
-            return method(bank, taken)
-
-        own, declared = inspect.signature(method), inspect.signature(options)
-        first = next(iter(own.parameters.values()))
-        call.__signature__ = own.replace(  # type: ignore[attr-defined]
-            parameters=[first, *declared.parameters.values()]
-        )
-        return call
-
-    return decorate
 
 
 def reasons_without_rows(bank: AnyBank, statement: str) -> Iterator[str]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from attnbank.queries.backend import AnyBank, Backend
-from attnbank.queries.options import CONTEXT, MEMORY, CountOptions, FindOptions, ScoreOptions
-from attnbank.queries.parameters import takes
+from attnbank.queries.options import CONTEXT, MEMORY, CountOptions, FindOptions, ScoreOptions, takes
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus

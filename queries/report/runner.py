@@ -28,7 +28,7 @@ from attnbank.queries.sentences.showing import picture_of
 from attnbank.sql import registry
 from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError, QueryError
 from attnbank.sql.header import Analysis
-from attnbank.sql.run_choice import resolve_weights, run_candidates
+from attnbank.sql.run_choice import Candidate, resolve_weights, run_candidates
 
 CONTROL = "compare_runs"
 _RUNS = ("run", "run_a", "run_b", "test_run")
@@ -107,16 +107,16 @@ def answer_section(bank: Requests, section: Section, of: Subject) -> SectionAnsw
         with suppress(CallError, QueryError):  # it may need more than the section itself
             compared = compare(bank, section.published, run, beside)
     return SectionAnswer(
-        section,
-        analysis.title,
-        pictures.runs_named(rows, _RUNS),
-        rows,
-        analysis.text,
-        _query(bank, "query", analysis.name, values),
-        _draw_section(bank, section, rows, values),
-        compared,
-        None if cached is None else cached.finished,
-        _rule(bank, analysis, run, of),
+        section=section,
+        title=analysis.title,
+        runs=pictures.runs_named(rows, _RUNS),
+        rows=rows,
+        statement=analysis.text,
+        command=_query(bank, "query", analysis.name, values),
+        drawn=_draw_section(bank, section, rows, values),
+        comparison=compared,
+        kept=None if cached is None else cached.finished,
+        rule=_rule(bank, analysis, run, of),
     )
 
 
@@ -128,9 +128,7 @@ def _rule(bank: AnyBank, analysis: Analysis, values: Mapping[str, Any], of: Subj
         is_main = of.main is not None and values["run"] == of.main.name
         return "named" if is_main and of.is_named else "the one of the main run's model that fits"
     answering_run = bank.run_of(analysis.name)
-    with bank.backend.answering():
-        choice = resolve_weights(bank.backend.connection, analysis)
-        candidates = run_candidates(bank.backend.connection, choice)
+    candidates = _candidates(bank, analysis)
     able = {candidate.id for candidate in candidates if candidate.may_be_default}
     if answering_run is None or len(able) == 1:
         return "the only one that fits"
@@ -183,19 +181,15 @@ def side_by_side(
                 cells.setdefault(key, {})[of.main.name] = cell
     if not cells:
         return None
-    keys = side.keys or ("attention to",)
-    if side.analysis == "entropy":
-        keys = ("measure",)
-    return pl.DataFrame(
-        [
-            {
-                **dict(zip(keys, key, strict=True)),
-                **{column: of_key.get(column) for column in columns},
-            }
-            for key, of_key in cells.items()
-        ],
-        schema=dict.fromkeys((*keys, *columns), pl.String),
-    )
+    keys = ("measure",) if side.analysis == "entropy" else side.keys or ("attention to",)
+    lines = [(*key, *map(of_key.get, columns)) for key, of_key in cells.items()]
+    schema = dict.fromkeys((*keys, *columns), pl.String)
+    return pl.DataFrame(lines, schema=schema, orient="row")
+
+
+def plain_model(name: str) -> str:
+    """A model as a page for others has it: of a folder of its author's disk the last part."""
+    return Path(name).name if Path(name).is_absolute() else name
 
 
 def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
@@ -209,18 +203,15 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
         return {}
     if choice.needs == "trees":
         return {"run": main.name} if of.is_named else {}
-    why: AttnbankError | None = None
+    default, why = None, None
     try:
         chosen = bank.run_of(analysis.name)
         default = next((run for run in of.runs if chosen is not None and run.id == chosen.id), None)
     except (CallError, QueryError) as error:
-        default, why = None, error
+        why = error
     if not of.is_named and default is not None and default.model == main.model:
         return {}
-    with bank.backend.answering():
-        candidates = run_candidates(
-            bank.backend.connection, resolve_weights(bank.backend.connection, analysis)
-        )
+    candidates = _candidates(bank, analysis)
     able = {candidate.id for candidate in candidates if candidate.unusable_because is None}
     same = [
         run
@@ -246,6 +237,13 @@ def _run_for(bank: AnyBank, analysis: Analysis, of: Subject) -> dict[str, Any]:
         ),
     )
     return {} if best == default else {"run": best.name}
+
+
+def _candidates(bank: AnyBank, analysis: Analysis) -> list[Candidate]:
+    """The runs that an analysis might read, with what speaks against each."""
+    connection = bank.backend.connection
+    with bank.backend.answering():
+        return run_candidates(connection, resolve_weights(connection, analysis))
 
 
 def _draw_section(
@@ -329,21 +327,15 @@ def _public(bank: AnyBank, text: str) -> str:
     return text.replace(str(bank.path), bank.path.name)
 
 
-def plain_model(name: str) -> str:
-    """A model as a page for others has it: of a folder of its author's disk the last part."""
-    return Path(name).name if Path(name).is_absolute() else name
-
-
 def _corpora_with(bank: AnyBank, corpora: pl.DataFrame, main: int, needs: str | None) -> list[str]:
     rows = sorted(corpora.to_dicts(), key=lambda row: (row["id"] != main, -row["id"]))
     for row in rows:
         if needs == "mentions" and not row["mentions"]:
             continue
-        if (
-            needs == "trees"
-            and not bank.backend.internal("corpus_relations", corpus=row["id"]).height
-        ):
-            continue
+        if needs == "trees":
+            relations = bank.backend.internal("corpus_relations", corpus=row["id"])
+            if not relations.height:
+                continue
         paths = [line for line in row["path"].split("\n") if line]
         if paths and not any(path.startswith("-") for path in paths):
             return [Path(path).name for path in paths]
