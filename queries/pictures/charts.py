@@ -186,15 +186,6 @@ def specification(
     note_text = ". ".join(notes) + "." if notes else ""
     if notes:
         subtitle += wrap_characters(note_text, int(characters * 1.25))
-    body = chart.panels[0]
-    if len(chart.panels) > 1:
-        resolve = dict.fromkeys(chart.independent_scales, "independent")
-        body = {
-            "concat": chart.panels,
-            "columns": columns,
-            "spacing": 26 if look.width is None else 12,
-            "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
-        }
     counts = [row["n"] for row in rows if isinstance(row.get("n"), int)]
     heading = {
         "text": wrap_characters(_title(analysis), characters),
@@ -219,7 +210,20 @@ def specification(
         "padding": 12 if look.is_titled else 2,
         "data": {"name": "rows"},
         "datasets": {"rows": rows},
-        **body,
+        **_in_one_view(chart, columns, look),
+    }
+
+
+def _in_one_view(chart: ChartParts, columns: int, look: Look) -> Spec:
+    """The only panel, or all of them side by side with the scales that they share."""
+    if len(chart.panels) == 1:
+        return chart.panels[0]
+    resolve = dict.fromkeys(chart.independent_scales, "independent")
+    return {
+        "concat": chart.panels,
+        "columns": columns,
+        "spacing": 26 if look.width is None else 12,
+        "resolve": {"scale": {"color": "shared", "shape": "shared"} | resolve},
     }
 
 

@@ -323,17 +323,7 @@ def draw_svg(
     """
     colours, canvas = theme_of(theme).sentence, Canvas.from_look(look)
     margin, note = canvas.margin, canvas.note
-    edge = max(layout.x + layout.width for layout in lay_out_panels(panels, 0.0, canvas.room))
-    if canvas.room is None:
-        trees = [tree_width(tree, note) + 2 * margin for tree in facts.trees.values()]
-        canvas_width = max(edge + margin, _MIN_WIDTH, *trees)
-    else:
-        canvas_width = canvas.room
-        if edge > canvas_width + 0.5:
-            raise CallError(
-                f"The picture needs a column of {edge * canvas.unit / POINTS:.2f} inches.",
-                "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
-            )
+    canvas_width = _canvas_width(panels, facts, canvas)
     text_room = canvas_width - 2 * margin
     title, notes = title_of(panels, facts), [*note_lines(panels, facts)]
     parts, y = [], margin
@@ -378,6 +368,20 @@ def draw_svg(
         font_family=escape(SENTENCE_FONTS), role="img",
     )  # fmt: skip
     return f"{svg}\n"
+
+
+def _canvas_width(panels: Sequence[Panel], facts: SentenceFacts, canvas: Canvas) -> float:
+    """The width of a picture, in units. Raises CallError for a column that is too narrow."""
+    edge = max(layout.x + layout.width for layout in lay_out_panels(panels, 0.0, canvas.room))
+    if canvas.room is None:
+        trees = [tree_width(tree, canvas.note) for tree in facts.trees.values()]
+        return max(edge + canvas.margin, _MIN_WIDTH, *(tree + 2 * canvas.margin for tree in trees))
+    if edge > canvas.room + 0.5:
+        raise CallError(
+            f"The picture needs a column of {edge * canvas.unit / POINTS:.2f} inches.",
+            "Give a wider one (--column 6.75in), smaller letters (--font-size 7), or --words.",
+        )
+    return canvas.room
 
 
 def panel_svg(panel: Panel, *, has_elsewhere: bool = False, theme: str = "light") -> str:

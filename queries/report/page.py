@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import polars as pl
@@ -37,6 +38,9 @@ from attnbank.sql import outputs, registry
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.extras import require_extra
 from attnbank.sql.messages import escape_control
+
+if TYPE_CHECKING:
+    import jinja2
 
 ENDINGS = (".html", ".htm")
 
@@ -83,7 +87,6 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     Raises CallError if there is no such run, MissingPackageError, BankError if the bank is damaged.
     """
     need_packages()
-    import jinja2
     from markupsafe import Markup
 
     named: Iterable[str | int | None] = [run] if isinstance(run, (str, int)) else run or [None]
@@ -105,29 +108,13 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
     named_runs |= {reported.main.name for reported in subjects if reported.main is not None}
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{dark_rules()}\n}}\n"
     style = f"{_source('report.css')}\n{dark}"
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(_source),
-        # Names and texts are of other people: each is one line, and control characters written out.
-        finalize=lambda value: (
-            escape_control(value)
-            if isinstance(value, str) and not isinstance(value, Markup)
-            else value
-        ),
-    )
-    return environment.get_template("report.html.j2").render(
+    return _template().render(
         main=None if of.main is None else of.main.name,
         bank=bank.path.name,
         attnbank=version("attnbank"),
         style=Markup(style),
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        origin=contents_of_runs(
-            every,
-            named_runs,
-        ),
+        origin=contents_of_runs(every, named_runs),
         beside=[comparison for comparison in beside if comparison[1] is not None],
         plain_model=plain_model,
         versions=versions,
@@ -142,6 +129,26 @@ def page(bank: Requests, run: Named, on_section: OnSection) -> str:
         picture=lambda answer, prefix: Markup(_picture(answer, prefix)),
         compute=shlex.join(["attnbank", "-b", bank.path.name, "compute", "--all"]),
     )
+
+
+def _template() -> jinja2.Template:
+    import jinja2
+    from markupsafe import Markup
+
+    def as_one_line(value: Any) -> Any:
+        """Names and texts are of other people: control characters in them are written out."""
+        is_text = isinstance(value, str) and not isinstance(value, Markup)
+        return escape_control(value) if is_text else value
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(_source),
+        finalize=as_one_line,
+    )
+    return environment.get_template("report.html.j2")
 
 
 def _answer_sections(
