@@ -32,7 +32,7 @@ classed_word as (
         end as is_selected
     from word
     inner join sentence on sentence.id = word.sentence
-    inner join corpus_document(runs := $runs) as clustered_document on clustered_document.document = sentence.document
+    inner join corpus_document(runs := $runs) as clustered_document using (document)
 )
 
 select
@@ -40,10 +40,8 @@ select
     surprisal.nats as whole,
     ablated.nats as without
 from ablated_surprisal as ablated
-inner join surprisal
-    on surprisal.run = ablated.run
-    and surprisal.word = ablated.word
-inner join classed_word on classed_word.word = ablated.word
+inner join surprisal using (run, word)
+inner join classed_word using (word)
 where list_contains($runs, ablated.run)
     and classed_word.is_selected
     and surprisal.nats is not null
@@ -56,10 +54,7 @@ select
     case when pair.margin > 0 then cast(1 as double) else cast(0 as double) end,
     case when ablated.good_nats < ablated.bad_nats then cast(1 as double) else cast(0 as double) end
 from ablated_pair as ablated
-inner join pair_margin(runs := $runs) as pair
-    on pair.run = ablated.run
-    and pair.source = ablated.source
-    and pair.pair = ablated.pair
+inner join pair_margin(runs := $runs) as pair using (run, source, pair)
 where ablated.good_nats is not null
     and ablated.bad_nats is not null
     and (

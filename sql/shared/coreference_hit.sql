@@ -51,8 +51,7 @@ clustered_input as (
         from coreference_mention(singletons := $singletons, run := $run) as mention
     ) as mention_input
     inner join document on document.id = mention_input.document
-    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
-        on clustered_document.document = mention_input.document
+    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document using (document)
 ),
 
 -- A mention counts in its kind and in all, compared with the best rule of each.
@@ -63,7 +62,7 @@ comparison as (
         case when prediction.is_right then 1 else 0 end as by_head,
         rule_prediction.by_rule
     from coreference_prediction(candidates := $candidates, singletons := $singletons, run := $run) as prediction
-    inner join clustered_input on clustered_input.sequence = prediction.sequence
+    inner join clustered_input using (sequence)
     inner join best_rule
         on best_rule.kind = prediction.kind
         or best_rule.kind = 'all'

@@ -36,7 +36,7 @@ clustered_document as (
             when run_corpus.is_single or not document.marked then coalesce(sentence_count.sentences, 0) else 1
         end as clusters
     from document
-    inner join run_corpus on run_corpus.corpus = document.corpus
+    inner join run_corpus using (corpus)
     left join sentence_count on sentence_count.document = document.id
 )
 

@@ -19,8 +19,7 @@ with
 wanted_relation as (
     select parameter.relation
     from (select $saved as relation) as parameter
-    left join (select distinct relation from saved_pair) as known_relation
-        on known_relation.relation = parameter.relation
+    left join (select distinct relation from saved_pair) as known_relation using (relation)
     where require(
         parameter.relation is null or known_relation.relation is not null,
         concat('There is no saved relation ', parameter.relation, '.')
@@ -85,7 +84,7 @@ pair as (
     -- Not an equality: where there is no saved relation, DuckDB 2.0.0 would push a filter on the relation, split_part
     -- in the where of a reader, down to a column of nulls, and fail.
     inner join wanted_relation on list_contains([wanted_relation.relation], saved_pair.relation)
-    inner join placed_word as dependent on dependent.word = saved_pair.word
+    inner join placed_word as dependent using (word)
     inner join placed_word as gold_head
         on gold_head.word = saved_pair.head_word
         and gold_head.sequence = dependent.sequence

@@ -59,7 +59,7 @@ select
         else 'all'
     end as class
 from tree_pair
-inner join sentence_class on sentence_class.sentence = tree_pair.sentence
+inner join sentence_class using (sentence)
 inner join word as head_word on head_word.id = tree_pair.head
 where ($is_whole or tree_pair.is_judged)
     and (

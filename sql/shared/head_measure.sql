@@ -28,10 +28,7 @@ inner join run on run.id = hit.run and run.unit = 'word'
 left join best_offset(
     runs := case when $measure = 'accuracy' then $runs else [] end, subtypes := false, possessive := false,
     saved := saved_relation_name($relation), offsets := [-3, -2, -1, 1, 2, 3], clamped := false
-) as best
-    on best.run = hit.run
-    and best.relation = hit.relation
-    and best.side = hit.side
+) as best using (run, relation, side)
 where hit.relation = coalesce($relation, 'all')
 union all
 select
@@ -82,10 +79,8 @@ from (
         ) as uniform,
         count(*) as inputs
     from sequence
-    inner join run_causality() as causality on causality.run = sequence.run
-    inner join corpus_document(runs := $runs) as clustered_document
-        on clustered_document.run = sequence.run
-        and clustered_document.document = sequence.document
+    inner join run_causality() as causality using (run)
+    inner join corpus_document(runs := $runs) as clustered_document using (run, document)
     inner join attention_map on attention_map.sequence = sequence.id
     where $measure = 'entropy'
         and list_contains($runs, sequence.run)

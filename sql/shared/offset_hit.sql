@@ -21,7 +21,7 @@ sentence_extent as (
         min(position.position) as first_position,
         max(position.position) as last_position
     from (select distinct sequence from gold) as gold_sequence
-    inner join position on position.sequence = gold_sequence.sequence
+    inner join position using (sequence)
     inner join word on word.id = position.word
     group by all
 ),
@@ -52,9 +52,7 @@ prediction as (
             sentence_extent.first_position, sentence_extent.last_position
         ) as is_right
     from sided_dependent
-    inner join sentence_extent
-        on sentence_extent.sequence = sided_dependent.sequence
-        and sentence_extent.sentence = sided_dependent.sentence
+    inner join sentence_extent using (sequence, sentence)
     where offset_applies_to_side(sided_dependent."offset", sided_dependent.judged_on)
 ),
 
@@ -76,7 +74,5 @@ select
     ratio(count(*) filter (where prediction.is_right), relation_size.n) as overall,
     prediction.judged_on as side
 from prediction
-inner join relation_size
-    on relation_size.run = prediction.run
-    and relation_size.counted_relation = prediction.counted_relation
+inner join relation_size using (run, counted_relation)
 group by prediction.run, prediction.counted_relation, prediction."offset", prediction.judged_on, relation_size.n

@@ -39,9 +39,7 @@ hit as (
         sum(case when peak.most_attended = gold.head_position then 1 else 0 end) as to_head,
         sum(case when peak.most_attending = gold.head_position then 1 else 0 end) as to_dependent
     from gold
-    inner join peak
-        on peak.sequence = gold.sequence
-        and peak.position = gold.position
+    inner join peak using (sequence, position)
     where gold.side is not null
     group by all
 ),
@@ -75,10 +73,7 @@ select
     clustered_n(per_direction.correct, per_direction.n) as effective,
     ratio(sum(per_direction.n), relation_size.n) as findable
 from per_direction
-inner join relation_size
-    on relation_size.run = per_direction.run
-    and relation_size.counted_relation = per_direction.counted_relation
-    and relation_size.is_chosen_on = per_direction.is_chosen_on
+inner join relation_size using (run, counted_relation, is_chosen_on)
 group by
     per_direction.run, per_direction.counted_relation, per_direction.is_chosen_on, per_direction.layer,
     per_direction.head,

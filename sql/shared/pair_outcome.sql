@@ -21,7 +21,7 @@ select
     ablated_pair.bad_nats - ablated_pair.good_nats,
     pair.margin
 from pair_margin(runs := $runs) as pair
-inner join selected_ablation_set(runs := $runs, ablation := $ablation) as selected_set on selected_set.run = pair.run
+inner join selected_ablation_set(runs := $runs, ablation := $ablation) as selected_set using (run)
 inner join ablated_pair
     on ablated_pair.run = selected_set.run
     and ablated_pair.ablation = selected_set.ablation

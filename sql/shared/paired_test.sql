@@ -41,7 +41,7 @@ flip as (
         differences := (
             select list([cluster_count.number, cluster_count.cluster, cluster_count.only_a - cluster_count.only_b])
             from cluster_count
-            inner join family on family.number = cluster_count.number
+            inner join family using (number)
         ),
         is_two_sided := $is_two_sided
     ) as test
@@ -85,5 +85,5 @@ select
             then greatest(tested.p_value, coalesce(flip.p_corrected, cast(1 as double)))
     end as p_corrected
 from tested
-left join family on family.number = tested.number
-left join flip on flip.number = tested.number
+left join family using (number)
+left join flip using (number)

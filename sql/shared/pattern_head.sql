@@ -77,7 +77,5 @@ select
     run.name as run
 from pattern
 inner join run on run.id = pattern.run
-left join control_range
-    on control_range.layer = pattern.layer
-    and control_range.head = pattern.head
+left join control_range using (layer, head)
 where pattern.run = $run

@@ -23,16 +23,14 @@ input as materialized (
         input_cluster(clustered_document.by_sentences, sequence.id, sequence.document) as cluster,
         harmonic(sequence.positions) as harmonic
     from sequence
-    inner join run_causality() as causality on causality.run = sequence.run
-    inner join corpus_document(runs := $runs) as clustered_document
-        on clustered_document.run = sequence.run
-        and clustered_document.document = sequence.document
+    inner join run_causality() as causality using (run)
+    inner join corpus_document(runs := $runs) as clustered_document using (run, document)
 ),
 
 placed_token as (
     select position.sequence, cast(position.position as integer) as place, position.pieces
     from position
-    inner join input on input.sequence = position.sequence
+    inner join input using (sequence)
 ),
 
 -- List indexes count from 1, so that index j + 1 is position j.
@@ -72,7 +70,7 @@ even_sum as (
             / case when input.is_causal then pattern_row.from_position + 1 else input.positions end
         ) as on_pattern
     from pattern_row
-    inner join input on input.sequence = pattern_row.sequence
+    inner join input using (sequence)
     group by all
 ),
 
@@ -94,7 +92,7 @@ input_chance as materialized (
             else 0
         end as even_total
     from input
-    left join even_sum on even_sum.sequence = input.sequence
+    left join even_sum using (sequence)
 ),
 
 -- What is kept with each map is most of what the three need: the weights at an offset, and those to each position.
@@ -104,9 +102,7 @@ partial_sum as (
         weight_on(distribution.weights, pattern_row.list_indexes) as on_pattern,
         cast(0 as double) as total
     from distribution
-    inner join pattern_row
-        on pattern_row.sequence = distribution.sequence
-        and pattern_row.from_position = distribution.from_position
+    inner join pattern_row using (sequence, from_position)
     where $pattern <> 'previous_token'
     union all
     select
@@ -122,7 +118,7 @@ partial_sum as (
             else cast(0 as double)
         end as total
     from attention_map
-    inner join input on input.sequence = attention_map.sequence
+    inner join input using (sequence)
     union all
     -- The weight from the second position to the first is at the offset too, and that of the first to itself was taken
     -- off twice.
@@ -133,7 +129,7 @@ partial_sum as (
         case when distribution.from_position = 0 then weight_at(distribution.weights, 0) else cast(0 as double) end
             as total
     from distribution
-    inner join input on input.sequence = distribution.sequence
+    inner join input using (sequence)
     where $exclude_bos
         and (
             (distribution.from_position = 1 and $pattern = 'previous_token')
@@ -158,7 +154,7 @@ per_cluster as (
         sum(input_chance.even_on_pattern) as even_weight,
         cast(sum(input_chance.n) as double) as n
     from per_sequence
-    inner join input_chance on input_chance.sequence = per_sequence.sequence
+    inner join input_chance using (sequence)
     where per_sequence.total > 0
         and input_chance.even_total > 0
     group by all

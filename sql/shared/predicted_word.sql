@@ -23,9 +23,7 @@ prediction as (
     from gold_dependency(
         run := $run, subtypes := $subtypes, possessive := $possessive, saved := saved_relation_name($relation)
     ) as gold
-    inner join peak
-        on peak.sequence = gold.sequence
-        and peak.position = gold.position
+    inner join peak using (sequence, position)
     where peak.layer = $layer
         and peak.head = $head
         and not gold.is_root

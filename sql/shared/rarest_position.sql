@@ -32,7 +32,7 @@ whole_token as (
     from multiword_token as token
     inner join sentence on sentence.id = token.sentence
     inner join document on document.id = sentence.document
-    inner join run on run.corpus = document.corpus
+    inner join run using (corpus)
     where run.id = $run
         and run.multiword = 'written'
         and not token.is_spelled
@@ -57,18 +57,14 @@ text_form as (
     from word
     inner join sentence on sentence.id = word.sentence
     inner join document on document.id = sentence.document
-    inner join run on run.corpus = document.corpus
-    left join whole_token
-        on whole_token.sentence = word.sentence
-        and whole_token.token_start = word.token_start
+    inner join run using (corpus)
+    left join whole_token using (sentence, token_start)
     where run.id = $run
         and whole_token.form is null
         and word.id not in (
             select word_position.word
             from shared_position
-            inner join word_position
-                on word_position.sequence = shared_position.sequence
-                and word_position.position = shared_position.position
+            inner join word_position using (sequence, position)
         )
     union all
     select lower(form) as form from whole_token

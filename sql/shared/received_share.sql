@@ -21,10 +21,8 @@ input as materialized (
             least(coalesce($to_position + 1, sequence.positions), cast(sequence.positions as bigint))
         ) as places
     from sequence
-    inner join run_causality() as causality on causality.run = sequence.run
-    inner join corpus_document(runs := $runs) as clustered_document
-        on clustered_document.run = sequence.run
-        and clustered_document.document = sequence.document
+    inner join run_causality() as causality using (run)
+    inner join corpus_document(runs := $runs) as clustered_document using (run, document)
 ),
 
 input_position as materialized (
@@ -51,4 +49,4 @@ select
     weight_at(attention_map.received, visible_position.position) / visible_position.seen_by as weight,
     visible_position.chance
 from attention_map
-inner join visible_position on visible_position.sequence = attention_map.sequence
+inner join visible_position using (sequence)

@@ -57,9 +57,7 @@ relation_hit as (
         maximum.layer, maximum.head, gold_maximum.number,
         count(*) filter (where maximum.to_position = gold_maximum.to_position) as correct
     from map_maximum(run := $run) as maximum
-    inner join gold_maximum
-        on gold_maximum.sequence = maximum.sequence
-        and gold_maximum.from_position = maximum.from_position
+    inner join gold_maximum using (sequence, from_position)
     group by all
 )
 
@@ -67,11 +65,8 @@ select
     relation_hit.layer, relation_hit.head,
     joined(list_sort(list(distinct numbered_relation.relation))) as relations
 from relation_hit
-inner join (select distinct number, relation, side from gold_maximum) as numbered_relation
-    on numbered_relation.number = relation_hit.number
-inner join relation_baseline
-    on relation_baseline.relation = numbered_relation.relation
-    and relation_baseline.side = numbered_relation.side
+inner join (select distinct number, relation, side from gold_maximum) as numbered_relation using (number)
+inner join relation_baseline using (relation, side)
 where ratio(relation_hit.correct, relation_baseline.n) >= relation_baseline.accuracy + $margin
     and relation_baseline.n >= $min_count
 group by all

@@ -39,10 +39,7 @@ select
 from gold_tree_pair(
     runs := $runs, punctuation := $punctuation, classification := $classification, within := $within
 ) as gold
-inner join attention_tree as tree
-    on tree.run = gold.run
-    and tree.sequence = gold.sequence
-    and tree.sentence = gold.sentence
+inner join attention_tree as tree using (run, sequence, sentence)
 where tree.root = $root
     and tree.decoder = $decoder
 group by all

@@ -64,9 +64,7 @@ outcome_sum as materialized (
         runs := (select list(id) from chosen_run), relation := $relation, classification := $classification,
         saved := saved_relation_name($relation)
     ) as outcome
-    inner join finished_set
-        on finished_set.ablation = outcome.ablation
-        and finished_set.number = outcome.number
+    inner join finished_set using (ablation, number)
     group by all
 ),
 
@@ -164,17 +162,9 @@ select
     end as p,
     (select name from chosen_run) as run
 from selected_set
-inner join effect
-    on effect.ablation = selected_set.ablation
-    and effect.number = selected_set.number
-left join control_summary
-    on control_summary.outcome = effect.outcome
-    and control_summary.class = effect.class
-    and control_summary.ablation = effect.ablation
-    and control_summary.number = effect.number
-left join set_heads
-    on set_heads.ablation = selected_set.ablation
-    and set_heads.number = selected_set.number
+inner join effect using (ablation, number)
+left join control_summary using (outcome, class, ablation, number)
+left join set_heads using (ablation, number)
 order by
     selected_set.ablation,
     case when effect.outcome = 'surprisal' then 0 else 1 end,

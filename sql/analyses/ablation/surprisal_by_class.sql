@@ -37,8 +37,7 @@ classed_word as (
     inner join chosen_run on chosen_run.id = surprisal.run
     inner join word on word.id = surprisal.word
     inner join sentence on sentence.id = word.sentence
-    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
-        on clustered_document.document = sentence.document
+    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document using (document)
 ),
 
 per_cluster as (

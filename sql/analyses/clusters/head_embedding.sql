@@ -37,7 +37,7 @@ with
 relation_run as (
     select candidate.name
     from run_candidate(unit := 'word', needs := 'trees', usual := 'sentence') as candidate
-    inner join chosen_run on chosen_run.model = candidate.model
+    inner join chosen_run using (model)
     where candidate.unusable_because is null
         and case
             when $syntax_run is null
@@ -111,18 +111,10 @@ head_behaviour as (
             else {'behaviour': 'other', 'strength': cast(null as double)}
         end as label
     from embedded_head
-    left join relative_position(run := $run) as relative
-        on relative.layer = embedded_head.layer
-        and relative.head = embedded_head.head
-    left join entropy(run := $run) as breadth
-        on breadth.layer = embedded_head.layer
-        and breadth.head = embedded_head.head
-    left join special_tokens(run := $run) as special
-        on special.layer = embedded_head.layer
-        and special.head = embedded_head.head
-    left join role
-        on role.layer = embedded_head.layer
-        and role.head = embedded_head.head
+    left join relative_position(run := $run) as relative using (layer, head)
+    left join entropy(run := $run) as breadth using (layer, head)
+    left join special_tokens(run := $run) as special using (layer, head)
+    left join role using (layer, head)
 )
 
 select layer, head, x, y, stress, label.behaviour as behaviour, label.strength as strength, run

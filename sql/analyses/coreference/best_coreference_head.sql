@@ -63,10 +63,7 @@ half_hit as (
 held_out as (
     select scored.kind, scored.accuracy
     from half_hit as selected
-    inner join half_hit as scored
-        on scored.kind = selected.kind
-        and scored.layer = selected.layer
-        and scored.head = selected.head
+    inner join half_hit as scored using (kind, layer, head)
     where selected.is_chosen_on
         and selected.place = 1
         and not scored.is_chosen_on
@@ -93,6 +90,6 @@ select
     held_out.accuracy as held_out_accuracy,
     (select name from chosen_run) as run
 from best
-inner join rule on rule.kind = best.kind
-left join held_out on held_out.kind = best.kind
+inner join rule using (kind)
+left join held_out using (kind)
 order by kind_place(best.kind)

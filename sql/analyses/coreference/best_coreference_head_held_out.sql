@@ -85,11 +85,8 @@ select
     case when scored.clusters >= 5 then sign_flips(scored.differences) end as p_value,
     (select name from chosen_run) as run
 from ranked_head as selected
-inner join ranked_head as scored
-    on scored.kind = selected.kind
-    and scored.layer = selected.layer
-    and scored.head = selected.head
-inner join ranked_head as in_sample on in_sample.kind = selected.kind
+inner join ranked_head as scored using (kind, layer, head)
+inner join ranked_head as in_sample using (kind)
 where selected.is_chosen_on
     and selected.place = 1
     and not scored.is_chosen_on

@@ -89,10 +89,8 @@ described_mention as (
         end as person,
         mentions_of_entity.mentions > 1 as is_in_chain
     from placed_mention
-    inner join mention_text
-        on mention_text.sequence = placed_mention.sequence
-        and mention_text.mention = placed_mention.mention
-    inner join mentions_of_entity on mentions_of_entity.entity = placed_mention.entity
+    inner join mention_text using (sequence, mention)
+    inner join mentions_of_entity using (entity)
     cross join english_text
     left join english_pronoun as pronoun
         on pronoun.form = placed_mention.head_form

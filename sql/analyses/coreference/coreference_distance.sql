@@ -42,8 +42,7 @@ mention_in_range as (
         input_cluster(clustered_document.by_sentences, mention.sequence, mention.document) as cluster,
         distance_range.shortest, distance_range.longest
     from coreference_mention(singletons := $singletons, run := $run) as mention
-    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
-        on clustered_document.document = mention.document
+    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document using (document)
     inner join distance_range
         on mention.word_distance >= distance_range.shortest
         and mention.word_distance <= coalesce(distance_range.longest, mention.word_distance)
@@ -59,9 +58,7 @@ per_cluster as (
     from mention_in_range
     inner join coreference_prediction(
         candidates := $candidates, layer := $layer, head := $head, singletons := $singletons, run := $run
-    ) as prediction
-        on prediction.sequence = mention_in_range.sequence
-        and prediction.mention = mention_in_range.mention
+    ) as prediction using (sequence, mention)
     group by all
 ),
 
@@ -104,8 +101,6 @@ select
     rule.nearest, rule.head_match, rule.rule_based,
     (select name from chosen_run) as run
 from per_range
-inner join best
-    on best.layer = per_range.layer
-    and best.head = per_range.head
-inner join rule on rule.shortest = per_range.shortest
+inner join best using (layer, head)
+inner join rule using (shortest)
 order by per_range.shortest

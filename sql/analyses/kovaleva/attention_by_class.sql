@@ -129,10 +129,8 @@ class_position as (
         end as even,
         cast(1 as double) / count(*) over (partition by class_member.sequence, class.number) as share
     from class_member
-    inner join class
-        on class.classification = class_member.classification
-        and class.class = class_member.class
-    inner join input on input.sequence = class_member.sequence
+    inner join class using (classification, class)
+    inner join input using (sequence)
 ),
 
 -- What a weight counts in the mean of its class: divided here, once for each position, and not again for every head.
@@ -158,7 +156,7 @@ map_position as (
         attention_map.sequence, attention_map.layer, attention_map.head, attention_map.received, attention_map.given,
         unnest(range(0, cast(input.positions as integer))) as position
     from attention_map
-    inner join input on input.sequence = attention_map.sequence
+    inner join input using (sequence)
 ),
 
 position_weight as (
@@ -176,9 +174,7 @@ per_class_and_head as (
         sum(position_share.received * position_weight.received) as received,
         sum(position_share.given * position_weight.given) as given
     from position_weight
-    inner join position_share
-        on position_share.sequence = position_weight.sequence
-        and position_share.position = position_weight.position
+    inner join position_share using (sequence, position)
     group by all
 )
 
@@ -190,6 +186,6 @@ select
     class.positions, class.sequences,
     (select name from chosen_run) as run
 from per_class_and_head
-inner join class on class.number = per_class_and_head.number
-inner join class_total on class_total.number = per_class_and_head.number
+inner join class using (number)
+inner join class_total using (number)
 order by class.classification, class.class, per_class_and_head.layer, per_class_and_head.head

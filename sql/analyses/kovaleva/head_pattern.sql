@@ -86,7 +86,7 @@ map_mass as (
                     / (1 - input_chance.own)
         end as block
     from attention_map
-    inner join input_chance on input_chance.sequence = attention_map.sequence
+    inner join input_chance using (sequence)
 ),
 
 labelled_map as (

@@ -118,8 +118,6 @@ select
     coalesce(control.seeds, 0) as control_seeds,
     (select name from chosen_run) as run
 from rank_correlation as trained
-left join control
-    on control.corpus_a = trained.corpus_a
-    and control.corpus_b = trained.corpus_b
+left join control using (corpus_a, corpus_b)
 where not trained.is_control
 order by trained.corpus_a, trained.corpus_b

@@ -78,8 +78,8 @@ select
     best.findable, best.overall,
     best.run_name as run
 from best
-inner join common on common.relation = best.relation
-inner join relation_size on relation_size.relation = best.relation
+inner join common using (relation)
+inner join relation_size using (relation)
 left join corpus_hit
     on corpus_hit.corpus = best.corpus
     and corpus_hit.relation = best.relation

@@ -62,10 +62,7 @@ per_head as (
     from corpus_hit
     left join best_offset(
         runs := (select list(id) from corpus_run), subtypes := $subtypes, offsets := $offsets
-    ) as baseline
-        on baseline.run = corpus_hit.run
-        and baseline.relation = corpus_hit.relation
-        and baseline.side = corpus_hit.side
+    ) as baseline using (run, relation, side)
     group by corpus_hit.layer, corpus_hit.head, corpus_hit.direction
 ),
 
@@ -88,11 +85,7 @@ held_out as (
         count(*) as chosen_by,
         avg(corpus_hit.accuracy) as accuracy
     from selected_head
-    left join corpus_hit
-        on corpus_hit.corpus = selected_head.corpus
-        and corpus_hit.layer = selected_head.layer
-        and corpus_hit.head = selected_head.head
-        and corpus_hit.direction = selected_head.direction
+    left join corpus_hit using (corpus, layer, head, direction)
     group by all
 )
 
@@ -104,8 +97,5 @@ select
     per_head.findable, per_head.overall,
     (select name from chosen_run) as run
 from per_head
-left join held_out
-    on held_out.layer = per_head.layer
-    and held_out.head = per_head.head
-    and held_out.direction = per_head.direction
+left join held_out using (layer, head, direction)
 order by round(per_head.overall, 12) desc, per_head.layer, per_head.head, per_head.direction

@@ -30,12 +30,8 @@ head_value as (
             {'place': 7, 'pattern': 'first', 'value': special.first}
         ]) as entry
     from entropy(run := $run) as breadth
-    inner join relative_position(run := $run) as relative
-        on relative.layer = breadth.layer
-        and relative.head = breadth.head
-    inner join special_tokens(run := $run) as special
-        on special.layer = breadth.layer
-        and special.head = breadth.head
+    inner join relative_position(run := $run) as relative using (layer, head)
+    inner join special_tokens(run := $run) as special using (layer, head)
     cross join chosen_run
 ),
 

@@ -39,7 +39,7 @@ relation_dependent as (
     select distinct gold.relation, gold.dependent, word.sentence
     from gold_dependency(run := $run) as gold
     inner join word on word.id = gold.dependent
-    inner join ranked_relation on ranked_relation.relation = gold.relation
+    inner join ranked_relation using (relation)
     where ranked_relation.place <= $most
 ),
 
@@ -59,7 +59,7 @@ example_sentence as (
 selected_example as (
     select example_sentence.relation, example_sentence.sentence
     from example_sentence
-    inner join sentence_size on sentence_size.sentence = example_sentence.sentence
+    inner join sentence_size using (sentence)
     qualify row_number() over (
         partition by example_sentence.relation
         order by
@@ -75,6 +75,6 @@ select
     sentence.name as sent_id,
     (select name from chosen_run) as run
 from ranked_relation
-inner join selected_example on selected_example.relation = ranked_relation.relation
+inner join selected_example using (relation)
 inner join sentence on sentence.id = selected_example.sentence
 order by ranked_relation.place

@@ -43,9 +43,7 @@ table_cell as (
         concat('Head ', cast(best.layer as varchar), '-', cast(best.head as varchar)) as model,
         head_kind.kind, head_kind.accuracy
     from best
-    inner join head_kind
-        on head_kind.layer = best.layer
-        and head_kind.head = best.head
+    inner join head_kind using (layer, head)
 )
 
 select

@@ -32,7 +32,7 @@ smoothed_distribution as (
         ) as shares
     from chosen_run
     inner join placement on placement.run = chosen_run.id
-    inner join distribution on distribution.sequence = placement.sequence
+    inner join distribution using (sequence)
     where $smoothing <> 0
 ),
 

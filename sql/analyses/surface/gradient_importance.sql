@@ -42,7 +42,7 @@ gradient_map as (
         sum(weight_on(absolute_gradient.gradients, input.punctuation)) as punctuation,
         sum(weight_under(absolute_gradient.gradients, input.other)) as other
     from absolute_gradient
-    inner join input on input.sequence = absolute_gradient.sequence
+    inner join input using (sequence)
     group by all
 ),
 
@@ -60,7 +60,7 @@ per_target as (
             }
         ]) as point
     from gradient_map
-    inner join input on input.sequence = gradient_map.sequence
+    inner join input using (sequence)
 )
 
 select

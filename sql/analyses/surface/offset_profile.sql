@@ -82,5 +82,5 @@ select
     chosen_run.name as run
 from per_offset
 cross join chosen_run
-inner join input_count on input_count."offset" = per_offset."offset"
+inner join input_count using ("offset")
 order by per_offset.layer, per_offset.head, per_offset."offset"

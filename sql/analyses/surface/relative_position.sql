@@ -54,7 +54,7 @@ per_sequence as (
         weight_at_offset(attention_map.offsets, 0) as self,
         case when not input.is_causal then weight_at_offset(attention_map.offsets, 1) end as next
     from attention_map
-    inner join input on input.sequence = attention_map.sequence
+    inner join input using (sequence)
 )
 
 select

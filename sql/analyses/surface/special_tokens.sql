@@ -78,7 +78,7 @@ map_sum as (
         end as own_of_first,
         case when input.is_share then attention_map.sep_to_sep end as sep_to_sep
     from attention_map
-    inner join input on input.sequence = attention_map.sequence
+    inner join input using (sequence)
 ),
 
 per_sequence as (

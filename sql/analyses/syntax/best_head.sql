@@ -69,9 +69,7 @@ per_relation as (
                     cast(baseline."offset" as varchar)
                 ])
             from best
-            inner join baseline
-                on baseline.relation = best.relation
-                and baseline.side = best.side
+            inner join baseline using (relation, side)
         )
     ) as comparison
     group by all
@@ -91,11 +89,7 @@ half_hit as (
 held_out as (
     select scored.relation, scored.accuracy
     from half_hit as selected
-    inner join half_hit as scored
-        on scored.relation = selected.relation
-        and scored.layer = selected.layer
-        and scored.head = selected.head
-        and scored.direction = selected.direction
+    inner join half_hit as scored using (relation, layer, head, direction)
     where selected.is_chosen_on
         and selected.place = 1
         and not scored.is_chosen_on
@@ -114,9 +108,7 @@ select
     best.findable, best.overall,
     (select name from chosen_run) as run
 from best
-left join baseline
-    on baseline.relation = best.relation
-    and baseline.side = best.side
-left join per_relation on per_relation.relation = best.relation
-left join held_out on held_out.relation = best.relation
+left join baseline using (relation, side)
+left join per_relation using (relation)
+left join held_out using (relation)
 order by best.n desc, best.relation

@@ -66,11 +66,7 @@ best as (
         least(selected.n_of_part, scored.n_of_part) as n_of_smaller,
         least(selected.n_of_part, scored.n_of_part) >= 10 and selected.relation <> 'all' as is_in_family
     from ranked_hit as selected
-    inner join ranked_hit as scored
-        on scored.relation = selected.relation
-        and scored.layer = selected.layer
-        and scored.head = selected.head
-        and scored.direction = selected.direction
+    inner join ranked_hit as scored using (relation, layer, head, direction)
     inner join ranked_hit as in_sample
         on in_sample.relation = selected.relation
         and in_sample.side = selected.side
@@ -137,7 +133,7 @@ per_cluster as materialized (
                     cast(best_offset."offset" as varchar)
                 ])
             from best
-            inner join best_offset on best_offset.relation = best.relation
+            inner join best_offset using (relation)
         )
     ) as comparison
 ),
@@ -169,14 +165,14 @@ select
     best.findable, best.overall,
     (select name from chosen_run) as run
 from best
-left join best_offset on best_offset.relation = best.relation
-left join per_relation on per_relation.relation = best.relation
+left join best_offset using (relation)
+left join per_relation using (relation)
 left join paired_test(
     pairs := (select list([number, cluster, n, only_head, only_offset]) from per_cluster),
     family := (
         select list(per_relation.number)
         from per_relation
-        inner join best on best.relation = per_relation.relation
+        inner join best using (relation)
         where best.is_in_family
     ),
     is_circular := is_circular($relation)

@@ -81,9 +81,7 @@ directed_dependent as (
     left join baseline
         on baseline.relation = gold.relation
         and baseline.side = judged_side(scored_direction.direction, gold.side)
-    left join sentence_extent
-        on sentence_extent.sequence = gold.sequence
-        and sentence_extent.sentence = gold.sentence
+    left join sentence_extent using (sequence, sentence)
 ),
 
 hit as (
@@ -103,9 +101,7 @@ hit as (
             end
         ) as correct
     from directed_dependent
-    inner join peak
-        on peak.sequence = directed_dependent.sequence
-        and peak.position = directed_dependent.position
+    inner join peak using (sequence, position)
     group by all
 ),
 
@@ -144,14 +140,12 @@ tested_head_relation as (
         case when baseline.n > 0 then test.p_corrected end as p_corrected,
         sum(case when head_relation.n >= 10 then 1 else 0 end) over () as tried
     from head_relation
-    inner join relation_size on relation_size.relation = head_relation.relation
+    inner join relation_size using (relation)
     inner join paired_test(
         pairs := (select list([number, cluster, n, only_head, only_offset]) from per_cluster),
         family := (select list(number) from head_relation where n >= 10)
     ) as test on test.number = head_relation.number
-    left join baseline
-        on baseline.relation = head_relation.relation
-        and baseline.side = head_relation.side
+    left join baseline using (relation, side)
 ),
 
 ranked_head_relation as (

@@ -72,7 +72,7 @@ second_candidate as (
         model.random_seed is null or model.name = first_run.model as is_trained_or_control,
         candidate.is_finished and candidate.context = first_run.context as is_like
     from run_candidate(unit := 'word', needs := 'trees') as candidate
-    inner join first_run on first_run.corpus = candidate.corpus
+    inner join first_run using (corpus)
     inner join run on run.id = candidate.id
     inner join model on model.id = run.model
     where candidate.unusable_because is null
@@ -173,9 +173,7 @@ hit as (
         sum(case when peak.most_attended = run_dependent.head_position then 1 else 0 end) as to_head,
         sum(case when peak.most_attending = run_dependent.head_position then 1 else 0 end) as to_dependent
     from run_dependent
-    inner join peak
-        on peak.sequence = run_dependent.sequence
-        and peak.position = run_dependent.position
+    inner join peak using (sequence, position)
     where run_dependent.is_chosen_on
     group by all
 ),

@@ -52,7 +52,7 @@ checked_run as (
         or $head in (
             select head.name
             from head
-            inner join chosen_run on chosen_run.model = head.model
+            inner join chosen_run using (model)
             inner join run on run.id = chosen_run.id
             where head.head <= coalesce(run.heads, head.head)
         ),

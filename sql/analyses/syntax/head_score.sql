@@ -93,9 +93,7 @@ comparison as (
     from gold
     inner join (select unnest(directions()) as direction) as scored_direction
         on applies_to_side(scored_direction.direction, gold.side)
-    inner join peak
-        on peak.sequence = gold.sequence
-        and peak.position = gold.position
+    inner join peak using (sequence, position)
     left join baseline on baseline.side = judged_side(scored_direction.direction, gold.side)
 ),
 
@@ -158,6 +156,6 @@ inner join paired_test(
     pairs := (select list([number, cluster, n, only_head, only_offset]) from per_cluster),
     family := (select list(distinct number) from per_cluster), is_circular := is_circular($relation)
 ) as test on test.number = per_head.number
-left join baseline on baseline.side = per_head.side
-left join most_correct on most_correct.direction = per_head.direction
+left join baseline using (side)
+left join most_correct using (direction)
 order by per_head.correct desc, per_head.layer, per_head.head, per_head.direction

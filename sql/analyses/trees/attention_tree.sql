@@ -66,7 +66,7 @@ arc as (
         tree.first_position, word_position.position, word_position.word,
         list_extract(tree.heads, word_position.position - tree.first_position + 1) as found_position
     from tree
-    inner join word_position on word_position.sequence = tree.sequence
+    inner join word_position using (sequence)
     inner join word on word.id = word_position.word
     where word.sentence = tree.sentence
         and word_position.kind = 'word'

@@ -298,9 +298,7 @@ scored_tree as (
     from per_tree
     inner join run on run.id = per_tree.run
     inner join model on model.id = run.model
-    inner join coverage
-        on coverage.run = per_tree.run
-        and coverage.class = per_tree.class
+    inner join coverage using (run, class)
     union all
     select
         concat('probe: ', probe.kind) as tree,

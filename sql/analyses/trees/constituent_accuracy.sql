@@ -92,11 +92,8 @@ scored_sentence as materialized (
         sum(gold_phrase.has_label) as labelled,
         min(cluster_of(clustered_document.clusters_before, clustered_document.by_sentences, sentence.index)) as cluster
     from gold_phrase
-    inner join sentence_size
-        on sentence_size.sequence = gold_phrase.sequence
-        and sentence_size.sentence = gold_phrase.sentence
-    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document
-        on clustered_document.document = sentence_size.document
+    inner join sentence_size using (sequence, sentence)
+    inner join corpus_document(runs := (select list(id) from chosen_run)) as clustered_document using (document)
     inner join sentence on sentence.id = sentence_size.sentence
     group by all
 ),
@@ -175,9 +172,7 @@ tree_phrase as (
         proposed_phrase.source, proposed_phrase.layer, proposed_phrase.head, proposed_phrase.sequence,
         proposed_phrase.sentence, proposed_phrase.first_word, proposed_phrase.last_word
     from proposed_phrase
-    inner join scored_sentence
-        on scored_sentence.sequence = proposed_phrase.sequence
-        and scored_sentence.sentence = proposed_phrase.sentence
+    inner join scored_sentence using (sequence, sentence)
     where proposed_phrase.last_word > proposed_phrase.first_word
         and proposed_phrase.last_word - proposed_phrase.first_word + 1 < scored_sentence.words
 ),
@@ -189,11 +184,7 @@ per_sentence as (
         sum(case when gold_phrase.sentence is not null then 1 else 0 end) as found,
         sum(coalesce(gold_phrase.has_label, 0)) as found_labelled
     from tree_phrase
-    left join gold_phrase
-        on gold_phrase.sequence = tree_phrase.sequence
-        and gold_phrase.sentence = tree_phrase.sentence
-        and gold_phrase.first_word = tree_phrase.first_word
-        and gold_phrase.last_word = tree_phrase.last_word
+    left join gold_phrase using (sequence, sentence, first_word, last_word)
     group by all
 ),
 
@@ -207,9 +198,7 @@ per_cluster as (
         sum(per_sentence.found_labelled) as found_labelled,
         sum(scored_sentence.labelled) as labelled
     from per_sentence
-    inner join scored_sentence
-        on scored_sentence.sequence = per_sentence.sequence
-        and scored_sentence.sentence = per_sentence.sentence
+    inner join scored_sentence using (sequence, sentence)
     group by all
 ),
 

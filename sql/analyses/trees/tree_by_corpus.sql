@@ -117,13 +117,9 @@ select
     corpus_run.name as run
 from selected_head
 inner join corpus_run on corpus_run.id = selected_head.run
-inner join head_tree
-    on head_tree.run = selected_head.run
-    and head_tree.layer = selected_head.layer
-    and head_tree.head = selected_head.head
-    and head_tree.direction = selected_head.direction
-inner join best on best.run = selected_head.run
-inner join coverage on coverage.run = selected_head.run
+inner join head_tree using (run, layer, head, direction)
+inner join best using (run)
+inner join coverage using (run)
 left join per_tree as ensemble
     on ensemble.run = selected_head.run
     and ensemble.source = 'ensemble'

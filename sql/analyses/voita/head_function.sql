@@ -57,10 +57,8 @@ select
     coalesce(rare.sequences, 0) as sequences,
     (select name from chosen_run) as run
 from head_confidence(run := (select id from chosen_run)) as confidence
-left join syntactic_head(run := (select id from chosen_run), margin := $margin, min_count := $min_count) as syntactic
-    on syntactic.layer = confidence.layer
-    and syntactic.head = confidence.head
-left join rare_word_head(run := (select id from chosen_run)) as rare
-    on rare.layer = confidence.layer
-    and rare.head = confidence.head
+left join syntactic_head(
+    run := (select id from chosen_run), margin := $margin, min_count := $min_count
+) as syntactic using (layer, head)
+left join rare_word_head(run := (select id from chosen_run)) as rare using (layer, head)
 order by confidence.layer, confidence.head
