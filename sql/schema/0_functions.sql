@@ -54,24 +54,24 @@ create or replace macro judged_side(direction, side) as case direction
 end;
 comment on macro judged_side is 'The side by which a direction is scored: that of the dependent, or either for later_to_earlier.';
 
-create or replace macro offset_applies_to_side(distance, judged_on) as coalesce(
-    judged_on = 'both'
-    or (judged_on in ('left', 'either') and distance < 0)
-    or (judged_on = 'right' and distance > 0),
+create or replace macro offset_applies_to_side(distance, scored_side) as coalesce(
+    scored_side = 'both'
+    or (scored_side in ('left', 'either') and distance < 0)
+    or (scored_side = 'right' and distance > 0),
     false
 );
 comment on macro offset_applies_to_side is 'Whether a fixed offset is scored on the dependents of a judged_side: one to the left on left and either, one to the right on right, each on both; false for null.';
 
-create or replace macro is_at_offset(distance, judged_on, place, head_place) as case
-    when judged_on = 'either' then -abs(head_place - place) = distance
+create or replace macro is_at_offset(distance, scored_side, place, head_place) as case
+    when scored_side = 'either' then -abs(head_place - place) = distance
     else head_place - place = distance
 end;
 comment on macro is_at_offset is 'Whether a head is at a fixed offset from its dependent; on either, whether the earlier of the two words is from the later.';
 
 create or replace macro is_offset_hit(
-    distance, judged_on, place, head_place, is_root, is_clamped, first_place, last_place
+    distance, scored_side, place, head_place, is_root, is_clamped, first_place, last_place
 ) as case
-    when not is_clamped or judged_on = 'either' then is_at_offset(distance, judged_on, place, head_place)
+    when not is_clamped or scored_side = 'either' then is_at_offset(distance, scored_side, place, head_place)
     when place + distance < first_place then is_root
     else least(place + distance, last_place) = head_place
 end;

@@ -13,7 +13,7 @@
 -- column position smallint: position of the dependent
 -- column head_position
 -- column relation
--- column is_judged boolean: whether a tree can have it; true unless is_whole
+-- column is_findable boolean: whether a tree can have it; true unless is_whole
 -- column cluster bigint: its document, or its sentence if the source marks no documents or the run has only one, modulo
 --   100; the odd ones are the half that is chosen on
 -- column class varchar: its relation, or the range of the length of its sentence in words; all without a classification
@@ -45,14 +45,14 @@ tree_pair as (
                 where side is not null
                     and head_position is not null
             )
-        ) as is_judged
+        ) as is_findable
     from gold_pair(runs := $runs, subtypes := false, possessive := false) as gold_pair
     where not is_root
 )
 
 select
     tree_pair.run, tree_pair.sequence, tree_pair.sentence, tree_pair.dependent, tree_pair.position,
-    tree_pair.head_position, tree_pair.relation, tree_pair.is_judged, tree_pair.cluster,
+    tree_pair.head_position, tree_pair.relation, tree_pair.is_findable, tree_pair.cluster,
     case
         when $classification = 'relation' then tree_pair.relation
         when $classification = 'length' then sentence_class.class
@@ -61,7 +61,7 @@ select
 from tree_pair
 inner join sentence_class using (sentence)
 inner join word as head_word on head_word.id = tree_pair.head
-where ($is_whole or tree_pair.is_judged)
+where ($is_whole or tree_pair.is_findable)
     and (
         $punctuation
         or not (tree_pair.relation in ('punct', 'p') or without_subtype(head_word.deprel) in ('punct', 'p'))

@@ -37,7 +37,7 @@ sided_dependent as (
     select
         gold.*,
         candidate_offset."offset",
-        case when candidate_offset.is_either then 'either' else gold.side end as judged_on
+        case when candidate_offset.is_either then 'either' else gold.side end as scored_side
     from gold
     cross join candidate_offset
     where not candidate_offset.is_either or gold.side <> 'both'
@@ -45,18 +45,18 @@ sided_dependent as (
 
 prediction as (
     select
-        sided_dependent.run, sided_dependent.counted_relation, sided_dependent.judged_on, sided_dependent."offset",
+        sided_dependent.run, sided_dependent.counted_relation, sided_dependent.scored_side, sided_dependent."offset",
         is_offset_hit(
-            sided_dependent."offset", sided_dependent.judged_on, sided_dependent.position,
+            sided_dependent."offset", sided_dependent.scored_side, sided_dependent.position,
             sided_dependent.head_position, sided_dependent.is_root, $clamped,
             sentence_extent.first_position, sentence_extent.last_position
         ) as is_right
     from sided_dependent
     inner join sentence_extent using (sequence, sentence)
-    where offset_applies_to_side(sided_dependent."offset", sided_dependent.judged_on)
+    where offset_applies_to_side(sided_dependent."offset", sided_dependent.scored_side)
 ),
 
--- Every dependent, judged or not.
+-- Every dependent, scored or not.
 relation_size as (
     select run, counted_relation, count(*) as n
     from gold
@@ -72,7 +72,7 @@ select
     count(*) as n,
     ratio(count(*), relation_size.n) as findable,
     ratio(count(*) filter (where prediction.is_right), relation_size.n) as overall,
-    prediction.judged_on as side
+    prediction.scored_side as side
 from prediction
 inner join relation_size using (run, counted_relation)
-group by prediction.run, prediction.counted_relation, prediction."offset", prediction.judged_on, relation_size.n
+group by prediction.run, prediction.counted_relation, prediction."offset", prediction.scored_side, relation_size.n

@@ -21,7 +21,7 @@ gold as (
     ) as dependency
 ),
 
--- Every dependent, judged or not.
+-- Every dependent, scored or not.
 relation_size as (
     select run, counted_relation, is_chosen_on, count(*) as n
     from (

@@ -85,7 +85,7 @@ gold as (
     ) as dependency
 ),
 
--- The dependents that the head of their relation was chosen on, and is judged on.
+-- The dependents that the head of their relation was chosen on, and is scored on.
 selection_dependent as (
     select best.relation, best.side, gold.position, gold.head_position
     from gold

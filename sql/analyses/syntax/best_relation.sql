@@ -62,12 +62,12 @@ baseline as (
     ) as best
 ),
 
--- Each dependent in each direction that is judged on it, and whether the best offset finds its head.
+-- Each dependent in each direction that is scored on it, and whether the best offset finds its head.
 directed_dependent as (
     select
         gold.sequence, gold.position, gold.head_position, gold.relation, gold.side, gold.cluster,
         scored_direction.direction,
-        judged_side(scored_direction.direction, gold.side) as judged_on,
+        judged_side(scored_direction.direction, gold.side) as scored_side,
         case
             when is_offset_hit(
                 baseline."offset", baseline.side, gold.position, gold.head_position, gold.is_root, $clamped,
@@ -88,7 +88,7 @@ hit as (
     select
         peak.layer, peak.head, directed_dependent.relation, directed_dependent.direction, directed_dependent.cluster,
         directed_dependent.by_offset,
-        min(directed_dependent.judged_on) as side,
+        min(directed_dependent.scored_side) as side,
         count(*) as n,
         sum(
             case

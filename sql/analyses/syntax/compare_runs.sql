@@ -126,7 +126,7 @@ gold as (
     ) as dependency
 ),
 
-common as (
+common_dependent as (
     select
         gold_a.dependent, gold_a.head, gold_a.relation, gold_a.is_root, gold_a.cluster,
         $choose = 'all' or is_selection_part($choose, gold_a.split, gold_a.cluster) as is_chosen_on,
@@ -145,10 +145,10 @@ common as (
 
 dependent_relation as (
     select is_chosen_on, unnest(relations_of(relation, is_root)) as relation
-    from common
+    from common_dependent
 ),
 
--- Every dependent, judged or not.
+-- Every dependent, scored or not.
 relation_size as (
     select relation, count(*) as n
     from dependent_relation
@@ -157,12 +157,16 @@ relation_size as (
 ),
 
 run_dependent as (
-    select common.*, gold.which as run, gold.side as run_side, gold.sequence, gold.position, gold.head_position
-    from common
+    select
+        common_dependent.*,
+        gold.which as run,
+        gold.side as run_side,
+        gold.sequence, gold.position, gold.head_position
+    from common_dependent
     inner join gold
-        on gold.dependent = common.dependent
-        and coalesce(gold.head, 0) = coalesce(common.head, 0)
-    where common.side is not null
+        on gold.dependent = common_dependent.dependent
+        and coalesce(gold.head, 0) = coalesce(common_dependent.head, 0)
+    where common_dependent.side is not null
 ),
 
 hit as (

@@ -78,7 +78,7 @@ most_correct as (
 comparison as (
     select
         peak.layer, peak.head, scored_direction.direction,
-        judged_side(scored_direction.direction, gold.side) as judged_on,
+        judged_side(scored_direction.direction, gold.side) as scored_side,
         gold.cluster,
         case
             when is_at_offset(baseline."offset", baseline.side, gold.position, gold.head_position) then 1
@@ -101,7 +101,7 @@ per_cluster as materialized (
     select
         layer, head, direction, cluster,
         dense_rank() over (order by layer, head, direction) as number,
-        min(judged_on) as side,
+        min(scored_side) as side,
         count(*) as n,
         cast(sum(by_head) as bigint) as correct,
         cast(sum(by_head * (1 - by_offset)) as bigint) as only_head,

@@ -160,7 +160,7 @@ tree_dependency as materialized (
         and gold.sentence = tree.sentence
     where tree.root = $root
         and tree.decoder = $decoder
-        and gold.is_judged
+        and gold.is_findable
 ),
 
 -- found_by_head is null for the best head itself, and for dependencies that its tree cannot have.
@@ -182,7 +182,7 @@ chain_hit as (
         sum(case when gold.position - gold.head_position = 1 then 1 else 0 end) as to_previous
     from gold
     inner join chosen_run on chosen_run.id = gold.run
-    where gold.is_judged
+    where gold.is_findable
     group by all
 ),
 
@@ -257,9 +257,9 @@ per_tree as (
 ),
 
 coverage as (
-    select run, class, share_of(is_judged) as findable
+    select run, class, share_of(is_findable) as findable
     from (
-        select run, is_judged, unnest(case when class = 'all' then ['all'] else ['all', class] end) as class
+        select run, is_findable, unnest(case when class = 'all' then ['all'] else ['all', class] end) as class
         from gold
     ) as gold_class
     group by all

@@ -47,7 +47,7 @@ hit as (
 ),
 
 coverage as (
-    select share_of(is_judged) as findable
+    select share_of(is_findable) as findable
     from gold_tree_pair(
         runs := (select list(id) from chosen_run), punctuation := $punctuation, is_whole := true
     ) as gold

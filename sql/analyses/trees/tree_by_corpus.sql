@@ -91,7 +91,7 @@ selected_head as (
 ),
 
 coverage as (
-    select run, share_of(is_judged) as findable
+    select run, share_of(is_findable) as findable
     from gold_tree_pair(
         runs := (select list(id) from corpus_run), punctuation := $punctuation, is_whole := true
     ) as gold

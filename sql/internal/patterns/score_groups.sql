@@ -19,33 +19,33 @@ candidate_offset as (
 ),
 
 sided_dependent as (
-    select gold.*, side as judged_on
+    select gold.*, side as scored_side
     from gold
     union all
-    select gold.*, 'either' as judged_on
+    select gold.*, 'either' as scored_side
     from gold
     where side <> 'both'
 ),
 
 best_offset as (
     select
-        sided_dependent.number, sided_dependent.judged_on, candidate_offset."offset",
+        sided_dependent.number, sided_dependent.scored_side, candidate_offset."offset",
         share_of(
             is_at_offset(
-                candidate_offset."offset", sided_dependent.judged_on, sided_dependent.position,
+                candidate_offset."offset", sided_dependent.scored_side, sided_dependent.position,
                 sided_dependent.head_position
             )
         ) as accuracy
     from sided_dependent
     cross join candidate_offset
-    where offset_applies_to_side(candidate_offset."offset", sided_dependent.judged_on)
-    group by sided_dependent.number, sided_dependent.judged_on, candidate_offset."offset"
+    where offset_applies_to_side(candidate_offset."offset", sided_dependent.scored_side)
+    group by sided_dependent.number, sided_dependent.scored_side, candidate_offset."offset"
     qualify row_number() over (
-        partition by sided_dependent.number, sided_dependent.judged_on
+        partition by sided_dependent.number, sided_dependent.scored_side
         order by
             share_of(
                 is_at_offset(
-                    candidate_offset."offset", sided_dependent.judged_on, sided_dependent.position,
+                    candidate_offset."offset", sided_dependent.scored_side, sided_dependent.position,
                     sided_dependent.head_position
                 )
             ) desc,
@@ -111,7 +111,7 @@ comparison as (
     from best
     inner join best_offset
         on best_offset.number = best.number
-        and best_offset.judged_on = best.side
+        and best_offset.scored_side = best.side
     inner join gold
         on gold.number = best.number
         and applies_to_side(best.direction, gold.side)
