@@ -54,7 +54,10 @@ select
     case when pair.margin > 0 then cast(1 as double) else cast(0 as double) end,
     case when ablated.good_nats < ablated.bad_nats then cast(1 as double) else cast(0 as double) end
 from ablated_pair as ablated
-inner join pair_margin(runs := $runs) as pair using (run, source, pair)
+inner join pair_margin(runs := $runs) as pair
+    on pair.run = ablated.run
+    and pair.source = ablated.source
+    and pair.pair = ablated.pair
 where ablated.good_nats is not null
     and ablated.bad_nats is not null
     and (

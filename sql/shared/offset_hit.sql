@@ -21,7 +21,7 @@ sentence_extent as (
         min(position.position) as first_position,
         max(position.position) as last_position
     from (select distinct sequence from gold) as gold_sequence
-    inner join position using (sequence)
+    inner join position on position.sequence = gold_sequence.sequence
     inner join word on word.id = position.word
     group by all
 ),

@@ -129,7 +129,9 @@ class_position as (
         end as even,
         cast(1 as double) / count(*) over (partition by class_member.sequence, class.number) as share
     from class_member
-    inner join class using (classification, class)
+    inner join class
+        on class.classification = class_member.classification
+        and class.class = class_member.class
     inner join input using (sequence)
 ),
 
@@ -186,6 +188,6 @@ select
     class.positions, class.sequences,
     (select name from chosen_run) as run
 from per_class_and_head
-inner join class using (number)
+inner join class on class.number = per_class_and_head.number
 inner join class_total using (number)
 order by class.classification, class.class, per_class_and_head.layer, per_class_and_head.head
