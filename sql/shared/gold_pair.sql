@@ -19,7 +19,8 @@ with
 wanted_relation as (
     select parameter.relation
     from (select $saved as relation) as parameter
-    left join (select distinct relation from saved_pair) as known_relation using (relation)
+    left join (select distinct relation from saved_pair) as known_relation
+        on known_relation.relation = parameter.relation
     where require(
         parameter.relation is null or known_relation.relation is not null,
         concat('There is no saved relation ', parameter.relation, '.')

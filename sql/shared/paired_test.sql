@@ -85,5 +85,5 @@ select
             then greatest(tested.p_value, coalesce(flip.p_corrected, cast(1 as double)))
     end as p_corrected
 from tested
-left join family using (number)
-left join flip using (number)
+left join family on family.number = tested.number
+left join flip on flip.number = tested.number

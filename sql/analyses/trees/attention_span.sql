@@ -78,7 +78,11 @@ select
     phrase_text.source, phrase_text.layer, phrase_text.head,
     (select name from chosen_run) as run
 from phrase_text
-left join gold_phrase using (sequence, sentence, first_position, last_position)
+left join gold_phrase
+    on gold_phrase.sequence = phrase_text.sequence
+    and gold_phrase.sentence = phrase_text.sentence
+    and gold_phrase.first_position = phrase_text.first_position
+    and gold_phrase.last_position = phrase_text.last_position
 order by
     phrase_text.sentence, phrase_text.layer, phrase_text.head, phrase_text.first_position,
     phrase_text.last_position desc

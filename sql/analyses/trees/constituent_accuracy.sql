@@ -184,7 +184,11 @@ per_sentence as (
         sum(case when gold_phrase.sentence is not null then 1 else 0 end) as found,
         sum(coalesce(gold_phrase.has_label, 0)) as found_labelled
     from tree_phrase
-    left join gold_phrase using (sequence, sentence, first_word, last_word)
+    left join gold_phrase
+        on gold_phrase.sequence = tree_phrase.sequence
+        and gold_phrase.sentence = tree_phrase.sentence
+        and gold_phrase.first_word = tree_phrase.first_word
+        and gold_phrase.last_word = tree_phrase.last_word
     group by all
 ),
 
