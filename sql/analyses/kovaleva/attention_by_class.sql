@@ -189,5 +189,5 @@ select
     (select name from chosen_run) as run
 from per_class_and_head
 inner join class on class.number = per_class_and_head.number
-inner join class_total using (number)
+inner join class_total on class_total.number = per_class_and_head.number
 order by class.classification, class.class, per_class_and_head.layer, per_class_and_head.head
