@@ -32,18 +32,6 @@ gold as (
         or not is_selection_part($choose, split, cluster)
 ),
 
--- Where a clamped offset stops.
-sentence_extent as (
-    select
-        position.sequence, word.sentence,
-        min(position.position) as first_position,
-        max(position.position) as last_position
-    from position
-    inner join word on word.id = position.word
-    where $clamped
-    group by all
-),
-
 comparison as (
     select
         compared_head.relation, gold.cluster,
@@ -51,7 +39,7 @@ comparison as (
             when is_offset_hit(
                 compared_head."offset", judged_side(compared_head.direction, gold.side), gold.position,
                 gold.head_position, gold.is_root, $clamped,
-                sentence_extent.first_position, sentence_extent.last_position
+                extent.first_position, extent.last_position
             ) then 1
             else 0
         end as by_offset,
@@ -70,9 +58,10 @@ comparison as (
         and peak.position = gold.position
         and peak.layer = compared_head.layer
         and peak.head = compared_head.head
-    left join sentence_extent
-        on sentence_extent.sequence = gold.sequence
-        and sentence_extent.sentence = gold.sentence
+    -- Where a clamped offset stops.
+    left join sentence_extent(runs := case when $clamped then $runs else [] end) as extent
+        on extent.sequence = gold.sequence
+        and extent.sentence = gold.sentence
 )
 
 select

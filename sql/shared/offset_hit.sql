@@ -15,17 +15,6 @@ gold as (
     ) as dependency
 ),
 
-sentence_extent as (
-    select
-        position.sequence, word.sentence,
-        min(position.position) as first_position,
-        max(position.position) as last_position
-    from (select distinct sequence from gold) as gold_sequence
-    inner join position on position.sequence = gold_sequence.sequence
-    inner join word on word.id = position.word
-    group by all
-),
-
 -- Each on the side of a dependent, and from the later of two words to the earlier.
 candidate_offset as (
     select distinct item."offset", way.is_either
@@ -49,10 +38,10 @@ prediction as (
         is_offset_hit(
             sided_dependent."offset", sided_dependent.scored_side, sided_dependent.position,
             sided_dependent.head_position, sided_dependent.is_root, $clamped,
-            sentence_extent.first_position, sentence_extent.last_position
+            extent.first_position, extent.last_position
         ) as is_right
     from sided_dependent
-    inner join sentence_extent using (sequence, sentence)
+    inner join sentence_extent(runs := $runs) as extent using (sequence, sentence)
     where offset_applies_to_side(sided_dependent."offset", sided_dependent.scored_side)
 ),
 

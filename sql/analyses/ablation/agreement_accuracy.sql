@@ -33,29 +33,18 @@ by_attractors as (
     select
         ablation, number, name,
         unnest([least(attractors, 2), cast(null as integer)]) as attractors,
-        cluster, distance, margin, whole_margin
+        cluster, distance, margin, better, worse
     from pair_outcome(runs := (select list(id) from chosen_run), ablation := $ablation) as pair
     where source = 'agreement'
 ),
 
--- better and worse are null for the whole model, which is not compared with itself.
 per_cluster as (
     select
         ablation, number, name, attractors, cluster,
         sum(case when margin > 0 then cast(1 as double) else cast(0 as double) end) as correct,
         cast(count(*) as double) as n,
-        sum(
-            case
-                when margin > 0 and whole_margin <= 0 then 1
-                when whole_margin is not null then 0
-            end
-        ) as better,
-        sum(
-            case
-                when margin <= 0 and whole_margin > 0 then 1
-                when whole_margin is not null then 0
-            end
-        ) as worse,
+        sum(better) as better,
+        sum(worse) as worse,
         sum(margin) as margin,
         sum(cast(distance as double)) as distance
     from by_attractors

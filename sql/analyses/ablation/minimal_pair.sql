@@ -30,29 +30,18 @@ with
 
 -- Each pair counts twice: in its paradigm, and in all.
 by_paradigm as (
-    select source, unnest([paradigm, 'all']) as paradigm, ablation, number, name, cluster, margin, whole_margin
+    select source, unnest([paradigm, 'all']) as paradigm, ablation, number, name, cluster, margin, better, worse
     from pair_outcome(runs := (select coalesce(list(id), []) from chosen_run), ablation := $ablation) as pair
     where $source is null or source = $source
 ),
 
--- better and worse are null for the whole model, which is not compared with itself.
 per_cluster as (
     select
         source, paradigm, ablation, number, name, cluster,
         count(*) as n,
         sum(case when margin > 0 then 1 else 0 end) as correct,
-        sum(
-            case
-                when margin > 0 and whole_margin <= 0 then 1
-                when whole_margin is not null then 0
-            end
-        ) as better,
-        sum(
-            case
-                when margin <= 0 and whole_margin > 0 then 1
-                when whole_margin is not null then 0
-            end
-        ) as worse,
+        sum(better) as better,
+        sum(worse) as worse,
         sum(margin) as margin
     from by_paradigm
     group by all

@@ -42,18 +42,6 @@ relation_size as (
     group by all
 ),
 
--- Where a clamped offset stops.
-sentence_extent as (
-    select
-        position.sequence, word.sentence,
-        min(position.position) as first_position,
-        max(position.position) as last_position
-    from position
-    inner join word on word.id = position.word
-    where $clamped
-    group by all
-),
-
 baseline as (
     select relation, side, "offset", accuracy, correct, n
     from best_offset(
@@ -71,7 +59,7 @@ directed_dependent as (
         case
             when is_offset_hit(
                 baseline."offset", baseline.side, gold.position, gold.head_position, gold.is_root, $clamped,
-                sentence_extent.first_position, sentence_extent.last_position
+                extent.first_position, extent.last_position
             ) then 1
             else 0
         end as by_offset
@@ -81,7 +69,10 @@ directed_dependent as (
     left join baseline
         on baseline.relation = gold.relation
         and baseline.side = judged_side(scored_direction.direction, gold.side)
-    left join sentence_extent using (sequence, sentence)
+    -- Where a clamped offset stops.
+    left join sentence_extent(
+        runs := case when $clamped then (select list(id) from chosen_run) else [] end
+    ) as extent using (sequence, sentence)
 ),
 
 hit as (
