@@ -104,8 +104,7 @@ select
     case when max(n_sep) > 0 then avg(even_sep / positions) end as sep_chance,
     avg(even_punctuation / positions) as punctuation_chance,
     avg((positions - even_cls - even_sep - even_punctuation - even_first) / positions) as other_chance,
-    case when max(n_first) > 0 then avg(even_first / positions) end
-        as first_chance,
+    case when max(n_first) > 0 then avg(even_first / positions) end as first_chance,
     count(*) as sequences,
     (select name from chosen_run) as run
 from per_sequence
