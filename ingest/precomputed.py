@@ -53,7 +53,6 @@ from attnbank.ingest.options import (
     check_options,
 )
 from attnbank.ingest.store import runs
-from attnbank.ingest.store.deleting import delete_run
 from attnbank.ingest.store.pipeline import Writer
 from attnbank.ingest.store.writer import open_for_ingest
 from attnbank.sql.bank.opening import MOST_HEADS, existing
@@ -184,18 +183,12 @@ class PrecomputedRun:
                 corpus, model, self._facts, options, 32_000, device=_GIVEN, first_word=first_word,
                 misspelled_words=0 if self._spelled else None,
             )  # fmt: skip
-            run = runs.find_same_run(self._connection, wanted)
-            if run is not None and options.replace:
-                delete_run(self._connection, run.id)
-                run = None
-            if run is None:
-                run = runs.start_run(self._connection, wanted)
-            elif run.finished:
+            same = runs.find_same_run(self._connection, wanted)
+            run, state, _ = runs.begin_run(self._connection, wanted, same)
+            if state == "unchanged":
                 raise CallError(
                     f"The run {run.name} is finished.", "Give over=True to start it over."
                 )
-            else:
-                runs.check_resumable(run, options, _GIVEN)
             self.name, self._batch = run.name, run.batches
             self._run = RunFacts(
                 run.id, corpus, options.subword, options.decimals,

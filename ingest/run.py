@@ -121,17 +121,11 @@ def ingest_run(
                 size, sums = _estimate_run(*sized)
                 series.has_estimate = True
                 series.on_estimate(size.bytes * series.left, sums * series.left)
-        replaced = None
-        if run is not None and options.replace:
-            replaced = delete_run(connection, run.id)
-            run = None
-        if run is None:
-            state, run = "new", runs.start_run(connection, spec)
-        else:
-            runs.check_resumable(run, options, str(model.device))
-            if run.finished:
-                return _report(connection, run.id, "unchanged", checked)
-            state, run = "resumed", runs.reduce_batch_tokens(connection, run, options.batch_tokens)
+        run, state, replaced = runs.begin_run(connection, spec, run)
+        if state == "unchanged":
+            return _report(connection, run.id, state, checked)
+        if state == "resumed":
+            run = runs.reduce_batch_tokens(connection, run, options.batch_tokens)
         planner = replace(
             planner, batch_tokens=run.batch_tokens, earlier_batch_tokens=run.earlier_batch_tokens
         )

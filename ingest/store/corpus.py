@@ -145,8 +145,7 @@ def find_and_check(
 ) -> CheckedCorpus:
     """Find the corpus of the options, and read it, unless the bank has it.
 
-    Without `reads_bank` the bank is not opened. Raises what `find_corpus_files`, `find_in_bank` and
-    `read_text` raise.
+    Without `reads_bank` the bank is not opened.
     """
     corpus = find_corpus_files(options)
     connection = open_unless_new(options.bank) if reads_bank else None
@@ -165,7 +164,7 @@ def count_violations(connection: DuckDBPyConnection, corpus: int) -> list[Depart
 
 
 def find_corpus_files(options: IngestOptions) -> Corpus:
-    """Find the files of the options' corpus. Raises what `find_sources` raises."""
+    """Find the files of the options' corpus."""
     bad: list[Problem] = []
     sources = find_sources(
         options.corpora,
@@ -205,7 +204,6 @@ def random_corpus(options: IngestOptions, input_tokenizer: InputTokenizer) -> Co
     """Generate the corpus of random tokens of --repeat.
 
     Its number of inputs and its seed (--limit and --seed) belong to the corpus, not to the run.
-    Raises what `RandomTokens.draw_sentences` raises.
     """
     repeated = RandomTokens(options.repeat or 0, options.limit or DEFAULT_INPUTS, options.seed)
     source = CorpusFile(repeated.name, Path(repeated.name), REPEAT)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from duckdb import DuckDBPyConnection
 
@@ -15,6 +15,7 @@ from attnbank.ingest.models.attention_behaviour import Batching
 from attnbank.ingest.models.loading import ModelFacts
 from attnbank.ingest.models.tokenizer import READING_VERSION
 from attnbank.ingest.options import FirstWord, IngestOptions
+from attnbank.ingest.store.deleting import Deletion, delete_run
 from attnbank.ingest.store.writer import insert_row, next_ids, rows_by_name
 from attnbank.sql import provenance
 from attnbank.sql.bank.connections import transaction
@@ -145,6 +146,23 @@ def _matching_rows(
     same = " and ".join(f"{name} is not distinct from ?" for name in columns)
     statement = f"select * from {table} where {same} order by id desc"
     return rows_by_name(connection.execute(statement, [*columns.values()]))
+
+
+def begin_run(
+    connection: DuckDBPyConnection, spec: RunSpec, same: StoredRun | None
+) -> tuple[StoredRun, Literal["new", "resumed", "unchanged"], Deletion | None]:
+    """Resume the run that the bank has (`same`), or start a new one.
+
+    With --replace the one that the bank has is deleted before. Returns the run, its state
+    (unchanged: it is finished) and what was deleted. Raises CallError if it cannot be resumed.
+    """
+    replaced = None
+    if same is not None and spec.options.replace:
+        replaced, same = delete_run(connection, same.id), None
+    if same is None:
+        return start_run(connection, spec), "new", replaced
+    check_resumable(same, spec.options, spec.device)
+    return same, "unchanged" if same.finished else "resumed", None
 
 
 def reduce_batch_tokens(

@@ -62,7 +62,7 @@ def read_task(
     test_run: str,
     options: ProbeOptions,
 ) -> Task:
-    """Find the runs and read their sentences and word vectors. Raises what train_probe raises."""
+    """Find the runs and read their sentences and word vectors."""
     splits = options.train_split, options.test_split
     reads_attention = kind in WITH_ATTENTION
     test = find_probe_run(connection, bank, test_run, reads_attention=reads_attention)
