@@ -6,5 +6,6 @@
 - `shared/<name>.sql` are macros that several analyses read, with the same kind of header;
 - `internal/<name>.sql` are statements that only the package itself runs.
 
-`bank/` opens the file of a bank; `outputs/` writes the files that a user names.
+`registry` has them by name; `bank/` opens the file of a bank, `outputs` writes the files that a
+user names, `run_choice` chooses the run of an analysis, `errors` explains the errors of DuckDB.
 """
