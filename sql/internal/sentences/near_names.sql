@@ -2,6 +2,6 @@
 select name
 from sentence
 where length(name) <= 80
-group by all
+group by name
 order by levenshtein(name, $name), name
 limit 3
