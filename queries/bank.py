@@ -14,7 +14,7 @@ import polars as pl
 from attnbank.queries import contents, parameters
 from attnbank.queries.backend import SECONDS, DuckDBBackend, check_run
 from attnbank.queries.execution import Isolated
-from attnbank.queries.options import MEMORY, ShowOptions, takes
+from attnbank.queries.options import MEMORY, ShowOptions, keywords_of
 from attnbank.queries.requests import Requests
 from attnbank.queries.results import CachedResult, cached_result, query_error
 from attnbank.queries.user_queries import as_declared, join
@@ -289,7 +289,7 @@ class Bank(Requests):
         """The analyses, one row each: section, name, title, paper, grain. `query` runs them."""
         return list_analyses()
 
-    @takes(ShowOptions)
+    @keywords_of(ShowOptions)
     def show(self, options: ShowOptions) -> Shown:
         """Show what heads attend to in a sentence: rows, weights and a picture.
 

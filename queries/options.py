@@ -1,4 +1,4 @@
-"""The options of find, count, score and show, both of the methods and of the commands."""
+"""The options of find, count, score and show: keywords of the methods, and of the commands."""
 
 from __future__ import annotations
 
@@ -243,14 +243,14 @@ _Bank = TypeVar("_Bank")
 _Answer = TypeVar("_Answer")
 
 
-def takes(
+def keywords_of(
     options: Callable[_Fields, _Options],
 ) -> Callable[
     [Callable[[_Bank, _Options], _Answer]], Callable[Concatenate[_Bank, _Fields], _Answer]
 ]:
-    """Decorate a method that takes a dataclass of options: it is called with the fields instead.
+    """Decorate a method that takes a dataclass of options, to be called with its fields instead.
 
-    The method has their names, types and defaults in its signature.
+    The signature of the method then has their names, types and defaults.
     """
 
     def decorate(

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from attnbank.queries.backend import AnyBank, Backend
-from attnbank.queries.options import CONTEXT, MEMORY, CountOptions, FindOptions, ScoreOptions, takes
+from attnbank.queries.options import (
+    CONTEXT,
+    MEMORY,
+    CountOptions,
+    FindOptions,
+    ScoreOptions,
+    keywords_of,
+)
 from attnbank.sql.errors import AttnbankWarning, CallError
 from attnbank.sql.messages import did_you_mean, join_names
 from attnbank.sql.run_choice import Run, UnfinishedRunWarning, find_corpus
@@ -36,7 +43,7 @@ class WordPairs(NamedTuple):
 class Requests(AnyBank):
     """Find and count what a request describes, and score heads on it, on any engine."""
 
-    @takes(FindOptions)
+    @keywords_of(FindOptions)
     def find(self, options: FindOptions) -> pl.DataFrame:
         """Find what a request in Grew's language describes: one row per hit, in text order.
 
@@ -86,7 +93,7 @@ class Requests(AnyBank):
         parts = (words.select("sent_id", "left", "hit", "right"), hits.drop("sent_id", *keys))
         return pl.concat(parts, how="horizontal")
 
-    @takes(CountOptions)
+    @keywords_of(CountOptions)
     def count(self, options: CountOptions) -> pl.DataFrame:
         """Count what `find` finds, grouped by keys: one column per key, `n`, and `share` in [0, 1].
 
@@ -105,7 +112,7 @@ class Requests(AnyBank):
         compiled = compile_request(options.request, columns=options.by, choice=choice, counts=True)
         return run_hits(self.backend, compiled, options.timeout, options.memory)
 
-    @takes(ScoreOptions)
+    @keywords_of(ScoreOptions)
     def score(self, options: ScoreOptions) -> pl.DataFrame:
         """Score every head on the pairs of words that a request finds, as on a relation.
 
