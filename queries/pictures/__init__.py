@@ -1,8 +1,8 @@
 """Makes pictures: a frame goes in, a Vega-Lite specification or a picture file comes out.
 
-    from attnbank.queries.pictures import ChartFacts, draw, specification
+    from attnbank.queries.pictures import ChartFacts, altair_chart, specification
 
-`specification` needs no further package; `draw` makes it an Altair chart (extra `plot`). Nothing
+`specification` needs no further package; `altair_chart` makes a chart of it (extra `plot`). Nothing
 here reads a bank or writes a file: `Bank.plot` and the commands do.
 """
 
