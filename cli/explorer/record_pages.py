@@ -53,6 +53,19 @@ def answer(context: RequestContext) -> dict[str, Any]:
     return records.frame_record(frame) | {"notes": notes}
 
 
+def profile(context: RequestContext) -> dict[str, Any]:
+    """The relations of each head, or why there are none."""
+    run = _run(context, context.parts["run"])
+    try:
+        return context.handle.compute_once(
+            ("profile", run.name), lambda: records.profile_record(context.bank, run)
+        )
+    except BankError:
+        raise
+    except AttnbankError as error:
+        return {"error": {"fact": error.fact, "remedy": error.remedy}}
+
+
 def examples(context: RequestContext) -> list[dict[str, Any]]:
     """Dependents of a relation that a head finds, and that it misses."""
     run = _run(context, context.parts["run"])

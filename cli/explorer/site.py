@@ -253,6 +253,7 @@ _RECORDS: dict[str, Callable[[RequestContext], Any]] = {
     "/bank.json": record_pages.bank,
     "/analyses.json": lambda context: records.catalogue(),
     "/answers/{run}/{name}.json": record_pages.answer,
+    "/profiles/{run}.json": record_pages.profile,
     "/examples/{run}/{head}.json": record_pages.examples,
     "/sentences/{run}/{sentence}.json": record_pages.sentence,
     "/scores/{run}.json": record_pages.scores,

@@ -32,8 +32,8 @@ def write_answers(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> It
     """Write the rows of all analyses, for each run; yield the name of each step.
 
     In `folder`, each run has a folder with `ANALYSIS.json`, `ANALYSIS.light.svg`,
-    `ANALYSIS.dark.svg`, `heads/3-1.json`, `map.json` and `overview.json`; the folder `any` has
-    the analyses that read no single run.
+    `ANALYSIS.dark.svg`, `heads/3-1.json`, `profile.json`, `map.json` and `overview.json`; the
+    folder `any` has the analyses that read no single run.
     """
     with cache.open() as handle:
         for number, run in runs.items():
@@ -41,6 +41,7 @@ def write_answers(folder: Path, cache: BankCache, runs: Mapping[int, Run]) -> It
                 if _takes_run(analysis):
                     yield f"{name} of {run.name}"
                     _write_answer(folder / str(number), handle, analysis, {"run": run.name})
+            _write_profile(folder / str(number), handle, run)
             yield f"heads of {run.name}"
             _write_heads(folder / str(number), cache, handle, run)
         for name, analysis in analyses().items():
@@ -79,6 +80,15 @@ def _write_answer(
         svg = picture.as_bytes(".svg")
         if len(svg) <= MOST_PICTURE:
             (folder / f"{analysis.name}.{theme}.svg").write_bytes(svg)
+
+
+def _write_profile(folder: Path, handle: BankHandle, run: Run) -> None:
+    """Write what the atlas shows of each head, or why there is nothing."""
+    try:
+        record = records.profile_record(handle.bank, run)
+    except AttnbankError as error:
+        record = {"error": {"fact": error.fact, "remedy": error.remedy}}
+    write_json(folder / "profile.json", record)
 
 
 def _write_heads(folder: Path, cache: BankCache, handle: BankHandle, run: Run) -> None:

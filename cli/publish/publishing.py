@@ -57,8 +57,6 @@ _HERE = Path(__file__).resolve().parent
 _EXPLORER = _HERE.parent / "explorer"
 _HOVER, _COLOURS = "hover.js", "colours.css"
 _STATIC = ("style.css", "steps.js", "tools.js", "map.js", "icon.svg")
-# A published page begins with the grid of heads; it has no atlas.
-_NAV = (("/", "Heads"), *(entry for entry in NAV if entry[0] not in ("/", "/heads")))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 # Licences that permit redistribution, whatever their other conditions.
 _OPEN = re.compile(
@@ -280,7 +278,7 @@ def _write_pages(folder: Path, name: str, on_progress: OnProgress) -> None:
     answers.write_json(folder / ANALYSES, records.catalogue())
     digest = manifest["bank"]["sha256"]
     (folder / DIGEST).write_text(f"{digest}  {BANK}\n", encoding="utf-8")
-    variables = {"manifest": manifest, "nav": _NAV, "programs": f"../{PROGRAMS}/",
+    variables = {"manifest": manifest, "nav": NAV, "programs": f"../{PROGRAMS}/",
              "colours": _line_colours(),
                  "size": format_bytes(manifest["bank"]["bytes"])}  # fmt: skip
     (folder / PAGE).write_text(_templates().get_template("page.html").render(variables), "utf-8")

@@ -5,6 +5,7 @@
     bank.json                                runs, corpora, relations, defaults
     analyses.json                            analyses with their parameters, and measures
     answers/RUN/ANALYSIS.json                the rows of an analysis, by column
+    profiles/RUN.json                        what each head finds above a fixed offset
     examples/RUN/HEAD.json?relation=obj      dependents that a head finds and misses
     sentences/RUN/SENTENCE.json?heads=3-1    words, tree, and the maps and peaks of some heads
     scores/RUN.json?request=...              every head on the pairs of words of a request
@@ -201,6 +202,12 @@ def _json_value(value: Any, kind: str) -> Any:
     if kind == "float":
         return value if math.isfinite(value) else str(value)  # JSON has neither NaN nor infinity
     return value if kind in ("integer", "boolean") else format_cell(value)
+
+
+def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
+    """The relations of each head in the order of their gain over the best fixed offset."""
+    frame = bank.query("best_relation", run=run.name, most=10, min_count=10)
+    return frame_record(frame)
 
 
 def examples_record(

@@ -52,7 +52,8 @@ def visitor(browser: Any, address: str) -> Iterator[Page]:
 def _views(runs: list[str]) -> list[tuple[str, dict[str, object]]]:
     return [
         ("/", {}),
-        ("/", {"by": "entropy", "run": runs[0]}),
+        ("/heads", {}),
+        ("/heads", {"by": "entropy", "run": runs[0]}),
         ("/map", {}),
         ("/head/1-1", {}),
         ("/head/1-1", {"relation": "obj", "direction": "head_to_dependent"}),
@@ -171,8 +172,35 @@ def test_tables_are_those_of_the_command(
     assert visitor.rows() == cells(frame.head(500), *left_out)
 
 
+def test_the_atlas_has_the_figures_of_commands(
+    visitor: Page, published: Path, runs: list[str]
+) -> None:
+    """Its grid from files; its sentences and intervals from the bank, once DuckDB is there."""
+    page = visitor.see("/", relation="nsubj", run=runs[2])
+    with open_bank(published) as bank:
+        frame = bank.query("head_accuracy", relation="nsubj", run=runs[2])
+        frame = frame.filter(direction="dependent_to_head").sort("layer", "head")
+        scores = bank.query("head_score", relation="nsubj", run=runs[2])
+    titles = page.eval_on_selector_all(".grid td a", "all => all.map(each => each.title)")
+    own = [f"{row['layer']}-{row['head']}: {row['accuracy']:.3f}" for row in frame.to_dicts()]
+    assert titles == own
+    assert page.get_by_text("Which head finds a request?").count() == 0
+    page.get_by_role("button", name="Show sentences").click()
+    page.wait_for_selector(".examples li")
+    page.wait_for_selector("#atlas[data-settled]")
+    head = page.locator(".grid td.chosen a").get_attribute("data-head")
+    layer, number = map(int, head.split("-"))
+    score = scores.filter(layer=layer, head=number, direction="dependent_to_head")
+    correct, n, low = score.select("correct", "n", "low").row(0)
+    assert f"{round(100 * low)}\u2013" in page.locator(".headline").inner_text()
+    text = page.locator(".atlas-sentences").inner_text()
+    assert f"Found: {correct:,}" in text and f"Missed: {n - correct:,}" in text
+    assert page.locator(".examples svg").count() == min(3, correct) + min(3, n - correct)
+    visitor.ready()
+
+
 def test_the_grid_has_the_numbers_of_the_command(visitor: Page, published: Path) -> None:
-    page = visitor.see("/", relation="obj", direction="head_to_dependent")
+    page = visitor.see("/heads", relation="obj", direction="head_to_dependent")
     labels = page.eval_on_selector_all(".grid td a", "all => all.map(each => each.title)")
     with open_bank(published) as bank:
         frame = bank.query("head_accuracy", relation="obj")
@@ -298,7 +326,7 @@ def test_the_compiler_refuses_as_the_command_does(visitor: Page) -> None:
 
 def test_an_unknown_run_is_told_as_by_a_command(visitor: Page, runs: list[str]) -> None:
     attended = "pattern { A =[1-1]=> B }"
-    for view, more in (("/", {}), ("/sentences", {"pattern": attended})):
+    for view, more in (("/", {}), ("/heads", {}), ("/sentences", {"pattern": attended})):
         page = visitor.see(view, run=f"{runs[2]}x", **more)
         told = page.locator('[role="alert"]').inner_text()
         assert f"There is no run {runs[2]}x in odd." in told and "It has: " in told
@@ -416,7 +444,7 @@ def test_hostile_names_stay_text(visitor: Page, runs: list[str]) -> None:
 
 
 def test_a_link_opens_the_same_view_and_back_goes_back(visitor: Page, browser: Any) -> None:
-    visitor.see("/", relation="obj")
+    visitor.see("/heads", relation="obj")
     visitor.page.locator(".grid td a").first.click()
     visitor.page.wait_for_url("**/head/1-1**")
     visitor.ready()
@@ -438,11 +466,11 @@ def test_a_link_opens_the_same_view_and_back_goes_back(visitor: Page, browser: A
 
 
 def test_a_slider_goes_along_the_steps_of_a_training(visitor: Page, runs: list[str]) -> None:
-    visitor.see("/", by="entropy", run=runs[2])
+    visitor.see("/heads", by="entropy", run=runs[2])
     assert visitor.page.locator("input.step").count() == 0
     names = json.dumps([[0, runs[0]], [2000, runs[2]]])  # as of a series that was published
     visitor.page.evaluate(f"attnbank.manifest.runs.forEach(each => {{ each.steps = {names}; }})")
-    page = visitor.see("/", by="previous", run=runs[2])
+    page = visitor.see("/heads", by="previous", run=runs[2])
     assert page.locator(".steps a").all_inner_texts() == ["0", "2,000"]
     page.locator("input.step").focus()
     page.keyboard.press("Home")
@@ -453,7 +481,7 @@ def test_a_slider_goes_along_the_steps_of_a_training(visitor: Page, runs: list[s
 
 
 def test_a_relation_is_chosen_and_a_head_opened_by_keyboard_alone(visitor: Page) -> None:
-    page = visitor.see("/")
+    page = visitor.see("/heads")
 
     def reached(selector: str) -> None:
         for _ in range(80):

@@ -35,6 +35,8 @@ class Page(browsers.Visitor):
                 "document.querySelector('main')?.getAttribute('aria-busy') === null"
                 " && document.querySelector('main')?.dataset.address === location.hash"
                 " && !document.getElementById('status').textContent"
+                " && document.getElementById('atlas')?.dataset.settled !== undefined"
+                " === (location.hash === '' || /^#\\/(\\?|$)/.test(location.hash))"
             )
             if is_filled:
                 break

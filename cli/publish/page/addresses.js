@@ -1,5 +1,5 @@
 // The addresses of the page: those of the explorer, after the #. #/head/3-1?relation=obj
-import { Fault } from "./database.js";
+import { Fault } from "viewer/fault.js";
 
 export function link(path, values = {}) {
   const parameters = new URLSearchParams();

@@ -1,6 +1,6 @@
 // Requests in Grew's language: those of the bank were compiled when it was published; others are
 // compiled here by the same compiler, in Python, which is loaded when somebody types one.
-import { Fault } from "./database.js";
+import { Fault } from "viewer/fault.js";
 
 export class Compiler {
   constructor(pages, manifest, tell) {

@@ -1,6 +1,7 @@
 // The bank behind the page: DuckDB in a worker, which reads the file by ranges, or whole where the
 // host does not answer ranges. One statement runs at a time.
 import * as duckdb from "@duckdb/duckdb-wasm";
+import { Fault } from "viewer/fault.js";
 import { frameOf } from "./cells.js";
 
 export const MOST_WHOLE = 500e6;
@@ -8,14 +9,6 @@ export const MOST_WHOLE = 500e6;
 
 const AHEAD = 81_920;
 // Bytes that are read at least: a block of the bank, and what DuckDB reads beyond it.
-
-export class Fault extends Error {
-  constructor(fact, remedy = "") {
-    super(fact);
-    this.fact = fact;
-    this.remedy = remedy;
-  }
-}
 
 const isBank = (bytes) => String.fromCharCode(...bytes.slice(8, 12)) === "DUCK";
 const NAMES = new Set(["__proto__", "constructor", "prototype"]);

@@ -1,17 +1,20 @@
 // The page of a published bank: it fills the explorer's templates, view by view, as the address
 // after the # says.
+import { Atlas } from "viewer/atlas.js";
+import { Fault } from "viewer/fault.js";
 import nunjucks from "nunjucks/browser/nunjucks-slim.js";
 import { RequestContext, here, link } from "./addresses.js";
 import { csv } from "./cells.js";
 import { Compiler } from "./compiler.js";
-import { Database, Fault } from "./database.js";
+import { places, Published } from "./connector.js";
+import { Database } from "./database.js";
 import { find } from "./requests.js";
 import { sentence } from "./sentence.js";
 import { FILTERS } from "./templates-filters.js";
 import * as views from "./views.js";
 
 const VIEWS = [
-  [/^\/$/, views.heads, "heads.html", "Heads"],
+  [/^\/heads$/, views.heads, "heads.html", "Heads"],
   [/^\/map$/, views.map, "map.html", "Map of the heads"],
   [/^\/overview$/, views.overview, "overview.html", "Overview"],
   [/^\/head\/[^/]+$/, views.head, "head.html", "Head"],
@@ -110,6 +113,10 @@ class App {
     const turn = ++this.shownAt;
     const address = location.hash;
     const { path, given } = here();
+    if (path === "/") {
+      await this.#showAtlas(turn, address);
+      return;
+    }
     const [, view, template, title] = VIEWS.find(([pattern]) => pattern.test(path)) ?? [];
     const context = new RequestContext(this, path, given);
     this.main.setAttribute("aria-busy", "true");
@@ -138,24 +145,49 @@ class App {
     this.main.dataset.address = address;
   }
 
+  // The atlas draws itself, and follows the address while it is shown.
+  async #showAtlas(turn, address) {
+    this.#name("Atlas of heads", "/", here().given.run);
+    if (!this.atlas?.container.isConnected) {
+      const heading = Object.assign(document.createElement("h1"), { textContent: "Atlas of heads" });
+      const container = Object.assign(document.createElement("div"), { id: "atlas" });
+      this.main.replaceChildren(heading, container);
+      this.tell("");
+      this.atlas = new Atlas(container, new Published(this), places);
+      await this.atlas.start().catch((error) => {
+        if (!(error instanceof Fault)) throw error;
+        this.atlas.fail(error);
+      });
+    }
+    if (turn !== this.shownAt) return;
+    this.main.removeAttribute("aria-busy");
+    this.main.dataset.address = address;
+  }
+
   #fill(html, title, context) {
     this.tell("");
     this.main.innerHTML = html;
     this.main.removeAttribute("aria-busy");
-    document.title = `${title} · ${this.title}`;
+    this.#name(title, context.path, context.run);
     for (const anchor of this.main.querySelectorAll('a[href^="/"]')) anchor.setAttribute("href", `#${anchor.getAttribute("href")}`);
-    for (const anchor of document.querySelectorAll("nav[aria-label=Views] a")) {
-      const address = anchor.dataset.path;
-      const isHere = context.path === address || (address !== "/" && context.path.startsWith(`${address}/`));
-      if (isHere) anchor.setAttribute("aria-current", "page");
-      else anchor.removeAttribute("aria-current");
-      anchor.setAttribute("href", link(address, { run: context.run }));
-    }
     this.main.querySelector("[data-save=csv]")?.addEventListener("click", () => save(csv(context.frame), `${title.replaceAll(/[^\w.-]+/g, "_")}.csv`, "text/csv"));
     document.dispatchEvent(new Event("attnbank:filled"));
   }
 
+  // The title of the window, and the place in the menu.
+  #name(title, path, run) {
+    document.title = `${title} · ${this.title}`;
+    for (const anchor of document.querySelectorAll("nav[aria-label=Views] a")) {
+      const address = anchor.dataset.path;
+      const isHere = path === address || (address !== "/" && path.startsWith(`${address}/`));
+      if (isHere) anchor.setAttribute("aria-current", "page");
+      else anchor.removeAttribute("aria-current");
+      anchor.setAttribute("href", link(address, { run }));
+    }
+  }
+
   #submit(event) {
+    if (event.defaultPrevented) return; // a form of the atlas
     event.preventDefault();
     const values = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value !== ""));
     if (values.statement) this.statements.add(views.bare(values.statement));

@@ -1,7 +1,8 @@
 // Sentences by a request: the hits as lines with their words, or counts by keys.
 import { link } from "./addresses.js";
 import { frameOf, heightOf, rowsOf } from "./cells.js";
-import { Fault, literal } from "./database.js";
+import { Fault } from "viewer/fault.js";
+import { literal } from "./database.js";
 import { commandOf, concordance, hitOf, table } from "./views.js";
 
 const MOST_HITS = 10000;

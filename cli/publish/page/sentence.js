@@ -2,7 +2,7 @@
 // attnbank show; the lines of the heads are drawn here, from what the bank has of them.
 import { link } from "./addresses.js";
 import { fixed, frameOf, rowsOf } from "./cells.js";
-import { Fault } from "./database.js";
+import { Fault } from "viewer/fault.js";
 import { ask, commandOf, table } from "./views.js";
 
 const MOST_PANELS = 16;

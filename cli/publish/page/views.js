@@ -1,7 +1,8 @@
 // The views, as the explorer has them (cli/explorer): what each puts into its template.
 import { link, ROWS } from "./addresses.js";
 import { columnsAsText, filtered, heightOf, isP, rowsOf } from "./cells.js";
-import { Fault, literal, quoted } from "./database.js";
+import { Fault } from "viewer/fault.js";
+import { literal, quoted } from "./database.js";
 
 const STEPS = 21;
 const LONGEST_CELL = 2000;
@@ -205,7 +206,7 @@ function stepsOf(context, name) {
   const all = context.app.manifest.runs.find((run) => run.name === name)?.steps ?? [];
   if (all.length < 2) return {};
   return {
-    steps: all.map(([step, run]) => ({ step, href: link("/", { ...context.given, run }) })),
+    steps: all.map(([step, run]) => ({ step, href: link("/heads", { ...context.given, run }) })),
     at_step: all.findIndex(([, run]) => run === name),
   };
 }

@@ -2,11 +2,12 @@
 // wrong. All three are linked: what is chosen in one changes the others, and stands in the address.
 import { arcLine, judge } from "./arcs.js";
 import { html, render, repeat, svg } from "./dom.js";
+import { Fault } from "./fault.js";
 import { BEHAVIOURS, headName, highest, isFor, percent, step, stretched, valuesOf, written } from "./measures.js";
 import { drawProfile, headline, profileOf } from "./profile.js";
-import { Fault } from "./rest.js";
 
 const EXAMPLES = 3;
+const FREQUENT = 100; // dependents of a relation that the atlas may begin with
 const PARAMETERS = ["run", "by", "relation", "direction", "stretch", "head", "beside", "request", "dependent", "governor"];
 const REQUEST = "pattern { V -[obj]-> O }";
 
@@ -17,8 +18,9 @@ async function openBank(connector) {
 }
 
 export class Atlas {
-  constructor(container, connector) {
-    Object.assign(this, { container, connector });
+  // `places` reads and makes addresses.
+  constructor(container, connector, places) {
+    Object.assign(this, { container, connector, places });
     this.state = {};
     this.hovered = null; // the head under the pointer
     this.brushed = new Set(); // heads whose mean is shown
@@ -34,15 +36,36 @@ export class Atlas {
   async start() {
     this.bank = await openBank(this.connector);
     if (!this.bank.runs.length) throw new Fault("The bank has no run.", "Type: attnbank ingest CORPUS -m MODEL");
-    addEventListener("popstate", () => this.load(fromAddress()));
-    await this.load(fromAddress());
+    await this.read();
+    addEventListener("popstate", () => {
+      if (this.container.isConnected) this.read();
+    });
   }
 
-  get run() {
-    return this.state.run;
+  // Show what the address says.
+  async read() {
+    delete this.container.dataset.settled;
+    const parameters = this.places.parameters();
+    await this.load(Object.fromEntries(PARAMETERS.filter((name) => parameters.get(name)).map((name) => [name, parameters.get(name)])));
   }
 
-  // Show what an address says; what it leaves out is chosen.
+  #link(state, path) {
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries({ ...state, run: state.run.name, stretch: state.stretch ? "1" : null })) {
+      if (value !== null && value !== undefined && value !== "") parameters.set(name, value);
+    }
+    return this.places.link(path, parameters);
+  }
+
+  // Show why nothing can be shown.
+  fail(fault) {
+    Object.assign(this, { fault, grid: null });
+    this.container.removeAttribute("aria-busy");
+    render(faultOf(fault), this.container);
+    this.container.dataset.settled = "";
+  }
+
+  // Show a state; what it leaves out is chosen.
   async load(given) {
     const { bank } = this;
     const run = runOf(bank, given.run);
@@ -60,8 +83,9 @@ export class Atlas {
     state.direction ??= this.bank.directions[0];
     if (!state.by || (state.by === "relation" && !state.relation)) {
       try {
-        const best = (await this.connector.answer(state.run.id, "best_head", { min_count: 100 })).filter((row) => row.relation !== "all");
-        const top = best.reduce((one, row) => (one === null || row.gain > one.gain ? row : one), null);
+        const best = (await this.connector.answer(state.run.id, "best_head")).filter((row) => row.relation !== "all");
+        const frequent = best.filter((row) => row.n >= FREQUENT);
+        const top = (frequent.length ? frequent : best).reduce((one, row) => (one === null || row.gain > one.gain ? row : one), null);
         if (top && !state.relation) Object.assign(state, { relation: top.relation, direction: top.direction });
         state.by ??= "relation";
       } catch (error) {
@@ -70,7 +94,7 @@ export class Atlas {
       }
     }
     state.relation ??= "all";
-    if (!["gain", "request"].includes(state.by) && !this.bank.measures.has(state.by)) {
+    if (state.by !== "gain" && !(state.by === "request" && this.connector.canScore) && !this.bank.measures.has(state.by)) {
       throw new Fault(`by cannot be ${state.by}.`, "Choose a measure from the list.");
     }
   }
@@ -138,6 +162,7 @@ export class Atlas {
       return;
     }
     this.update();
+    if (!this.connector.isLive) return;
     const scores = scoresOf(this.connector, this.data, run, relation);
     const rows = await this.connector.examples(run.id, head, { relation, direction, most: EXAMPLES });
     if (!isCurrent()) return;
@@ -163,7 +188,7 @@ export class Atlas {
   // Change some of the state, in the address too.
   go(changes) {
     const state = { ...this.state, ...changes };
-    history.pushState(null, "", addressOf(state, "/"));
+    history.pushState(null, "", this.#link(state, "/"));
     this.brushed = new Set();
     return this.show(state);
   }
@@ -217,7 +242,12 @@ export class Atlas {
       ${measure?.has_relation ? this.#select("Relation", state.relation, withChosen(bank.relations, state.relation), (relation) => this.go({ relation, head: null })) : null}
       ${measure?.has_direction || state.by === "request" ? this.#select("Direction", state.direction, bank.directions.map((name) => [name, name.replaceAll("_", " ")]), (direction) => this.go({ direction, head: null })) : null}
     </form>
-    <details class="request" .open=${state.by === "request"}><summary>Which head finds a request?</summary>
+    ${this.connector.canScore ? this.#request() : null}`;
+  }
+
+  #request() {
+    const { state } = this;
+    return html`<details class="request" .open=${state.by === "request"}><summary>Which head finds a request?</summary>
       <form class="atlas-controls" @submit=${(event) => this.#ask(event)}>
         <label class="long">Request, in Grew's language <textarea name="request" rows="2" spellcheck="false" required .value=${state.request ?? REQUEST}></textarea></label>
         <label>From <input name="dependent" size="4" required .value=${state.dependent ?? "O"}></label>
@@ -249,7 +279,7 @@ export class Atlas {
       </table></div>
       ${scale(ends, grid.isShare)}
       <p class="hint"><label class="tick"><input type="checkbox" .checked=${state.stretch} @change=${(event) => this.go({ stretch: event.target.checked })}> Rescale colours to these values</label>
-        <a href=${addressOf(state, "/heads")}>Table, pictures, CSV and the command</a></p>`;
+        <a href=${this.#link(state, "/heads")}>Table, pictures, CSV and the command</a></p>`;
   }
 
   #cell(name, ends, isSmall) {
@@ -257,7 +287,7 @@ export class Atlas {
     const value = grid.values.get(name) ?? null;
     const text = value === null ? "–" : grid.isShare ? String(Math.round(100 * value)) : value.toFixed(1);
     const classes = [step(value, ends), name === state.head && "chosen", name === state.beside && "held", this.brushed.has(name) && "brushed"];
-    return html`<td class=${classes.filter(Boolean).join(" ")}><a href=${addressOf({ ...state, head: name, beside: null }, `/head/${name}`)}
+    return html`<td class=${classes.filter(Boolean).join(" ")}><a href=${this.#link({ ...state, head: name, beside: null }, `/head/${name}`)}
       tabindex=${name === state.head ? 0 : -1} data-head=${name} aria-current=${name === state.head ? "true" : null}
       aria-label=${`head ${name}: ${written(value, grid.isShare)}`} title=${`${name}: ${value === null ? "no value" : value.toFixed(3)}`}
       @pointerenter=${(event) => { if (event.pointerType !== "touch") this.hover(name); }}
@@ -332,8 +362,10 @@ export class Atlas {
     const profile = profileOf(data, head);
     const beside = state.beside && state.beside !== head ? profileOf(data, state.beside) : null;
     const score = data.scores.get(state.relation)?.find((row) => headName(row.layer, row.head) === head && row.direction === state.direction);
+    // Without a score of its own, and so without an interval, what the profile has of the relation.
+    const known = score ?? data.best.find((row) => headName(row.layer, row.head) === head && row.relation === state.relation && row.direction === state.direction);
     const asked = state.by === "request" ? this.grid.rows.get(head) : null;
-    const sentence = asked ? headline(head, asked, { what: "pairs of the request" }) : score && headline(head, score, {
+    const sentence = asked ? headline(head, asked, { what: "pairs of the request" }) : known && headline(head, known, {
       what: state.relation === "all" ? "words' heads" : html`<strong>${state.relation}</strong>`,
       heldOut: data.heldOut.find((row) => headName(row.layer, row.head) === head && row.relation === state.relation && row.direction === state.direction)?.accuracy ?? null,
       control: data.controlAccuracy.get(`${state.relation} ${state.direction} ${head}`) ?? null,
@@ -345,7 +377,7 @@ export class Atlas {
         choose: (row) => this.go({ by: "relation", relation: row.relation, direction: row.direction, head }),
       })}
       ${beside ? html`<p class="hint">Beside it: head ${state.beside} (diamonds). <button type="button" class="plain" @click=${() => this.go({ beside: null })}>Let go</button></p>` : null}
-      <p class="hint"><a href=${addressOf({ ...state, head: null, beside: null }, `/head/${head}`)}>All about head ${head}</a> · <a href=${addressOf({ run: state.run, head }, "/sentences")}>Search sentences with it</a></p>`;
+      <p class="hint"><a href=${this.#link({ ...state, head: null, beside: null }, `/head/${head}`)}>All about head ${head}</a> · <a href=${this.#link({ run: state.run, head }, "/sentences")}>Search sentences with it</a></p>`;
   }
 
   #valueOf(head) {
@@ -366,13 +398,24 @@ export class Atlas {
       <p class="hint">${[...this.brushed].join(", ")} <button type="button" class="plain" @click=${() => { this.brushed = new Set(); this.update(); }}>Back to head ${this.state.head}</button></p>`;
   }
 
+  async #goLive() {
+    try {
+      await this.connector.open();
+      await this.show({ ...this.state });
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      this.fault = error;
+      this.update();
+    }
+  }
+
   // Where the chosen head finds the pairs of a request, and where not.
   #hits() {
     const { grid, state } = this;
     const row = grid.rows.get(state.head);
     if (!row) return html`<h2>Sentences</h2><p class="hint">The request finds no pair of words in this run.</p>`;
     const edge = `${state.dependent} =[${state.head}]=> ${state.governor}`;
-    const hits = (pattern) => addressOf({ run: state.run, head: state.head, pattern }, "/sentences");
+    const hits = (pattern) => this.#link({ run: state.run, head: state.head, pattern }, "/sentences");
     return html`<h2>Head ${state.head}: ${percent(row.accuracy)} of ${row.n.toLocaleString("en")} pairs found</h2>
       <p>Best fixed offset (${row.offset}): ${percent(row.offset_accuracy)}.</p>
       ${state.direction === "dependent_to_head" ? html`<ul>
@@ -384,16 +427,20 @@ export class Atlas {
 
   #sentences() {
     const { state, examples, data } = this;
-    if (data && !data.best.length) return html`<h2>Sentences</h2><p class="hint">The corpus has no dependencies to judge a head by. <a href=${addressOf({ run: state.run, head: state.head }, "/sentences")}>Search sentences</a>.</p>`;
+    if (data && !data.best.length) return html`<h2>Sentences</h2><p class="hint">The corpus has no dependencies to judge a head by. <a href=${this.#link({ run: state.run, head: state.head }, "/sentences")}>Search sentences</a>.</p>`;
     if (state.by === "request") return this.#hits();
+    if (!examples && !this.connector.isLive) {
+      return html`<h2>Sentences</h2><p><button type="button" @click=${() => this.#goLive()}>Show sentences</button></p>
+        <p class="hint">This loads DuckDB (9 MB), and reads parts of the bank.</p>`;
+    }
     if (!examples) return html`<h2>Sentences</h2><p class="hint">Loading…</p>`;
     const { total } = examples;
     if (!total) return html`<h2>Sentences</h2><p class="hint">No word of the run is a dependent of ${state.relation}.</p>`;
     const right = total.dependents - total.errors;
     const width = Math.max(300, Math.min(620, this.container.querySelector(".atlas-sentences")?.clientWidth || 460));
-    const list = (kind, heading, count) => html`<h3>${heading}: <a href=${addressOf({ ...state, head: null, beside: null, by: null, breakdown: kind }, `/head/${state.head}/examples`)}>all ${count.toLocaleString("en")}</a></h3>
+    const list = (kind, heading, count) => html`<h3>${heading}: ${this.connector.hasExamples ? html`<a href=${this.#link({ ...state, head: null, beside: null, by: null, breakdown: kind }, `/head/${state.head}/examples`)}>all ${count.toLocaleString("en")}</a>` : count.toLocaleString("en")}</h3>
       <ol class="examples">${repeat(examples.lines.filter((line) => line.breakdown === kind), (line) => `${line.sentence} ${line.dependent}`, (line) => html`<li>
-        <a class="where" title=${line.sent_id} href=${addressOf({ run: state.run, head: state.head, relation: state.relation, direction: state.direction, sentence: line.sentence, hit: `${line.sentence}:${[...new Set([line.dependent, line.gold].filter(Boolean))].sort((a, b) => a - b).join(",")}` }, "/sentence")}>${arcLine(line.record, line.sentence, line.judged, width)}</a></li>`)}</ol>`;
+        <a class="where" title=${line.sent_id} href=${this.#link({ run: state.run, head: state.head, relation: state.relation, direction: state.direction, sentence: line.sentence, hit: `${line.sentence}:${[...new Set([line.dependent, line.gold].filter(Boolean))].sort((a, b) => a - b).join(",")}` }, "/sentence")}>${arcLine(line.record, line.sentence, line.judged, width)}</a></li>`)}</ol>`;
     return html`<h2>Head ${state.head}, ${state.relation}: ${percent(right / total.dependents)} of ${total.dependents.toLocaleString("en")} found</h2>
       <p class="key"><span class="box dependent"></span> dependent <span class="box gold"></span> its head <span class="box found"></span> found instead; numbers are weights</p>
       ${right ? list("right", "Found", right) : null}
@@ -435,7 +482,7 @@ async function profileData(bank, run) {
   };
   const both = (name) => Promise.all([answer(run.id, name), answer(run.control, name)]);
   const [best, heldOut, control, positions, special, entropy] = await Promise.all([
-    answer(run.id, "best_relation", { most: 10, min_count: 10 }), answer(run.id, "best_head_held_out"),
+    profileOfRun(connector, run), answer(run.id, "best_head_held_out"),
     answer(run.control, "head_accuracy"), both("relative_position"), both("special_tokens"), both("entropy"),
   ]);
   const column = (rows, name) => new Map(rows.filter((row) => typeof row[name] === "number").map((row) => [headName(row.layer, row.head), row[name]]));
@@ -457,6 +504,15 @@ async function profileData(bank, run) {
   };
 }
 
+async function profileOfRun(connector, run) {
+  try {
+    return await connector.profile(run.id);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [];
+  }
+}
+
 // The scores of all heads for a relation, with intervals; asked for once.
 async function scoresOf(connector, data, run, relation) {
   if (data.scores.has(relation)) return;
@@ -476,16 +532,3 @@ function runOf(bank, name) {
 }
 
 const withChosen = (relations, relation) => (relations.includes(relation) ? relations : [...relations, relation]).map((name) => [name, name]);
-
-function fromAddress() {
-  const parameters = new URLSearchParams(location.search);
-  return Object.fromEntries(PARAMETERS.filter((name) => parameters.get(name)).map((name) => [name, parameters.get(name)]));
-}
-
-function addressOf(state, path) {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...state, run: state.run.name, stretch: state.stretch ? "1" : null })) {
-    if (value !== null && value !== undefined && value !== "") parameters.set(name, value);
-  }
-  return `${path}?${parameters}`;
-}

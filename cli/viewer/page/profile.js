@@ -35,7 +35,7 @@ export function headline(head, score, { what, heldOut = null, control = null }) 
   const parts = [`best fixed offset (${score.offset > 0 ? "+" : ""}${score.offset}): ${percent(score.offset_accuracy)}`];
   if (heldOut !== null) parts.push(`held out: ${percent(heldOut)}`);
   if (control !== null) parts.push(`random weights: ${percent(control)}`);
-  const interval = score.low === null ? "" : ` (95 % interval ${Math.round(100 * score.low)}–${percent(score.high)})`;
+  const interval = typeof score.low !== "number" ? "" : ` (95 % interval ${Math.round(100 * score.low)}–${percent(score.high)})`;
   return html`Head <strong>${head}</strong> finds ${percent(score.accuracy)}${interval} of ${score.n.toLocaleString("en")} ${what}; ${parts.join("; ")}.`;
 }
 

@@ -1,15 +1,12 @@
-// What pages read, from the server of attnbank explore: the addresses of cli/viewer/records.py.
-
-// What went wrong, and what to do: both are shown to the reader.
-export class Fault extends Error {
-  constructor(fact, remedy = "") {
-    super(fact);
-    Object.assign(this, { fact, remedy });
-  }
-}
+// What pages read, from the server of attnbank explore: the addresses of cli/viewer/records.py. A
+// published page has a connector with the same methods (cli/publish/page/connector.js).
+import { Fault } from "./fault.js";
 
 export class Rest {
   #answers = new Map();
+  isLive = true; // anything can be asked, and not only what was asked when a bank was published
+  canScore = true; // a request
+  hasExamples = true; // pages with all examples of a head
 
   bank() {
     return this.#get("/bank.json");
@@ -29,6 +26,13 @@ export class Rest {
   // The score of every head on the pairs of words that a request finds.
   async scores(run, parameters) {
     const frame = await this.#get(`/scores/${run}.json`, parameters);
+    frame.rows ??= rowsOf(frame);
+    return frame.rows;
+  }
+
+  // The relations of each head, by their gain over the best fixed offset.
+  async profile(run) {
+    const frame = await this.#get(`/profiles/${run}.json`);
     frame.rows ??= rowsOf(frame);
     return frame.rows;
   }
@@ -78,3 +82,9 @@ export function rowsOf({ columns, values }) {
     return row;
   });
 }
+
+// Where the reader is: in the explorer the path and the query of the address.
+export const places = {
+  parameters: () => new URLSearchParams(location.search),
+  link: (path, parameters) => `${path}?${parameters}`,
+};
