@@ -21,8 +21,9 @@ export function wordsOf(record, sentence) {
 }
 
 // What a head does with one dependent: the positions of the dependent, of its gold head and of the
-// word that it found, and the weights to both.
-export function judge(record, { sentence, dependent, gold, direction }) {
+// word that it found, and the weights to both. Whether it is right is what the bank counts: of a
+// position with several words each is found.
+export function judge(record, { sentence, dependent, gold, direction, breakdown }) {
   const positions = record.positions.map((row) => Object.fromEntries(NAMES.map((name, at) => [name, row[at]])));
   const at = (index) => positions.find((row) => row.sentence === sentence && row.index === index)?.position ?? null;
   const [own, other] = [at(dependent), at(gold)];
@@ -31,7 +32,7 @@ export function judge(record, { sentence, dependent, gold, direction }) {
   const peak = record.peaks.find((row) => row.position === own);
   const found = (isBackward ? peak?.most_attending : peak?.most_attended) ?? null;
   const weight = (position) => (position === null ? null : (isBackward ? weights.get(position)?.[own] : weights.get(own)?.[position]) ?? null);
-  return { own, gold: other, found, isBackward, goldWeight: weight(other), foundWeight: weight(found), isRight: found !== null && found === other };
+  return { own, gold: other, found, isBackward, goldWeight: weight(other), foundWeight: weight(found), isRight: breakdown === "right" };
 }
 
 export function arcLine(record, sentence, judged, width) {

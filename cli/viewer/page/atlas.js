@@ -31,6 +31,7 @@ export class Atlas {
     this.score = null;
     this.examples = null;
     this.fault = null;
+    this.kept = new Map(); // templates, with what they were made from
   }
 
   async start() {
@@ -203,6 +204,16 @@ export class Atlas {
     this.update();
   }
 
+  // A template that is made anew only where what it is made from is another: the pointer moves over
+  // a thousand heads without their grids being drawn again.
+  #keep(name, sources, make) {
+    const kept = this.kept.get(name);
+    if (kept?.sources.every((source, at) => source === sources[at])) return kept.template;
+    const template = make();
+    this.kept.set(name, { sources, template });
+    return template;
+  }
+
   update() {
     this.container.removeAttribute("aria-busy");
     render(this.#page(), this.container);
@@ -213,7 +224,7 @@ export class Atlas {
     if (!this.grid) return html`<p class="hint">Loading…</p>`;
     return html`${this.#introduction()}
       <div class="atlas">
-        <section class="atlas-heads" aria-label="All heads">${this.#controls()}${this.#largeGrid()}${this.#smallGrids()}</section>
+        <section class="atlas-heads" aria-label="All heads">${this.#controls()}${this.#keep("grid", [this.grid, this.state, this.brushed], () => this.#largeGrid())}${this.#keep("small", [this.small, this.missing.length, this.state.by], () => this.#smallGrids())}</section>
         <section class="atlas-head" aria-label="One head">${this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#sentences()}</section>
       </div>`;

@@ -2,7 +2,7 @@
 // A value between tags is text, a template, a list of them or null; what comes from a bank is
 // never read as HTML. A value in a tag is a whole attribute: name=${value}, @event=${function},
 // .property=${value}, ?attribute=${condition}. What stays the same is not touched, so that focus
-// and scrolling survive.
+// and scrolling survive; a template that is the same object as before is not even looked at.
 
 export const html = (strings, ...values) => ({ strings, values, isSvg: false });
 export const svg = (strings, ...values) => ({ strings, values, isSvg: true });
@@ -14,7 +14,7 @@ export const repeat = (items, key, template) => ({
 
 export function render(content, container) {
   let slot = containers.get(container);
-  if (!slot) {
+  if (slot?.end.parentNode !== container) {
     container.replaceChildren();
     slot = new Slot(container.appendChild(new Comment()));
     containers.set(container, slot);
@@ -123,6 +123,7 @@ class Slot {
     while (this.start.nextSibling !== this.end) this.start.nextSibling.remove();
     this.slots = null; // of a list, by key
     this.instance = null;
+    this.content = null;
     this.text = null;
   }
 
@@ -136,12 +137,14 @@ class Slot {
   }
 
   #setTemplate(content) {
+    if (this.content === content) return; // it was kept because nothing in it has changed
     if (this.instance?.strings !== content.strings) {
       this.clear();
       this.instance = new Instance(content);
       this.end.before(this.instance.fragment);
     }
     this.instance.update(content.values);
+    this.content = content;
   }
 
   #setItems(items) {
