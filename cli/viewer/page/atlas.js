@@ -47,7 +47,12 @@ export class Atlas {
   async read() {
     delete this.container.dataset.settled;
     const parameters = this.places.parameters();
-    await this.load(Object.fromEntries(PARAMETERS.filter((name) => parameters.get(name)).map((name) => [name, parameters.get(name)])));
+    try {
+      await this.load(Object.fromEntries(PARAMETERS.filter((name) => parameters.get(name)).map((name) => [name, parameters.get(name)])));
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      this.fail(error);
+    }
   }
 
   #link(state, path) {
@@ -60,7 +65,7 @@ export class Atlas {
 
   // Show why nothing can be shown.
   fail(fault) {
-    Object.assign(this, { fault, grid: null });
+    Object.assign(this, { fault, grid: null, turn: null });
     this.container.removeAttribute("aria-busy");
     render(faultOf(fault), this.container);
     this.container.dataset.settled = "";
