@@ -52,6 +52,16 @@ def test_parameters_in_comments_and_strings_are_none() -> None:
             assert found == [(least, "$least", "it's $most, from best_head()")]
 
 
+def test_a_column_may_have_the_name_of_a_parameter() -> None:
+    """DuckDB would refuse the outer macro, if it planned the inner one with it."""
+    body = "select count(*) as n from (select 1 as least) as item where least >= $least"
+    with duckdb.connect() as connection:
+        for macro in registry.macros(parse("named", "surface", HEADER + body), temporary=True):
+            connection.execute(macro)
+        found = [connection.execute(f"from named(least := {least})").fetchone() for least in (1, 2)]
+    assert found == [(1,), (0,)]
+
+
 def test_a_parameter_in_a_comment_alone_is_not_used() -> None:
     for body in ("select 1 as n -- $least", "select '$least' as n", "/* $least */ select 1 as n"):
         with pytest.raises(HeaderError, match="disagree on the parameters: least"):
