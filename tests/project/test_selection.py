@@ -82,11 +82,13 @@ SKIPPED = [
 def test_the_end_says_what_was_not_run(
     tmp_path: Path, processes: int, options: str, said: list[str], counts: str
 ) -> None:
-    (tmp_path / "pytest.ini").write_text(SETTINGS)
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["selection"]\n')
-    (tmp_path / "test_these.py").write_text(TESTS)
+    clone = tmp_path / "soak"  # a name of a folder is among the keywords of its tests
+    clone.mkdir()
+    (clone / "pytest.ini").write_text(SETTINGS)
+    (clone / "conftest.py").write_text('pytest_plugins = ["selection"]\n')
+    (clone / "test_these.py").write_text(TESTS)
     command = f"{sys.executable} -m pytest -n {processes} {options}"
-    done = subprocess.run(command, cwd=tmp_path, shell=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=clone, shell=True, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     *lines, last = done.stdout.splitlines()
     assert last.startswith(f"{counts} in ")

@@ -61,9 +61,9 @@ def _mark(items: list[pytest.Item]) -> None:
 
 def _lacks(item: pytest.Item) -> str:
     """The option without which a test is not run; empty if nothing is missing."""
-    if "soak" in item.keywords:
+    if item.get_closest_marker("soak"):  # not a folder of that name
         return "soak (--soak=SEED)" if item.config.getoption("--soak") is None else ""
-    is_left = "slow" in item.keywords and not item.config.getoption("--slow")
+    is_left = bool(item.get_closest_marker("slow")) and not item.config.getoption("--slow")
     return "slow (--slow)" if is_left else ""
 
 
