@@ -59,7 +59,7 @@ export function arcLine(record, sentence, judged, width) {
   const middle = (position) => places.get(position).x + places.get(position).wide / 2;
   const arcs = arcsOf(record, judged, places);
   const height = (arc) => Math.min(HIGHEST, 12 + 0.2 * Math.abs(middle(arc.to) - middle(arc.from)));
-  const top = Math.max(20, ...arcs.map(height)) + 4;
+  const top = 0.75 * Math.max(12, ...arcs.map(height)) + 18; // a curve rises to 0.75 of its height, and its weight stands above
   const base = top + SIZE;
   const marks = [["dependent", judged.own], ["gold", judged.gold], ["found", judged.isRight ? null : judged.found]];
   return svg`<svg class="arcs" viewBox=${`0 0 ${width} ${base + 9}`} width=${width} height=${base + 9} role="img" aria-label=${describe(words, judged)}>
