@@ -96,7 +96,7 @@ def test_the_command_draws_what_python_draws(bank: Path, tmp_path: Path) -> None
     assert "http" not in shown["image/svg+xml"].replace("http://www.w3.org/", "")
     with open_bank(bank) as opened:
         assert {"find", "plot", "queries", "score"} <= set(dir(opened))
-        assert not {"beside", "run_request", "answering", "connection"} & set(dir(opened))
+        assert not {"beside", "run_request", "answering"} & set(dir(opened))
         assert opened.queries().row(by_predicate=pl.col("name") == "best_head")[0] == "syntax"
         facts = opened.run_of("best_head")
     made = json.loads(file.read_text(encoding="utf-8"))

@@ -74,6 +74,7 @@ def test_what_opens_the_bank_is_read_first_and_once(
 
 
 def test_a_link_to_a_sentence_reads_little_of_the_bank(visitor: Page, host: Counted) -> None:
+    host.asked.clear()  # the atlas, with which a page begins
     page = visitor.see("/sentence", sentence=5, head="3-9", relation="all", tree=1)
     assert page.locator(".line").count() > 5
     requests, size = host.taken(_is_data)

@@ -111,6 +111,7 @@ export class Atlas {
     const isCurrent = () => this.turn === turn;
     const before = this.state;
     delete this.container.dataset.settled;
+    let small = null;
     try {
       const grid = await valuesOf(this.bank, state.run, state);
       if (!isCurrent()) return;
@@ -125,9 +126,10 @@ export class Atlas {
         if (!isCurrent()) return;
         this.data = data;
         this.update();
-        this.#loadSmall(isCurrent);
+        small = this.#loadSmall(isCurrent);
       }
       await this.#loadHead(isCurrent);
+      await small;
     } catch (error) {
       if (!isCurrent()) return;
       if (!(error instanceof Fault)) throw error;
