@@ -140,6 +140,38 @@ def test_the_heads_of_a_request_are_scored_in_one_step(
     assert f"{hits} hit" in page.locator("main").inner_text()
 
 
+def test_what_a_command_warns_of_stands_above_the_grid(
+    visitor: browsers.Visitor, runs: dict[str, str]
+) -> None:
+    """A request about attention has circular figures, as `attnbank score` says."""
+    request = "pattern { A =[1-1]=> B }"
+    values = {"by": "request", "request": request, "dependent": "A", "governor": "B"}
+    page = visitor.see("/", run=runs["single"], **values)
+    assert "circular" in page.locator("#atlas .note").inner_text()
+    page = visitor.see("/", run=runs["single"], relation="nsubj")
+    assert page.locator("#atlas .note").count() == 0
+
+
+def test_weights_beside_the_arcs_are_those_of_the_bank(
+    visitor: browsers.Visitor, bank: Bank, runs: dict[str, str]
+) -> None:
+    page = visitor.see("/", relation="nsubj", run=runs["single"], head="2-1")
+    seen = 0
+    for link in page.locator(".examples").last.locator("a.where").all():
+        shown = bank.show(link.get_attribute("title"), "2-1", run=runs["single"], corpus="stories")
+        own = {
+            (row["dependent"], row["looks_at"], f"{row['weight']:.2f}")
+            for row in shown.rows.drop_nulls("weight").to_dicts()
+        }
+        described = link.locator("svg").get_attribute("aria-label") or ""
+        judged = re.search(r" \u2014 (.+), head .+: missed: (.+) instead$", described)
+        labels = link.locator(".arc-found + text.weight").all_text_contents()
+        assert judged and len(labels) == 1
+        assert (judged[1], judged[2], labels[0]) in own
+        seen += 1
+    assert seen
+
+
 def test_it_is_used_without_a_mouse(visitor: browsers.Visitor, runs: dict[str, str]) -> None:
     page = visitor.see("/", relation="nsubj", run=runs["single"], head="1-1")
     assert page.locator('.grid [tabindex="0"]').count() == 1

@@ -1,6 +1,7 @@
 // What the atlas reads, from the files of a publication, and from the bank itself once DuckDB runs
 // here: the methods of cli/viewer/page/rest.js.
 import { Fault } from "viewer/fault.js";
+import { withNotes } from "viewer/rest.js";
 import { rowsOf } from "./cells.js";
 import { here, RequestContext } from "./addresses.js";
 import { ask } from "./views.js";
@@ -41,15 +42,16 @@ export class Published {
     const answer = await this.app.file(`answers/${run}/${name}.json`);
     if (answer?.error) throw new Fault(answer.error.fact, answer.error.remedy);
     if (answer) {
-      answer.rows ??= rowsOf(answer);
-      const rows = answer.rows.filter((row) => Object.entries(parameters).every(([key, value]) => row[key] === value));
-      if (rows.length || !Object.keys(parameters).length) return rows;
+      const all = withNotes(answer);
+      const rows = all.filter((row) => Object.entries(parameters).every(([key, value]) => row[key] === value));
+      if (rows.length || !Object.keys(parameters).length) return Object.assign(rows, { notes: all.notes });
     }
     if (!this.isLive) throw new Fault(`The rows of ${name} were not published.`, "Show sentences, which loads DuckDB.");
     const key = JSON.stringify([run, name, parameters]);
     if (!this.#answers.has(key)) {
       const given = run === "any" ? parameters : { run: this.#nameOf(run), ...parameters };
-      const pending = ask(new RequestContext(this.app, "/", {}), name, given).then(rowsOf);
+      const context = new RequestContext(this.app, "/", {});
+      const pending = ask(context, name, given).then((frame) => Object.assign(rowsOf(frame), { notes: context.notes }));
       pending.catch(() => this.#answers.delete(key));
       this.#answers.set(key, pending);
     }
@@ -59,8 +61,7 @@ export class Published {
   async profile(run) {
     const answer = await this.app.file(`answers/${run}/profile.json`);
     if (!answer || answer.error) throw new Fault(answer?.error.fact ?? "The profiles were not published.", answer?.error.remedy ?? "");
-    answer.rows ??= rowsOf(answer);
-    return answer.rows;
+    return withNotes(answer);
   }
 
   examples(run, head, { relation, direction, most }) {

@@ -230,6 +230,7 @@ export class Atlas {
     if (this.fault) return html`${this.#introduction()}${this.#controls()}${faultOf(this.fault)}`;
     if (!this.grid) return html`<p class="hint">Loading…</p>`;
     return html`${this.#introduction()}
+      ${this.grid.notes.map((note) => html`<p class="note">${note}</p>`)}
       <div class="atlas">
         <section class="atlas-heads" aria-label="All heads">${this.#controls()}${this.#keep("grid", [this.grid, this.state, this.brushed], () => this.#largeGrid())}${this.#keep("small", [this.small, this.missing.length, this.state.by], () => this.#smallGrids())}</section>
         <section class="atlas-head" aria-label="One head">${this.#head()}</section>

@@ -30,35 +30,39 @@ export async function valuesOf(bank, run, state) {
   let rows = await bank.connector.answer(by === "probe" ? "any" : run.id, measure.analysis, parameters);
   if (by === "relation") {
     const all = rows;
-    rows = all.filter((row) => row.relation === relation);
+    rows = Object.assign(all.filter((row) => row.relation === relation), { notes: all.notes });
     // A saved relation, or one with a subtype, is not among those of the trees.
     if (!rows.length) rows = await bank.connector.answer(run.id, measure.analysis, { relation });
   }
+  const notes = rows.notes ?? [];
   const amounts = rows.flatMap((row) => measure.columns.map((column) => row[column])).filter((value) => typeof value === "number");
   if (measure.has_direction) rows = rows.filter((row) => row.direction === direction);
   const values = new Map(rows.map((row) => [headName(row.layer, row.head), numberOf(row[measure.column])]));
   return {
     key: by, measure, values, rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])),
-    ends: endsOf(amounts, measure.domain), title: titleOf(measure, by, relation, direction), isShare: measure.is_share,
+    ends: endsOf(amounts, measure.domain), title: titleOf(measure, by, relation, direction), isShare: measure.is_share, notes,
   };
 }
 
 // What each head's best relation gains over its best fixed offset, where that is significant.
 async function gainValues(bank, run) {
-  const rows = (await bank.connector.answer(run.id, "best_relation")).filter((row) => row.rank === 1);
+  const answer = await bank.connector.answer(run.id, "best_relation");
+  const rows = answer.filter((row) => row.rank === 1);
   const values = new Map(rows.map((row) => [headName(row.layer, row.head), row.p_corrected < 0.05 ? row.gain : null]));
   const amounts = [...values.values()].filter((value) => value !== null);
   return {
     key: "gain", measure: null, values, rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])),
     ends: endsOf(amounts, null), title: "Gain of the best relation over a fixed offset", isShare: false,
+    notes: answer.notes ?? [],
   };
 }
 
 // How often each head finds the pairs of words of a request.
 async function requestValues(bank, run, { request, dependent, governor, direction }) {
-  const rows = (await bank.connector.scores(run.id, { request, dependent, head: governor })).filter((row) => row.direction === direction);
+  const answer = await bank.connector.scores(run.id, { request, dependent, head: governor });
+  const rows = answer.filter((row) => row.direction === direction);
   return {
-    key: "request", measure: null, values: new Map(rows.map((row) => [headName(row.layer, row.head), numberOf(row.accuracy)])),
+    key: "request", measure: null, notes: answer.notes, values: new Map(rows.map((row) => [headName(row.layer, row.head), numberOf(row.accuracy)])),
     rows: new Map(rows.map((row) => [headName(row.layer, row.head), row])), ends: [0, 1], isShare: true,
     title: `Accuracy on ${request} from ${dependent} to ${governor}, ${direction.replaceAll("_", " ")}`,
   };

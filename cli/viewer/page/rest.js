@@ -16,25 +16,19 @@ export class Rest {
     return this.#get("/analyses.json");
   }
 
-  // The rows of an analysis as objects, for a run by its id.
+  // The rows of an analysis as objects, for a run by its id; their `notes` are what it warns of.
   async answer(run, name, parameters = {}) {
-    const frame = await this.#get(`/answers/${run}/${name}.json`, parameters);
-    frame.rows ??= rowsOf(frame);
-    return frame.rows;
+    return withNotes(await this.#get(`/answers/${run}/${name}.json`, parameters));
   }
 
   // The score of every head on the pairs of words that a request finds.
   async scores(run, parameters) {
-    const frame = await this.#get(`/scores/${run}.json`, parameters);
-    frame.rows ??= rowsOf(frame);
-    return frame.rows;
+    return withNotes(await this.#get(`/scores/${run}.json`, parameters));
   }
 
   // The relations of each head, by their gain over the best fixed offset.
   async profile(run) {
-    const frame = await this.#get(`/profiles/${run}.json`);
-    frame.rows ??= rowsOf(frame);
-    return frame.rows;
+    return withNotes(await this.#get(`/profiles/${run}.json`));
   }
 
   // Examples of what a head gets right and wrong, and its errors by their properties.
@@ -74,7 +68,12 @@ async function read(address) {
   throw new Fault(`The explorer answered with status ${response.status}.`, "Reload the page.");
 }
 
-export function rowsOf({ columns, values }) {
+export function withNotes(frame) {
+  frame.rows ??= Object.assign(rowsOf(frame), { notes: frame.notes ?? [] });
+  return frame.rows;
+}
+
+function rowsOf({ columns, values }) {
   const height = values.length ? values[0].length : 0;
   return Array.from({ length: height }, (_, at) => {
     const row = Object.create(null);
