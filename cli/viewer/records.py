@@ -213,8 +213,10 @@ def profile_record(bank: Bank, run: Run) -> dict[str, Any]:
 def examples_record(
     bank: Bank, run: Run, head: tuple[int, int], relation: str, direction: str, most: int
 ) -> list[dict[str, Any]]:
-    """Examples of what a head gets right and wrong, at most so many of each, and its errors by what
-    it finds instead.
+    """Dependents that a head finds and misses, up to `most` of each, spread over the text.
+
+    Further rows count its errors by the relation, the tag and the distance of what it finds
+    instead. The rows are those of the statement examples/head_examples.
     """
     with bank.backend.answering():
         return bank.backend.internal(

@@ -75,7 +75,7 @@ def test_a_sentence_has_the_weights_of_the_bank(client: TestClient, explored: Pa
     words = [row for row in sentence["positions"] if row[4] == story(2)]
     assert [form for form, *_ in sentence["written"]] == [row[6] for row in words]
     with duckdb.connect(str(explored), read_only=True) as connection:
-        kept = connection.execute(
+        weights = connection.execute(
             "select layer, head, from_position, to_position, weight from attention_weight"
             " where sequence = ? and (layer, head) in ((1, 1), (2, 3)) order by all",
             [sentence["sequence"]],
@@ -85,7 +85,7 @@ def test_a_sentence_has_the_weights_of_the_bank(client: TestClient, explored: Pa
         for row in sentence["maps"]
         for to, weight in enumerate(row["weights"])
     ]
-    assert sorted(mine, key=lambda row: row[:4]) == kept and kept
+    assert sorted(mine, key=lambda row: row[:4]) == weights and weights
 
 
 def test_scores_of_a_request_are_those_of_score(

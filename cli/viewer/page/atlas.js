@@ -31,7 +31,7 @@ export class Atlas {
     this.score = null;
     this.examples = null;
     this.fault = null;
-    this.kept = new Map(); // templates, with what they were made from
+    this.templates = new Map(); // templates, with what they were made from
   }
 
   async start() {
@@ -211,13 +211,13 @@ export class Atlas {
     this.update();
   }
 
-  // A template that is made anew only where what it is made from is another: the pointer moves over
-  // a thousand heads without their grids being drawn again.
-  #keep(name, sources, make) {
-    const kept = this.kept.get(name);
-    if (kept?.sources.every((source, at) => source === sources[at])) return kept.template;
+  // A template is made again only if one of its sources has changed: the pointer moves over a
+  // thousand heads without their grids being drawn again.
+  #cached(name, sources, make) {
+    const known = this.templates.get(name);
+    if (known?.sources.every((source, at) => source === sources[at])) return known.template;
     const template = make();
-    this.kept.set(name, { sources, template });
+    this.templates.set(name, { sources, template });
     return template;
   }
 
@@ -232,7 +232,7 @@ export class Atlas {
     return html`${this.#introduction()}
       ${this.grid.notes.map((note) => html`<p class="note">${note}</p>`)}
       <div class="atlas">
-        <section class="atlas-heads" aria-label="All heads">${this.#controls()}${this.#keep("grid", [this.grid, this.state, this.brushed], () => this.#largeGrid())}${this.#keep("small", [this.small, this.missing.length, this.state.by], () => this.#smallGrids())}</section>
+        <section class="atlas-heads" aria-label="All heads">${this.#controls()}${this.#cached("grid", [this.grid, this.state, this.brushed], () => this.#largeGrid())}${this.#cached("small", [this.small, this.missing.length, this.state.by], () => this.#smallGrids())}</section>
         <section class="atlas-head" aria-label="One head">${this.#head()}</section>
         <section class="atlas-sentences" aria-label="Sentences">${this.#sentences()}</section>
       </div>`;
@@ -383,8 +383,8 @@ export class Atlas {
     const score = data.scores.get(state.relation)?.find((row) => headName(row.layer, row.head) === head && row.direction === state.direction);
     // Without a score of its own, and so without an interval, what the profile has of the relation.
     const known = score ?? data.best.find((row) => headName(row.layer, row.head) === head && row.relation === state.relation && row.direction === state.direction);
-    const asked = state.by === "request" ? this.grid.rows.get(head) : null;
-    const sentence = asked ? headline(head, asked, { what: "pairs of the request" }) : known && headline(head, known, {
+    const scored = state.by === "request" ? this.grid.rows.get(head) : null;
+    const sentence = scored ? headline(head, scored, { what: "pairs of the request" }) : known && headline(head, known, {
       what: state.relation === "all" ? "words' heads" : html`<strong>${state.relation}</strong>`,
       heldOut: data.heldOut.find((row) => headName(row.layer, row.head) === head && row.relation === state.relation && row.direction === state.direction)?.accuracy ?? null,
       control: data.controlAccuracy.get(`${state.relation} ${state.direction} ${head}`) ?? null,
