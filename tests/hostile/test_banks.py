@@ -21,6 +21,7 @@ from typing import Any
 import duckdb
 import hostile
 import pytest
+from bank_rows import change_bank
 from case_bank import make_bank
 
 from attnbank.cli.app import run_command_line
@@ -97,9 +98,11 @@ def _changed(bank: Path, *statements: str) -> None:
 
 def _replaced_by(bank: Path, table: str, select: str) -> None:
     """Put a view of a SELECT in the place of a table, and all that hangs on the table with it."""
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute(f"alter table {quoted(table)} rename to was")
-        connection.execute(f"create view {quoted(table)} as {select}")
+    change_bank(
+        bank,
+        f"alter table {quoted(table)} rename to was",
+        f"create view {quoted(table)} as {select}",
+    )
 
 
 def _answer(bank: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> str:
@@ -164,8 +167,7 @@ def _encrypted(path: Path) -> None:
 
 
 def _other(path: Path, statement: str) -> None:
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(statement)
+    change_bank(path, statement)
 
 
 def _in_turn(commands: Sequence[tuple[str, ...]], *marks: Any) -> list[Any]:

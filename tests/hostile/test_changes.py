@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
+from bank_rows import query_bank
 from writing_commands import Case
 
 # Those whose second run finds nothing to do, and must leave cached answers as they are.
@@ -23,8 +23,7 @@ def test_a_change_is_counted(name: str, case: Callable[[str], Case], tmp_path: P
     def changes() -> int:
         if not (place / "bank.duckdb").exists():
             return 0
-        with duckdb.connect(str(place / "bank.duckdb"), read_only=True) as connection:
-            return int(connection.execute("select changes from bank").fetchall()[0][0])
+        return int(query_bank(place / "bank.duckdb", "select changes from bank")[0][0])
 
     before = changes()
     assert command.run(place).status == 0

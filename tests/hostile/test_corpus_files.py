@@ -20,10 +20,7 @@ from attnbank.sql.errors import AttnbankError, AttnbankWarning, CallError
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/urandom", "/dev/tty", "/proc"])
 def test_a_device_is_no_corpus(
-    tmp_path: Path,
-    device: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, device: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if device == "/proc":

@@ -93,10 +93,7 @@ def sizes(case: Case, count: int) -> list[int]:
 
 @pytest.mark.few("ingest --replace-2", "export --force-2", "compute-2")
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [*((name, SIZES) for name in NAMES), ("demo", 1)],
-)
+@pytest.mark.parametrize(("name", "count"), [*((name, SIZES) for name in NAMES), ("demo", 1)])
 def test_on_a_full_disk(case: Callable[[str], Case], disk: Disk, name: str, count: int) -> None:
     own = case(name)
     full = [check(own, disk, size) for size in sizes(own, count)]

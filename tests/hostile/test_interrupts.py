@@ -96,10 +96,6 @@ def test_a_file_that_was_half_written_is_not_there(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda each: each.name)
 @pytest.mark.parametrize("name", NAMES)
 def test_stopped_by_the_hundred(
-    case: Callable[[str], Case],
-    tmp_path: Path,
-    name: str,
-    number: signal.Signals,
-    soak_seed: int,
+    case: Callable[[str], Case], tmp_path: Path, name: str, number: signal.Signals, soak_seed: int
 ) -> None:
     assert check_spread(case(name), tmp_path, number, MANY, seed=soak_seed)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from bank_rows import change_bank, query_bank
 from forked import Forked
 from killed import killed_at, statements, stopped_at
 
@@ -56,27 +56,19 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 def _rows(bank: Path) -> Rows:
     """All that was measured, but for the times."""
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return {
-            table: connection.execute(
-                f"select columns(lambda each: each not in ('started', 'finished')) from {table}"
-                " order by all"
-            ).fetchall()
-            for table in TABLES
-        }
-
-
-def _ask(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
+    return {
+        table: query_bank(
+            bank,
+            f"select columns(lambda each: each not in ('started', 'finished')) from {table}"
+            " order by all",
+        )
+        for table in TABLES
+    }
 
 
 @pytest.fixture(scope="module")
 def ready(
-    tiny_causal_lm: Model,
-    ingested: Ingested,
-    few: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    tiny_causal_lm: Model, ingested: Ingested, few: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A folder of a bank of a run over a few sentences, its model, and a file of pairs."""
     folder = tmp_path_factory.mktemp("ready")
@@ -112,13 +104,13 @@ def measured(copy: Path, forked: Forked) -> Path:
 
 def _check_whole_inputs(bank: Path) -> int:
     """Each set has the words of the whole model or fewer, all sets the same; how many."""
-    by_set = _ask(
+    by_set = query_bank(
         bank, "select number, list(word order by word) from ablated_surprisal group by number"
     )
     assert len({str(words) for _, words in by_set}) <= 1 and len(by_set) in (0, 6)
     words = set(by_set[0][1]) if by_set else set()
-    assert words <= {word for (word,) in _ask(bank, "select word from surprisal")}
-    torn = _ask(
+    assert words <= {word for (word,) in query_bank(bank, "select word from surprisal")}
+    torn = query_bank(
         bank,
         "select sequence.id from sequence inner join position on position.sequence = sequence.id"
         " left join surprisal on surprisal.word = position.word where position.word is not null"
@@ -138,9 +130,9 @@ def _check_ends_whole(copy: Path, whole: Rows, forked: Forked) -> None:
     found = _rows(copy / "bank.duckdb")
     for table in TABLES:
         assert found[table] == whole[table] and found[table], table
-    assert _ask(copy / "bank.duckdb", "select count(*) from ablation_set where finished is null")[
-        0
-    ] == (0,)
+    assert query_bank(
+        copy / "bank.duckdb", "select count(*) from ablation_set where finished is null"
+    )[0] == (0,)
 
 
 @pytest.mark.slow
@@ -212,8 +204,7 @@ def test_merged_with_another_of_its_name_it_stays_whole(
         assert [row for row in found[table] if row[1] == "two"] == first[table], table
     assert any(row[1] == "own" for row in found["ablated_surprisal"])
     begun = Path(shutil.copy(measured, tmp_path / "begun.duckdb"))
-    with duckdb.connect(str(begun)) as connection:
-        connection.execute("delete from ablated_surprisal")
+    change_bank(begun, "delete from ablated_surprisal")
     (note,) = merge_banks(tmp_path / "d.duckdb", [begun, measured]).notes
     assert "or less of it" in note
     assert _rows(tmp_path / "d.duckdb")["ablated_surprisal"] == []

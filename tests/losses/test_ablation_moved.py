@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from bank_rows import query_bank
 
 from attnbank.ingest import (
     AblateOptions,
@@ -49,11 +49,6 @@ def measured(model: str, sample: Path, tmp_path_factory: pytest.TempPathFactory)
     return bank
 
 
-def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def _told(bank: Path, run: str = "press/tiny-gpt2") -> dict[str, list[tuple[Any, ...]]]:
     """All that was measured of a run, its words by their sentences and places."""
     found = {}
@@ -64,7 +59,7 @@ def _told(bank: Path, run: str = "press/tiny-gpt2") -> dict[str, list[tuple[Any,
             columns = "sentence.name, word.index, each.* exclude (run, word"
             rest += " left join word on word.id = each.word"
             rest += " left join sentence on sentence.id = word.sentence"
-        found[table] = _rows(bank, f"select {columns}){rest} order by all")
+        found[table] = query_bank(bank, f"select {columns}){rest} order by all")
     return found
 
 
@@ -80,7 +75,7 @@ def test_deleted_with_their_run(measured: Path, tmp_path: Path) -> None:
     counts = {table: len(rows) for table, rows in _told(bank).items()}
     done = delete(bank, ["press/tiny-gpt2"])
     assert {table: done.rows[table] for table in TABLES} == counts
-    assert not any(_rows(bank, f"select 1 from {table}") for table in TABLES)
+    assert not any(query_bank(bank, f"select 1 from {table}") for table in TABLES)
 
 
 @pytest.mark.slow
@@ -124,4 +119,4 @@ def test_what_was_measured_of_a_part_is_not_merged(
     surprisal(shards[0], options=LossOptions(model=model))
     done = merge_banks(tmp_path / "out.duckdb", shards)
     assert any("(surprisal) was not copied" in note for note in done.notes)
-    assert _rows(tmp_path / "out.duckdb", "select count(*) from surprisal") == [(0,)]
+    assert query_bank(tmp_path / "out.duckdb", "select count(*) from surprisal") == [(0,)]

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import oracle_ablation
 import oracle_words
 import pytest
 import transformers
-from bank_rows import model_of
+from bank_rows import model_of, query_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import (
@@ -46,14 +45,9 @@ def bank(causal: Path, sample: Path, tmp_path: Path) -> Path:
     return path
 
 
-def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def _sets(bank: Path, name: str = "a") -> dict[str, set[tuple[int, int]]]:
     found: dict[str, set[tuple[int, int]]] = {}
-    for own, layer, head in _rows(
+    for own, layer, head in query_bank(
         bank,
         "select name, layer, head from ablated_head inner join ablation_set"
         f" using (run, ablation, number) where ablation = '{name}' order by number",
@@ -78,7 +72,7 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
     boundary = oracle_words.boundaries(tokenizer.backend_tokenizer, {"<|endoftext|>"})
     texts: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
     words = []
-    for sequence, pieces, word in _rows(
+    for sequence, pieces, word in query_bank(
         bank, "select sequence, pieces, word from position order by sequence, position"
     ):
         ids, spans = texts.setdefault(sequence, ([], []))
@@ -94,7 +88,7 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
         cut_off = oracle_ablation.operated(model, asked, cut, plain)
         expected = dict(zip(words, oracle_ablation.causal(cut_off, plain, boundary), strict=True))
         found = dict(
-            _rows(bank, f"select word, nats from ablated_surprisal where number = {number}")
+            query_bank(bank, f"select word, nats from ablated_surprisal where number = {number}")
         )
         assert found.keys() == expected.keys()
         own = np.array([np.nan if found[word] is None else found[word] for word in words])
@@ -102,8 +96,8 @@ def test_words_without_heads_are_those_of_surgery(bank: Path, causal: Path, cut:
         # float32 against float64, over a few pieces of some 6 nats.
         assert np.allclose(own, other, atol=1e-4, equal_nan=True)
         assert abs(np.nanmean(own) - np.nanmean(other)) < 1e-5
-    assert len(_rows(bank, "select distinct nats from surprisal")) > 30
-    of_pieces = dict(_rows(bank, "select word, nats_of_pieces from surprisal"))
+    assert len(query_bank(bank, "select distinct nats from surprisal")) > 30
+    of_pieces = dict(query_bank(bank, "select word, nats_of_pieces from surprisal"))
     whole = oracle_ablation.causal(copy.deepcopy(model).double(), plain)
     for word, nats in zip(words, whole, strict=True):
         assert of_pieces[word] == (None if np.isnan(nats) else pytest.approx(nats, abs=1e-4))
@@ -128,8 +122,8 @@ def test_ways_to_name_sets(bank: Path) -> None:
     assert _ablate(bank, "--each", name="each") == 0
     every = _sets(bank, "each")
     assert len(every) == LAYERS * HEADS and every["2-3"] == {(2, 3)}
-    ((count,),) = _rows(bank, "select count(*) from ablated_surprisal where ablation = 'each'")
-    ((words,),) = _rows(bank, "select count(*) from surprisal")
+    ((count,),) = query_bank(bank, "select count(*) from ablated_surprisal where ablation = 'each'")
+    ((words,),) = query_bank(bank, "select count(*) from surprisal")
     assert count == words * LAYERS * HEADS
 
 
@@ -198,8 +192,8 @@ def test_what_is_wrong_is_told(what: str, bank: Path, capsys: pytest.CaptureFixt
     assert _ablate(bank, *flags) in (1, 2)
     error = capsys.readouterr().err
     assert told in error and error.count("\n") <= 3 and "Traceback" not in error
-    assert _rows(bank, "select count(*) from ablation_set") == [(0,)]
-    assert _rows(bank, "select count(*) > 0 from word") == [(True,)]
+    assert query_bank(bank, "select count(*) from ablation_set") == [(0,)]
+    assert query_bank(bank, "select count(*) > 0 from word") == [(True,)]
 
 
 @pytest.mark.usual(3)
@@ -216,7 +210,7 @@ def test_another_ablation_of_the_name_is_refused(
     bank: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _ablate(bank, "--heads", "1-1", "--controls", "2") == 0
-    before = _rows(bank, "from ablated_surprisal order by all")
+    before = query_bank(bank, "from ablated_surprisal order by all")
     capsys.readouterr()
     command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "2"]
     assert run_command_line(command) == 0
@@ -229,7 +223,7 @@ def test_another_ablation_of_the_name_is_refused(
     ):
         assert _ablate(bank, *flags) == 2
         assert "already has an ablation a" in capsys.readouterr().err
-    assert _rows(bank, "from ablated_surprisal order by all") == before
+    assert query_bank(bank, "from ablated_surprisal order by all") == before
     assert _ablate(bank, "--heads", "1-2", "--controls", "0", "--replace") == 0
     assert list(_sets(bank)) == ["1-2"]
 
@@ -275,7 +269,9 @@ def test_pairs_without_heads(bank: Path, causal: Path, tmp_path: Path) -> None:
         if number:
             where = "ablated_pair where source = 'pairs.tsv' and number = 1 order by pair"
         found = [
-            each for row in _rows(bank, f"select good_nats, bad_nats from {where}") for each in row
+            each
+            for row in query_bank(bank, f"select good_nats, bad_nats from {where}")
+            for each in row
         ]
         assert found == pytest.approx(expected, abs=1e-4)
     with open_bank(bank) as opened:
@@ -344,7 +340,7 @@ def test_pairs_that_come_later_leave_it_unfinished_until_they_are_there(
 
     with pytest.raises(KeyboardInterrupt):
         ablate(bank, "a", heads, None, later, stop)
-    assert _rows(bank, "select finished is null from ablation_set") == [(True,)]
+    assert query_bank(bank, "select finished is null from ablation_set") == [(True,)]
     ablate(bank, "a", heads, options=later)
-    assert _rows(bank, "select finished is null from ablation_set") == [(False,)]
-    assert _rows(bank, "select count(*) from ablated_pair") == [(1,)]
+    assert query_bank(bank, "select finished is null from ablation_set") == [(False,)]
+    assert query_bank(bank, "select count(*) from ablated_pair") == [(1,)]

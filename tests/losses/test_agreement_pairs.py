@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import oracle_agreement
 import pytest
+from bank_rows import query_bank
 from oracle_agreement import Site
 
 from attnbank.cli.app import run_command_line
@@ -570,12 +571,12 @@ def test_a_causal_model_is_not_asked_for_a_verb_before_its_subject(
         assert "2 pairs of agreement" in told
         is_causal = number == 1
         assert ("1 pair could not be measured" in told) == is_causal
-        with duckdb.connect(str(bank), read_only=True) as connection:
-            rows = connection.execute(
-                "select good_nats is null, bad_nats is null from minimal_pair where run = ?"
-                " order by number",
-                [number],
-            ).fetchall()
+        rows = query_bank(
+            bank,
+            "select good_nats is null, bad_nats is null from minimal_pair where run = ?"
+            " order by number",
+            [number],
+        )
         assert rows == [(is_causal, is_causal), (False, False)]
         assert (
             run_command_line(["-b", str(bank), "query", "agreement_accuracy", "--run", str(number)])

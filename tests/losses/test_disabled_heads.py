@@ -239,9 +239,7 @@ def test_a_sliding_window_cannot_be_evened_out(made: Made) -> None:
     Scorer(model).score(texts, [{}, {1: [0]}], "zero")
 
 
-def test_a_family_that_is_not_known_is_refused(
-    tiny_masked_lm: Callable[[str], Path],
-) -> None:
+def test_a_family_that_is_not_known_is_refused(tiny_masked_lm: Callable[[str], Path]) -> None:
     model = load(str(tiny_masked_lm("albert")), head="own")
     with pytest.raises(AttnbankError) as told:
         Scorer(model).score([_text(model, SENTENCES[0])], [{}, {0: [0]}])

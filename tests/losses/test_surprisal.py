@@ -11,6 +11,7 @@ import duckdb
 import pytest
 import tiny_models
 import transformers
+from bank_rows import change_bank, query_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
@@ -19,13 +20,8 @@ from attnbank.queries import open_bank
 from attnbank.sql.errors import AttnbankError, CallError, QueryError
 
 
-def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def _measured(bank: Path, number: int = 1) -> dict[int, tuple[float | None, int]]:
-    rows = _rows(bank, f"select word, nats, words from surprisal where run = {number}")
+    rows = query_bank(bank, f"select word, nats, words from surprisal where run = {number}")
     assert len({word for word, *_ in rows}) == len(rows)
     return {word: (nats, words) for word, nats, words in rows}
 
@@ -50,11 +46,10 @@ def test_again_nothing_is_measured_unless_anew(
     assert run_command_line(command) == 0
     assert "Measured press/tiny-gpt2" in capsys.readouterr().err
     before = _measured(bank)
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("update surprisal set nats_of_pieces = 1")
+    change_bank(bank, "update surprisal set nats_of_pieces = 1")
     assert run_command_line(command) == 0
     assert "nothing was measured" in capsys.readouterr().err
-    assert _rows(bank, "select distinct nats_of_pieces from surprisal") == [(1,)]
+    assert query_bank(bank, "select distinct nats_of_pieces from surprisal") == [(1,)]
     with duckdb.connect(str(bank)) as connection:  # as if it had been stopped
         connection.execute("delete from surprisal where word > 10")
     assert run_command_line(command) == 0
@@ -128,7 +123,9 @@ def test_classes_are_means_of_words(causal: Path, sample: Path, tmp_path: Path) 
     with open_bank(bank) as opened:
         found = opened.query("surprisal_by_class", classification="upos")
     by_class: dict[str, list[float]] = {}
-    for upos, nats in _rows(bank, "select upos, nats from surprisal join word on word.id = word"):
+    for upos, nats in query_bank(
+        bank, "select upos, nats from surprisal join word on word.id = word"
+    ):
         by_class.setdefault(upos, []).extend([] if nats is None else [nats])
     for row in found.to_dicts():
         own = by_class[row["class"]]
@@ -173,8 +170,7 @@ def test_surprisals_of_another_version_are_not_set_beside_an_ablation(
     model = ["--model", str(causal)]
     command = ["-b", str(bank), "ablate", "a", "--heads", "1-1", "--controls", "0", *model]
     assert run_command_line(command) == 0
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("update surprisal set nats = nats + 0.5 where word % 3 = 0")
+    change_bank(bank, "update surprisal set nats = nats + 0.5 where word % 3 = 0")
     capsys.readouterr()
     assert run_command_line([*command[:3], "b", *command[4:]]) == 2
     told = capsys.readouterr().err
@@ -196,11 +192,11 @@ def test_resumed_it_begins_with_what_is_done(causal: Path, sample: Path, tmp_pat
     options = LossOptions(model=str(causal), batch_tokens=64)
     surprisal(bank, options=options)
     before = _measured(bank)
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute(
-            "delete from surprisal where word = (select max(word) from position"
-            " where sequence = (select id from sequence order by batch desc, id limit 1))"
-        )
+    change_bank(
+        bank,
+        "delete from surprisal where word = (select max(word) from position"
+        " where sequence = (select id from sequence order by batch desc, id limit 1))",
+    )
     progress: list[Progress] = []
     estimates: list[tuple[int, int]] = []
     surprisal(

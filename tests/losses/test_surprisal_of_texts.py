@@ -7,10 +7,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import oracle_words
 import pytest
-from bank_rows import model_of
+from bank_rows import model_of, query_bank
 from oracle_words import Nats
 
 from attnbank.cli.app import run_command_line
@@ -58,8 +57,7 @@ def _measured(bank: Path, *args: str) -> Nats:
 
 
 def _nats(bank: Path) -> Nats:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.execute("select word, nats from surprisal").fetchall()
+    rows = query_bank(bank, "select word, nats from surprisal")
     assert len(rows) == len(dict(rows))
     return dict(rows)
 
@@ -117,8 +115,7 @@ def test_runs_of_tokens_have_words_too(
 def test_a_sample_has_the_words_of_its_inputs(headed: Model, ingested: Ingested, few: Path) -> None:
     bank = ingested(few, headed("gpt2"), "--limit", "2", "--seed", "4")
     found = _measured(bank)
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        read = connection.execute("select word from position where word is not null").fetchall()
+    read = query_bank(bank, "select word from position where word is not null")
     assert found.keys() == {word for (word,) in read} and len(found) < 50
     expected = oracle_words.read(few, headed("gpt2")).only(found).nats()
     _check(found, expected)
@@ -134,11 +131,11 @@ def test_the_words_of_a_multiword_token_share_the_surprisal_of_the_first(
     bank = ingested(corpus, headed(kind))
     found = _measured(bank)
     _check(found, oracle_words.read(corpus, headed(kind)).nats())
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.execute(
-            "select word.form, surprisal.words, surprisal.nats is null from surprisal"
-            " inner join word on word.id = surprisal.word order by word.id"
-        ).fetchall()
+    rows = query_bank(
+        bank,
+        "select word.form, surprisal.words, surprisal.nats is null from surprisal"
+        " inner join word on word.id = surprisal.word order by word.id",
+    )
     is_first = kind == "gpt2"
     assert rows == [
         ("Le", 1, is_first), ("chat", 1, False), ("de", 2, False), ("le", 2, True),
@@ -158,10 +155,9 @@ def test_words_that_a_piece_joins_share_a_surprisal(
     bank = ingested(corpus, headed("gpt2"), "--edges", "share")
     found = _measured(bank)
     _check(found, oracle_words.read(corpus, headed("gpt2"), shares=True).nats())
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        ((joint, without),) = connection.execute(
-            "select count(*), count(*) - count(nats) from surprisal where words = 2"
-        ).fetchall()
+    ((joint, without),) = query_bank(
+        bank, "select count(*), count(*) - count(nats) from surprisal where words = 2"
+    )
     assert joint == 6 and without >= 3
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import oracle_ablation
 import oracle_words
@@ -14,6 +13,7 @@ import real_models
 import spaced_tokenizers
 import torch
 import transformers
+from bank_rows import query_bank
 from tokenizers import Tokenizer, decoders
 
 from attnbank.ingest import IngestOptions, LossOptions, ingest, surprisal
@@ -145,11 +145,11 @@ def test_a_verb_has_one_surprisal_in_its_text_and_in_a_pair(
     )
     ingest(IngestOptions((str(corpus),), bank, str(folder), context=context))
     surprisal(bank, options=LossOptions(agreement=True, model=str(folder)))
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.execute(
-            "select good, good_nats, nats, nats_of_pieces from minimal_pair"
-            " inner join surprisal using (run, word) order by number"
-        ).fetchall()
+    rows = query_bank(
+        bank,
+        "select good, good_nats, nats, nats_of_pieces from minimal_pair"
+        " inner join surprisal using (run, word) order by number",
+    )
     assert [row[0] for row in rows] == ["sleeps", "say", "sleep", "says"]
     for _, in_pair, nats, of_pieces in rows:
         assert in_pair == pytest.approx(nats, abs=1e-5)

@@ -13,6 +13,7 @@ import numpy as np
 import oracle_masked_lm as slow
 import pytest
 import torch
+from bank_rows import query_bank
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, ingest
@@ -34,12 +35,12 @@ def options(bank: Path, corpus: Path, model: Path | str, **others: Any) -> Inges
 
 
 def rows(bank: Path, run: int = 1) -> list[Row]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(
-            "select disabled, layer, head, replacement, loss, tokens from ablation where run = ?"
-            " order by layer nulls first, head",
-            [run],
-        ).fetchall()
+    return query_bank(
+        bank,
+        "select disabled, layer, head, replacement, loss, tokens from ablation where run = ?"
+        " order by layer nulls first, head",
+        [run],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -220,13 +221,13 @@ def test_words_and_tokens_give_the_same_losses_and_attention_stays(
     ingest(options(other, few, folder, ablate=None))
     attention = []
     for bank in (path, other):
-        with duckdb.connect(str(bank), read_only=True) as connection:
-            attention.append(
-                connection.execute(
-                    "select attention.* from attention"
-                    " inner join sequence on sequence.id = sequence where run = 1 order by all"
-                ).fetchall()
+        attention.append(
+            query_bank(
+                bank,
+                "select attention.* from attention"
+                " inner join sequence on sequence.id = sequence where run = 1 order by all",
             )
+        )
     assert attention[0] == attention[1]
     assert rows(other) == []
 
@@ -246,11 +247,11 @@ def test_every_option_of_an_ablation_makes_a_run_of_its_own(
         assert ingest(options(path, few, folder, **one)).state == "new"
     for one in asked:
         assert ingest(options(path, few, folder, **one)).state == "unchanged"
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found = connection.execute(
-            "select name, options['ablate'], options['replacement'], options['mask_seed']"
-            " from run order by id"
-        ).fetchall()
+    found = query_bank(
+        path,
+        "select name, options['ablate'], options['replacement'], options['mask_seed']"
+        " from run order by id",
+    )
     model = folder.name
     assert found == [
         (f"stories/{model}/ablate-heads", "heads", "uniform", "0"),

@@ -16,6 +16,7 @@ import oracle_masked_lm as slow
 import pytest
 import torch
 import transformers
+from bank_rows import query_bank
 from torch import Tensor
 
 from attnbank.ingest import IngestOptions, estimate, ingest
@@ -43,8 +44,7 @@ def options(bank: Path, corpus: Path, model: Path | str, **others: Any) -> Inges
 
 
 def rows(bank: Path, table: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(f"select * from {table} order by all").fetchall()
+    return query_bank(bank, f"select * from {table} order by all")
 
 
 def stored(connection: duckdb.DuckDBPyConnection, sequence: int) -> np.ndarray:
@@ -199,15 +199,16 @@ def test_gradients_of_pairs_of_segments(
 
 
 def test_gradients_are_signed_and_stand_beside_every_row_of_attention(bank: Path) -> None:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        counts = connection.execute(
-            "select count(*), count(*) filter (where len(weights) = len(gradients)) from attention"
-            " full join gradient using (sequence, layer, head, from_position)"
-        ).fetchone()
-        signs = connection.execute(
-            "select count(*) filter (where g > 0), count(*) filter (where g < 0)"
-            " from (select unnest(gradients) as g from gradient)"
-        ).fetchone()
+    counts = query_bank(
+        bank,
+        "select count(*), count(*) filter (where len(weights) = len(gradients)) from attention"
+        " full join gradient using (sequence, layer, head, from_position)",
+    )[0]
+    signs = query_bank(
+        bank,
+        "select count(*) filter (where g > 0), count(*) filter (where g < 0)"
+        " from (select unnest(gradients) as g from gradient)",
+    )[0]
     assert counts is not None and counts[0] == counts[1] > 0
     assert signs is not None and min(signs) > 5_000
 
@@ -236,11 +237,7 @@ def test_the_attention_is_that_of_the_text_and_not_of_the_masked_input(
 
 @pytest.mark.slow
 def test_batches_do_not_change_the_gradients(
-    bank: Path,
-    tiny_masked_lm: Maker,
-    press: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    bank: Path, tiny_masked_lm: Maker, press: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = new_banks.put(tmp_path / "x.duckdb")
     monkeypatch.setattr(passes, "TOKENS_AT_ONCE", 60)  # one or two inputs at a time
@@ -269,10 +266,7 @@ class Stopped(Exception):
 
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_rows(
-    tiny_masked_lm: Maker,
-    press: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tiny_masked_lm: Maker, press: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)  # a transaction a batch
     asked = {"batch_tokens": 100, "ablate": "layers"}
@@ -309,15 +303,15 @@ def test_the_mask_seed_is_part_of_what_a_run_is(
     second = ingest(options(path, press, folder, mask_seed=1))
     third = ingest(options(path, press, folder, gradients=False))
     assert (second.state, third.state) == ("new", "new")
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found = connection.execute(
-            "select name, options['gradients'], options['mask_seed'] from run order by id"
-        ).fetchall()
-        same = connection.execute(
-            "select count(*) from (select first.gradients from gradient as first"
-            " where gradients in (select gradients from gradient where sequence > 10)"
-            " and sequence <= 10 and layer = 1)"
-        ).fetchone()
+    found = query_bank(
+        path, "select name, options['gradients'], options['mask_seed'] from run order by id"
+    )
+    same = query_bank(
+        path,
+        "select count(*) from (select first.gradients from gradient as first"
+        " where gradients in (select gradients from gradient where sequence > 10)"
+        " and sequence <= 10 and layer = 1)",
+    )[0]
     assert [row[1:] for row in found] == [("true", "0"), ("true", "1"), (None, None)]
     assert found[0][0].endswith("/token/gradients")
     assert found[1][0].endswith("/token/gradients/mask1")
@@ -388,14 +382,14 @@ def test_a_run_with_gradients_after_one_without_is_of_the_same_model(
     for seed in (None, 3):
         for asked in (False, True):
             ingest(options(path, press, model, gradients=asked, random_weights=seed))
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found = connection.execute("select model, count(*) from run group by model").fetchall()
-        peaks = connection.execute(
-            "select count(distinct (position, most_attended, most_attended_weight)) from peak"
-            " inner join sequence on sequence.id = peak.sequence"
-            " inner join run on run.id = sequence.run"
-            " group by run.model, sequence.document, sequence.sentence, layer, head, position"
-        ).fetchall()
+    found = query_bank(path, "select model, count(*) from run group by model")
+    peaks = query_bank(
+        path,
+        "select count(distinct (position, most_attended, most_attended_weight)) from peak"
+        " inner join sequence on sequence.id = peak.sequence"
+        " inner join run on run.id = sequence.run"
+        " group by run.model, sequence.document, sequence.sentence, layer, head, position",
+    )
     assert sorted(found) == [(1, 2), (2, 2)]
     assert set(peaks) == {(1,)}
 

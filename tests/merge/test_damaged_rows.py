@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from bank_rows import change_bank
 from case_bank import make_bank
 
 from attnbank.ingest import import_export, merge_banks
@@ -116,8 +117,7 @@ def test_each_fault_is_told(sound: Path, tmp_path: Path) -> None:
 
 def test_import_and_merge_refuse_it(sound: Path, tmp_path: Path) -> None:
     forged = _without_keys(sound, tmp_path / "forged.duckdb")
-    with duckdb.connect(str(forged)) as connection:
-        connection.execute("update peak set most_attended_weight = 'nan'")
+    change_bank(forged, "update peak set most_attended_weight = 'nan'")
     with open_bank(forged) as bank:
         export(bank, tmp_path / "parquet")
     told = "damaged: its table peak has rows that no map has"
@@ -159,8 +159,7 @@ def test_it_is_refused_on_opening(
     opens: Callable[[Path], Any], sound: Path, tmp_path: Path
 ) -> None:
     forged = _without_keys(sound, tmp_path / "forged.duckdb")
-    with duckdb.connect(str(forged)) as connection:
-        connection.execute("update model set layers = -1")
+    change_bank(forged, "update model set layers = -1")
     with pytest.raises(BankError) as raised:
         opens(forged)
     assert raised.value.fact == (

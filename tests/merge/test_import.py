@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from bank_rows import change_bank
 from case_bank import make_bank
 from forked import Forked
 from killed import killed_at
@@ -106,14 +107,16 @@ def test_bank_export_import_gives_an_equal_bank(full_bank: Path, tmp_path: Path)
 def test_what_people_added_comes_too(tmp_path: Path) -> None:
     name = 'my "table"; drop table word; --'
     path = make_bank(tmp_path / "old.duckdb", TWO_RUNS)
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(f"create table {quoted(name)} (x decimal(4, 1)[], y hugeint)")
-        connection.execute(f"insert into {quoted(name)} values ([1.5], 7), (null, null)")
-        connection.execute("create schema mine")
-        connection.execute("create table mine.word (kind enum('a', 'it''s'))")
-        connection.execute("insert into mine.word values ('it''s')")
-        connection.execute(f"alter table word add column {quoted(name)} smallint")
-        connection.execute(f"update word set {quoted(name)} = 3")
+    change_bank(
+        path,
+        f"create table {quoted(name)} (x decimal(4, 1)[], y hugeint)",
+        f"insert into {quoted(name)} values ([1.5], 7), (null, null)",
+        "create schema mine",
+        "create table mine.word (kind enum('a', 'it''s'))",
+        "insert into mine.word values ('it''s')",
+        f"alter table word add column {quoted(name)} smallint",
+        f"update word set {quoted(name)} = 3",
+    )
     with open_bank(path) as bank:
         export(bank, tmp_path / "parquet")
     import_export(tmp_path / "parquet", tmp_path / "new.duckdb")

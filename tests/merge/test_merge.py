@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import bank_rows
-import duckdb
 import polars as pl
 import pytest
+from bank_rows import query_bank
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
@@ -34,15 +34,10 @@ def _check_same(found: Path, expected: Path) -> None:
         assert own[table] == each, table
 
 
-def _asked(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def test_shards_merged_are_the_whole_table_by_table(shards: Any, merged: Path) -> None:
     _check_same(merged, shards.whole)
-    (corpus,) = _asked(merged, "select shard from corpus")
-    ((name, options),) = _asked(merged, "select name, options from run")
+    (corpus,) = query_bank(merged, "select shard from corpus")
+    ((name, options),) = query_bank(merged, "select name, options from run")
     assert corpus == (None,) and name == "sample/" + name.split("/")[1] and "shard" not in options
 
 
@@ -52,15 +47,15 @@ def test_an_ingest_of_the_whole_finds_its_run_there(
     bank = Path(shutil.copy(merged, tmp_path / "copy.duckdb"))
     before = bank_rows.rows(bank)
     shards.fill(bank)
-    assert bank_rows.rows(bank) == before and _asked(bank, "select count(*) from run") == [(1,)]
+    assert bank_rows.rows(bank) == before and query_bank(bank, "select count(*) from run") == [(1,)]
 
 
 def test_how_each_shard_was_made_is_kept(shards: Any, merged: Path) -> None:
     parts = "select * from run_part order by shard"
-    own = [_asked(bank, parts)[0] for bank in shards.shards]
-    assert _asked(merged, parts) == own and [row[1] for row in own] == ["1/3", "2/3", "3/3"]
+    own = [query_bank(bank, parts)[0] for bank in shards.shards]
+    assert query_bank(merged, parts) == own and [row[1] for row in own] == ["1/3", "2/3", "3/3"]
     times = "select min(started), max(finished) from run_part"
-    assert _asked(merged, "select started, finished from run") == _asked(merged, times)
+    assert query_bank(merged, "select started, finished from run") == query_bank(merged, times)
 
 
 def test_best_head_is_the_same_cell_by_cell(shards: Any, merged: Path) -> None:

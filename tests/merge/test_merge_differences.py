@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import old_banks
 import pytest
+from bank_rows import query_bank
 from case_bank import make_bank
 from two_runs import TWO_RUNS
 
@@ -30,11 +31,6 @@ def _changed(bank: Path, copy: Path, *statements: str) -> Path:
     return copy
 
 
-def _asked(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 @pytest.mark.slow
 def test_a_missing_shard_is_named_and_partial_goes_on(
     shards: Any, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -47,16 +43,16 @@ def test_a_missing_shard_is_named_and_partial_goes_on(
     )
     assert [*tmp_path.iterdir()] == []
     assert run_command_line(["merge", str(out), *some, "--partial", "-q"]) == 0
-    assert _asked(out, "select shard from corpus") == [("1+3/3",)]
-    ((name, shard),) = _asked(out, "select name, options['shard'] from run")
+    assert query_bank(out, "select shard from corpus") == [("1+3/3",)]
+    ((name, shard),) = query_bank(out, "select name, options['shard'] from run")
     assert name.endswith("/shard1+3of3") and shard == "1+3/3"
     assert run_command_line(["-b", str(out), "info"]) == 0
     told = capsys.readouterr().out
     assert "the shards 1+3/3 of the documents" in told and "its shards 1+3/3" in told
     merge_banks(tmp_path / "all.duckdb", [out, shards.shards[1]])
-    assert _asked(tmp_path / "all.duckdb", "select shard from corpus") == [(None,)]
+    assert query_bank(tmp_path / "all.duckdb", "select shard from corpus") == [(None,)]
     count = "select count(*), sum(id), sum(document) from sequence"
-    assert _asked(tmp_path / "all.duckdb", count) == _asked(shards.whole, count)
+    assert query_bank(tmp_path / "all.duckdb", count) == query_bank(shards.whole, count)
 
 
 OTHERWISE: dict[str, tuple[str, str]] = {
@@ -124,11 +120,13 @@ def test_with_partial_they_are_runs_of_their_own(shards: Any, out: Path, tmp_pat
         shards.shards[2], tmp_path / "other.duckdb", "update run set subword = 'first'"
     )
     merge_banks(out, [*shards.shards[:2], other], partial=True)
-    rows = _asked(out, "select options['shard'], subword from run order by id")
+    rows = query_bank(out, "select options['shard'], subword from run order by id")
     assert rows == [("1-2/3", "mean"), ("3/3", "first")]
-    assert _asked(out, "select shard from corpus") == [(None,)]  # of the text nothing is missing
+    assert query_bank(out, "select shard from corpus") == [
+        (None,)
+    ]  # of the text nothing is missing
     count = "select count(*) from sequence"
-    assert _asked(out, count) == _asked(shards.whole, count)
+    assert query_bank(out, count) == query_bank(shards.whole, count)
 
 
 @pytest.mark.slow
@@ -142,7 +140,7 @@ def test_what_only_rounds_otherwise_is_joined_and_told(
     done = merge_banks(out, [*shards.shards[:2], other])
     (told,) = done.notes
     assert "differ only in rounding: device cpu and cuda, --batch-tokens 1 and 64" in told
-    parts = _asked(out, "select shard, device, batch_tokens from run_part order by shard")
+    parts = query_bank(out, "select shard, device, batch_tokens from run_part order by shard")
     assert parts == [("1/3", "cpu", 1), ("2/3", "cpu", 1), ("3/3", "cuda", 64)]
 
 
@@ -156,7 +154,7 @@ def test_nothing_is_there_twice(shards: Any, out: Path, tmp_path: Path) -> None:
     assert any("made at different times: the first is kept" in each for each in done.notes)
     for table in ("document", "word", "mention", "run", "sequence", "position", "peak"):
         count = f"select count(*) from {table}"
-        assert _asked(out, count) == _asked(shards.whole, count), table
+        assert query_bank(out, count) == query_bank(shards.whole, count), table
 
 
 @pytest.mark.usual("update word*")
@@ -198,8 +196,12 @@ def test_another_corpus_of_the_name_is_kept_apart(tmp_path: Path, out: Path) -> 
     one = _changed(made, tmp_path / "one.duckdb")
     other = _changed(one, tmp_path / "other.duckdb", "update corpus set sha256 = 'y' where id = 1")
     done = merge_banks(out, [one, other])
-    assert _asked(out, "select name from corpus order by id") == [("one",), ("two",), ("one-2",)]
-    assert _asked(out, "select name from run order by id") == [
+    assert query_bank(out, "select name from corpus order by id") == [
+        ("one",),
+        ("two",),
+        ("one-2",),
+    ]
+    assert query_bank(out, "select name from run order by id") == [
         ("one/m",), ("two/n",), ("one-2/m",),
     ]  # fmt: skip
     corpus, renamed, *_ = done.notes
@@ -212,7 +214,7 @@ def test_a_model_in_another_folder_is_the_same(shards: Any, out: Path, tmp_path:
     other = _changed(shards.shards[2], tmp_path / "other.duckdb", "update model set name = '/a/b'")
     done = merge_banks(out, [*shards.shards[:2], other])
     assert "is " in done.notes[0] and "the same weights and tokenizer" in done.notes[0]
-    assert _asked(out, "select count(*) from model") == [(1,)]
+    assert query_bank(out, "select count(*) from model") == [(1,)]
 
 
 @pytest.mark.slow
@@ -223,12 +225,12 @@ def test_an_unfinished_run_is_kept_so_or_left_out_and_told(
     whole = _changed(shards.whole, tmp_path / "whole.duckdb", unfinished)
     done = merge_banks(out, [whole])
     assert "is unfinished and stays so" in done.notes[0]
-    assert _asked(out, "select finished from run") == [(None,)]
+    assert query_bank(out, "select finished from run") == [(None,)]
     part = _changed(shards.shards[0], tmp_path / "part.duckdb", unfinished)
     done = merge_banks(tmp_path / "two.duckdb", [part, shards.shards[1]], partial=True)
     assert any("is unfinished and was not copied" in each for each in done.notes)
-    assert _asked(tmp_path / "two.duckdb", "select options['shard'] from run") == [("2/3",)]
-    assert _asked(tmp_path / "two.duckdb", "select shard from corpus") == [("1-2/3",)]
+    assert query_bank(tmp_path / "two.duckdb", "select options['shard'] from run") == [("2/3",)]
+    assert query_bank(tmp_path / "two.duckdb", "select shard from corpus") == [("1-2/3",)]
 
 
 @pytest.mark.slow

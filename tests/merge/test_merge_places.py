@@ -10,6 +10,7 @@ from typing import Any
 import bank_rows
 import duckdb
 import pytest
+from bank_rows import change_bank, query_bank
 
 from attnbank.ingest import IngestOptions, add_text, ingest, merge_banks
 from attnbank.sql.errors import BankError
@@ -30,11 +31,6 @@ def corpus(sample: Path, tmp_path: Path) -> Path:
     path = tmp_path / "corpus.conllu"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
 
 
 def _hashable(row: tuple[Any, ...]) -> str:
@@ -58,7 +54,7 @@ def test_shards_in_banks_with_other_corpora_are_the_whole(
             ingest(IngestOptions(other, bank, model, name=f"o{at}", **options))
         ingest(IngestOptions((str(corpus),), bank, model, shard=f"{number}/3", **options))
         banks.append(bank)
-    first = _rows(banks[2], "select min(id) from sentence where document >> 40 = 2")
+    first = query_bank(banks[2], "select min(id) from sentence where document >> 40 = 2")
     assert first == [((2 << 40) + 5,)]  # of the third document, after two sentences each
     merge_banks(merged, banks)
     with duckdb.connect(str(merged)) as connection:
@@ -84,10 +80,10 @@ def test_a_sample_has_the_ids_of_the_whole(
         options = IngestOptions((str(corpus),), bank, str(tiny_model("bert")), skip_bad=True)
         ingest(replace(options, limit=limit))
     ids = "select (id % 1099511627776)::int from sequence where run = {} order by id"
-    whole, sample = (_rows(bank, ids.format(1)) for bank in banks)
+    whole, sample = (query_bank(bank, ids.format(1)) for bank in banks)
     assert len(sample) == 3 and {*sample} < {*whole}
     merge_banks(tmp_path / "both.duckdb", banks)
-    assert _rows(tmp_path / "both.duckdb", ids.format(2)) == sample
+    assert query_bank(tmp_path / "both.duckdb", ids.format(2)) == sample
 
 
 def test_two_models_of_one_corpus(
@@ -100,11 +96,11 @@ def test_two_models_of_one_corpus(
     merge_banks(merged, banks)
     for table in ("document", "sentence", "word", "mention"):
         rows = f"from {table} order by all"
-        assert _rows(merged, rows) == _rows(banks[0], rows) == _rows(banks[1], rows)
+        assert query_bank(merged, rows) == query_bank(banks[0], rows) == query_bank(banks[1], rows)
     peaks = "select * replace (sequence - {} as sequence) from peak where sequence >> 40 = {}"
     for number, bank in enumerate(banks):
-        moved = _rows(merged, f"{peaks.format(number << 40, number)} order by all")
-        assert moved == _rows(bank, f"{peaks.format(0, 0)} order by all") != []
+        moved = query_bank(merged, f"{peaks.format(number << 40, number)} order by all")
+        assert moved == query_bank(bank, f"{peaks.format(0, 0)} order by all") != []
 
 
 def test_a_corpus_that_grew_is_another(
@@ -117,7 +113,7 @@ def test_a_corpus_that_grew_is_another(
     done = merge_banks(tmp_path / "both.duckdb", banks)
     assert "has another corpus called corpus: its content (SHA-256) differs" in done.notes[0]
     sizes = "select corpus.name, count(*) from document inner join corpus on corpus.id = corpus"
-    assert _rows(tmp_path / "both.duckdb", f"{sizes} group by all order by all") == [
+    assert query_bank(tmp_path / "both.duckdb", f"{sizes} group by all order by all") == [
         ("corpus", 5), ("corpus-2", 10),
     ]  # fmt: skip
 
@@ -141,8 +137,10 @@ def test_ids_of_another_place_are_refused(
     """As a bank of a development version has them, where two corpora share one sequence of ids."""
     bank = tmp_path / "bank.duckdb"
     ingest(IngestOptions((str(corpus),), bank, str(tiny_model("bert")), skip_bad=True))
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("update corpus set id = 2; update document set corpus = 2")
-        connection.execute("update run set corpus = 2; update skipped set corpus = 2")
+    change_bank(
+        bank,
+        "update corpus set id = 2; update document set corpus = 2",
+        "update run set corpus = 2; update skipped set corpus = 2",
+    )
     with pytest.raises(BankError, match="id of document 1 is not that of its place in its corpus"):
         merge_banks(tmp_path / "out.duckdb", [bank])

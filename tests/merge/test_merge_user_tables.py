@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from bank_rows import query_bank
 from case_bank import make_bank
 from two_runs import SECOND, TWO_RUNS
 
@@ -20,11 +21,6 @@ from attnbank.queries.export import export
 from attnbank.sql.errors import CallError
 
 FOURTH = (3 << 40) + 1  # as SECOND, of the fourth corpus and run
-
-
-def _asked(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
 
 
 def _bank(path: Path, *statements: str, of: int = 0) -> Path:
@@ -42,10 +38,12 @@ def _bank(path: Path, *statements: str, of: int = 0) -> Path:
 
 def _tables(bank: Path) -> dict[str, list[tuple[Any, ...]]]:
     """How many rows each table has, and a digest of them in whatever order."""
-    names = _asked(bank, "select table_name from duckdb_tables() where schema_name <> 'kept'")
+    names = query_bank(bank, "select table_name from duckdb_tables() where schema_name <> 'kept'")
     digest = "select count(*), sum(hash(each)), bit_xor(hash(each))"
     return {
-        name: _asked(bank, f"{digest} from {name} as each") for (name,) in names if name != "bank"
+        name: query_bank(bank, f"{digest} from {name} as each")
+        for (name,) in names
+        if name != "bank"
     }
 
 
@@ -90,14 +88,14 @@ def test_tables_and_columns_that_people_made_come_too(tmp_path: Path) -> None:
     )
     out = tmp_path / "out.duckdb"
     done = merge_banks(out, [one, other])
-    assert _asked(out, "from home") == [(5,)]
-    rows = _asked(out, f"select word from {own} order by all")
+    assert query_bank(out, "from home") == [(5,)]
+    rows = query_bank(out, f"select word from {own} order by all")
     assert rows == [(SECOND,), (FOURTH,), (None,)]  # one row of the first refers to nothing
     select = "select cast(kind as varchar), run, sequence from mine.word order by all"
-    assert _asked(out, select) == [
+    assert query_bank(out, select) == [
         ("a", "4", FOURTH), ("it's", "two/n", SECOND),
     ]  # fmt: skip
-    assert _asked(out, f"select id, {own} from word order by all") == [
+    assert query_bank(out, f"select id, {own} from word order by all") == [
         (1, 3), (SECOND, 3), ((2 << 40) + 1, None), (FOURTH, None),
     ]  # fmt: skip
     assert any(
@@ -150,7 +148,7 @@ def test_a_column_that_only_one_bank_has_is_null_in_rows_of_the_other(tmp_path: 
     merge_banks(tmp_path / "out.duckdb", [one, other])
     merge_banks(tmp_path / "again.duckdb", [tmp_path / "out.duckdb", one])
     for bank in ("out", "again"):
-        rows = _asked(tmp_path / f"{bank}.duckdb", "select x, y, word from mine order by all")
+        rows = query_bank(tmp_path / f"{bank}.duckdb", "select x, y, word from mine order by all")
         assert rows == [(1, 5, SECOND), (1, None, FOURTH)]
 
 
@@ -172,14 +170,14 @@ def test_saved_relations(tmp_path: Path) -> None:
     )  # fmt: skip
     out = tmp_path / "out.duckdb"
     done = merge_banks(out, [one, same, other])
-    assert _asked(out, "from saved_pair order by all") == [
+    assert query_bank(out, "from saved_pair order by all") == [
         ("mine", (each << 40) + 1, (each << 40) + 1) for each in range(4)
     ]
     # The second sentence of `same` was not looked at, nor any of `other` for `mine`.
-    assert _asked(out, "select name, last_sentence from saved_relation order by 1") == [
+    assert query_bank(out, "select name, last_sentence from saved_relation order by 1") == [
         ("mine", FOURTH - 1), ("mine_3", 0),
     ]  # fmt: skip
-    assert _asked(out, "select count(*) from saved.mine") == [(4,)]
+    assert query_bank(out, "select count(*) from saved.mine") == [(4,)]
     assert any("The saved relation mine of" in each for each in done.notes)
     assert any("a relation of the trees has that name" in each for each in done.notes)
 
@@ -194,7 +192,7 @@ def test_saved_relations_of_one_name(tmp_path: Path) -> None:
     ]
     merge_banks(tmp_path / "out.duckdb", banks)
     found = "regexp_extract(request, '[A-F] -> [A-F]')"
-    assert _asked(
+    assert query_bank(
         tmp_path / "out.duckdb",
         f"select name, {found}, min(word) from saved_relation"
         " inner join saved_pair on saved_pair.relation = name group by all order by 1",
@@ -212,8 +210,8 @@ def test_preferred_runs_and_frequencies_of_the_first_bank(tmp_path: Path) -> Non
     set_default_run(one, 1)
     set_default_run(other, 2)
     done = merge_banks(tmp_path / "out.duckdb", [other, one])
-    assert _asked(tmp_path / "out.duckdb", "from preferred_run") == [(2,)]
-    assert _asked(tmp_path / "out.duckdb", "from word_frequency") == [("a", 2)]
+    assert query_bank(tmp_path / "out.duckdb", "from preferred_run") == [(2,)]
+    assert query_bank(tmp_path / "out.duckdb", "from word_frequency") == [("a", 2)]
     assert any("prefers the run one/m, an earlier bank 7two/n" in each for each in done.notes)
     assert any("word_frequency" in each and "were not copied" in each for each in done.notes)
 
@@ -243,11 +241,11 @@ def test_what_was_computed_from_a_shard_is_left_out_and_told(tmp_path: Path) -> 
     ]  # fmt: skip
     out = tmp_path / "out.duckdb"
     done = merge_banks(out, banks)
-    assert _asked(out, "select name, finished is not null from run") == [
+    assert query_bank(out, "select name, finished is not null from run") == [
         ("one/m", True), ("two/n", True),
     ]  # fmt: skip
     for table in ("computation", "head_embedding", "probe"):
-        assert _asked(out, f"select count(*) from {table}") == [(0,)], table
+        assert query_bank(out, f"select count(*) from {table}") == [(0,)], table
     assert any("(head_embedding) was not copied" in each for each in done.notes)
     assert any("The probe 1 (attention)" in each for each in done.notes)
 
@@ -281,11 +279,13 @@ def test_decoded_trees_go_with_their_sentences(
         " and position.position = tree.first_position"
         " join word on word.id = position.word and word.sentence = sentence.id order by all"
     )
-    own = sorted((row for path in banks for row in _asked(path, arcs)), key=str)
-    count = sum(_asked(path, "select count(*) from main.attention_tree")[0][0] for path in banks)
+    own = sorted((row for path in banks for row in query_bank(path, arcs)), key=str)
+    count = sum(
+        query_bank(path, "select count(*) from main.attention_tree")[0][0] for path in banks
+    )
     assert len(own) == count > 1000
     for made in ("both", "imported", "again"):
-        assert sorted(_asked(tmp_path / f"{made}.duckdb", arcs), key=str) == own, made
+        assert sorted(query_bank(tmp_path / f"{made}.duckdb", arcs), key=str) == own, made
     with open_bank(tmp_path / "both.duckdb") as both:
         for path in banks:
             with open_bank(path) as alone:

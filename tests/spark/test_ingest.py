@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pytest
+from bank_rows import query_bank
 from forked import Forked
 from polars.testing import assert_frame_equal
 
@@ -60,21 +60,21 @@ class Here:
 
 def _rows(bank: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of every table in the order of the file, without what two ingests differ in."""
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        tables = [
-            row[0]
-            for row in connection.execute(
-                "select table_name from duckdb_tables() where schema_name = 'main'"
-            ).fetchall()
-        ]
-        return {
-            table: connection.execute(
-                f"select * exclude ({', '.join(OTHER[table])}) from {table}"
-                if table in OTHER
-                else f"from {table}"
-            ).fetchall()
-            for table in tables
-        }
+    tables = [
+        row[0]
+        for row in query_bank(
+            bank, "select table_name from duckdb_tables() where schema_name = 'main'"
+        )
+    ]
+    return {
+        table: query_bank(
+            bank,
+            f"select * exclude ({', '.join(OTHER[table])}) from {table}"
+            if table in OTHER
+            else f"from {table}",
+        )
+        for table in tables
+    }
 
 
 def _check_same(

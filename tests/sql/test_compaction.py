@@ -15,6 +15,7 @@ import duckdb
 import old_banks
 import pytest
 import toy_attention as toy
+from bank_rows import change_bank, query_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.sql.bank import connections
@@ -29,11 +30,10 @@ from attnbank.sql.bank.opening import open_to_write
 
 def _blocks(path: Path) -> tuple[int, int]:
     """All blocks of a file, and the free ones, as DuckDB counts them."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found: tuple[int, int] = connection.execute(
-            "select total_blocks, free_blocks from pragma_database_size()"
-        ).fetchall()[0]
-        return found
+    found: tuple[int, int] = query_bank(
+        path, "select total_blocks, free_blocks from pragma_database_size()"
+    )[0]
+    return found
 
 
 LEFT_BY_CLOSING = 12
@@ -59,8 +59,7 @@ def test_a_small_bank_is_not_copied_for_little(
 ) -> None:
     """Only from the least on that is worth it."""
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("delete from attention where sequence % 2 = 0")
+    change_bank(bank, "delete from attention where sequence % 2 = 0")
     sizes = []
     for more in (1, 0):
         connection = open_to_write(bank, "test")
@@ -118,11 +117,11 @@ def test_deleting_gives_the_room_back(big: Path, tmp_path: Path) -> None:
     """The rows of both runs lie in one row group, of which no block becomes free by itself."""
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
     bank.chmod(0o640)
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        share = connection.execute(
-            "select avg(case when run = 1 then 1.0 else 0 end) from attention"
-            " inner join sequence on sequence.id = attention.sequence"
-        ).fetchall()[0][0]
+    share = query_bank(
+        bank,
+        "select avg(case when run = 1 then 1.0 else 0 end) from attention"
+        " inner join sequence on sequence.id = attention.sequence",
+    )[0][0]
     assert run_command_line(["-b", str(bank), "delete", "one", "--yes"]) == 0
     assert _is_tidy(bank)
     before, after = big.stat().st_size, bank.stat().st_size
@@ -134,12 +133,14 @@ def test_deleting_gives_the_room_back(big: Path, tmp_path: Path) -> None:
 def test_the_copy_is_the_bank(big: Path, tmp_path: Path) -> None:
     bank = Path(shutil.copy(big, tmp_path / "bank.duckdb"))
     of = old_banks.columns(bank)
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("create table mine as select range as i from range(300000)")
-        connection.execute("create index of_mine on mine(i)")
-        connection.execute("create view of_view as select max(i) as most from mine")
-        connection.execute("checkpoint")
-        connection.execute("delete from mine where i >= 10")
+    change_bank(
+        bank,
+        "create table mine as select range as i from range(300000)",
+        "create index of_mine on mine(i)",
+        "create view of_view as select max(i) as most from mine",
+        "checkpoint",
+        "delete from mine where i >= 10",
+    )
     rows, order = old_banks.rows(bank, of), _order(bank)
     connection = open_to_write(bank, "test")
     total, unused = space(connection, has_deleted=True)
@@ -158,8 +159,7 @@ def test_the_copy_is_the_bank(big: Path, tmp_path: Path) -> None:
 
 
 def _order(bank: Path) -> list[tuple[object, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute("select sequence, layer, head from attention").fetchall()
+    return query_bank(bank, "select sequence, layer, head from attention")
 
 
 CHILD = """
@@ -217,10 +217,7 @@ def test_a_disk_without_room_for_the_copy_is_told(big: Path, tmp_path: Path) -> 
     assert [each.category for each in told] == [UnusedSpaceWarning]
     assert f"of {bank} are unused" in str(told[0].message)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["bank.duckdb"]
-    with duckdb.connect(str(bank), read_only=True) as opened:
-        assert opened.execute(
-            "select count(*) from attention where sequence % 3 = 0"
-        ).fetchone() == (0,)
+    assert query_bank(bank, "select count(*) from attention where sequence % 3 = 0")[0] == (0,)
 
 
 def test_the_next_command_removes_what_a_killed_one_left(big: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from bank_rows import change_bank
 from case_bank import make_bank
 
 from attnbank.cli.app import run_command_line
@@ -103,9 +104,7 @@ def test_the_log_of_another_bank_is_refused(
 def _with_another_identifier(path: Path, folder: Path) -> bytes:
     """`make_bank` copies one empty file, identifier and all; a copy by DuckDB has its own."""
     copy = folder / "copy.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(f"attach '{copy}' as fresh")
-        connection.execute("copy from database other to fresh")
+    change_bank(path, f"attach '{copy}' as fresh", "copy from database other to fresh")
     return copy.read_bytes()
 
 

@@ -116,10 +116,7 @@ def test_what_else_a_bank_may_lack(bank: Path) -> None:
     with pytest.raises(CallError) as told:
         forget(bank, "agents")
     assert str(told.value) == f"There is no saved relation agents in {bank}.\nIt has none."
-    with (
-        pytest.raises(CallError) as told,
-        add_run(bank, "new", "mine", layers=1, heads=1),
-    ):
+    with pytest.raises(CallError) as told, add_run(bank, "new", "mine", layers=1, heads=1):
         pass
     assert told.value.fact == f"There is no corpus new in {bank}."
     assert told.value.remedy.startswith(f"{CORPORA} Write its text first: attnbank ingest ")

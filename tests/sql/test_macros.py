@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from bank_rows import query_bank
 
 from attnbank.queries import analyses, open_bank
 from attnbank.sql.header import Analysis
@@ -101,10 +102,10 @@ def test_an_analysis_answers_the_same_in_both(
 
 
 def test_every_view_answers_the_same_in_both(full_bank: Path, shell: str) -> None:
-    with duckdb.connect(str(full_bank), read_only=True) as connection:
-        views = connection.execute(
-            "select view_name from duckdb_views() where not internal and schema_name = 'main'"
-        ).fetchall()
+    views = query_bank(
+        full_bank,
+        "select view_name from duckdb_views() where not internal and schema_name = 'main'",
+    )
     assert {"dependency", "head", "attention_weight"} <= {name for (name,) in views}
     for (name,) in views:
         statement = f"select * from {name} order by all limit 1000"
@@ -118,14 +119,13 @@ def test_every_view_answers_the_same_in_both(full_bank: Path, shell: str) -> Non
 
 
 def test_weights_are_counted_without_reading_them(sample_bank: Path) -> None:
-    with duckdb.connect(str(sample_bank), read_only=True) as connection:
-        counts = connection.execute(
-            "select (select count(*) from attention_weight),"
-            " (select sum(len(weights)) from attention)"
-        ).fetchall()
-        assert counts[0][0] == counts[0][1] > 0
-        plan = connection.execute("explain select count(*) from attention_weight").fetchall()
-        assert "attention" in plan[0][1] and "weights" not in plan[0][1]
+    counts = query_bank(
+        sample_bank,
+        "select (select count(*) from attention_weight), (select sum(len(weights)) from attention)",
+    )
+    assert counts[0][0] == counts[0][1] > 0
+    plan = query_bank(sample_bank, "explain select count(*) from attention_weight")
+    assert "attention" in plan[0][1] and "weights" not in plan[0][1]
 
 
 def test_parameters_go_by_name_in_the_shell(sample_bank: Path, shell: str) -> None:
@@ -155,20 +155,20 @@ def test_python_and_the_headers_name_the_directions_as_a_bank_does(sample_bank: 
 
 
 def test_everything_has_a_comment(full_bank: Path) -> None:
-    with duckdb.connect(str(full_bank), read_only=True) as connection:
-        without = connection.execute(
-            """
-            select 'table' as kind, table_name from duckdb_tables() where comment is null
-            union all
-            select 'view', view_name from duckdb_views() where comment is null and not internal
-            union all
-            select 'column', concat(table_name, '.', column_name) from duckdb_columns()
-            where comment is null and not internal
-            union all
-            select 'macro', function_name from duckdb_functions()
-            where comment is null and not internal
-            """
-        ).fetchall()
+    without = query_bank(
+        full_bank,
+        """
+        select 'table' as kind, table_name from duckdb_tables() where comment is null
+        union all
+        select 'view', view_name from duckdb_views() where comment is null and not internal
+        union all
+        select 'column', concat(table_name, '.', column_name) from duckdb_columns()
+        where comment is null and not internal
+        union all
+        select 'macro', function_name from duckdb_functions()
+        where comment is null and not internal
+        """,
+    )
     assert without == []
 
 

@@ -187,10 +187,7 @@ def test_one_shard_and_several_models_stay_what_they_are() -> None:
             "The shard 2/3 of the corpus news is in none of the exports.",
         ),
         ([_catalog(1, 2), _catalog(1, 3)], "The shards of news do not match: export1 has 1/2, and"),
-        (
-            [_shard("1-2/3"), _shard("2/3")],
-            "parts of the corpus news that overlap: 1-2/3, 2/3",
-        ),
+        ([_shard("1-2/3"), _shard("2/3")], "parts of the corpus news that overlap: 1-2/3, 2/3"),
         (
             [_shard("3-1/3"), _shard("2/3")],
             "export1 is damaged: its corpus news has an invalid shard",

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 import sqlglot
+from bank_rows import query_bank
 from case_bank import make_bank
 from sqlglot import exp
 
@@ -140,8 +141,7 @@ def test_a_comment_about_another_analysis_is_no_circle(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    with duckdb.connect(str(tmp_path / "x.duckdb"), read_only=True) as connection:
-        assert connection.execute("from gold_dependency(run := '')").fetchall() == []
+    assert query_bank(tmp_path / "x.duckdb", "from gold_dependency(run := '')") == []
 
 
 def test_statements_of_a_script() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import old_banks
 import pytest
+from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from forked import Forked
 from killed import killed_at
@@ -43,46 +44,42 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _figures(path: Path) -> list[list[str]]:
     """What the analyses in the file say, asked without attnbank; the order of sums is not fixed."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return [
-            sorted(
-                repr([round(each, 9) if isinstance(each, float) else each for each in row])
-                for row in connection.execute(each).fetchall()
-            )
-            for each in FIGURES
-        ]
+    return [
+        sorted(
+            repr([round(each, 9) if isinstance(each, float) else each for each in row])
+            for row in query_bank(path, each)
+        )
+        for each in FIGURES
+    ]
 
 
 def _schema(path: Path) -> dict[str, list[tuple[object, ...]]]:
     """The tables of a file with their comments, and their columns with all that is said of them."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return {
-            what: connection.execute(f"{select} where not internal order by all").fetchall()
-            for what, select in {
-                "tables": "select table_name, comment from duckdb_tables()",
-                "columns": "select table_name, column_name, data_type, is_nullable, column_default,"
-                " comment from duckdb_columns()",
-            }.items()
-        }
+    return {
+        what: query_bank(path, f"{select} where not internal order by all")
+        for what, select in {
+            "tables": "select table_name, comment from duckdb_tables()",
+            "columns": "select table_name, column_name, data_type, is_nullable, column_default,"
+            " comment from duckdb_columns()",
+        }.items()
+    }
 
 
 def _installed(path: Path) -> dict[str, list[tuple[object, ...]]]:
     """The views and macros of a file, with their texts and comments."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return {
-            kind: connection.execute(f"{select} order by all").fetchall()
-            for kind, select in {
-                "views": "select schema_name, view_name, comment, sql from duckdb_views()"
-                " where not internal",
-                "macros": "select schema_name, function_name, comment, macro_definition"
-                " from duckdb_functions() where not internal and database_name = 'old'",
-            }.items()
-        }
+    return {
+        kind: query_bank(path, f"{select} order by all")
+        for kind, select in {
+            "views": "select schema_name, view_name, comment, sql from duckdb_views()"
+            " where not internal",
+            "macros": "select schema_name, function_name, comment, macro_definition"
+            " from duckdb_functions() where not internal and database_name = 'old'",
+        }.items()
+    }
 
 
 def _format(path: Path) -> int:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return int(connection.execute("select format from bank").fetchall()[0][0])
+    return int(query_bank(path, "select format from bank")[0][0])
 
 
 @pytest.mark.usual(4)
@@ -167,9 +164,7 @@ def test_a_bank_of_this_format_that_lacks_something_is_refused(
 ) -> None:
     path = tmp_path / "new.duckdb"
     open_to_write(path, version()).close()
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(change)
-        connection.execute("update bank set analyses = 'another version'")
+    change_bank(path, change, "update bank set analyses = 'another version'")
     before = path.read_bytes()
     for args in (["info"], ["upgrade"]):
         assert run_command_line(["-b", str(path), *args]) == 1
@@ -199,8 +194,7 @@ def test_a_bank_of_another_format_is_refused(
 ) -> None:
     path = tmp_path / "other.duckdb"
     open_to_write(path, version()).close()
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(change)
+    change_bank(path, change)
     before = path.read_bytes()
     for args in (["info"], ["upgrade"]):
         assert run_command_line(["-b", str(path), *args]) == 1
@@ -214,15 +208,15 @@ def test_other_analyses_alone_are_brought_up_to_date(
 ) -> None:
     path = tmp_path / "bank.duckdb"
     open_to_write(path, version()).close()
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("create or replace macro best_head() as table select 'old' as told")
-        connection.execute("create macro _gone(p) as table select p as told")
-        connection.execute(
-            "comment on macro table _gone is 'The statement of gone, with every parameter given.'"
-        )
-        connection.execute("create macro gone(p := 1) as table from _gone(p)")
-        connection.execute("create macro my_own() as table select 1 as told")
-        connection.execute("update bank set analyses = 'another version'")
+    change_bank(
+        path,
+        "create or replace macro best_head() as table select 'old' as told",
+        "create macro _gone(p) as table select p as told",
+        "comment on macro table _gone is 'The statement of gone, with every parameter given.'",
+        "create macro gone(p := 1) as table from _gone(p)",
+        "create macro my_own() as table select 1 as told",
+        "update bank set analyses = 'another version'",
+    )
     assert run_command_line(["-b", str(path), "upgrade"]) == 0
     assert "Its views and analyses are now those of this version" in capsys.readouterr().err
     with duckdb.connect(str(path), read_only=True) as connection:
@@ -237,8 +231,7 @@ def test_other_analyses_alone_are_brought_up_to_date(
 
 @pytest.mark.slow
 def test_what_cannot_be_upgraded_stays_as_it_was(old: Path) -> None:
-    with duckdb.connect(str(old)) as connection:
-        connection.execute("alter table sentence alter index type varchar")
+    change_bank(old, "alter table sentence alter index type varchar")
     of = old_banks.columns(old)
     rows, schema, installed = old_banks.rows(old, of), _schema(old), _installed(old)
     with pytest.raises(BankError, match=r"sentence\.index is VARCHAR, not INTEGER"):
@@ -311,10 +304,12 @@ def other_version(tmp_path: Path) -> Path:
     """A bank whose best_head and table_1 are another version's, and say so."""
     words = "id,sentence,index,form,head_index\n1,1,1,Rain,0\n"
     path = make_bank(tmp_path / "other.duckdb", {"word": words})
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("create or replace macro best_head() as table select 'old' as relation")
-        connection.execute("create or replace view paper.table_1 as select 'old' as relation")
-        connection.execute("update bank set analyses = 'another version'")
+    change_bank(
+        path,
+        "create or replace macro best_head() as table select 'old' as relation",
+        "create or replace view paper.table_1 as select 'old' as relation",
+        "update bank set analyses = 'another version'",
+    )
     return path
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 from text_banks import make_text_bank
 
@@ -66,14 +67,9 @@ def small(tmp_path: Path) -> Path:
     return make_bank(tmp_path / "small.duckdb", GIVEN)
 
 
-def _ask(bank: Path, statement: str) -> list[Row]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def _words(bank: Path) -> list[Row]:
     """Name of the sentence, index, form and id of every word."""
-    return _ask(
+    return query_bank(
         bank,
         "select sentence.name, word.index, word.form, word.id from word"
         " inner join sentence on sentence.id = word.sentence order by word.id",
@@ -142,7 +138,7 @@ def test_every_kind_of_file_is_the_same_table(name: str, bank: Path, tmp_path: P
     done = annotate(bank, _put(tmp_path, name, WAYS[name](rows)), "mine")
     assert (done.name, done.rows, done.words) == ("mine", len(rows), len(rows))
     assert (done.columns, done.repeated, done.most) == ({"rt": "BIGINT"}, 0, 1)
-    assert _ask(bank, "from mine") == [(id, 7 * id) for *_, id in _words(bank)[::3]]
+    assert query_bank(bank, "from mine") == [(id, 7 * id) for *_, id in _words(bank)[::3]]
 
 
 def test_it_joins_with_the_words(bank: Path, tmp_path: Path) -> None:
@@ -171,14 +167,14 @@ def test_several_readers_are_several_rows(bank: Path, tmp_path: Path) -> None:
     assert done.repeated == sum(count > 1 for count in each.values())
     ids = {(name, index): id for name, index, _, id in words}
     wanted = [(ids[name, index], reader, rt) for name, index, reader, rt in rows]
-    assert _ask(bank, "from times") == sorted(wanted)
+    assert query_bank(bank, "from times") == sorted(wanted)
 
 
 def test_words_by_their_ids(bank: Path, tmp_path: Path) -> None:
     rows = [(id, form, index, f"w{id}") for _, index, form, id in _words(bank)]
     path = _put(tmp_path, "own.csv", _csv(rows, ("word", "form", "index", "note")))
     assert annotate(bank, path).columns == {"index": "BIGINT", "note": "VARCHAR"}
-    assert _ask(bank, "from own") == [(id, index, note) for id, _, index, note in rows]
+    assert query_bank(bank, "from own") == [(id, index, note) for id, _, index, note in rows]
     rows[3] = (rows[3][0], "another", 1, "x")
     wrong = _put(tmp_path, "wrong.csv", _csv([*rows, (10**6, "x", 1, "x")], (
         "word", "form", "index", "note")))  # fmt: skip
@@ -202,7 +198,7 @@ def test_words_of_a_second_corpus_by_their_ids(tmp_path: Path) -> None:
     })  # fmt: skip
     for name, rows in (("x.csv", f"word,rt\n{word},5\n"), ("y.csv", f"word,rt\n{word}.0,5\n")):
         annotate(bank, _put(tmp_path, name, rows))
-        assert _ask(bank, f"from {name[0]}") == [(word, 5)]
+        assert query_bank(bank, f"from {name[0]}") == [(word, 5)]
 
 
 def test_types_are_found_and_texts_stay_texts(small: Path, tmp_path: Path) -> None:
@@ -216,7 +212,7 @@ def test_types_are_found_and_texts_stay_texts(small: Path, tmp_path: Path) -> No
         "whole": "BIGINT", "part": "DOUBLE", "day": "DATE", "zero": "VARCHAR",
         "missing": "VARCHAR", "said": "BOOLEAN", "note": "VARCHAR",
     }  # fmt: skip
-    rows = _ask(small, "select word, whole, part, zero, missing, said, note from types")
+    rows = query_bank(small, "select word, whole, part, zero, missing, said, note from types")
     assert rows == [
         (6, 1, 0.5, "007", "NA", True, "'quoted'"),
         (6, 2, 1000.0, "1", "2", False, 'two, and "one"\n'),
@@ -233,10 +229,10 @@ def test_sentences_of_one_name(small: Path, tmp_path: Path) -> None:
         annotate(small, path, corpus="blog")
     assert call.value.remedy == "Did you mean blogs? It has: news, blogs."
     annotate(small, path, corpus="blogs")
-    assert _ask(small, "from x") == [(6, 1), (7, 2)]
+    assert query_bank(small, "from x") == [(6, 1), (7, 2)]
     twice = _put(tmp_path, "y.csv", "sent_id,index,doc_id,rt\ns1,1,a,1\ns1,1,b,2\n")
     annotate(small, twice, corpus="news")
-    assert _ask(small, "from y") == [(1, 1), (5, 2)]
+    assert query_bank(small, "from y") == [(1, 1), (5, 2)]
     by_word = _put(tmp_path, "z.csv", "word,rt\n1,1\n6,2\n")
     with pytest.raises(
         WordFileError, match=r"with a word that the bank does not have \(row 1: word 1\)"
@@ -280,7 +276,7 @@ def test_a_quotation_mark_in_a_cell_between_tabs_is_a_text(small: Path, tmp_path
     table = 'sent_id\tindex\tnote\ns1\t1\t"\ns1\t2\t"he\ns1\t3\tsaid"\ns1\t1\t"\n'
     annotate(small, _put(tmp_path, "x.tsv", table.replace("s1", "s3").replace("\t2", "\t1")
                          .replace("\t3", "\t1")))  # fmt: skip
-    assert _ask(small, "select note from x") == [('"',), ('"he',), ('said"',), ('"',)]
+    assert query_bank(small, "select note from x") == [('"',), ('"he',), ('said"',), ('"',)]
 
 
 def test_what_begins_with_a_hash_is_no_comment(tmp_path: Path) -> None:
@@ -289,7 +285,7 @@ def test_what_begins_with_a_hash_is_no_comment(tmp_path: Path) -> None:
         "word": "id,sentence,index,form\n1,1,1,#\n2,1,2,'a'\n",
     })  # fmt: skip
     annotate(bank, _put(tmp_path, "y.csv", "sent_id,index,form,x\n#1,1,#,1\n#1,2,'a',2\n"))
-    assert _ask(bank, "from y") == [(1, 1), (2, 2)]
+    assert query_bank(bank, "from y") == [(1, 1), (2, 2)]
 
 
 BAD_FILES: dict[str, tuple[str | bytes, str]] = {
@@ -405,9 +401,7 @@ def test_names_of_tables(small: Path, tmp_path: Path) -> None:
     assert annotate(small, numbered).name == "words_2020"
     with pytest.raises(CallError, match="gives no name for the table"):
         annotate(small, _put(tmp_path, "час.csv", "sent_id,index,rt\ns3,1,2\n"))
-    with duckdb.connect(str(small)) as connection:
-        connection.execute("create view mine as select 1 as x")
-        connection.execute("create macro ours(x) as x + 1")
+    change_bank(small, "create view mine as select 1 as x", "create macro ours(x) as x + 1")
     before = small.read_bytes()
     for name in (
         "word", "Word", "run", "best_head", "table_1", "dependency", "ratio", "select",
@@ -427,9 +421,9 @@ def test_replacing(small: Path, tmp_path: Path) -> None:
     wrong = _put(tmp_path, "wrong.csv", "sent_id,index,run\ns3,1,99\n")
     with pytest.raises(WordFileError, match="the bank has no such run"):
         annotate(small, wrong, "mine", replace=True)
-    assert _ask(small, "select word, rt from mine") == [(6, 1)]
+    assert query_bank(small, "select word, rt from mine") == [(6, 1)]
     assert annotate(small, other, "mine", replace=True).columns == {"rating": "DOUBLE"}
-    assert _ask(small, "select word, rating from mine") == [(6, 0.5)]
+    assert query_bank(small, "select word, rating from mine") == [(6, 0.5)]
 
 
 def test_odd_names_of_columns(small: Path, tmp_path: Path) -> None:
@@ -468,7 +462,7 @@ def test_it_goes_with_its_corpus(small: Path, tmp_path: Path) -> None:
     annotate(small, _put(tmp_path, "mine.csv", "word,rt\n6,1\n2,2\n"))
     done = delete(small, corpora=["blogs"])
     assert done.rows["mine"] == 1
-    assert _ask(small, "from mine") == [(2, 2)]
+    assert query_bank(small, "from mine") == [(2, 2)]
 
 
 @pytest.mark.slow
@@ -484,7 +478,7 @@ def test_it_is_merged_and_exported(text: Path, sample: Path, tmp_path: Path) -> 
         export(opened, tmp_path / "parquet")
     merge_banks(tmp_path / "again.duckdb", [tmp_path / "parquet"])
     for name in ("both", "again"):
-        found = _ask(
+        found = query_bank(
             tmp_path / f"{name}.duckdb",
             "select mine.key, concat_ws('/', corpus.name, sentence.name, word.index) from mine"
             " inner join word on word.id = mine.word"

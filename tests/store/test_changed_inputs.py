@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import new_banks
 import pytest
+from bank_rows import change_bank, query_bank
 from pipelines import other_pipeline
 
 from attnbank.cli.app import run_command_line
@@ -234,11 +234,6 @@ def _asked(get: Callable[[str], str], **values: Any) -> IngestOptions:
     return IngestOptions(**found | {"bank": Path(found["bank"])})
 
 
-def _rows(bank: Path, statement: str) -> list[Any]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def test_every_option_is_here() -> None:
     assert set(CHANGES) == {each.name for each in fields(IngestOptions)}
 
@@ -262,17 +257,17 @@ def test_an_option_that_differs_is_used_or_refused(
         _interrupt(first, monkeypatch)
     else:
         ingest(first)
-    before = _rows(first.bank, "select id, name, corpus from run")
+    before = query_bank(first.bank, "select id, name, corpus from run")
     if change.becomes not in (RUN, CORPUS, SAME, OVER, ELSEWHERE):
         with pytest.raises((CallError, CorpusError)) as caught:
             ingest(second)
         assert change.becomes in str(caught.value) and caught.value.remedy
-        assert _rows(first.bank, "select id, name, corpus from run") == before
+        assert query_bank(first.bank, "select id, name, corpus from run") == before
         return
     report = ingest(second)
     state = {SAME: "resumed" if is_interrupted else "unchanged"}.get(change.becomes, "new")
     assert report.state == state
-    runs = _rows(second.bank, "select id, name, corpus from run order by id")
+    runs = query_bank(second.bank, "select id, name, corpus from run order by id")
     assert report.run == runs[-1][1]
     assert len(runs) == (2 if change.becomes in (RUN, CORPUS) else 1)
     assert len({corpus for _, _, corpus in runs}) == (2 if change.becomes == CORPUS else 1)
@@ -294,12 +289,12 @@ def _interrupt(options: IngestOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched, pytest.raises(Stopped):
         patched.setattr(pipeline, "WEIGHTS_AT_ONCE", 1)
         ingest(options, tell)
-    assert _rows(options.bank, "select finished from run") == [(None,)]
+    assert query_bank(options.bank, "select finished from run") == [(None,)]
 
 
 def _check_told(options: IngestOptions, capsys: pytest.CaptureFixture[str]) -> None:
     """The names of both runs differ in more than a number at the end, and so does their `info`."""
-    names = [name for (name,) in _rows(options.bank, "select name from run order by id")]
+    names = [name for (name,) in query_bank(options.bank, "select name from run order by id")]
     assert names[1] not in (names[0], f"{names[0]}-2")
     capsys.readouterr()
     assert run_command_line(["-b", str(options.bank), "info"]) == 0
@@ -358,7 +353,7 @@ def test_a_pipeline_that_changes_in_place(folder: Callable[[str], str]) -> None:
         ingest(options)
     named = _asked(folder, corpora=("@rain.txt",), spacy="@pipeline", name="again")
     assert ingest(named).state == "new"
-    lemmas = _rows(
+    lemmas = query_bank(
         options.bank,
         "select document.corpus, list(distinct word.lemma) from word"
         " inner join sentence on sentence.id = word.sentence"
@@ -378,7 +373,7 @@ def test_weights_that_change_in_place_are_another_model(folder: Callable[[str], 
     model.embeddings.word_embeddings.weight.data.mul_(2)
     model.save_pretrained(options.model)
     assert ingest(options).state == "new"
-    assert len(_rows(options.bank, "select distinct sha256 from model")) == 2
+    assert len(query_bank(options.bank, "select distinct sha256 from model")) == 2
 
 
 @pytest.mark.slow
@@ -393,7 +388,7 @@ def test_a_model_that_becomes_a_decoder_in_place_is_another_model(
     config.write_text(json.dumps(json.loads(config.read_text()) | {"is_decoder": True}))
     assert ingest(options).state == "new"
     models = "select count(distinct sha256), list(causal order by id) from model"
-    assert _rows(options.bank, models) == [(1, [False, True])]
+    assert query_bank(options.bank, models) == [(1, [False, True])]
     other = options.bank.with_name("decoder.duckdb")
     ingest(replace(options, bank=other))
     merged = options.bank.with_name("merged.duckdb")
@@ -403,8 +398,8 @@ def test_a_model_that_becomes_a_decoder_in_place_is_another_model(
         "select sum(weights[1]) from attention inner join sequence on sequence.id ="
         " attention.sequence group by run order by run"
     )
-    assert _rows(merged, models) == [(1, [False, True])]
-    assert _rows(merged, sums) == _rows(options.bank, sums)
+    assert query_bank(merged, models) == [(1, [False, True])]
+    assert query_bank(merged, sums) == query_bank(options.bank, sums)
 
 
 @pytest.mark.slow
@@ -412,8 +407,7 @@ def test_a_run_of_another_device_is_named(folder: Callable[[str], str]) -> None:
     """As of a bank that came from another machine."""
     options = _asked(folder)
     ingest(options)
-    with duckdb.connect(str(options.bank)) as connection:
-        connection.execute("update run_part set device = 'cuda:0'")
+    change_bank(options.bank, "update run_part set device = 'cuda:0'")
     assert ingest(options).state == "unchanged"  # a finished run, and no device was asked for
     with pytest.raises(CallError, match="made on the device cuda:0, but this is cpu"):
         ingest(_asked(folder, device="cpu"))
@@ -432,8 +426,7 @@ def test_half_a_run_is_not_finished_by_other_means(
         "attnbank": "run set code_version = '0.0.1'",
         "transformers": "run_part set libraries = map_concat(libraries, map {'transformers': '4'})",
     }[what]
-    with duckdb.connect(str(options.bank)) as connection:
-        connection.execute(f"update {change}")
+    change_bank(options.bank, f"update {change}")
     with pytest.raises(CallError, match=r"cuda:0|attnbank 0\.0\.1|transformers 4") as caught:
         ingest(options)
     assert "--replace" in caught.value.remedy

@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import new_banks
 import old_banks
 import pytest
+from bank_rows import change_bank, query_bank
 from case_bank import make_bank
 
 from attnbank.cli.app import run_command_line
@@ -46,11 +46,6 @@ def bank(tmp_path: Path, five_runs: Path) -> Path:
     return Path(shutil.copy(five_runs, tmp_path))
 
 
-def _ask(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def _of_run(bank: Path, number: int) -> dict[str, int]:
     """How many rows of each table are of a run, by the links that the schema's comments name."""
     of_sequence = f"sequence in (select id from sequence where run = {number})"
@@ -83,7 +78,7 @@ def _counts(bank: Path) -> dict[str, int]:
 def _rows(bank: Path, conditions: Mapping[str, str]) -> dict[str, int]:
     """How many rows of each table meet its condition."""
     counts = (f"(select count(*) from {name} where {each})" for name, each in conditions.items())
-    (found,) = _ask(bank, f"select {', '.join(counts)}")
+    (found,) = query_bank(bank, f"select {', '.join(counts)}")
     return dict(zip(conditions, found, strict=True))
 
 
@@ -115,14 +110,14 @@ def test_tables_of_the_user_go_too(bank: Path) -> None:
             "create table unrelated as select 'train/tiny' as name, 1 as number",
         ):
             connection.execute(statement)
-    sequences = _ask(bank, "select count(*) from sequence where run = 1")[0][0]
+    sequences = query_bank(bank, "select count(*) from sequence where run = 1")[0][0]
     done = delete(bank, ["train/tiny"])
     assert done.rows["my_scores"] == 1 and done.rows["by_name"] == 1
     assert done.rows["notes.of inputs"] == sequences
-    assert _ask(bank, "select run from my_scores order by run") == [(2,), (3,), (4,), (5,)]
-    assert _ask(bank, "select count(*) from by_name where run = 'train/tiny'") == [(0,)]
-    assert _ask(bank, 'select count(*) from notes."of inputs" where of_run = 1') == [(0,)]
-    assert _ask(bank, "select count(*) from unrelated") == [(1,)]
+    assert query_bank(bank, "select run from my_scores order by run") == [(2,), (3,), (4,), (5,)]
+    assert query_bank(bank, "select count(*) from by_name where run = 'train/tiny'") == [(0,)]
+    assert query_bank(bank, 'select count(*) from notes."of inputs" where of_run = 1') == [(0,)]
+    assert query_bank(bank, "select count(*) from unrelated") == [(1,)]
 
 
 @pytest.mark.slow
@@ -136,19 +131,19 @@ def test_no_id_is_given_again(
     ingest(press)
     ingest(stories)
     train_probe(bank, "right_branching", None, 2, probe)
-    most = {table: _ask(bank, f"select max(id) from {table}")[0][0] for table in ENTITIES}
-    entity = _ask(bank, "select max(entity) from mention")[0][0]
+    most = {table: query_bank(bank, f"select max(id) from {table}")[0][0] for table in ENTITIES}
+    entity = query_bank(bank, "select max(entity) from mention")[0][0]
     delete(bank, ["stories/tiny-bert", "1"], ["press", "stories"], ["1"])
-    assert all(_ask(bank, f"select count(*) from {each}") == [(0,)] for each in ENTITIES)
+    assert all(query_bank(bank, f"select count(*) from {each}") == [(0,)] for each in ENTITIES)
     ingest(stories)
     ingest(press)
     train_probe(bank, "right_branching", None, "stories/tiny-bert", probe)
     for table in ENTITIES:
-        assert _ask(bank, f"select min(id) from {table}")[0][0] > most[table], table
-    assert _ask(bank, "select min(entity) from mention")[0][0] > entity
-    assert _ask(bank, "select count(*) from (select id from sequence group by id)") == _ask(
-        bank, "select count(*) from sequence"
-    )
+        assert query_bank(bank, f"select min(id) from {table}")[0][0] > most[table], table
+    assert query_bank(bank, "select min(entity) from mention")[0][0] > entity
+    assert query_bank(
+        bank, "select count(*) from (select id from sequence group by id)"
+    ) == query_bank(bank, "select count(*) from sequence")
     with open_bank(bank) as opened:  # and everything fits together
         assert opened.query("head_accuracy", run="press/tiny-bert").height > 0
 
@@ -164,17 +159,19 @@ def test_a_replaced_run_inherits_nothing(
     ingest(options)
     compute(bank, "head_distance")
     train_probe(bank, "right_branching", None, 1, ProbeOptions(resamples=2))
-    with duckdb.connect(str(bank)) as connection:
-        connection.execute("create table my_scores as select 1 as run, 0.5 as score")
-        connection.execute("create table my_inputs as select 1 as sequence, 'a note' as note")
+    change_bank(
+        bank,
+        "create table my_scores as select 1 as run, 0.5 as score",
+        "create table my_inputs as select 1 as sequence, 'a note' as note",
+    )
     args = [str(sample / "stories.conllu"), "-m", model, "--replace"]
     assert run_command_line(["-b", str(bank), "ingest", *args]) == 0
     told = capsys.readouterr().err
     assert "the probe 1 (right_branching, scored on stories/tiny-bert)" in told
     assert "66 rows of head_distance" in told and "1 rows of my_scores" in told
-    assert _ask(bank, "select id, name from run") == [(2, "stories/tiny-bert")]
+    assert query_bank(bank, "select id, name from run") == [(2, "stories/tiny-bert")]
     for table in ("my_scores", "my_inputs", "head_distance", "computation", "probe"):
-        assert _ask(bank, f"select count(*) from {table}") == [(0,)], table
+        assert query_bank(bank, f"select count(*) from {table}") == [(0,)], table
     assert ingest(replace(options, replace=False)).state == "unchanged"
 
 
@@ -210,7 +207,9 @@ def test_a_corpus_without_runs_goes_whole(bank: Path) -> None:
         ("position", "word is null or word in (select id from word)"),
     ):
         assert after[table] < before[table], table
-        assert _ask(bank, f"select count(*) from {table} where {of}") == [(after[table],)], table
+        assert query_bank(bank, f"select count(*) from {table} where {of}") == [(after[table],)], (
+            table
+        )
 
 
 @pytest.mark.slow
@@ -259,4 +258,4 @@ def test_a_model_of_a_name_that_another_has_is_told_by_its_number(
     told = capsys.readouterr().err
     assert "No run uses the model 2 any more; to delete it: attnbank delete --model 2" in told
     assert run_command_line(["-b", str(bank), "delete", "--model", "2", "--yes"]) == 0
-    assert _ask(bank, "select id from model") == [(1,)]
+    assert query_bank(bank, "select id from model") == [(1,)]

@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 import pytest
 import toy_attention as toy
+from bank_rows import query_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, add_text
@@ -118,8 +119,7 @@ def test_an_upgrade_on_a_full_disk_changes_nothing_or_all(tmp_path: Path) -> Non
              "-b", str(bank), "upgrade"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        with duckdb.connect(str(bank), read_only=True) as connection:
-            (format_,) = connection.execute("select format from bank").fetchall()[0]
+        (format_,) = query_bank(bank, "select format from bank")[0]
         assert format_ == (0 if done.returncode else registry.FORMAT), (limit, done.stderr)
         if done.returncode:
             assert "is full; the bank was left unchanged" in done.stderr

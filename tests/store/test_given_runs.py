@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 import real_models
 import torch
 import transformers
+from bank_rows import query_bank
 
 from attnbank.cli.app import run_command_line as command
 from attnbank.ingest import IngestOptions, add_run, add_text, ingest
@@ -54,12 +54,12 @@ def bank(tmp_path: Path, stories: str) -> Path:
 
 def _rows(bank: Path, table: str) -> list[tuple[Any, ...]]:
     """The rows of a table with the sentences of their inputs, whose order is another."""
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(
-            "select sequence.sentence, sequence.document, sequence.positions, sequence.tokens,"
-            f" own.* exclude (sequence) from {table} as own"
-            " inner join sequence on sequence.id = own.sequence order by all"
-        ).fetchall()
+    return query_bank(
+        bank,
+        "select sequence.sentence, sequence.document, sequence.positions, sequence.tokens,"
+        f" own.* exclude (sequence) from {table} as own"
+        " inner join sequence on sequence.id = own.sequence order by all",
+    )
 
 
 def _uniform(run: PrecomputedRun, *, causal: bool = False) -> Iterator[PrecomputedSentence]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import bounds
-import duckdb
 import new_banks
 import numpy as np
 import pytest
 import torch
 import transformers
+from bank_rows import change_bank, query_bank
 
 from attnbank.ingest import IngestOptions, estimate, ingest
 from attnbank.ingest.progress import Progress
@@ -35,17 +35,12 @@ def bank(
     return path
 
 
-def _all(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def test_provenance(bank: Path, sample: Path) -> None:
     digest = hashlib.sha256((sample / "stories.conllu").read_bytes()).hexdigest()
-    assert _all(bank, "select name, format, sha256, annotation, annotator from corpus") == [
+    assert query_bank(bank, "select name, format, sha256, annotation, annotator from corpus") == [
         ("stories", "conllu", digest, "gold", None)
     ]
-    runs = _all(
+    runs = query_bank(
         bank,
         "select id, corpus, model, context, unit, subword, decimals, code_version, device,"
         " libraries['torch'], run.finished >= run.started from run"
@@ -56,7 +51,7 @@ def test_provenance(bank: Path, sample: Path) -> None:
         (2, 1, 1, "sentence", "word", "mean", 3),
     ]
     assert all(row[9] == torch.__version__ and row[10] for row in runs)
-    assert len(_all(bank, "from model")) == 1
+    assert len(query_bank(bank, "from model")) == 1
 
 
 def test_what_the_source_says_of_a_sentence(
@@ -69,9 +64,9 @@ def test_what_the_source_says_of_a_sentence(
         for line in corpus.read_text(encoding="utf-8").splitlines()
         if line.startswith("# speaker = ")
     ]
-    said = _all(path, "select metadata from sentence order by id")
+    said = query_bank(path, "select metadata from sentence order by id")
     assert said == [({"speaker": each},) for each in speakers] and said
-    assert _all(bank, "select distinct metadata from sentence") == [(None,)]
+    assert query_bank(bank, "select distinct metadata from sentence") == [(None,)]
 
 
 def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
@@ -82,9 +77,9 @@ def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     alone: dict[int, Any] = {}
-    for sequence, sentence in _all(bank, "select id, sentence from sequence"):
+    for sequence, sentence in query_bank(bank, "select id, sentence from sequence"):
         form = f"select form from word where sentence = {sentence} order by id"
-        words = [row[0] for row in _all(bank, form)]
+        words = [row[0] for row in query_bank(bank, form)]
         encoded = tokenizer(words, is_split_into_words=True, padding=False, return_tensors="pt")
         owners = encoded.word_ids()[1:-1]
         if len(set(owners)) != len(owners):
@@ -99,7 +94,7 @@ def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
         rows = (
             f"select layer, head, from_position, weights from attention where sequence={sequence}"
         )
-        for layer, head, place, weights in _all(bank, rows):
+        for layer, head, place, weights in query_bank(bank, rows):
             expected = maps[layer - 1][0, head - 1, place].numpy()
             np.testing.assert_allclose(weights, expected, rtol=0, atol=within)
             checked += 1
@@ -108,7 +103,7 @@ def test_weights_are_those_of_the_model(tmp_path: Path, sample: Path) -> None:
 
 def test_rounded_weights_and_unrounded_peaks(bank: Path) -> None:
     exact, rounded = (
-        _all(
+        query_bank(
             bank,
             "select attention.* exclude (sequence) from attention inner join sequence"
             f" on sequence.id = attention.sequence where run = {run} order by attention.sequence,"
@@ -121,7 +116,7 @@ def test_rounded_weights_and_unrounded_peaks(bank: Path) -> None:
         # The same batches, so the same floats; NumPy rounds both.
         assert other[3] == np.round(np.float32(one[3]), 3).tolist()
     first, second = (
-        _all(
+        query_bank(
             bank,
             "select peak.* exclude (sequence) from peak inner join sequence"
             f" on sequence.id = peak.sequence where run = {run}"
@@ -133,7 +128,7 @@ def test_rounded_weights_and_unrounded_peaks(bank: Path) -> None:
 
 
 def test_positions_say_what_they_are(bank: Path) -> None:
-    odd = _all(
+    odd = query_bank(
         bank,
         "select * from position left join word on word.id = position.word"
         " where (kind = 'word') <> (word.id is not null)"
@@ -141,13 +136,13 @@ def test_positions_say_what_they_are(bank: Path) -> None:
         " or (kind = 'cls' and position <> 0) or len(pieces) = 0",
     )
     assert odd == []
-    kinds = dict(_all(bank, "select kind, count(*) from position group by kind"))
-    sequences = len(_all(bank, "from sequence"))
+    kinds = dict(query_bank(bank, "select kind, count(*) from position group by kind"))
+    sequences = len(query_bank(bank, "from sequence"))
     assert kinds["cls"] == kinds["sep"] == sequences
 
 
 def test_every_attention_row_is_there(bank: Path) -> None:
-    odd = _all(
+    odd = query_bank(
         bank,
         "select sequence.id from sequence inner join attention"
         " on attention.sequence = sequence.id group by sequence.id, sequence.positions"
@@ -171,7 +166,7 @@ def test_the_estimate_counts_what_the_ingest_writes(
         report.words,
         report.weights,
     )
-    tokens = _all(options.bank, "select sum(tokens) from sequence")[0][0]
+    tokens = query_bank(options.bank, "select sum(tokens) from sequence")[0][0]
     assert expected.pieces == tokens
     assert 0.5 < expected.bytes / options.bank.stat().st_size < 1.5
 
@@ -198,8 +193,8 @@ def test_a_control_model_is_a_run_of_its_own(
     bank = new_banks.put(tmp_path / "bank.duckdb")
     ingest(IngestOptions((corpus,), bank, folder))
     ingest(IngestOptions((corpus,), bank, folder, random_weights=7))
-    assert _all(bank, "select random_seed from model order by id") == [(None,), (7,)]
-    names = _all(bank, "select name from run order by id")
+    assert query_bank(bank, "select random_seed from model order by id") == [(None,), (7,)]
+    names = query_bank(bank, "select name from run order by id")
     assert str(names[1][0]).endswith("-random-7")
 
 
@@ -240,14 +235,10 @@ def test_a_file_that_is_no_bank_is_left_alone(
         ingest(IngestOptions((str(sample),), text, folder))
     assert text.read_text().startswith("not a database")
     other = tmp_path / "other.duckdb"
-    with duckdb.connect(str(other)) as connection:
-        connection.execute("create table mine as select 1 as x")
+    change_bank(other, "create table mine as select 1 as x")
     with pytest.raises(BankError, match="not a bank"):
         ingest(IngestOptions((str(sample),), other, folder))
-    with duckdb.connect(str(other), read_only=True) as connection:
-        assert connection.execute("select table_name from duckdb_tables()").fetchall() == [
-            ("mine",)
-        ]
+    assert query_bank(other, "select table_name from duckdb_tables()") == [("mine",)]
     with pytest.raises(BankError, match="cannot be named paper"):
         ingest(IngestOptions((str(sample),), tmp_path / "paper.duckdb", folder))
 

@@ -312,10 +312,7 @@ def test_the_command(
 
 @pytest.mark.slow
 def test_a_large_run_is_told_before_it_is_begun(
-    tmp_path: Path,
-    sample: Path,
-    tiny_model: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, sample: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its weights, to the last one, and what peaks take; peaks themselves are not told."""
     monkeypatch.setattr(running, "LARGE", 100_000)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from bank_rows import query_bank
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line as attnbank
@@ -56,8 +56,7 @@ def banks(
 
 
 def _table(bank: Path, name: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(f"from {name} order by all").fetchall()
+    return query_bank(bank, f"from {name} order by all")
 
 
 def _weights(bank: Path) -> dict[Row, np.ndarray]:
@@ -220,8 +219,7 @@ def test_show_draws_the_largest_and_the_rest_as_elsewhere(
     assert_frame_equal(found.rows.select(same), wanted.rows.select(same))
     special = pl.DataFrame({"found": found.rows["special"], "wanted": wanted.rows["special"]})
     assert_frame_equal(
-        special.drop_nulls().select("found"),
-        special.drop_nulls().select(found="wanted"),
+        special.drop_nulls().select("found"), special.drop_nulls().select(found="wanted")
     )
     keys = ["layer", "head", "from_position"]
     for own, mine in zip(wanted.weights.partition_by(keys), found.weights.partition_by(keys),
@@ -285,12 +283,12 @@ def test_merged_exported_imported_and_deleted(
     wanted = [row[1:] for row in _table(largest, "attention_top")]
     merged, folder, again = tmp_path / "m.duckdb", tmp_path / "parquet", tmp_path / "i.duckdb"
     merge_banks(merged, [banks["documents"][1], largest])
-    with duckdb.connect(str(merged), read_only=True) as connection:
-        rows = connection.execute(
-            "select attention_top.* exclude (sequence) from attention_top"
-            " inner join sequence on sequence.id = attention_top.sequence where sequence.run = 2"
-            " order by attention_top.sequence, layer, head, from_position"
-        ).fetchall()
+    rows = query_bank(
+        merged,
+        "select attention_top.* exclude (sequence) from attention_top"
+        " inner join sequence on sequence.id = attention_top.sequence where sequence.run = 2"
+        " order by attention_top.sequence, layer, head, from_position",
+    )
     assert rows == wanted
     assert attnbank(["-b", str(largest), "export", str(folder)]) == 0
     assert attnbank(["-b", str(again), "import", str(folder)]) == 0

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from bank_rows import change_bank, query_bank
 from polars.testing import assert_frame_equal
 
 from attnbank.cli.app import run_command_line
@@ -179,8 +180,7 @@ def test_they_go_with_their_run_and_are_not_exported(own: Path, tmp_path: Path) 
     assert not [each for each in folder.rglob("*") if "kept" in each.name]
     done = delete(own, [run_of.name])
     assert done.rows["kept.result"] > 0
-    with duckdb.connect(str(own), read_only=True) as connection:
-        rows = connection.execute("select distinct run from kept.result").fetchall()
+    rows = query_bank(own, "select distinct run from kept.result")
     assert rows and (run_of.id,) not in rows
 
 
@@ -231,8 +231,7 @@ def test_what_cannot_be_read_was_not_kept(own: Path, statement: str) -> None:
     with open_bank(own) as bank:
         bank.reads_cache = False
         rows = bank.query("best_head")
-    with duckdb.connect(str(own)) as connection:
-        connection.execute(statement)
+    change_bank(own, statement)
     with open_bank(own) as bank:
         assert bank.cached("best_head") is None
         assert bank.query("best_head").equals(rows)

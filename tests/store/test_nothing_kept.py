@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import new_banks
 import pytest
+from bank_rows import change_bank, query_bank
 from click.testing import CliRunner
 
 from attnbank.cli.app import app
@@ -49,9 +49,8 @@ def test_in_python(tmp_path: Path, corpus: Path, model: str) -> None:
             ingest(IngestOptions((str(corpus),), bank, model, max_tokens=4))
         assert "--max-tokens" in error.value.remedy
         assert error.value.status == 1
-    with duckdb.connect(bank, read_only=True) as connection:
-        assert connection.execute("select name from run").fetchall() == [(kept.run,)]
-        assert connection.execute("select count(*) from skipped").fetchall() == [(0,)]
+    assert query_bank(bank, "select name from run") == [(kept.run,)]
+    assert query_bank(bank, "select count(*) from skipped") == [(0,)]
 
 
 def test_in_a_terminal(tmp_path: Path, corpus: Path, model: str) -> None:
@@ -69,8 +68,7 @@ def test_of_an_older_version(tmp_path: Path, corpus: Path, model: str) -> None:
     bank = new_banks.put(tmp_path / "bank.duckdb")
     options = IngestOptions((str(corpus),), bank, model)
     ingest(options)
-    with duckdb.connect(bank) as connection:
-        connection.execute("delete from sequence")
+    change_bank(bank, "delete from sequence")
     with pytest.raises(AttnbankError, match="No input of c could be used"):
         ingest(options)
     assert ingest(options).sentences == 2

@@ -7,9 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import new_banks
 import pytest
+from bank_rows import query_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, estimate, ingest
@@ -33,12 +33,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def _held(bank: Path) -> int:
     """How many sentences the inputs of the only run hold something of."""
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        ((held,),) = connection.execute(
-            "select count(distinct word.sentence) from position"
-            " inner join word on word.id = position.word"
-        ).fetchall()
-        return int(held)
+    ((held,),) = query_bank(
+        bank,
+        "select count(distinct word.sentence) from position"
+        " inner join word on word.id = position.word",
+    )
+    return int(held)
 
 
 def _check(told: list[Progress], stage: str, before: int, total: int) -> None:
@@ -63,8 +63,7 @@ def test_progress(
     report = ingest(options, told.append)
     total = _held(options.bank)
     if name in ("sentences", "pairs"):
-        with duckdb.connect(str(options.bank), read_only=True) as connection:
-            ((total,),) = connection.execute("select count(*) from sentence").fetchall()
+        ((total,),) = query_bank(options.bank, "select count(*) from sentence")
     assert report.batches > 1
     _check(told, "running", 0, total)
     shares = [each.share for each in told if each.stage == "running" and each.share is not None]
@@ -85,8 +84,7 @@ def test_progress(
     _stop_after_a_batch(other)
     before = _held(other.bank)
     if name in ("sentences", "pairs"):  # what was left out counts there
-        with duckdb.connect(str(other.bank), read_only=True) as connection:
-            ((left_out,),) = connection.execute("select count(*) from skipped").fetchall()
+        ((left_out,),) = query_bank(other.bank, "select count(*) from skipped")
         before += left_out
     assert 0 < before < total
     told = []

@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 import new_banks
 import pytest
+from bank_rows import change_bank, query_bank
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.attention.pieces_and_peaks import RunFacts
@@ -78,31 +79,30 @@ def _kill_after(process: subprocess.Popen[str], lines: int) -> bool:
 
 
 def _content(bank: Path) -> dict[str, list[tuple[object, ...]]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return {
-            table: connection.execute(f"select {columns} from {table}").fetchall()
-            for table, columns in TABLES.items()
-        }
+    return {
+        table: query_bank(bank, f"select {columns} from {table}")
+        for table, columns in TABLES.items()
+    }
 
 
 def _holds_only_whole_batches(bank: Path) -> int:
     """Check it; the number of committed batches."""
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        runs = connection.execute("select run, batches, finished from run_part").fetchall()
-        if not runs:
-            return 0
-        (_, batches, finished) = runs[0]
-        assert finished is None
-        found = connection.execute("select coalesce(max(batch), 0) from sequence").fetchone()
-        assert found == (batches,)
-        torn = connection.execute(
-            "select sequence.id from sequence"
-            " left join (select sequence, count(*) as n from attention group by sequence) as rows"
-            " on rows.sequence = sequence.id"
-            " where rows.n is distinct from sequence.positions * 12"  # 3 layers of 4 heads
-        ).fetchall()
-        assert torn == []
-        return int(batches)
+    runs = query_bank(bank, "select run, batches, finished from run_part")
+    if not runs:
+        return 0
+    (_, batches, finished) = runs[0]
+    assert finished is None
+    found = query_bank(bank, "select coalesce(max(batch), 0) from sequence")[0]
+    assert found == (batches,)
+    torn = query_bank(
+        bank,
+        "select sequence.id from sequence"
+        " left join (select sequence, count(*) as n from attention group by sequence) as rows"
+        " on rows.sequence = sequence.id"
+        " where rows.n is distinct from sequence.positions * 12",
+    )
+    assert torn == []
+    return int(batches)
 
 
 @pytest.fixture(scope="module")
@@ -256,8 +256,7 @@ def test_replace_starts_the_run_over(
     )
     ingest(options)
     before = _content(options.bank)
-    with duckdb.connect(str(options.bank)) as connection:
-        connection.execute("update attention set weights = []")
+    change_bank(options.bank, "update attention set weights = []")
     assert ingest(replace(options, replace=True)).state == "new"
     after = _content(options.bank)
     assert [row[1:] for row in after["attention"]] == [row[1:] for row in before["attention"]]
@@ -304,15 +303,13 @@ def test_two_runs_and_an_interrupted_one_share_a_bank(
     process = _child(sample, bank, tiny_model("bert"))
     output, _ = process.communicate()
     assert "state resumed" in output
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        mixed = connection.execute(
-            "select id, count(*) from sequence group by id having count(*) > 1"
-        ).fetchall()
-        assert mixed == []
-        first = connection.execute(
-            "select attention.* from attention inner join sequence"
-            " on sequence.id = attention.sequence where sequence.run = 1"
-        ).fetchall()
+    mixed = query_bank(bank, "select id, count(*) from sequence group by id having count(*) > 1")
+    assert mixed == []
+    first = query_bank(
+        bank,
+        "select attention.* from attention inner join sequence"
+        " on sequence.id = attention.sequence where sequence.run = 1",
+    )
     assert first == _content(whole)["attention"]
 
 

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
+from bank_rows import query_bank
 
 from attnbank.cli.app import run_command_line as attnbank
 from attnbank.ingest import IngestOptions, ingest
@@ -23,11 +23,6 @@ def typed(sample: Path, tiny_model: Callable[[str], Path], tmp_path: Path) -> li
     corpus = Path(shutil.copy(sample / "press.conllu", tmp_path))
     model = ["--model", str(tiny_model("bert")), "--batch-tokens", "256"]
     return ["-b", str(tmp_path / "bank.duckdb"), "ingest", str(corpus), *model]
-
-
-def _rows(bank: str | Path, select: str) -> list[tuple[object, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(select).fetchall()
 
 
 def test_each_seed_gets_the_run_that_it_gets_alone(
@@ -48,8 +43,8 @@ def test_each_seed_gets_the_run_that_it_gets_alone(
         "select * from model order by id",
         "select * from attention order by all",
     ):
-        assert _rows(typed[1], select) == _rows(alone[1], select)
-    assert len({sha256 for (sha256,) in _rows(typed[1], "select sha256 from model")}) == 3
+        assert query_bank(typed[1], select) == query_bank(alone[1], select)
+    assert len({sha256 for (sha256,) in query_bank(typed[1], "select sha256 from model")}) == 3
 
 
 @pytest.mark.slow
@@ -73,10 +68,10 @@ def test_what_is_there_stays_and_what_was_interrupted_goes_on(
     assert f"Run {NAMES[0]} is already in the bank; nothing was added (1 of 3):" in told
     assert f"Run {NAMES[1]} is finished; it resumed where it had stopped (2 of 3):" in told
     assert f"Run {NAMES[2]} is finished (3 of 3):" in told
-    before = _rows(bank, "select name, id from run order by name")
+    before = query_bank(bank, "select name, id from run order by name")
     assert [name for name, _ in before] == NAMES
     assert attnbank([*typed, "--random-weights", "2..3", "--replace", "-q"]) == 0
-    after = _rows(bank, "select name, id from run order by name")
+    after = query_bank(bank, "select name, id from run order by name")
     changed = [old != new for old, new in zip(before, after, strict=True)]
     assert changed == [False, True, True]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import bounds
-import duckdb
 import polars as pl
 import pytest
+from bank_rows import query_bank
 from once import Once
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -97,16 +97,16 @@ def test_each_checkpoint_is_a_run_as_if_it_had_been_ingested_alone(
         ingest(IngestOptions((str(sample),), alone, str(trained / f"step{step}"), name="sample"))
     rows = []
     for path in (bank, alone):
-        with duckdb.connect(str(path), read_only=True) as connection:
-            rows.append(
-                connection.execute(
-                    "select model.sha256, peak.* replace (sequence.sentence as sequence) from peak"
-                    " join sequence on sequence.id = peak.sequence"
-                    " join run on run.id = sequence.run join model on model.id = run.model"
-                    " join corpus on corpus.id = run.corpus where corpus.name = 'sample'"
-                    " order by all"
-                ).fetchall()
+        rows.append(
+            query_bank(
+                path,
+                "select model.sha256, peak.* replace (sequence.sentence as sequence) from peak"
+                " join sequence on sequence.id = peak.sequence"
+                " join run on run.id = sequence.run join model on model.id = run.model"
+                " join corpus on corpus.id = run.corpus where corpus.name = 'sample'"
+                " order by all",
             )
+        )
     assert rows[0] == rows[1] and len({row[0] for row in rows[0]}) == len(STEPS)
     with open_bank(bank) as opened:
         models = opened.sql("select name, series, step, tokens_seen from model order by step")

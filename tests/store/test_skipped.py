@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import new_banks
 import pytest
 import safetensors.torch
 import tokenizers
 import torch
+from bank_rows import query_bank
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import CorpusError
@@ -59,20 +59,18 @@ def test_too_long_and_no_pieces(tmp_path: Path) -> None:
     report = ingest(IngestOptions((str(corpus),), bank, "minilm"))
     assert report.sentences == 2
     assert report.skipped == {"no-pieces": 1, "too-long": 1}
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.execute(
-            "select skipped.name, reason, detail, place, sentence.name from skipped"
-            " inner join sentence on sentence.id = skipped.sentence order by reason"
-        ).fetchall()
-        assert [row[:2] for row in rows] == [("invisible", "no-pieces"), ("long", "too-long")]
-        assert "word 3" in rows[0][2] and "602 tokens, more than 512" in rows[1][2]
-        assert all(row[0] == row[4] for row in rows)
-        assert rows[1][3].endswith("c.conllu:5")
-        # every accuracy is over what was kept
-        counted = connection.execute(
-            "select distinct n from head_accuracy(relation := 'all')"
-        ).fetchall()
-        assert counted == [(4,)]
+    rows = query_bank(
+        bank,
+        "select skipped.name, reason, detail, place, sentence.name from skipped"
+        " inner join sentence on sentence.id = skipped.sentence order by reason",
+    )
+    assert [row[:2] for row in rows] == [("invisible", "no-pieces"), ("long", "too-long")]
+    assert "word 3" in rows[0][2] and "602 tokens, more than 512" in rows[1][2]
+    assert all(row[0] == row[4] for row in rows)
+    assert rows[1][3].endswith("c.conllu:5")
+    # every accuracy is over what was kept
+    counted = query_bank(bank, "select distinct n from head_accuracy(relation := 'all')")
+    assert counted == [(4,)]
 
 
 @pytest.mark.slow
@@ -98,9 +96,8 @@ def test_unreadable_sentences_are_listed_and_skipped_on_request(tmp_path: Path, 
     report = ingest(IngestOptions((str(corpus),), bank, model, skip_bad=True))
     assert [each.sentence for each in report.problems] == ["cycle"]
     assert (report.sentences, report.skipped) == (2, {"cycle": 1})
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        rows = connection.execute("select run, name, reason, place from skipped").fetchall()
-        assert rows == [(None, "cycle", "cycle", f"{corpus}:6")]
+    rows = query_bank(bank, "select run, name, reason, place from skipped")
+    assert rows == [(None, "cycle", "cycle", f"{corpus}:6")]
 
 
 def test_a_corpus_of_nothing_but_faults_is_refused(tmp_path: Path, model: str) -> None:
@@ -132,8 +129,7 @@ def test_attention_that_does_not_sum_to_one(
         IngestOptions((str(corpus),), new_banks.put(tmp_path / "b.duckdb"), str(folder))
     )
     assert (report.sentences, report.skipped) == (1, {"not-normalised": 1})
-    with duckdb.connect(str(tmp_path / "b.duckdb"), read_only=True) as connection:
-        assert connection.execute("select name, batch from skipped").fetchall() == [("bad", 1)]
-        assert connection.execute("select count(*) from sequence").fetchone() == (1,)
+    assert query_bank(tmp_path / "b.duckdb", "select name, batch from skipped") == [("bad", 1)]
+    assert query_bank(tmp_path / "b.duckdb", "select count(*) from sequence")[0] == (1,)
     again = ingest(IngestOptions((str(corpus),), tmp_path / "b.duckdb", str(folder)))
     assert (again.state, again.skipped) == ("unchanged", {"not-normalised": 1})

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import hostile
 import new_banks
 import numpy as np
 import pytest
+from bank_rows import query_bank
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.store.runs import StoredRun, check_resumable
@@ -48,14 +48,9 @@ def _scarce(plain: Path, folder: Path) -> Path:
     return folder
 
 
-def _rows(bank: Path, statement: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
 def _check_same_figures(one: Path, other: Path) -> None:
     """But for rounding, which batches decide."""
-    found, expected = (np.array(_rows(bank, _PEAKS), dtype=float) for bank in (one, other))
+    found, expected = (np.array(query_bank(bank, _PEAKS), dtype=float) for bank in (one, other))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
@@ -81,7 +76,7 @@ def test_smaller_batches_go_on_after_too_little_memory(
     stopped: tuple[IngestOptions, AttnbankError], tmp_path: Path
 ) -> None:
     options, error = stopped
-    ((batches, inputs),) = _rows(
+    ((batches, inputs),) = query_bank(
         options.bank, "select batches, (from sequence select count(*)) from run_part"
     )
     assert batches > 0
@@ -94,8 +89,8 @@ def test_smaller_batches_go_on_after_too_little_memory(
     smaller = replace(options, batch_tokens=128)
     assert ingest(smaller).state == "resumed"
     budgets = "select batch_tokens, options['earlier_batch_tokens'] from run, run_part"
-    assert _rows(options.bank, budgets) == [(128, f"{batches}:256")]
-    assert _rows(
+    assert query_bank(options.bank, budgets) == [(128, f"{batches}:256")]
+    assert query_bank(
         options.bank, "select max(batch) = (from run_part select batches) from sequence"
     ) == [(True,)]
     whole = replace(smaller, bank=new_banks.put(tmp_path / "whole.duckdb"))
@@ -110,7 +105,7 @@ def test_a_run_is_interrupted_again_and_its_batches_get_smaller_again(
 ) -> None:
     """The plan of every stretch is kept, so that the next finds its place."""
     options, _ = stopped
-    ((batches,),) = _rows(options.bank, "select batches from run_part")
+    ((batches,),) = query_bank(options.bank, "select batches from run_part")
 
     class Stopped(Exception):
         pass
@@ -119,14 +114,14 @@ def test_a_run_is_interrupted_again_and_its_batches_get_smaller_again(
         if progress.stage == "running" and progress.done > before[0][0] + 3:
             raise Stopped
 
-    before = _rows(options.bank, "select count(*) from sequence")
+    before = query_bank(options.bank, "select count(*) from sequence")
     with pytest.raises(Stopped):
         ingest(replace(options, batch_tokens=128), tell)
-    ((more,),) = _rows(options.bank, "select batches from run_part")
+    ((more,),) = query_bank(options.bank, "select batches from run_part")
     assert more > batches
     assert ingest(replace(options, batch_tokens=64)).state == "resumed"
     budgets = "select batch_tokens, options['earlier_batch_tokens'] from run, run_part"
-    assert _rows(options.bank, budgets) == [(64, f"{batches}:256 {more}:128")]
+    assert query_bank(options.bank, budgets) == [(64, f"{batches}:256 {more}:128")]
     whole = replace(options, bank=new_banks.put(tmp_path / "whole.duckdb"), batch_tokens=64)
     ingest(whole)
     _check_same_figures(options.bank, whole.bank)
@@ -136,7 +131,7 @@ def test_larger_batches_are_refused_and_replace_says_what_it_discards(
     stopped: tuple[IngestOptions, AttnbankError],
 ) -> None:
     options, _ = stopped
-    ((batches,),) = _rows(options.bank, "select batches from run_part")
+    ((batches,),) = query_bank(options.bank, "select batches from run_part")
     with pytest.raises(CallError, match="has batches of 256 tokens") as caught:
         ingest(replace(options, batch_tokens=512))
     assert f"deletes its {batches} batches" in caught.value.remedy
@@ -206,8 +201,8 @@ def test_info_beside_an_ingest_says_who_writes_and_an_interrupt_keeps_whole_batc
         " group by sequence.id, sequence.positions"
         " having count(attention.sequence) != sequence.positions * 12"  # 3 layers of 4 heads
     )
-    assert _rows(bank, torn) == []
-    kept = _rows(bank, "select batches, (from sequence select max(batch)) from run_part")
+    assert query_bank(bank, torn) == []
+    kept = query_bank(bank, "select batches, (from sequence select max(batch)) from run_part")
     assert kept[0][0] == kept[0][1] > 0
     assert ingest(IngestOptions((str(sample),), bank, str(model), batch_tokens=256)).state == (
         "resumed"

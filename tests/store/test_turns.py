@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import new_banks
 import pytest
+from bank_rows import query_bank
 
 from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.inputs import candidate_inputs, planning
@@ -42,6 +42,5 @@ def test_a_checkpoint_never_meets_a_statement_that_began_before_it(
     bank = new_banks.put(tmp_path / "bank.duckdb")
     report = ingest(IngestOptions((corpus,), bank, str(tiny_model("bert"))))
     assert report.state == "new"
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        found = connection.execute("select count(*), max(batch) from sequence").fetchone()
+    found = query_bank(bank, "select count(*), max(batch) from sequence")[0]
     assert found == (160, 40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -31,14 +32,24 @@ _OF_RUNS = {
 }
 
 
+def query_bank(bank: Path | str, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
+    """The rows of a statement, without attnbank."""
+    with duckdb.connect(str(bank), read_only=True) as connection:
+        return connection.execute(statement, values).fetchall()
+
+
+def change_bank(bank: Path | str, *statements: str) -> None:
+    """Execute statements on a bank, as a user may without attnbank."""
+    with duckdb.connect(str(bank)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
 def model_of(bank: Path, run: int = 1) -> str:
     """The model of a run, which a command that reads a folder must be given."""
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        found = connection.execute(
-            "select model.name from run inner join model on model.id = run.model where run.id = ?",
-            [run],
-        ).fetchall()
-    return str(found[0][0])
+    select = "select model.name from run inner join model on model.id = run.model where run.id = ?"
+    ((name,),) = query_bank(bank, select, [run])
+    return str(name)
 
 
 def rows(bank: Path) -> dict[str, Rows]:

@@ -221,10 +221,7 @@ def _both(kind: str, cases: dict[str, Callable[[Path], None]]) -> list[Any]:
     _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS) + _both("weights", WEIGHTS),
 )
 def test_a_damaged_folder_ends_in_two_lines_and_leaves_nothing(
-    corpus: Path,
-    folder: Path,
-    damage: Callable[[Path], None],
-    capsys: pytest.CaptureFixture[str],
+    corpus: Path, folder: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     damage(folder)
     with hostile.nothing_made(corpus.parent):
@@ -234,10 +231,7 @@ def test_a_damaged_folder_ends_in_two_lines_and_leaves_nothing(
 @pytest.mark.usual("config: [!it]*", "tokenizer: [a-m]*")
 @pytest.mark.parametrize("damage", _both("config", CONFIGURATIONS) + _both("tokenizer", TOKENIZERS))
 def test_a_dry_run_refuses_the_same(
-    corpus: Path,
-    folder: Path,
-    damage: Callable[[Path], None],
-    capsys: pytest.CaptureFixture[str],
+    corpus: Path, folder: Path, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All of it, though it reads no weights."""
     damage(folder)
