@@ -1,4 +1,4 @@
-"""`ingest --measure`: what is written equals slow loops over hidden states and matrices."""
+"""`ingest --measure`: what is written is what layers lack without the values of a position."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ FAMILIES = (
     "bert", "roberta", "electra", "distilbert", "mpnet", "deberta-v1", "deberta", "gpt2",
     "gpt-neox", "llama", "mistral-own", "qwen2", "qwen3", "gemma-own", "gemma2", "gemma3",
 )  # fmt: skip
-MEASURES: tuple[Measure, ...] = tuple(each for each in get_args(Measure) if each != "weights")
+MEASURES: tuple[Measure, ...] = tuple(
+    measure for measure in get_args(Measure) if measure != "weights"
+)
 CLOSE = 1e-5  # of the largest figure: the models compute in float32
 
 
@@ -43,6 +45,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     class Made(dict[str, Path]):
         def __missing__(self, kind: str) -> Path:
             self[kind] = tiny_models.save(kind, top / kind, TEXT)
+            model = transformers.AutoModel.from_pretrained(self[kind])
+            torch.manual_seed(1)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    if parameter.ndim == 1:  # biases, which are 0 in a new model, and norms
+                        parameter.normal_(1, 0.3)
+            model.save_pretrained(self[kind])
             return self[kind]
 
     return Made()
@@ -50,7 +59,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def _maps(bank: Path) -> dict[int, tuple[list[list[str]], np.ndarray]]:
     """Of each input the pieces of its positions, and its maps [layers, heads, P, P]."""
-    found = {}
+    inputs = {}
     with duckdb.connect(str(bank), read_only=True) as connection:
         for (sequence,) in connection.execute("select id from sequence").fetchall():
             pieces = connection.execute(
@@ -64,8 +73,8 @@ def _maps(bank: Path) -> dict[int, tuple[list[list[str]], np.ndarray]]:
             layers, heads = (len({row[at] for row in rows}) for at in (0, 1))
             maps = np.array([row[2] for row in rows])
             shape = (layers, heads, len(pieces), len(pieces))
-            found[sequence] = ([row[0] for row in pieces], maps.reshape(shape))
-    return found
+            inputs[sequence] = ([row[0] for row in pieces], maps.reshape(shape))
+    return inputs
 
 
 def _expected(
@@ -79,8 +88,9 @@ def _expected(
     if measure == "value-zeroing":
         return oracle_measures.value_zeroing(model, ids, segments, ranges)[:, None]
     with torch.no_grad():
-        found = model(input_ids=torch.tensor([ids]), output_attentions=True).attentions
-    return oracle_measures.rollout(np.stack([each[0].double().numpy() for each in found]))[:, None]
+        attentions = model(input_ids=torch.tensor([ids]), output_attentions=True).attentions
+    weights = np.stack([layer[0].double().numpy() for layer in attentions])
+    return oracle_measures.rollout(weights)[:, None]
 
 
 def _compare(folder: Path, bank: Path, measure: Measure, subword: Any = "mean") -> None:
@@ -96,10 +106,10 @@ def _compare(folder: Path, bank: Path, measure: Measure, subword: Any = "mean") 
     takes_segments = load(str(folder)).takes_segments
     split = 0
     for pieces, maps in _maps(bank).values():
-        ends = np.cumsum([len(each) for each in pieces]).tolist()
+        ends = np.cumsum([len(own) for own in pieces]).tolist()
         ranges = [*zip([0, *ends], ends, strict=False)]
         split += len(ranges) < ends[-1]
-        ids = tokenizer.convert_tokens_to_ids([each for part in pieces for each in part])
+        ids = tokenizer.convert_tokens_to_ids([piece for own in pieces for piece in own])
         segments = [0] * len(ids) if takes_segments else None
         expected = _expected(measure, model, ids, segments, ranges, subword)
         assert maps.shape == expected.shape
@@ -127,10 +137,10 @@ def test_from_the_first_piece(folders: dict[str, Path], tmp_path: Path) -> None:
 
 
 def test_a_family_that_is_not_known_is_refused_in_one_line(folders: dict[str, Path]) -> None:
-    with pytest.raises(ModelError) as told:
+    with pytest.raises(ModelError) as error:
         load(str(folders["albert"]), measure="norms")
-    assert told.value.fact.startswith("--measure norms is not known for albert (")
-    assert "bert, " in told.value.remedy and "--measure weights" in told.value.remedy
+    assert error.value.fact.startswith("--measure norms is not known for albert (")
+    assert "bert, " in error.value.remedy and "--measure weights" in error.value.remedy
     load(str(folders["albert"]), measure="rollout")
 
 
@@ -177,12 +187,12 @@ def test_a_picture_of_norms_is_scaled_by_the_largest(
     path = tmp_path / "bank.duckdb"
     ingest(IngestOptions((str(STORIES),), path, model=str(folders["bert"]), measure="norms"))
     with open_bank(path) as bank:
-        shown = bank.show(1, head="2-3", run="stories/bert/norms")
-        largest = shown.weights["weight"].max()
+        picture = bank.show(1, head="2-3", run="stories/bert/norms")
+        largest = picture.weights["weight"].max()
         assert isinstance(largest, float) and largest != 1
-        assert 'stroke-opacity="1.000"' in shown.svg
-        assert "The measure is norms, not attention weights." in shown.svg
-        assert "Line width = attention norm" in shown.svg and "0.01 of the largest" in shown.svg
+        assert 'stroke-opacity="1.000"' in picture.svg
+        assert "The measure is norms, not attention weights." in picture.svg
+        assert "Line width = attention norm" in picture.svg and "0.01 of the largest" in picture.svg
 
 
 def test_measures_of_layers_have_one_map_in_each() -> None:

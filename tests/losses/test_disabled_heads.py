@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import oracle_ablation
-import oracle_measures
 import oracle_words
 import pytest
 import tiny_models
@@ -20,10 +19,26 @@ from attnbank.ingest.losses.language_model import Scorer, Text
 from attnbank.ingest.models.loading import Model, load
 from attnbank.sql.errors import AttnbankError, CallError
 
-FAMILIES = (
-    "BERT", "RoBERTa", "ELECTRA", "DistilBERT", "MPNet", "GPT-2", "GPT-NeoX", "Llama", "Qwen2",
-    "Qwen3", "Gemma",
-)  # fmt: skip
+SIZE = {
+    "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64,
+    "max_position_embeddings": 64,
+}  # fmt: skip
+CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "BERT": ("Bert", {}),
+    "RoBERTa": ("Roberta", {"type_vocab_size": 2}),
+    "ELECTRA": ("Electra", {"embedding_size": 16}),
+    "DistilBERT": ("DistilBert", {"hidden_dim": 64}),
+    "MPNet": ("MPNet", {}),
+    "GPT-2": ("GPT2", {"bos_token_id": 0, "eos_token_id": 0}),
+    "GPT-NeoX": ("GPTNeoX", {}),
+    "Llama": ("Llama", {"num_key_value_heads": 2}),
+    "Qwen2": ("Qwen2", {"num_key_value_heads": 2}),
+    "Qwen3": ("Qwen3", {"num_key_value_heads": 2, "head_dim": 12}),
+    "Gemma": ("Gemma", {"num_key_value_heads": 2, "head_dim": 12}),
+    "Mistral": ("Mistral", {"num_key_value_heads": 2, "sliding_window": 4}),
+}
+"""By family, the name of its classes and what its config has besides the size."""
+FAMILIES = [family for family in CONFIGS if family != "Mistral"]
 SENTENCES = ("The reporters saw her .", "Nobody in the old town knows where the reporter is .")
 HEADS = ((0, 1), (2, 0), (2, 3))
 IN_ALL_LAYERS = ((0, 1), (1, 1), (2, 1))  # MPNet has one table of distances for all layers
@@ -39,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]) -> Ma
     def make(family: str) -> tuple[Model, list[Text]]:
         if family not in found:
             folder = tmp_path_factory.mktemp("model")
-            classes, settings = oracle_measures.TINY[family]
+            classes, settings = CONFIGS[family]
             is_causal = hasattr(transformers, f"{classes}ForCausalLM") and not hasattr(
                 transformers, f"{classes}ForMaskedLM"
             )
@@ -52,7 +67,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, sample_text: list[str]) -> Ma
             else:
                 tokenizer = tiny_models.wordpiece(sample_text)
             config = getattr(transformers, f"{classes}Config")(
-                **settings | {"vocab_size": len(tokenizer)}
+                **SIZE | settings | {"vocab_size": len(tokenizer)}
             )
             torch.manual_seed(2)
             model = getattr(transformers, f"{classes}{head}")(config)
