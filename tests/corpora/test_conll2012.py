@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import duckdb
-import new_banks
+import corpus_text
 import pytest
 
-from attnbank.ingest import IngestOptions, ingest
 from attnbank.ingest.corpora.document import Problem, Sentence, Word
 from attnbank.ingest.corpora.formats.conll2012 import read_conll2012
-from attnbank.ingest.merge.merging import merge_banks
-from attnbank.ingest.store.deleting import delete
-from attnbank.queries import open_bank
-from attnbank.queries.export import export
-from attnbank.sql.errors import AttnbankError
+
+items = partial(corpus_text.read_items, read=read_conll2012)
+sentences = partial(corpus_text.read_sentences, read=read_conll2012)
 
 
 def document(name: str, *sentences: str, part: str = "000") -> str:
@@ -34,16 +30,6 @@ def document(name: str, *sentences: str, part: str = "000") -> str:
     return f"#begin document ({name}); part {part}\n{''.join(blocks)}#end document\n"
 
 
-def items(text: str) -> list[Sentence | Problem]:
-    return list(read_conll2012(text.encode().splitlines(keepends=True)))
-
-
-def sentences(text: str) -> list[Sentence]:
-    read = items(text)
-    assert [str(item) for item in read if isinstance(item, Problem)] == []
-    return [item for item in read if isinstance(item, Sentence)]
-
-
 def mentions(sentence: Sentence) -> list[tuple[str, int, int]]:
     return [(mention.entity, mention.first, mention.last) for mention in sentence.mentions]
 
@@ -52,7 +38,7 @@ def test_columns_of_the_reference_scorers() -> None:
     """Document, part, number, word and coreference, or the last two: there are no tags."""
     rows = [("Ann", "(0)"), ("saw", "-"), ("her", "(1"), ("dog", "1)")]
     for row in ("d\t0\t{}\t{}\t{}", "{1}\t{2}", "{1} {2}"):
-        lines = "\n".join(row.format(at, *each) for at, each in enumerate(rows))
+        lines = "\n".join(row.format(at, *word) for at, word in enumerate(rows))
         (sentence,) = sentences(f"#begin document (d); \n{lines}\n#end document\n")
         assert sentence.words == tuple(Word(form) for form, _ in rows)
         assert mentions(sentence) == [("0", 1, 1), ("1", 3, 4)]
@@ -108,8 +94,8 @@ def test_tabs_and_an_empty_last_column() -> None:
 
 
 def test_a_faulty_first_sentence_keeps_the_document() -> None:
-    problem, sentence = items(document("x", "a/NN/1)", "b/NN/(1)"))
-    assert isinstance(problem, Problem) and isinstance(sentence, Sentence)
+    read = items(document("x", "a/NN/1)", "b/NN/(1)"))
+    problem, sentence = corpus_text.problem_and_sentence(read)
     assert (problem.id, problem.line) == ("unbalanced-entity", 2)
     assert sentence.document is not None and sentence.document.name == "x"
 
@@ -126,16 +112,13 @@ def test_litbank(corpora: Path) -> None:
     assert paths
     for path in paths:
         lines = path.read_text(encoding="utf-8").split("\n")
-        with path.open("rb") as file:
-            read = list(read_conll2012(file))
-        found = [item for item in read if isinstance(item, Sentence)]
-        assert len(found) == len(read)
-        assert [s.document.name for s in found if s.document] == [path.stem]
+        read = sentences(path.read_bytes())
+        assert [s.document.name for s in read if s.document] == [path.stem]
         cells = [line.split("\t") for line in lines if line and not line.startswith("#")]
-        assert [w.form for s in found for w in s.words] == [row[3] for row in cells]
-        assert len(found) == sum(row[2] == "0" for row in cells)
+        assert [w.form for s in read for w in s.words] == [row[3] for row in cells]
+        assert len(read) == sum(row[2] == "0" for row in cells)
         opened = sum(row[-1].count("(") for row in cells)
-        assert sum(len(s.mentions) for s in found) == opened
+        assert sum(len(s.mentions) for s in read) == opened
 
 
 @pytest.mark.parametrize("coreference", ["-", "_", "*"])
@@ -151,16 +134,17 @@ PHRASES = [
 ]  # fmt: skip
 
 
-def parsed(*cells: str, name: str = "x", strict: bool = False) -> list[Sentence | Problem]:
-    rows = "".join(f"{name} 0 {at} w{at} NN {cell} - - - - * -\n" for at, cell in enumerate(cells))
-    text = f"#begin document ({name}); part 000\n{rows}\n#end document\n"
-    return list(read_conll2012(text.encode().splitlines(keepends=True), strict=strict))
+def parse(*cells: str) -> str:
+    rows = "".join(f"x 0 {at} w{at} NN {cell} - - - - * -\n" for at, cell in enumerate(cells))
+    return f"#begin document (x); part 000\n{rows}\n#end document\n"
 
 
 def phrases(*cells: str) -> list[tuple[str, int, int, int | None]]:
-    (read,) = parsed(*cells)
-    assert isinstance(read, Sentence) and not read.departures
-    return [(each.label, each.first, each.last, each.parent) for each in read.constituents]
+    (sentence,) = sentences(parse(*cells))
+    assert not sentence.departures
+    return [
+        (phrase.label, phrase.first, phrase.last, phrase.parent) for phrase in sentence.constituents
+    ]
 
 
 def test_constituents() -> None:
@@ -169,30 +153,30 @@ def test_constituents() -> None:
     assert phrases("(TOP*)", "(FRAG*)") == [("TOP", 1, 1, None), ("FRAG", 2, 2, None)]
 
 
-def _grown(rng: random.Random, words: list[str], parent: int | None, found: list[object]) -> None:
+def _grown(rng: random.Random, words: list[str], parent: int | None, tree: list[object]) -> None:
     """Grow a random phrase after `words`, whose brackets are written where they belong."""
-    number, first = len(found) + 1, len(words) + 1
+    number, first = len(tree) + 1, len(words) + 1
     label = rng.choice(("NP", "VP-TMP", "S|<x>", "-NONE-"))
-    found.append(None)
+    tree.append(None)
     opening = "(" + label
     for _ in range(rng.randint(1, 3)):
         if rng.random() < 0.5 and len(words) < 60:
             before = len(words)
-            _grown(rng, words, number, found)
+            _grown(rng, words, number, tree)
             words[before] = opening + words[before]
         else:
             words.append(opening + "*")
         opening = ""
     words[-1] += ")"
-    found[number - 1] = (label, first, len(words), parent)
+    tree[number - 1] = (label, first, len(words), parent)
 
 
 def test_any_tree_is_read() -> None:
     for seed in range(200):
-        rng, words, found = random.Random(seed), list[str](), list[object]()
+        rng, words, tree = random.Random(seed), list[str](), list[object]()
         for _ in range(rng.randint(1, 2)):
-            _grown(rng, words, None, found)
-        assert phrases(*words) == found
+            _grown(rng, words, None, tree)
+        assert phrases(*words) == tree
 
 
 @pytest.mark.parametrize(
@@ -212,58 +196,14 @@ def test_any_tree_is_read() -> None:
     ],
 )
 def test_a_parse_that_is_not_a_tree(cells: tuple[str, ...], line: int, fact: str) -> None:
-    (read,) = parsed(*cells)
-    assert isinstance(read, Sentence) and len(read.words) == 2 and read.constituents == ()
-    assert [(each.id, each.fact, each.line) for each in read.departures] == [
-        ("bad-parse", fact, line)
-    ]
-    (problem,) = parsed(*cells, strict=True)
-    assert isinstance(problem, Problem) and (problem.id, problem.line) == ("bad-parse", line)
+    (sentence,) = sentences(parse(*cells))
+    assert len(sentence.words) == 2 and sentence.constituents == ()
+    assert corpus_text.facts(sentence.departures) == [("bad-parse", fact, line)]
+    problem = corpus_text.read_problem(parse(*cells), read_conll2012, strict=True)
+    assert (problem.id, problem.line) == ("bad-parse", line)
 
 
 def test_the_last_of_six_columns_is_no_parse() -> None:
     text = "#begin document (x); part 0\nx 0 0 a NN (1)\n\n#end document\n"
     (sentence,) = sentences(text)
     assert sentence.constituents == () and mentions(sentence) == [("1", 1, 1)]
-
-
-def _stored(bank: Path | str, table: str = "constituent") -> list[tuple[object, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(
-            f"select document.name, label, first_index, last_index, parent from {table} as own"
-            " inner join sentence on sentence.id = own.sentence"
-            " inner join document on document.id = sentence.document"
-            " order by own.sentence, number"
-        ).fetchall()
-
-
-@pytest.mark.slow
-def test_constituents_are_stored_merged_exported_and_deleted(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    corpus, model = tmp_path / "c.conll", str(tiny_model("bert"))
-    rows = "\n".join(f"NAME 0 {at} w NN {cell} - - - - * -" for at, cell in enumerate(PARSE))
-    corpus.write_text(
-        "".join(f"#begin document (d{at}); part 0\n{rows}\n\n#end document\n" for at in range(4))
-    )
-    every = [(f"d{at}", *phrase) for at in range(4) for phrase in PHRASES]
-    shards = []
-    for shard in ("1/2", "2/2"):
-        shards.append(new_banks.put(tmp_path / f"{shard[0]}.duckdb"))
-        ingest(IngestOptions((str(corpus),), shards[-1], model, shard=shard))
-    assert _stored(shards[0]) == [row for row in every if row[0] in ("d0", "d2")]
-    merged = tmp_path / "merged.duckdb"
-    merge_banks(merged, shards)
-    assert _stored(merged) == every
-    ingest(IngestOptions((str(corpus),), merged, model, name="other"))
-    assert len(_stored(merged)) == 2 * len(every)
-    with open_bank(merged) as opened:
-        (first, _) = opened.runs()["name"]
-        export(opened, tmp_path / "out", run=first)
-    assert _stored(merged, f"'{tmp_path / 'out' / 'constituent.parquet'}'") == every
-    delete(merged, [first], ["c"])
-    assert _stored(merged) == every
-    with duckdb.connect(str(shards[1])) as connection:
-        connection.execute("insert into constituent values (999, 1, null, 'X', 1, 1)")
-    with pytest.raises(AttnbankError, match="constituent has rows that belong to no sentence"):
-        merge_banks(tmp_path / "damaged.duckdb", shards)

@@ -9,27 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from corpus_text import problem_and_sentence, read_items, read_sentence, read_sentences
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnbank.ingest.corpora.document import FaultError, Problem, Sentence, Word, check_tree
-from attnbank.ingest.corpora.formats.conllu import read_conllu
+from attnbank.ingest.corpora.document import FaultError, Problem, Word, check_tree
 
 
 def row(id: str, form: str, head: str = "_", deprel: str = "_", misc: str = "_") -> str:
     return f"{id}\t{form}\t_\t_\t_\t_\t{head}\t{deprel}\t_\t{misc}"
-
-
-def items(text: str | bytes) -> list[Sentence | Problem]:
-    data = text.encode() if isinstance(text, str) else text
-    return list(read_conllu(data.splitlines(keepends=True), "file"))
-
-
-def sentences(text: str | bytes) -> list[Sentence]:
-    read = items(text)
-    problems = [str(item) for item in read if isinstance(item, Problem)]
-    assert not problems
-    return [item for item in read if isinstance(item, Sentence)]
 
 
 RAIN = f"{row('1', 'Rain', '2', 'nsubj')}\n{row('2', 'fell', '0', 'root')}\n\n"
@@ -41,7 +29,7 @@ def test_all_columns_of_a_word() -> None:
         "1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\t2:nsubj\tGloss=x|SpaceAfter=No\n"
         "2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t0:root\t_\n"
     )
-    (sentence,) = sentences(text)
+    sentence = read_sentence(text)
     assert sentence.words == (
         Word("Dogs", "dog", "NOUN", "NNS", "Number=Plur", 2, "nsubj", "2:nsubj", False, None,
              "Gloss=x"),
@@ -51,12 +39,12 @@ def test_all_columns_of_a_word() -> None:
 
 
 def test_the_underscore_is_a_word() -> None:
-    (sentence,) = sentences("1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n")
+    sentence = read_sentence("1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n")
     assert sentence.words == (Word("_", lemma="_"), Word("x"))
 
 
 def test_a_sentence_without_a_tree() -> None:
-    (sentence,) = sentences(f"{row('1', 'Rain')}\n{row('2', 'fell')}\n")
+    sentence = read_sentence(f"{row('1', 'Rain')}\n{row('2', 'fell')}\n")
     assert [word.head_index for word in sentence.words] == [None, None]
 
 
@@ -73,7 +61,7 @@ def test_multiword_tokens() -> None:
             row("5", ".", "4", "punct"),
         ]
     )
-    (sentence,) = sentences(text)
+    sentence = read_sentence(text)
     assert [word.surface for word in sentence.words] == [None, "don't", "don't", "know.", "know."]
     assert [word.space_after for word in sentence.words] == [True, False, True, False, False]
 
@@ -82,7 +70,7 @@ def test_empty_nodes_are_counted_and_are_no_words() -> None:
     text = "\n".join(
         [row("0.1", "You"), row("1", "Go", "0", "root"), row("1.1", "a"), row("1.2", "b")]
     )
-    (sentence,) = sentences(text)
+    sentence = read_sentence(text)
     assert sentence.empty_nodes == 3
     assert [word.form for word in sentence.words] == ["Go"]
 
@@ -95,9 +83,9 @@ def test_documents_and_paragraphs() -> None:
         + "# newdoc\n# sent_id = s1\n" + RAIN
         + "# newdoc\n" + RAIN
     )  # fmt: skip
-    read = sentences(text)
+    read = read_sentences(text)
     starts = [sentence.document and sentence.document.name for sentence in read]
-    assert starts == ["one", None, None, "file-1", "file-2"]
+    assert starts == ["one", None, None, "document-1", "document-2"]
     assert [sentence.paragraph for sentence in read] == [1, 1, 2, None, None]
     assert [sentence.name for sentence in read] == ["s1", "s2", None, "s1", None]
     assert read[0].document is not None
@@ -116,7 +104,7 @@ def test_what_is_said_of_a_sentence_is_kept_as_it_is() -> None:
         + "# sent_id = s2\n# text = Rain  fell\n# newpar\n# newdoc_id = x\n" + RAIN
         + "# text = Snow fell\n" + RAIN
     )  # fmt: skip
-    first, second, third = sentences(text)
+    first, second, third = read_sentences(text)
     assert list(first.metadata.items()) == [
         ("speaker", "Bob"), ("s_type", "decl"), ("a", "b = c"), ("empty", ""),
         ("newpar_block", "p (2 s)"),
@@ -129,43 +117,42 @@ def test_what_is_said_of_a_sentence_is_kept_as_it_is() -> None:
 
 def test_a_paragraph_may_begin_within_a_sentence() -> None:
     broken = row("1", "Rain", "2", "nsubj") + "\n" + row("2", "fell", "0", "root", "NewPar=Yes")
-    read = sentences(f"# newpar\n{broken}\n\n{RAIN}")
+    read = read_sentences(f"# newpar\n{broken}\n\n{RAIN}")
     assert [sentence.paragraph for sentence in read] == [1, 2]
 
 
 def test_a_file_without_newdoc_is_a_document() -> None:
-    read = sentences("# a licence, and nothing else\n\n# meta::genre = tale\n" + RAIN + RAIN)
+    read = read_sentences("# a licence, and nothing else\n\n# meta::genre = tale\n" + RAIN + RAIN)
     assert [sentence.document is not None for sentence in read] == [True, False]
     assert read[0].document is not None
-    assert (read[0].document.name, read[0].document.metadata) == ("file", {"genre": "tale"})
+    assert (read[0].document.name, read[0].document.metadata) == ("document", {"genre": "tale"})
 
 
 @pytest.mark.parametrize("lost", ["bad\n", "# sent_id = x\n\n", "\xff".join(["1", "\n"])])
 def test_a_faulty_sentence_loses_neither_document_nor_paragraph(lost: str) -> None:
     begin = "# newdoc id = one\n# newpar\n# meta::genre = tale\n"
-    problem, sentence = items((begin + lost).encode("latin1") + b"\n" + RAIN.encode())
-    assert isinstance(problem, Problem) and isinstance(sentence, Sentence)
+    text = (begin + lost).encode("latin1") + b"\n" + RAIN.encode()
+    _, sentence = problem_and_sentence(read_items(text))
     assert sentence.document is not None
     assert (sentence.document.name, sentence.document.metadata) == ("one", {"genre": "tale"})
     assert sentence.paragraph == 1
 
 
 def test_a_document_that_begins_in_a_faulty_sentence() -> None:
-    problem, sentence = items(RAIN.rstrip() + "\n# newdoc id = two\n" + RAIN + SNOW)
-    assert isinstance(problem, Problem) and isinstance(sentence, Sentence)
+    text = RAIN.rstrip() + "\n# newdoc id = two\n" + RAIN + SNOW
+    problem, sentence = problem_and_sentence(read_items(text))
     assert problem.id == "newdoc-in-sentence"
     assert sentence.document is not None and sentence.document.name == "two"
 
 
 def test_all_problems_in_one_pass() -> None:
     bad = RAIN.replace("\t0\troot", "\t1\tdep")
-    read = items("# sent_id = a\n" + bad + RAIN + "# sent_id = c\n" + bad + bad)
+    read = read_items("# sent_id = a\n" + bad + RAIN + "# sent_id = c\n" + bad + bad)
     assert [getattr(item, "id", None) for item in read] == ["no-root", None, "no-root", "no-root"]
     assert [item.line for item in read] == [2, 5, 9, 12]
-    problem = read[0]
-    assert isinstance(problem, Problem)
-    told = str(replace(problem, file="file.conllu"))
-    assert told.startswith("file.conllu:2: no-root: no word has head 0 (sentence a).")
+    assert isinstance(read[0], Problem)
+    message = str(replace(read[0], file="file.conllu"))
+    assert message.startswith("file.conllu:2: no-root: no word has head 0 (sentence a).")
 
 
 @pytest.mark.parametrize(
@@ -181,30 +168,30 @@ def test_all_problems_in_one_pass() -> None:
 )
 def test_harmless_variants_read_the_same(change) -> None:  # type: ignore[no-untyped-def]
     data = ("# newdoc id = d\n# sent_id = s\n# text = Rain fell\n" + RAIN + RAIN).encode()
-    plain = [(s.words, s.name, s.text, s.document) for s in sentences(data)]
-    assert [(s.words, s.name, s.text, s.document) for s in sentences(change(data))] == plain
+    plain = [(s.words, s.name, s.text, s.document) for s in read_sentences(data)]
+    assert [(s.words, s.name, s.text, s.document) for s in read_sentences(change(data))] == plain
 
 
 def test_line_separators_of_unicode_end_no_line() -> None:
-    (sentence,) = sentences(row("1", "a\u2028b", "0", "root") + "\n")
+    sentence = read_sentence(row("1", "a\u2028b", "0", "root") + "\n")
     assert sentence.words[0].form == "a\u2028b"
 
 
 def test_text_is_compared_without_spaces() -> None:
-    assert len(sentences("# text = Ra in  fell\n" + RAIN)) == 1
-    assert len(sentences("# text = Caf\u00e9\n" + row("1", "Cafe\u0301", "0", "root"))) == 1
+    assert len(read_sentences("# text = Ra in  fell\n" + RAIN)) == 1
+    assert len(read_sentences("# text = Caf\u00e9\n" + row("1", "Cafe\u0301", "0", "root"))) == 1
 
 
 def test_sent_ids_are_unique_within_a_document_only() -> None:
     text = "# newdoc id = a\n# sent_id = 1\n" + RAIN + "# newdoc id = b\n# sent_id = 1\n" + RAIN
-    assert len(sentences(text)) == 2
+    assert len(read_sentences(text)) == 2
 
 
 def test_a_long_sentence() -> None:
     count = 1500
     lines = [row("1", "w", "0", "root")]
     lines += [row(str(i), "w", str(i - 1), "dep") for i in range(2, count + 1)]
-    (sentence,) = sentences("\n".join(lines))
+    sentence = read_sentence("\n".join(lines))
     assert [word.head_index for word in sentence.words] == list(range(count))
 
 
@@ -263,7 +250,7 @@ def write(sentence: Iterable[Word]) -> str:
 @settings(max_examples=40)
 @given(st.lists(words(), min_size=1, max_size=4))
 def test_what_is_written_is_read(corpus: list[tuple[Word, ...]]) -> None:
-    read = sentences("".join(map(write, corpus)))
+    read = read_sentences("".join(map(write, corpus)))
     assert [sentence.words for sentence in read] == corpus
 
 
@@ -284,6 +271,9 @@ def test_a_tree_fault_is_found_where_there_is_one(heads: list[int]) -> None:
         check_tree(heads)
 
 
+DAMAGE = [b"", b"\t", b"\n", b"\n\n", b"#", b"-", b".", b"1", b"0", b"_", b"\xff", b"(", b"|"]
+
+
 def test_damage_gives_problems_and_never_an_exception() -> None:
     rng = random.Random(1)
     line = row("1", "Rain", "2", "nsubj", "Entity=(e1-weather-1)")
@@ -294,24 +284,8 @@ def test_damage_gives_problems_and_never_an_exception() -> None:
         data = bytearray(good)
         for _ in range(rng.randint(1, 4)):
             at = rng.randrange(len(data))
-            data[at : at + rng.randint(0, 2)] = rng.choice(
-                [
-                    b"",
-                    b"\t",
-                    b"\n",
-                    b"\n\n",
-                    b"#",
-                    b"-",
-                    b".",
-                    b"1",
-                    b"0",
-                    b"_",
-                    b"\xff",
-                    b"(",
-                    b"|",
-                ]
-            )
-        problems += any(isinstance(item, Problem) for item in items(bytes(data)))
+            data[at : at + rng.randint(0, 2)] = rng.choice(DAMAGE)
+        problems += any(isinstance(item, Problem) for item in read_items(bytes(data)))
     assert problems > 1000
 
 
@@ -324,41 +298,14 @@ def test_real_corpora(corpora: Path, name: str) -> None:
     path = corpora / f"{name}.conllu"
     text = path.read_text(encoding="utf-8")
     lines = text.split("\n")
-    with path.open("rb") as file:
-        read = list(read_conllu(file, name))
-    assert [str(item) for item in read if isinstance(item, Problem)] == []
-    found = [item for item in read if isinstance(item, Sentence)]
-    assert len(found) == sum(line.startswith("# sent_id = ") for line in lines)
+    read = read_sentences(path.read_bytes())
+    assert len(read) == sum(line.startswith("# sent_id = ") for line in lines)
     numbered = [line.split("\t") for line in lines if line[:1].isdigit()]
     expected = [cells[1] for cells in numbered if cells[0].isdigit()]
-    assert [word.form for sentence in found for word in sentence.words] == expected
-    starts = [s.document.name for s in found if s.document is not None]
+    assert [word.form for sentence in read for word in sentence.words] == expected
+    starts = [s.document.name for s in read if s.document is not None]
     assert starts == [line[14:] for line in lines if line.startswith("# newdoc id = ")]
-    assert sum(s.empty_nodes for s in found) == sum("." in cells[0] for cells in numbered)
-    opened = sum(
-        item.count("(")
-        for cells in numbered
-        for item in cells[9].split("|")
-        if item.startswith("Entity=")
-    )
-    assert sum(len(s.mentions) for s in found) == opened
-
-
-@pytest.mark.parametrize("name", ["gum-dev", "ewt-dev"])
-def test_spacing_spells_the_text(corpora: Path, name: str) -> None:
-    with (corpora / f"{name}.conllu").open("rb") as file:
-        for sentence in read_conllu(file):
-            assert isinstance(sentence, Sentence)
-            spelled = ""
-            surface = None  # of the multiword token at hand
-            for word in sentence.words:
-                if word.surface is None:
-                    spelled += word.form + " " * word.space_after
-                    surface = None
-                    continue
-                if surface is None:
-                    spelled += word.surface
-                surface = word.surface
-                if word.space_after:
-                    spelled, surface = spelled + " ", None
-            assert spelled.strip() == sentence.text
+    assert sum(s.empty_nodes for s in read) == sum("." in cells[0] for cells in numbered)
+    misc = [item for cells in numbered for item in cells[9].split("|")]
+    opened = sum(item.count("(") for item in misc if item.startswith("Entity="))
+    assert sum(len(s.mentions) for s in read) == opened

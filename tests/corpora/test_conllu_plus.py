@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from attnbank.ingest.corpora.document import Problem, Sentence
+from dataclasses import replace
+
+from corpus_text import read_problem, read_sentence, read_sentences
+
 from attnbank.ingest.corpora.format import recognise
-from attnbank.ingest.corpora.formats.conllu import read_conllu
 
 CUPT = """# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC PARSEME:MWE
 # text = She takes it up.
@@ -23,31 +25,26 @@ fell\t2\troot\t0
 """
 
 
-def read(text: str) -> list[Sentence | Problem]:
-    assert recognise(text.encode()) == "conllu"
-    return [*read_conllu(text.encode().splitlines(keepends=True), "f")]
-
-
 def test_columns_beside_the_ten_go_to_misc() -> None:
-    (sentence,) = read(CUPT)
-    assert isinstance(sentence, Sentence) and not sentence.departures
-    assert [word.misc for word in sentence.words] == [
+    assert recognise(CUPT.encode()) == "conllu"
+    plus = read_sentence(CUPT)
+    assert not plus.departures
+    assert [word.misc for word in plus.words] == [
         None, "Note=a|PARSEME:MWE=1:VPC.full;2:IAV", None, "PARSEME:MWE=1%7Cx", None
     ]  # fmt: skip
     plain = "".join(
         line.rpartition("\t")[0] + "\n" if "\t" in line else line + "\n"
         for line in CUPT.splitlines()[1:]
     )
-    (ten,) = read(plain)
-    assert isinstance(ten, Sentence)
-    for word, own in zip(sentence.words, ten.words, strict=True):
-        for name in ("form", "lemma", "upos", "head_index", "deprel", "space_after", "surface"):
-            assert getattr(word, name) == getattr(own, name)
+    bare = [replace(word, misc=None) for word in read_sentence(plain).words]
+    assert [replace(word, misc=None) for word in plus.words] == bare
 
 
 def test_columns_are_taken_by_name_and_others_are_not_annotated() -> None:
-    first, second = read(FEW + FEW.partition("\n")[2])  # they hold for the rest of the file
-    assert isinstance(first, Sentence) and isinstance(second, Sentence)
+    assert recognise(FEW.encode()) == "conllu"
+    first, second = read_sentences(
+        FEW + FEW.partition("\n")[2]
+    )  # they hold for the rest of the file
     assert [(w.form, w.head_index, w.deprel, w.upos) for w in first.words] == [
         ("Rain", 2, "nsubj", None), ("fell", 0, "root", None)
     ]  # fmt: skip
@@ -55,27 +52,21 @@ def test_columns_are_taken_by_name_and_others_are_not_annotated() -> None:
 
 
 def test_another_list_of_columns_holds_from_there_on() -> None:
-    joined = read(FEW + CUPT + FEW)
-    assert [isinstance(each, Sentence) for each in joined] == [True] * 3
+    assert len(read_sentences(FEW + CUPT + FEW)) == 3
 
 
-def test_a_row_of_another_length_is_told_by_what_was_declared() -> None:
-    (problem,) = read(FEW.replace("fell\t2", "fell\tx\t2"))
-    assert isinstance(problem, Problem)
-    assert (problem.id, problem.line, problem.fact) == (
-        "column-count", 3, "expected 4 columns, found 5"
-    )  # fmt: skip
-    (problem,) = read(CUPT.partition("\n")[2])
-    assert isinstance(problem, Problem) and "global.columns" in problem.fact
-    (problem,) = read(FEW.replace("DEPREL", "HEAD"))
-    assert isinstance(problem, Problem) and problem.id == "bad-global-columns"
+def test_a_row_has_as_many_columns_as_were_declared() -> None:
+    other = read_problem(FEW.replace("fell\t2", "fell\tx\t2"))
+    assert (other.id, other.line) == ("column-count", 3)
+    assert other.fact == "expected 4 columns, found 5"
+    assert "global.columns" in read_problem(CUPT.partition("\n")[2]).fact
+    assert read_problem(FEW.replace("DEPREL", "HEAD")).id == "bad-global-columns"
 
 
 def test_a_tab_at_the_end_of_a_line_is_no_column() -> None:
-    for text in (CUPT, CUPT.replace("FORM LEMMA", "FORM LEMMA"), FEW):
+    for text in (CUPT, FEW):
         tabbed = "\n".join(line + "\t" * ("\t" in line) for line in text.split("\n"))
-        assert read(tabbed) == read(text)
+        assert read_sentence(tabbed) == read_sentence(text)
     ten = "1\tRain\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
-    assert read(ten.replace("_\n", "_\t\n")) == read(ten)
-    (problem,) = read(ten.replace("\t_\n", "\t\n"))  # MISC itself is empty
-    assert isinstance(problem, Problem) and problem.id == "empty-column"
+    assert read_sentence(ten.replace("_\n", "_\t\n")) == read_sentence(ten)
+    assert read_problem(ten.replace("\t_\n", "\t\n")).id == "empty-column"  # MISC itself

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from corpus_text import Items, problem_and_sentence
 
 from attnbank.ingest.corpora.document import Problem, Sentence, Word
 from attnbank.ingest.corpora.formats.docbin import read_docbin
@@ -24,7 +25,7 @@ def doc(text: str, **annotation: object) -> Doc:
     return Doc(Vocab(), words=words, **annotation)
 
 
-def items(*docs: Doc) -> list[Sentence | Problem]:
+def items(*docs: Doc) -> Items:
     from spacy.tokens import DocBin
 
     data = DocBin(store_user_data=True, docs=docs).to_bytes()
@@ -114,8 +115,7 @@ def test_names_and_metadata() -> None:
 def test_a_faulty_first_sentence_keeps_the_document() -> None:
     made = doc("it rained it stopped", heads=[1, 1, 3, 3], deps=["x"] * 4)
     made.spans["coref_clusters_1"] = [made[1:3]]
-    problem, sentence = items(made)
-    assert isinstance(problem, Problem) and isinstance(sentence, Sentence)
+    problem, sentence = problem_and_sentence(items(made))
     assert problem.sentence == "1 of document file-1"
     assert sentence.document is not None
 

@@ -1,22 +1,11 @@
-"""Enhanced dependencies: the DEPS column becomes the table enhanced_dependency."""
+"""Enhanced dependencies: the DEPS column."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import duckdb
-import new_banks
 import pytest
-
-from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.corpora.document import Problem, Sentence
-from attnbank.ingest.corpora.formats.conllu import read_conllu
-from attnbank.ingest.merge.merging import merge_banks
-from attnbank.ingest.store.deleting import delete
-from attnbank.queries import open_bank
-from attnbank.queries.export import export
+from corpus_text import read_problem, read_sentence, read_sentences
 
 # Two conjuncts share a subject, once told twice; an empty node stands for what is left out.
 ROWS = """1\tShe\tshe\tPRON\t_\t_\t2\tnsubj\t2:nsubj|4:nsubj|4:nsubj\t_
@@ -31,47 +20,11 @@ EDGES = [
     (1, 2, "nsubj"), (1, 4, "nsubj"), (2, 0, "root"), (3, 4, "cc"), (4, 0, "root"),
     (4, 2, "conj:and"), (5, 4, "advmod"),
 ]  # fmt: skip
-DOCUMENTS = "".join(f"# newdoc id = d{at}\n# sent_id = s{at}\n{ROWS}\n" for at in range(4))
-ASKED = (
-    "select sentence.name, dependent_index, head_index, relation from enhanced_dependency"
-    " inner join sentence on sentence.id = sentence order by all"
-)
 
 
-def _asked(bank: Path, statement: str = ASKED) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(bank), read_only=True) as connection:
-        return connection.execute(statement).fetchall()
-
-
-def _filled(bank: Path, corpus: Path, model: Path, **options: Any) -> Path:
-    ingest(IngestOptions((str(corpus),), new_banks.put(bank), str(model), **options))
-    return bank
-
-
-@pytest.mark.slow
-def test_edges_are_stored_merged_exported_and_deleted(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
-    corpus = tmp_path / "c.conllu"
-    corpus.write_text(DOCUMENTS)
-    model = tiny_model("bert")
-    every = [(f"s{at}", *edge) for at in range(4) for edge in EDGES]
-    shards = [_filled(tmp_path / f"{at}.duckdb", corpus, model, shard=f"{at}/2") for at in (1, 2)]
-    assert _asked(shards[0]) == [row for row in every if row[0] in ("s0", "s2")]
-    merged = tmp_path / "merged.duckdb"
-    merge_banks(merged, shards)
-    assert _asked(merged) == every
-
-    ingest(IngestOptions((str(corpus),), merged, str(model), name="other"))
-    assert len(_asked(merged)) == 2 * len(every)
-    with open_bank(merged) as opened:
-        export(opened, tmp_path / "out", run=f"c/{model.name}")
-    (of_run,) = _asked(
-        merged, f"select count(*) from '{tmp_path / 'out' / 'enhanced_dependency.parquet'}'"
-    )
-    assert of_run == (len(every),)
-    delete(merged, [f"c/{model.name}"], ["c"])
-    assert _asked(merged) == every
+def test_edges_are_told_once() -> None:
+    words = enumerate(read_sentence(ROWS).words, 1)
+    assert [(at, *edge) for at, word in words for edge in word.edges] == EDGES
 
 
 @pytest.mark.parametrize(
@@ -79,11 +32,10 @@ def test_edges_are_stored_merged_exported_and_deleted(
     ["2", "2:", ":nsubj", "2:nsubj|", "-1:nsubj", "7:nsubj", "02:nsubj", "2:n subj", "4.2:nsubj",
      "1.1:nsubj", "2.0:nsubj", "9999999999:nsubj", "\u0663:nsubj"],
 )  # fmt: skip
-def test_what_is_no_edge_is_told(deps: str) -> None:
-    rows = ROWS.replace("2:nsubj|4:nsubj|4:nsubj", deps)
-    (found,) = read_conllu(rows.encode().splitlines(keepends=True))
-    assert isinstance(found, Problem) and (found.id, found.line) == ("bad-deps", 1)
-    assert repr(deps.partition("|")[0] or deps) in found.fact or "''" in found.fact
+def test_what_is_no_edge_is_refused(deps: str) -> None:
+    problem = read_problem(ROWS.replace("2:nsubj|4:nsubj|4:nsubj", deps))
+    assert (problem.id, problem.line) == ("bad-deps", 1)
+    assert repr(deps.partition("|")[0] or deps) in problem.fact or "''" in problem.fact
 
 
 @pytest.mark.parametrize("name", ["gum-dev.conllu", "ewt-dev.conllu"])
@@ -98,10 +50,10 @@ def test_the_edges_of_real_text(name: str, corpora: Path) -> None:
                 head, _, relation = edge.partition(":")
                 if head.isdigit():
                     wanted.append((cells[0], head, relation))
-    found: list[tuple[str, str, str]] = []
-    with path.open("rb") as lines:
-        for sentence in read_conllu(lines):
-            assert isinstance(sentence, Sentence)
-            for at, word in enumerate(sentence.words, 1):
-                found += [(str(at), str(head), relation) for head, relation in word.edges]
-    assert len(found) > 10_000 and found == wanted
+    edges = [
+        (str(at), str(head), relation)
+        for sentence in read_sentences(path.read_bytes())
+        for at, word in enumerate(sentence.words, 1)
+        for head, relation in word.edges
+    ]
+    assert len(edges) > 10_000 and edges == wanted

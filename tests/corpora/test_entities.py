@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbank.ingest.corpora.document import FaultError, Sentence
-from attnbank.ingest.corpora.formats.conllu import read_conllu
+from attnbank.ingest.corpora.document import FaultError
 from attnbank.ingest.corpora.mentions import COREFUD, EntitySpan, Notation, entity_spans
 
 GUM = Notation.parse_declaration("GRP-etype-infstat-salience-centering-minspan-link-identity")
@@ -29,26 +26,26 @@ def test_nested_mentions_of_different_entities() -> None:
 
 
 def test_nested_mentions_of_one_entity() -> None:
-    found = spans({1: "(e1-person-2", 2: "(e1-person-1", 3: "e1)", 5: "e1)"}, 5)
-    assert [(span.words, span.head) for span in found] == [
+    read = spans({1: "(e1-person-2", 2: "(e1-person-1", 3: "e1)", 5: "e1)"}, 5)
+    assert [(span.words, span.head) for span in read] == [
         ((1, 2, 3, 4, 5), (2,)),
         ((2, 3), (2,)),
     ]
 
 
 def test_both_mentions_of_one_entity_may_begin_on_a_word() -> None:
-    found = spans({1: "(e1-person(e1-person", 2: "e1)", 3: "e1)"}, 3)
-    assert [span.words for span in found] == [(1, 2, 3), (1, 2)]
+    read = spans({1: "(e1-person(e1-person", 2: "e1)", 3: "e1)"}, 3)
+    assert [span.words for span in read] == [(1, 2, 3), (1, 2)]
 
 
 def test_crossing_mentions() -> None:
-    found = spans({1: "(a", 2: "(b", 3: "a)", 4: "b)"}, 4)
-    assert [(span.entity, span.words) for span in found] == [("a", (1, 2, 3)), ("b", (2, 3, 4))]
+    read = spans({1: "(a", 2: "(b", 3: "a)", 4: "b)"}, 4)
+    assert [(span.entity, span.words) for span in read] == [("a", (1, 2, 3)), ("b", (2, 3, 4))]
 
 
 def test_an_entity_may_end_and_begin_on_a_word() -> None:
-    found = spans({1: "(a", 2: "a)(b(c)", 3: "b)"}, 3)
-    assert [(span.entity, span.words) for span in found] == [
+    read = spans({1: "(a", 2: "a)(b(c)", 3: "b)"}, 3)
+    assert [(span.entity, span.words) for span in read] == [
         ("a", (1, 2)),
         ("b", (2, 3)),
         ("c", (2,)),
@@ -66,8 +63,8 @@ def test_discontinuous_mentions() -> None:
 
 
 def test_two_discontinuous_mentions_of_one_entity() -> None:
-    found = spans({1: "(e[1/2])", 2: "(e[1/2])", 3: "(e[2/2])", 4: "(e[2/2])"}, 4)
-    assert sorted(span.words for span in found) == [(1, 4), (2, 3)]
+    read = spans({1: "(e[1/2])", 2: "(e[1/2])", 3: "(e[2/2])", 4: "(e[2/2])"}, 4)
+    assert sorted(span.words for span in read) == [(1, 4), (2, 3)]
 
 
 def test_gum() -> None:
@@ -151,16 +148,16 @@ def test_empty_nodes_are_in_mentions_but_are_no_words() -> None:
     ],
 )
 def test_what_is_refused(cells: dict[int, str], id: str, line: int) -> None:
-    with pytest.raises(FaultError) as caught:
+    with pytest.raises(FaultError) as error:
         spans(cells, 2)
-    assert (caught.value.problem.id, caught.value.problem.line) == (id, line)
+    assert (error.value.problem.id, error.value.problem.line) == (id, line)
 
 
 @pytest.mark.parametrize("text", ["", "eid--head", "eid-eid", "etype-etype"])
 def test_bad_declarations(text: str) -> None:
-    with pytest.raises(FaultError) as caught:
+    with pytest.raises(FaultError) as error:
         Notation.parse_declaration(text)
-    assert caught.value.problem.id == "bad-global-entity"
+    assert error.value.problem.id == "bad-global-entity"
 
 
 @pytest.mark.slow
@@ -173,44 +170,6 @@ def test_what_is_written_is_read(ends: list[tuple[int, int]]) -> None:
             cells[last] += f"e{number})"
     for number, (first, last) in enumerate(wanted):
         cells[first] += f"(e{number}-thing-1" + ")" * (first == last)
-    found = spans({word: value for word, value in cells.items() if value}, 9)
-    assert [(span.words[0], span.words[-1]) for span in found] == wanted
-    assert [span.entity for span in found] == [f"e{number}" for number in range(len(wanted))]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["gum-dev", "gum-train"])
-def test_mentions_of_gum(corpora: Path, name: str) -> None:
-    """Compare with a reader that follows one entity at a time through the text."""
-    with (corpora / f"{name}.conllu").open("rb") as file:
-        found = [
-            (sentence.line, mention.entity, mention.first, mention.last, mention.type)
-            for sentence in read_conllu(file)
-            if isinstance(sentence, Sentence)
-            for mention in sentence.mentions
-        ]
-    text = (corpora / f"{name}.conllu").read_text(encoding="utf-8")
-    expected = []
-    line = 1
-    for block in text.split("\n\n"):
-        events = []  # (entity, word, opens, closes, type)
-        for row in block.split("\n"):
-            cells = row.split("\t")
-            if not cells[0].isdigit():
-                continue
-            values = [item[7:] for item in cells[9].split("|") if item.startswith("Entity=")]
-            for chunk in "".join(values).replace("(", "\n(").replace(")", ")\n").split():
-                fields = chunk.strip("()").split("-")
-                type = fields[1] if len(fields) > 1 else ""
-                opens, closes = chunk[0] == "(", chunk[-1] == ")"
-                events.append((fields[0], int(cells[0]), opens, closes, type))
-        for entity in {event[0] for event in events}:
-            open_ = []
-            for _, word, opens, closes, type in (e for e in events if e[0] == entity):
-                if opens:
-                    open_.append((word, type))
-                if closes:
-                    start, kind = open_.pop()
-                    expected.append((line, entity, start, word, kind))
-        line += block.count("\n") + 2
-    assert sorted(found) == sorted(expected)
+    read = spans({word: value for word, value in cells.items() if value}, 9)
+    assert [(span.words[0], span.words[-1]) for span in read] == wanted
+    assert [span.entity for span in read] == [f"e{number}" for number in range(len(wanted))]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 import unicodedata
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+import corpus_text
 import duckdb
 import new_banks
 import pytest
@@ -20,14 +21,8 @@ from attnbank.ingest.corpora.formats.lines import prose_fact, read_lines, split_
 from attnbank.ingest.corpora.sources import find_sources, read_corpus
 from attnbank.sql.errors import CallError
 
-
-def items(text: str | bytes) -> list[Sentence | Problem]:
-    raw = text.encode() if isinstance(text, str) else text
-    return list(read_lines(raw.splitlines(keepends=True), "file"))
-
-
-def sentences(text: str | bytes) -> list[Sentence]:
-    return [item for item in items(text) if isinstance(item, Sentence)]
+items = partial(corpus_text.read_items, read=read_lines)
+sentences = partial(corpus_text.read_sentences, read=read_lines)
 
 
 def forms(text: str) -> list[str]:
@@ -35,13 +30,13 @@ def forms(text: str) -> list[str]:
 
 
 def test_sentences_and_documents() -> None:
-    found = sentences("Rain fell.\nIt stopped.\n\n\n \t\nThe dogs barked.\n")
-    assert [each.text for each in found] == ["Rain fell.", "It stopped.", "The dogs barked."]
-    assert [each.line for each in found] == [1, 2, 6]
-    names = [each.document.name if each.document else None for each in found]
-    assert names == ["file-1", None, "file-2"]
-    assert [word.upos for each in found for word in each.words] == [None] * 10
-    assert [word.head_index for each in found for word in each.words] == [None] * 10
+    read = sentences("Rain fell.\nIt stopped.\n\n\n \t\nThe dogs barked.\n")
+    assert [sentence.text for sentence in read] == ["Rain fell.", "It stopped.", "The dogs barked."]
+    assert [sentence.line for sentence in read] == [1, 2, 6]
+    names = [sentence.document.name if sentence.document else None for sentence in read]
+    assert names == ["document-1", None, "document-2"]
+    assert [word.upos for sentence in read for word in sentence.words] == [None] * 10
+    assert [word.head_index for sentence in read for word in sentence.words] == [None] * 10
 
 
 def test_ends_of_lines_and_of_the_file() -> None:
@@ -51,8 +46,8 @@ def test_ends_of_lines_and_of_the_file() -> None:
         b"\xef\xbb\xbfRain fell.\n\n It stopped. \n",
         "Rain fell.\n\u00a0\nIt stopped.\u2003\n".encode(),
     ):
-        assert [each.text for each in sentences(text)] == expected
-    assert len([each for each in sentences("a\n\u00a0\nb\n") if each.document]) == 2
+        assert [sentence.text for sentence in sentences(text)] == expected
+    assert all(sentence.document for sentence in sentences("a\n\u00a0\nb\n"))
     assert items(b"") == []
 
 
@@ -75,34 +70,30 @@ def test_words() -> None:
 def test_words_hold_every_character_that_can_stand_alone(text: str) -> None:
     rest = "".join(forms(text))
 
-    def seen(each: str) -> str:
-        return "".join(
-            c for c in each
-            if not c.isspace() and unicodedata.category(c)[0] != "M"
-            and unicodedata.category(c) != "Cf"
-        )  # fmt: skip
+    def seen(text: str) -> str:
+        hidden = ("M", "Cf")  # marks, and characters that only format
+        kinds = ((char, unicodedata.category(char)) for char in text if not char.isspace())
+        return "".join(char for char, kind in kinds if not kind.startswith(hidden))
 
     assert seen(rest) == seen(text)
     assert all(form and not any(c.isspace() for c in form) for form in forms(text))
 
 
 def test_a_faulty_line_does_not_hide_the_others() -> None:
-    found = items(b"Rain fell.\nIt\x07 stopped.\nThe dogs \xff\n\nA door closed.\n")
-    assert [isinstance(item, Problem) for item in found] == [False, True, True, False]
-    assert [item.id for item in found if isinstance(item, Problem)] == [
-        "control-character",
-        "not-utf8",
-    ]
-    assert [item.line for item in found] == [1, 2, 3, 5]
+    read = items(b"Rain fell.\nIt\x07 stopped.\nThe dogs \xff\n\nA door closed.\n")
+    assert [isinstance(item, Problem) for item in read] == [False, True, True, False]
+    problems = [item.id for item in read if isinstance(item, Problem)]
+    assert problems == ["control-character", "not-utf8"]
+    assert [item.line for item in read] == [1, 2, 3, 5]
 
 
 def test_a_document_whose_first_line_is_faulty() -> None:
     for first in (b"\xff\n", b"a " * 32_768 + b"\n"):
-        found = sentences(first + b"Rain fell.\n\nIt stopped.\n")
-        assert [each.document.name if each.document else None for each in found] == [
-            "file-1",
-            "file-2",
+        _, *read = items(first + b"Rain fell.\n\nIt stopped.\n")
+        names = [
+            item.document.name for item in read if isinstance(item, Sentence) and item.document
         ]
+        assert names == ["document-1", "document-2"]
 
 
 def test_text_is_read_as_lines_unless_something_annotates_it(
@@ -179,7 +170,7 @@ def test_prose_is_told_from_sentences_on_lines(name: str, corpora: Path) -> None
     lines = [line[9:] for line in text.splitlines() if line.startswith("# text = ")]
     joint = "" if name == "zh" else " "
     paragraphs = [joint.join(lines[at : at + 5]) for at in range(0, len(lines), 5)]
-    wrapped = [line for each in paragraphs for line in (*textwrap.wrap(each, 72), "")]
+    wrapped = [line for text in paragraphs for line in (*textwrap.wrap(text, 72), "")]
     assert prose_fact("\n".join(lines).encode()) is None
     for prose in (paragraphs, wrapped, paragraphs[:1], wrapped[:8]):
         assert prose_fact("\n".join(prose).encode()[: 1 << 16]) is not None, prose
@@ -209,21 +200,17 @@ def test_an_encyclopedia_is_sentences_on_lines(corpora: Path) -> None:
     ],
 )
 def test_what_is_prose(text: str, fact: str | None) -> None:
-    found = prose_fact(text.encode())
-    assert found == fact if fact is None or found is None else found.startswith(fact)
+    assert (prose_fact(text.encode()) or "").startswith(fact or "")
+    assert (prose_fact(text.encode()) is None) == (fact is None)
 
 
-def test_prose_is_asked_about(tmp_path: Path, model: str) -> None:
+def test_prose_needs_a_choice_of_format(tmp_path: Path, model: str) -> None:
     path, bank = tmp_path / "story.txt", tmp_path / "bank.duckdb"
     path.write_text("Rain fell all night. In the morning it stopped. The dogs barked.\n" * 3)
 
-    def asked(**how: Any) -> int:
-        return ingest(IngestOptions((str(path),), new_banks.put(bank), model, **how)).sentences
-
-    with pytest.raises(
-        CallError, match="is unannotated prose: 3 of its first 3 lines have several"
-    ) as error:
-        asked()
+    fact = "is unannotated prose: 3 of its first 3 lines have several"
+    with pytest.raises(CallError, match=fact) as error:
+        ingest(IngestOptions((str(path),), bank, model))
     for remedy in ("--spacy en_core_web_sm", "--format lines"):
         assert remedy in error.value.remedy
-    assert asked(format="lines") == 3
+    assert ingest(IngestOptions((str(path),), bank, model, format="lines")).sentences == 3

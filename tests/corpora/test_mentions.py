@@ -7,10 +7,10 @@ from pathlib import Path
 
 import oracle_coreference
 import pytest
+from corpus_text import read_problem, read_sentence, read_sentences
 
-from attnbank.ingest.corpora.document import Constituent, Problem, Sentence, Word
+from attnbank.ingest.corpora.document import Constituent, Word
 from attnbank.ingest.corpora.formats.conll2012 import read_conll2012
-from attnbank.ingest.corpora.formats.conllu import read_conllu
 from attnbank.ingest.corpora.mentions import (
     EntitySpan,
     Phrases,
@@ -48,15 +48,11 @@ def test_the_head_of_a_file_is_that_of_its_field() -> None:
         "3\tWoolf\tWoolf\tPROPN\t_\t_\t2\tappos\t_\tEntity=e1)\n"
         "4\twrote\twrite\tVERB\t_\t_\t0\troot\t_\t_\n"
     )
-    found = {}
+    heads = {}
     for declared in ("eid-etype-head-other", "eid-etype-minspan-other", "eid-etype-other-head"):
-        (sentence,) = read_conllu(
-            f"# global.Entity = {declared}\n{rows}\n".encode().splitlines(True)
-        )
-        assert isinstance(sentence, Sentence)
-        (mention,) = sentence.mentions
-        found[declared] = (mention.head, mention.head_rule, mention.kind)
-    assert found == {
+        (mention,) = read_sentence(f"# global.Entity = {declared}\n{rows}\n").mentions
+        heads[declared] = (mention.head, mention.head_rule, mention.kind)
+    assert heads == {
         "eid-etype-head-other": (3, "head", "proper"),
         "eid-etype-minspan-other": (2, "tree", "nominal"),
         "eid-etype-other-head": (2, "tree", "nominal"),
@@ -78,9 +74,9 @@ def test_the_head_of_a_file_is_that_of_its_field() -> None:
 )
 def test_of_several_tops_the_one_that_it_is_about(text: str, head: str) -> None:
     words, above = [], text.count(" ") + 2
-    for each in text.split():
-        form, upos, deprel = [*each.split("/"), "X", "dep"][:3]
-        words.append(Word(form, upos=upos, deprel=deprel, head_index=above if "/" in each else 1))
+    for tagged in text.split():
+        form, upos, deprel = [*tagged.split("/"), "X", "dep"][:3]
+        words.append(Word(form, upos=upos, deprel=deprel, head_index=above if "/" in tagged else 1))
     words.append(Word("said", upos="VERB", head_index=0, deprel="root"))
     index, rule = head_of(words, range(1, above))
     assert (words[index - 1].form, rule) == (head, "tree")
@@ -90,17 +86,15 @@ def test_a_span_is_one_mention_of_an_entity() -> None:
     """As scorers count: the same words of another entity, or other words of it, are others."""
     rows = ["she  PRP  -  (7)|(7)|(8)", "saw  VBD  -  -", "her  PRP$  -  (9|(7)", "dog  NN  -  9)"]
     text = "".join(f"d  0  {at}  {row}\n" for at, row in enumerate(rows))
-    lines = f"#begin document (d);\n{text}\n#end document\n".encode().splitlines(True)
-    (sentence,) = read_conll2012(lines)
-    assert isinstance(sentence, Sentence)
-    assert [(each.entity, each.first, each.last) for each in sentence.mentions] == [
+    text = f"#begin document (d);\n{text}\n#end document\n"
+    read = read_sentence(text, read_conll2012)
+    assert [(mention.entity, mention.first, mention.last) for mention in read.mentions] == [
         ("7", 1, 1), ("8", 1, 1), ("9", 3, 4), ("7", 3, 3)
     ]  # fmt: skip
-    assert [(each.id, each.fact) for each in sentence.departures] == [
-        ("repeated-mention", "entity 7 has word 1 for a mention more than once")
-    ]
-    (problem,) = read_conll2012(lines, strict=True)
-    assert isinstance(problem, Problem) and problem.id == "repeated-mention"
+    (departure,) = read.departures
+    assert departure.id == "repeated-mention"
+    assert departure.fact == "entity 7 has word 1 for a mention more than once"
+    assert read_problem(text, read_conll2012, strict=True).id == "repeated-mention"
 
 
 def test_the_gap_of_a_discontinuous_mention_is_outside() -> None:
@@ -192,22 +186,22 @@ def test_a_mention() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gum-dev", "gum-train"])
-def test_heads_of_the_tree_in_gum(corpora: Path, name: str) -> None:
-    """The heads of another reading of the file."""
+def test_mentions_of_gum(corpora: Path, name: str) -> None:
+    """Against another reading of the file."""
     slow = oracle_coreference.conllu([corpora / f"{name}.conllu"])
-    expected = sorted((each.first, each.last, each.head, each.kind) for each in slow.mentions)
-    found = []
-    start = 0
-    with (corpora / f"{name}.conllu").open("rb") as file:
-        for sentence in read_conllu(file):
-            assert isinstance(sentence, Sentence)
-            for each in sentence.mentions:
-                assert each.head_rule == "tree"
-                place = start - 1
-                found.append((place + each.first, place + each.last, place + each.head, each.kind))
-            start += len(sentence.words)
-    assert sorted(found) == expected
-    assert len(found) > 1000
+    read = []
+    before = -1  # the words of earlier sentences, and the index of a first word is 1
+    for sentence in read_sentences((corpora / f"{name}.conllu").read_bytes()):
+        for mention in sentence.mentions:
+            assert mention.head_rule == "tree"
+            places = (before + at for at in (mention.first, mention.last, mention.head))
+            read.append((*places, mention.kind, mention.entity))
+        before += len(sentence.words)
+    assert sorted(read) == sorted(
+        (mention.first, mention.last, mention.head, mention.kind, mention.entity)
+        for mention in slow.mentions
+    )
+    assert len(read) > 1000
 
 
 def hide(line: bytes, columns: set[int]) -> bytes:
@@ -220,7 +214,7 @@ def test_rules_agree_mostly_in_gum(corpora: Path) -> None:
     """The shares that the docstrings of head_of and kind_of tell."""
     lines = (corpora / "gum-train.conllu").read_bytes().splitlines(keepends=True)
     trees, without_trees, bare = (
-        [s for s in read_conllu(hide(line, columns) for line in lines) if isinstance(s, Sentence)]
+        read_sentences(b"".join(hide(line, columns) for line in lines))
         for columns in (set[int](), {6, 7}, {2, 3, 4, 5, 6, 7})
     )
     minspan, surface, kinds = [0, 0], [0, 0], [0, 0]  # wrong and right
@@ -230,7 +224,7 @@ def test_rules_agree_mostly_in_gum(corpora: Path) -> None:
             gold.mentions, no_tree.mentions, forms.mentions, strict=True
         ):
             span = range(mention.first, mention.last + 1)
-            several += sum(gold.words[each - 1].head_index not in span for each in span) > 1
+            several += sum(gold.words[at - 1].head_index not in span for at in span) > 1
             head, rule = head_of(forms.words, span)
             assert (rule, by_minspan.head_rule, by_form.kind_rule) == ("surface", "minspan", "form")
             minspan[by_minspan.head == mention.head] += 1
@@ -261,11 +255,11 @@ PARSED = (
 def test_the_head_of_a_mention_by_the_phrases_of_a_parse(
     tagged: str, parse: str, head: int
 ) -> None:
-    pairs = [each.rsplit("/", 1) for each in tagged.split()]
+    pairs = [word.rsplit("/", 1) for word in tagged.split()]
     words = [Word(form, xpos=tag) for form, tag in pairs]
     constituents = []
-    for each in parse.split():
-        label, extent = each.split(":")
+    for phrase in parse.split():
+        label, extent = phrase.split(":")
         first, last = map(int, extent.split("-"))
         constituents.append(Constituent(label, first, last, None))
     span = range(1, len(words) + 1)

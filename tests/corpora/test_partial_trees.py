@@ -9,12 +9,12 @@ from typing import Any
 import duckdb
 import new_banks
 import pytest
+from corpus_text import facts, read_problem, read_sentence
 from text_banks import make_text_bank
 
 from attnbank.cli.app import run_command_line
 from attnbank.ingest import IngestOptions, ingest
-from attnbank.ingest.corpora.document import NO_HEAD, FaultError, Problem, Sentence, check_tree
-from attnbank.ingest.corpora.formats.conllu import read_conllu
+from attnbank.ingest.corpora.document import NO_HEAD, FaultError, check_tree
 from attnbank.queries import open_bank
 
 HEADS = {1: (2, "det"), 2: (3, "nsubj"), 3: (0, "root"), 4: (6, "case"), 5: (6, "det"),
@@ -35,32 +35,24 @@ def conllu(name: str, without: dict[int, str] | None = None) -> str:
     return "\n".join(rows) + "\n\n"
 
 
-def read(text: str, *, strict: bool = False) -> list[Sentence | Problem]:
-    return [*read_conllu(text.encode().splitlines(keepends=True), "f", strict=strict)]
-
-
 def test_the_word_has_no_head_and_the_others_keep_theirs() -> None:
-    (sentence,) = read(conllu("a", {2: "head", 5: "deprel", 7: "head deprel"}))
-    assert isinstance(sentence, Sentence)
+    sentence = read_sentence(conllu("a", {2: "head", 5: "deprel", 7: "head deprel"}))
     assert [word.head_index for word in sentence.words] == [2, None, 0, 6, None, 3, None]
     assert [word.deprel for word in sentence.words] == [
         "det", "nsubj", "root", "case", None, "obl", None
     ]  # fmt: skip
-    assert [(each.id, each.fact, each.line) for each in sentence.departures] == [
+    assert facts(sentence.departures) == [
         ("missing-head", "'dog' has no head", 3),
         ("missing-head", "HEAD is 6 but DEPREL is _", 6),
         ("missing-head", "'.' has no head", 8),
     ]
-    (problem,) = read(conllu("a", {2: "head"}), strict=True)
-    assert isinstance(problem, Problem) and problem.id == "missing-head"
+    assert read_problem(conllu("a", {2: "head"}), strict=True).id == "missing-head"
 
 
 def test_a_text_without_trees_and_one_without_relations_are_as_before() -> None:
-    (bare,) = read(conllu("a", dict.fromkeys(HEADS, "head deprel")))
-    assert isinstance(bare, Sentence) and not bare.departures
-    assert {word.head_index for word in bare.words} == {None}
-    (problem,) = read(conllu("a", dict.fromkeys(HEADS, "deprel")))
-    assert isinstance(problem, Problem) and problem.id == "empty-deprel"
+    bare = read_sentence(conllu("a", dict.fromkeys(HEADS, "head deprel")))
+    assert not bare.departures and {word.head_index for word in bare.words} == {None}
+    assert read_problem(conllu("a", dict.fromkeys(HEADS, "deprel"))).id == "empty-deprel"
 
 
 @pytest.mark.parametrize(
@@ -86,9 +78,8 @@ def test_the_heads_that_there_are_form_a_part_of_a_tree(heads: list[int], id: st
 
 def test_a_mention_with_such_a_word_has_its_head_by_another_rule() -> None:
     text = conllu("a", {1: "head"}).replace("--2-", "---")
-    (sentence,) = read("# global.Entity = eid-etype-head-other\n" + text)
-    assert isinstance(sentence, Sentence)
-    assert [(each.head, each.head_rule) for each in sentence.mentions] == [(2, "surface")]
+    (mention,) = read_sentence("# global.Entity = eid-etype-head-other\n" + text).mentions
+    assert (mention.head, mention.head_rule) == (2, "surface")
 
 
 def test_what_a_request_means(tmp_path: Path) -> None:
@@ -134,10 +125,9 @@ def test_no_analysis_judges_it(
     lost = {7 + at for at in lacking}
     assert gold["part"] == {row for row in gold["whole"] if row[dependent] not in lost}
     assert len(gold["whole"]) - len(gold["part"]) == 3
-    assert (
-        run_command_line(["-b", str(tmp_path / "part.duckdb"), "show", "b", "--head", "1-1"]) == 0
-    )
+    part = str(tmp_path / "part.duckdb")
+    assert run_command_line(["-b", part, "show", "b", "--head", "1-1"]) == 0
     assert "dog" in capsys.readouterr().out
-    with duckdb.connect(str(tmp_path / "part.duckdb"), read_only=True) as connection:
+    with duckdb.connect(part, read_only=True) as connection:
         null = "select index from word where head_index is null order by index"
         assert connection.execute(null).fetchall() == [(2,), (5,), (7,)]

@@ -1,0 +1,86 @@
+"""Enhanced edges and constituents are stored, merged, exported and deleted with sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import new_banks
+import pytest
+
+from attnbank.ingest import IngestOptions, ingest
+from attnbank.ingest.merge.merging import merge_banks
+from attnbank.ingest.store.deleting import delete
+from attnbank.queries import open_bank
+from attnbank.queries.export import export
+from attnbank.sql.errors import AttnbankError
+
+EDGES = """# newdoc id = d0
+# sent_id = s0
+1\tShe\t_\t_\t_\t_\t2\tnsubj\t2:nsubj|3:nsubj\t_
+2\tsang\t_\t_\t_\t_\t0\troot\t0:root\t_
+3\tslept\t_\t_\t_\t_\t2\tconj\t2:conj\t_
+
+"""
+PHRASES = """#begin document (d0); part 0
+d0 0 0 She PRP (S(NP*) - - - - * -
+d0 0 1 slept VBD (VP*)) - - - - * -
+
+#end document
+"""
+TABLES: dict[str, tuple[str, str, list[tuple[Any, ...]]]] = {
+    "enhanced_dependency": (
+        EDGES,
+        "dependent_index, head_index, relation",
+        [(1, 2, "nsubj"), (1, 3, "nsubj"), (2, 0, "root"), (3, 2, "conj")],
+    ),
+    "constituent": (
+        PHRASES,
+        "label, first_index, last_index, parent",
+        [("S", 1, 2, None), ("NP", 1, 1, 1), ("VP", 2, 2, 1)],
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", TABLES)
+def test_annotation_follows_its_sentences(
+    tmp_path: Path, tiny_model: Callable[[str], Path], table: str
+) -> None:
+    text, columns, rows = TABLES[table]
+    corpus, model = tmp_path / "c", str(tiny_model("bert"))
+    corpus.write_text("".join(text.replace("d0", f"d{at}") for at in range(4)))
+    every = Counter((f"d{at}", *row) for at in range(4) for row in rows)
+
+    def stored(bank: Path, source: str = table) -> list[tuple[Any, ...]]:
+        with duckdb.connect(str(bank), read_only=True) as connection:
+            return connection.execute(
+                f"select document.name, {columns} from {source} as annotation"
+                " inner join sentence on sentence.id = annotation.sentence"
+                " inner join document on document.id = sentence.document"
+            ).fetchall()
+
+    shards = [new_banks.put(tmp_path / f"{number}.duckdb") for number in (1, 2)]
+    for number, shard in enumerate(shards, 1):
+        ingest(IngestOptions((str(corpus),), shard, model, shard=f"{number}/2"))
+    assert set(stored(shards[0])) == {row for row in every if row[0] in ("d0", "d2")}
+    merged = tmp_path / "merged.duckdb"
+    merge_banks(merged, shards)
+    assert Counter(stored(merged)) == every
+
+    ingest(IngestOptions((str(corpus),), merged, model, name="other"))
+    assert len(stored(merged)) == 2 * len(every)
+    with open_bank(merged) as opened:
+        (first, _) = opened.runs()["name"]
+        export(opened, tmp_path / "out", run=first)
+    assert Counter(stored(merged, f"'{tmp_path / 'out' / table}.parquet'")) == every
+    delete(merged, [first], ["c"])
+    assert Counter(stored(merged)) == every
+
+    with duckdb.connect(str(shards[1])) as connection:
+        connection.execute(f"insert into {table} select * replace (999 as sentence) from {table}")
+    with pytest.raises(AttnbankError, match=f"{table} has rows that belong to no sentence"):
+        merge_banks(tmp_path / "damaged.duckdb", shards)
